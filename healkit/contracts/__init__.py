@@ -1,0 +1,1 @@
+"""Frozen data that crosses borders; standard library and msgspec only."""

@@ -1,0 +1,183 @@
+"""Any Python value as JSON: exactly where JSON can hold it, readably where it cannot.
+
+Used on both sides of the border: in the worker for results and call arguments, on the host for arguments and for
+what host functions return. It never raises for a value it is given, never calls into numpy or pandas unless the
+value is theirs already, and keeps a list of what it had to convert, path by path, so that a person can be told.
+
+Non-finite floats are the strings of the protobuf JSON mapping ("NaN", "Infinity", "-Infinity").
+"""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import datetime
+import decimal
+import enum
+import math
+import pathlib
+import sys
+import uuid
+from collections.abc import Callable, Mapping, Set
+from typing import Any
+
+#: Deeper structures are cut there: JSON readers recurse, and so would we.
+MAX_DEPTH = 64
+#: Rows of a DataFrame, and bytes of a `bytes`, that are written out.
+MAX_ROWS = 1000
+MAX_BLOB_BYTES = 64 * 1024
+_MAX_NOTES = 20
+
+_PLAIN = (
+    datetime.datetime, datetime.date, datetime.time, decimal.Decimal, uuid.UUID, pathlib.PurePath, datetime.timedelta,
+)  # fmt: skip
+
+
+def type_only(value: object) -> str:
+    """`<package.Class object>`: what can be said of a stranger without running any of its code."""
+    kind = type(value)
+    return f"<{kind.__module__}.{kind.__qualname__} object>"
+
+
+def to_jsonable(value: object, describe: Callable[[object], str] = type_only) -> tuple[Any, list[str]]:
+    """The value as plain dicts, lists, strings and numbers, and what had to be converted on the way.
+
+    `describe` turns an object of an unknown class into text. The host uses `type_only`, because a foreign `__repr__`
+    may run for ever there; the worker passes one with a time limit.
+    """
+    walker = _Walker(describe)
+    return walker.walk(value, "$", 0), walker.notes
+
+
+class _Walker:
+    """One conversion: the notes so far, and the containers it is inside of (to see a cycle)."""
+
+    def __init__(self, describe: Callable[[object], str]) -> None:
+        self.describe = describe
+        self.notes: list[str] = []
+        self.open: set[int] = set()
+
+    def note(self, path: str, text: str) -> None:
+        if len(self.notes) < _MAX_NOTES:
+            self.notes.append(f"{path}: {text}")
+        elif len(self.notes) == _MAX_NOTES:
+            self.notes.append("… and more")
+
+    def walk(self, value: object, path: str, depth: int) -> Any:
+        kind = type(value)
+        if value is None or kind is bool or kind is int:
+            return value
+        if kind is str:
+            return self.text(value, path)  # type: ignore[arg-type]
+        if kind is float:
+            return self.number(value, path)  # type: ignore[arg-type]
+        if depth > MAX_DEPTH:
+            self.note(path, f"nested deeper than {MAX_DEPTH} levels, cut")
+            return "…"
+        if id(value) in self.open:
+            self.note(path, "refers back to a value it is part of, cut")
+            return "<cycle>"
+        self.open.add(id(value))
+        try:
+            return self.compound(value, path, depth)
+        except Exception as error:  # noqa: BLE001 - a hostile subclass may raise anything from any method
+            self.note(path, f"{type_only(value)} raised {type(error).__name__} while it was read")
+            return type_only(value)
+        finally:
+            self.open.discard(id(value))
+
+    def compound(self, value: object, path: str, depth: int) -> Any:
+        if isinstance(value, Mapping):
+            return self.mapping(value, path, depth)
+        if isinstance(value, list | tuple):
+            return [self.walk(item, f"{path}[{i}]", depth + 1) for i, item in enumerate(list(value))]
+        if isinstance(value, Set):
+            self.note(path, f"{type(value).__name__} shown as a list")
+            items = [self.walk(item, f"{path}{{}}", depth + 1) for item in value]
+            return sorted(items, key=lambda item: (type(item).__name__, str(item)))
+        if isinstance(value, bytes | bytearray | memoryview):
+            return self.blob(bytes(value), path)
+        return self.scalar(value, path, depth)
+
+    def scalar(self, value: object, path: str, depth: int) -> Any:
+        if isinstance(value, enum.Enum):
+            return self.walk(value.value, path, depth + 1)
+        for base in (bool, int, str):
+            if isinstance(value, base):
+                return self.text(str.__str__(value), path) if base is str else int(value)  # type: ignore[arg-type, call-overload]
+        if isinstance(value, float):
+            return self.number(float(value), path)
+        if isinstance(value, _PLAIN):
+            return value.isoformat() if hasattr(value, "isoformat") else str(value)
+        if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            fields = {field.name: getattr(value, field.name, None) for field in dataclasses.fields(value)}
+            self.note(path, f"{type(value).__name__} shown as its fields")
+            return self.mapping(fields, path, depth)
+        converted = self.scientific(value, path, depth)
+        if converted is not None:
+            return converted[0]
+        text = self.describe(value)
+        self.note(path, f"{type(value).__name__} shown as text")
+        return self.text(text, path)
+
+    def scientific(self, value: object, path: str, depth: int) -> tuple[Any] | None:
+        """numpy's and pandas' own values, if those modules are loaded; a 1-tuple, because None is a value."""
+        numpy, pandas = sys.modules.get("numpy"), sys.modules.get("pandas")
+        if numpy is not None:
+            if isinstance(value, numpy.generic):
+                return (self.walk(value.item(), path, depth + 1),)
+            if isinstance(value, numpy.ndarray):
+                self.note(path, f"array of shape {value.shape} shown as nested lists")
+                return (self.walk(value.tolist(), path, depth + 1),)
+        if pandas is not None:
+            if value is pandas.NA or value is pandas.NaT:
+                return (None,)
+            if isinstance(value, pandas.DataFrame):
+                return (self.frame(value, path, depth),)
+            if isinstance(value, pandas.Series | pandas.Index):
+                self.note(path, f"{type(value).__name__} of {len(value)} shown as a list")
+                return ([self.walk(item, f"{path}[{i}]", depth + 1) for i, item in enumerate(value.tolist())],)
+        return None
+
+    def frame(self, frame: Any, path: str, depth: int) -> dict[str, Any]:
+        rows, columns = frame.shape
+        cut = f", its first {MAX_ROWS} rows" if rows > MAX_ROWS else ""
+        self.note(path, f"DataFrame of {rows} x {columns} shown as columns and rows{cut}")
+        records = frame.head(MAX_ROWS).itertuples(index=False, name=None)
+        return {
+            "shape": [rows, columns],
+            "columns": [str(name) for name in frame.columns],
+            "rows": [[self.walk(cell, f"{path}.rows", depth + 1) for cell in record] for record in records],
+        }
+
+    def mapping(self, value: Mapping[Any, Any], path: str, depth: int) -> dict[str, Any]:
+        result: dict[str, Any] = {}
+        for key, item in list(value.items()):
+            name = self.text(key, path) if type(key) is str else self.key(key, path)
+            if name in result:
+                self.note(path, f"two keys that both read {name!r}; the later one is kept")
+            result[name] = self.walk(item, f"{path}.{name}", depth + 1)
+        return result
+
+    def key(self, key: object, path: str) -> str:
+        self.note(path, f"a key of type {type(key).__name__} shown as text")
+        text = str(key) if isinstance(key, int | float | str | bytes | tuple | _PLAIN) else self.describe(key)
+        return self.text(text, path)
+
+    def text(self, value: str, path: str) -> str:
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            self.note(path, "lone surrogates shown as escapes")
+            return value.encode(errors="backslashreplace").decode()
+        return value
+
+    def number(self, value: float, path: str) -> float | str:
+        if math.isfinite(value):
+            return value
+        self.note(path, f"{value} shown as text, JSON has no such number")
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+
+    def blob(self, value: bytes, path: str) -> dict[str, Any]:
+        self.note(path, f"{len(value):,} bytes shown as base64")
+        return {"base64": base64.b64encode(value[:MAX_BLOB_BYTES]).decode(), "size_bytes": len(value)}

@@ -1,0 +1,82 @@
+"""A Python traceback as data.
+
+The worker makes it, the host stores and renders it. The text is the one Python itself would have printed
+with healkit's own frames taken out; the frames are the same thing for programs (folding, fingerprints, search).
+Words are Jupyter's: `ename` is the exception's type name, `evalue` its message.
+"""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+
+class Frame(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One frame, outermost first in a failure's list.
+
+    `lineno` counts from 1. `in_tool` is true for the vault entry's own code, false for libraries'.
+    """
+
+    filename: str
+    lineno: int
+    name: str
+    line: str = ""
+    in_tool: bool = False
+
+
+class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Why an execution has no value.
+
+    `code` is from the closed catalogue in `healkit.errors` and says how the execution ended
+    (`TOOL_EXCEPTION`, `TOOL_TIMEOUT`, …). `traceback` is the full text. `hint` is the next step.
+    """
+
+    code: str
+    ename: str
+    evalue: str
+    traceback: str
+    frames: list[Frame] = []
+    hint: str = ""
+
+    @property
+    def summary(self) -> str:
+        """`ZeroDivisionError: division by zero`: the line a person looks for first."""
+        return f"{self.ename}: {self.evalue}" if self.evalue else self.ename
+
+    @property
+    def tool_frame(self) -> Frame | None:
+        """The innermost frame of the tool's own code: where its author would look."""
+        return next((frame for frame in reversed(self.frames) if frame.in_tool), None)
+
+
+_FAULTHANDLER_FRAME = re.compile(r'^  File "(?P<file>[^"]*)", line (?P<line>\d+) in (?P<name>.+)$', re.MULTILINE)
+
+
+def frames_from_faulthandler(text: str, filename: str, source: str) -> list[Frame]:
+    """The tool's frames in a dump that CPython's `faulthandler` wrote, outermost first.
+
+    That dump is all there is after a crash, or when a hang in C code never let Python speak. It lists the
+    most recent call first and holds no source lines, so those are taken from `source`.
+    """
+    lines = source.splitlines()
+    found = [
+        Frame(filename, int(m["line"]), m["name"], _line(lines, int(m["line"])), in_tool=True)
+        for m in _FAULTHANDLER_FRAME.finditer(text)
+        if m["file"] == filename
+    ]
+    return found[::-1]
+
+
+def format_frames(frames: list[Frame], last_line: str) -> str:
+    """Frames in the layout of a Python traceback, ending in `last_line`."""
+    parts = ["Traceback (most recent call last):"] if frames else []
+    for frame in frames:
+        parts.append(f'  File "{frame.filename}", line {frame.lineno}, in {frame.name}')
+        if frame.line:
+            parts.append(f"    {frame.line.strip()}")
+    return "\n".join([*parts, last_line])
+
+
+def _line(lines: list[str], lineno: int) -> str:
+    return lines[lineno - 1] if 0 < lineno <= len(lines) else ""

@@ -1,0 +1,182 @@
+"""What is recorded of an execution, as data on its way to the log.
+
+`Started` is written before a worker is touched, one `CallRecord` as each bridged call begins and once more as it
+ends, `Finished` at the end. All of them name the execution by its trace id, which exists before the row does, so
+that a record that cannot reach the database can wait in a spool file and still find its row.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+import time
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+
+import msgspec
+
+from healkit.contracts.failure import Failure
+
+#: The longest `result_summary`, in characters.
+SUMMARY_MAX_CHARS = 2000
+
+
+class Grants(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What one tool may do beyond the default of nothing; stored with the tool, recorded with each execution.
+
+    `read` and `write` are absolute paths. `calls` are `server.tool` patterns, `*` at the end allowed; None means
+    the default: every vault tool and every host function, but not the log (`healkit.*`). The rest override
+    the configuration's limits for this tool.
+    """
+
+    read: tuple[str, ...] = ()
+    write: tuple[str, ...] = ()
+    calls: tuple[str, ...] | None = None
+    memory_mb: int | None = None
+    cpu_s: int | None = None
+    timeout_s: float | None = None
+
+
+class HostIdentity(msgspec.Struct, frozen=True):
+    """Which process ran it, exactly enough to know later whether that process is still alive.
+
+    A process id alone comes round again, so its start time (clock ticks since boot) and the boot id go with it.
+    """
+
+    hostname: str
+    boot_id: str
+    pid: int
+    started_ticks: int
+
+
+class Started(msgspec.Struct, frozen=True, tag="started"):
+    """The write-ahead record of an execution; `deadline` is when it must have ended at the latest."""
+
+    trace_id: str
+    timestamp: datetime
+    tool_name: str
+    persona: str
+    arguments: str
+    origin: str
+    host: HostIdentity
+    deadline: datetime
+    parent_trace_id: str | None = None
+    revision: int | None = None
+    code_hash: str | None = None
+    isolation: str | None = None
+    grants: Grants = Grants()
+
+
+class CallRecord(msgspec.Struct, frozen=True, tag="call"):
+    """One call a tool made through the bridge, as the host saw it; `success` is None until it has ended.
+
+    `task_id` is `t1`, `t2`, … in the order in which the host received them.
+    """
+
+    trace_id: str
+    task_id: str
+    server: str
+    tool: str
+    arguments: str
+    started_at: datetime
+    success: bool | None = None
+    result_summary: str = ""
+    error_code: str | None = None
+    error: str = ""
+    duration_ms: float | None = None
+
+
+class Finished(msgspec.Struct, frozen=True, tag="finished"):
+    """The outcome of an execution: SUCCESS without a failure, FAILURE with one."""
+
+    trace_id: str
+    finished_at: datetime
+    duration_ms: float
+    result_summary: str | None = None
+    failure: Failure | None = None
+    fingerprint: str | None = None
+    last_output: str = ""
+
+    @property
+    def status(self) -> str:
+        """`SUCCESS` or `FAILURE`, as in the log."""
+        return "SUCCESS" if self.failure is None else "FAILURE"
+
+
+Record = Started | CallRecord | Finished
+
+
+def new_trace_id() -> str:
+    """A UUIDv7 (RFC 9562): sortable by time, made before the execution starts."""
+    milliseconds = time.time_ns() // 1_000_000
+    value = (milliseconds & (1 << 48) - 1) << 80 | 0x7 << 76 | secrets.randbits(12) << 64
+    value |= 0b10 << 62 | secrets.randbits(62)
+    text = f"{value:032x}"
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
+def utc_now() -> datetime:
+    """Now, aware, in UTC."""
+    return datetime.now(UTC)
+
+
+def summarize(text: str, limit: int = SUMMARY_MAX_CHARS) -> str:
+    """At most `limit` characters of `text`; a cut one ends in a marker with the original size."""
+    if len(text) <= limit:
+        return text
+    marker = f"… [TRUNCATED, {len(text):,} characters]"
+    return text[: limit - len(marker)] + marker
+
+
+def host_identity() -> HostIdentity:
+    """This process; cheap after the first call, and right again after a fork."""
+    return _identity_of(os.getpid())
+
+
+@cache
+def _identity_of(pid: int) -> HostIdentity:
+    return HostIdentity(socket.gethostname(), boot_id(), pid, process_start_ticks(pid) or 0)
+
+
+@cache
+def boot_id() -> str:
+    """The kernel's id of this boot, or an empty text where there is none to read."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return ""
+
+
+def process_start_ticks(pid: int) -> int | None:
+    """When that process started, in clock ticks since boot (field 22 of proc(5) stat), or None if there is none."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return None
+    # The name in field 2 may hold spaces and parentheses; what follows the last one is safe to split.
+    fields = stat.rpartition(")")[2].split()
+    return None if fields[0] == "Z" else int(fields[19])
+
+
+def is_alive(host: HostIdentity) -> bool | None:
+    """Whether that process still runs; None when it cannot be told from here (another machine)."""
+    if host.hostname != socket.gethostname():
+        return None
+    if host.boot_id != boot_id():
+        return False
+    if not Path("/proc/self/stat").exists():
+        return _answers_signals(host.pid)
+    return process_start_ticks(host.pid) == host.started_ticks
+
+
+def _answers_signals(pid: int) -> bool:
+    """Whether a process of that id exists; all that can be asked where there is no /proc."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

@@ -1,0 +1,138 @@
+"""Messages between host and worker, and their frames on the wire.
+
+A frame is a 4-byte big-endian length and that many bytes of JSON. Never pickle: a worker's bytes must not be able
+to do more than be wrong. Both ends refuse a length over their cap before they allocate anything for it.
+
+worker → host: `ready`, `rpc_call`, `execution_complete`; host → worker: `init`, `rpc_result`.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+from typing import Any
+
+import msgspec
+
+from healkit.contracts.failure import Failure
+from healkit.contracts.tools import EntryRef, ToolDefinition
+
+#: One frame's cap, both ways, in bytes.
+MAX_FRAME_BYTES = 32 * 1024 * 1024
+
+_LENGTH = struct.Struct(">I")
+
+
+class Ready(msgspec.Struct, frozen=True, tag="ready"):
+    """The worker is locked down and waits for work; sent once, before any tool code is in the process.
+
+    `layers` names each layer that was really put in force there: `landlock`, `seccomp`, `rlimits`, `capabilities`.
+    """
+
+    pid: int
+    layers: dict[str, str]
+
+
+class Init(msgspec.Struct, frozen=True, tag="init"):
+    """The work: code, arguments, the tools it may call, and its limits (seconds and bytes)."""
+
+    entry: EntryRef
+    code: str
+    arguments: msgspec.Raw
+    definitions: list[ToolDefinition]
+    timeout_s: float
+    rpc_timeout_s: float
+    memory_bytes: int
+    cpu_s: int
+    result_max_bytes: int
+    output_max_bytes: int
+
+
+class RpcCall(msgspec.Struct, frozen=True, tag="rpc_call"):
+    """A call of `mcp.<server>.<tool>(**args)`; `id` is the worker's, for correlation only."""
+
+    id: int
+    server: str
+    tool: str
+    args: msgspec.Raw
+
+
+class RpcError(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Why a call has no result: a stable code, a type name, a message, and the callee's traceback if it has one."""
+
+    code: str
+    ename: str
+    message: str
+    traceback: str = ""
+
+
+class RpcResult(msgspec.Struct, frozen=True, tag="rpc_result", omit_defaults=True):
+    """The answer to the call with the same id: `result` when `success`, else `error`."""
+
+    id: int
+    success: bool
+    result: msgspec.Raw = msgspec.Raw(b"null")
+    error: RpcError | None = None
+
+
+class ExecutionComplete(msgspec.Struct, frozen=True, tag="execution_complete", omit_defaults=True):
+    """The worker's claim of how it ended: a value as JSON, or a failure.
+
+    `conversions` says, path by path, what JSON could not hold and how it is shown instead.
+    """
+
+    value: msgspec.Raw = msgspec.Raw(b"null")
+    failure: Failure | None = None
+    conversions: list[str] = []
+
+
+FromWorker = Ready | RpcCall | ExecutionComplete
+FromHost = Init | RpcResult
+
+_encoder = msgspec.json.Encoder()
+decode_from_worker = msgspec.json.Decoder(FromWorker).decode
+decode_from_host = msgspec.json.Decoder(FromHost).decode
+
+
+class FrameTooLarge(Exception):
+    """A frame whose length is over the cap; `size_bytes` is what it claimed."""
+
+    def __init__(self, size_bytes: int, cap_bytes: int) -> None:
+        super().__init__(f"a message of {size_bytes:,} bytes is over the cap of {cap_bytes:,} bytes")
+        self.size_bytes = size_bytes
+
+
+def encode_frame(message: msgspec.Struct) -> bytes:
+    """The message with its length in front; raises `FrameTooLarge` over the cap."""
+    body = _encoder.encode(message)
+    if len(body) > MAX_FRAME_BYTES:
+        raise FrameTooLarge(len(body), MAX_FRAME_BYTES)
+    return _LENGTH.pack(len(body)) + body
+
+
+def receive_frame(sock: socket.socket, cap_bytes: int = MAX_FRAME_BYTES) -> bytes | None:
+    """The next frame's bytes, or None at end of file; blocks. Raises `FrameTooLarge` before reading the body."""
+    # One read almost always brings a whole small frame's head; the body follows in as few reads as it takes.
+    head = _receive_exactly(sock, _LENGTH.size)
+    if head is None:
+        return None
+    (size,) = _LENGTH.unpack(head)
+    if size > cap_bytes:
+        raise FrameTooLarge(size, cap_bytes)
+    return _receive_exactly(sock, size)
+
+
+def _receive_exactly(sock: socket.socket, size: int) -> bytes | None:
+    chunk = sock.recv(size)
+    if len(chunk) == size:
+        return chunk
+    received = bytearray(chunk)
+    while chunk and len(received) < size:
+        chunk = sock.recv(min(size - len(received), 1 << 20))
+        received += chunk
+    return bytes(received) if len(received) == size else None
+
+
+def raw(value: Any) -> msgspec.Raw:
+    """A JSON value as the raw bytes that travel inside a message."""
+    return msgspec.Raw(_encoder.encode(value))

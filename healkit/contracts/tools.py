@@ -1,0 +1,67 @@
+"""Tools as data: what may cross the border to a worker.
+
+A worker never receives a function of the host. It receives a definition (names, text, a JSON schema)
+and builds a proxy from it, so nothing that runs inside can reach an object that lives outside.
+"""
+
+from __future__ import annotations
+
+import keyword
+from typing import Any
+
+import msgspec
+
+#: A JSON value, as it crosses borders.
+Json = Any
+
+
+class ToolDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One tool as its caller sees it: `mcp.<server>.<name>(**arguments)`.
+
+    `input_schema` is a JSON Schema (draft 2020-12) of the arguments object.
+    """
+
+    server: str
+    name: str
+    description: str = ""
+    input_schema: dict[str, Json] = {}
+
+
+class EntryRef(msgspec.Struct, frozen=True):
+    """Which revision of which vault entry an execution runs.
+
+    `filename` is what a traceback prints for it: `<fibonacci@2>`, or `<fibonacci.teacher@2>`
+    for another persona than `default`.
+    """
+
+    tool_name: str
+    persona: str
+    revision: int
+    code_hash: str
+
+    @property
+    def label(self) -> str:
+        """`fibonacci@2`, as people write and read it."""
+        persona = "" if self.persona == "default" else f".{self.persona}"
+        return f"{self.tool_name}{persona}@{self.revision}"
+
+    @property
+    def filename(self) -> str:
+        """The label as a code object's file name; angle brackets say that no such file exists."""
+        return f"<{self.label}>"
+
+
+class Tool:
+    """The base of tools written as a class: derive from it and define `run(arguments)`.
+
+    The worker makes one instance for each execution and calls `run` once, with the validated arguments.
+    """
+
+    def run(self, arguments: dict[str, Json]) -> Any:
+        """Do the work; called once by the worker, with the arguments by name."""
+        raise NotImplementedError(f"{type(self).__name__} derives from Tool but defines no run(arguments)")
+
+
+def is_valid_name(name: str) -> bool:
+    """Whether `name` can stand in `mcp.<server>.<name>`: an identifier, no keyword, no leading underscore."""
+    return name.isidentifier() and not keyword.iskeyword(name) and not name.startswith("_")

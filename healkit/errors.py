@@ -1,0 +1,289 @@
+"""Everything healkit raises, and the closed catalogue of codes.
+
+HealkitError
+├── ConfigError                    CONFIG_INVALID
+├── DatabaseError                  DB_ERROR
+│   ├── DatabaseMissing            DB_MISSING
+│   ├── DatabaseLocked             DB_LOCKED
+│   ├── DatabaseReadOnly           DB_READONLY
+│   ├── DatabaseFull               DB_FULL
+│   ├── DatabaseCorrupt            DB_CORRUPT
+│   └── DatabaseNewer              DB_NEWER
+├── VaultError                     VAULT_ERROR
+│   ├── ToolNotFound               TOOL_NOT_FOUND
+│   ├── PersonaNotFound            PERSONA_NOT_FOUND
+│   ├── RevisionNotFound           REVISION_NOT_FOUND
+│   ├── ToolExists                 TOOL_EXISTS
+│   ├── RevisionConflict           REVISION_CONFLICT
+│   ├── CodeDoesNotParse           CODE_SYNTAX
+│   ├── ToolShapeError             TOOL_SHAPE
+│   ├── SqlNotAllowed              SQL_NOT_ALLOWED
+│   ├── SchemaInvalid              SCHEMA_INVALID
+│   └── VaultTampered              VAULT_TAMPERED
+├── ArgumentsInvalid               ARGUMENTS_INVALID
+├── IsolationUnavailable           ISOLATION_UNAVAILABLE
+├── WorkerError                    WORKER_ERROR
+│   └── WorkerStartFailed          WORKER_START_FAILED
+├── CallRefused                    CALL_REFUSED       (a worker's call that the host will not make)
+├── CallTimedOut                   CALL_TIMEOUT
+└── ToolExecutionError             the failure's own code, one of TOOL_CODES
+
+Constructors only store. A message names the value, the place and the next step.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, ClassVar
+
+if TYPE_CHECKING:
+    from healkit.contracts.failure import Failure
+
+#: How an execution that started can end without a value: code → what it means.
+TOOL_CODES: dict[str, str] = {
+    "TOOL_EXCEPTION": "the tool raised an exception",
+    "TOOL_TIMEOUT": "the tool was still running when its time was up",
+    "TOOL_CPU_LIMIT": "the tool used up its processor time",
+    "TOOL_OUT_OF_MEMORY": "the tool asked for more memory than it may have",
+    "TOOL_OUTPUT_LIMIT": "the tool printed or displayed more than it may",
+    "TOOL_RESULT_TOO_LARGE": "the tool returned more than it may",
+    "TOOL_CRASHED": "the tool's process died of a signal",
+    "TOOL_EXITED": "the tool's process ended without finishing",
+    "TOOL_KILLED": "the run was stopped by the user",
+    "TOOL_PROTOCOL": "the tool's process sent something that is not part of the protocol",
+    "HOST_DIED": "the process that had started the run died",
+    "SQL_ERROR": "the database refused the statement",
+}
+
+
+def near_misses(name: str, known: Iterable[str], limit: int = 3) -> list[str]:
+    """Up to `limit` of the known names that look like `name`, best first."""
+    by_folded = {candidate.casefold(): candidate for candidate in known}
+    found = difflib.get_close_matches(name.casefold(), by_folded, n=limit, cutoff=0.6)
+    return [by_folded[match] for match in found]
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """` Did you mean 'fibonacci'?`, or an empty text when nothing is near."""
+    found = near_misses(name, known)
+    return f" Did you mean {' or '.join(map(repr, found))}?" if found else ""
+
+
+class HealkitError(Exception):
+    """Base of all errors that healkit raises on purpose.
+
+    `code` is stable and machine-readable; `hint` is the next step; `log_id` is the ExecutionLog row that
+    holds the call, where there was one.
+    """
+
+    code: ClassVar[str] = "HEALKIT_ERROR"
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.log_id: int | None = None
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.hint}".rstrip()
+
+    def _render_traceback_(self) -> list[str]:
+        """One line for a notebook; called by IPython instead of printing our stack (the log holds the rest)."""
+        return [f"{type(self).__name__} [{self.stable_code}]: {self}"]
+
+    @property
+    def stable_code(self) -> str:
+        """The code of this very error; a `ToolExecutionError` takes its failure's."""
+        return self.code
+
+
+class ConfigError(HealkitError):
+    """A setting that healkit cannot work with."""
+
+    code = "CONFIG_INVALID"
+
+
+class DatabaseError(HealkitError):
+    """The database did not do what was asked; every backend exception arrives as one of these."""
+
+    code = "DB_ERROR"
+
+
+class DatabaseMissing(DatabaseError):
+    """There is no database at that place, and none may be made there."""
+
+    code = "DB_MISSING"
+
+
+class DatabaseLocked(DatabaseError):
+    """Another connection holds the write lock for longer than healkit waits."""
+
+    code = "DB_LOCKED"
+
+
+class DatabaseReadOnly(DatabaseError):
+    """The file, its folder or the server lets healkit read only."""
+
+    code = "DB_READONLY"
+
+
+class DatabaseFull(DatabaseError):
+    """The disk (or the database's own size limit) is full."""
+
+    code = "DB_FULL"
+
+
+class DatabaseCorrupt(DatabaseError):
+    """The file is not a database, or is damaged."""
+
+    code = "DB_CORRUPT"
+
+
+class DatabaseNewer(DatabaseError):
+    """A newer healkit wrote this database; this one leaves it untouched."""
+
+    code = "DB_NEWER"
+
+
+class VaultError(HealkitError):
+    """The vault cannot do what was asked."""
+
+    code = "VAULT_ERROR"
+
+
+class ToolNotFound(VaultError):
+    """No tool of that name is in the vault."""
+
+    code = "TOOL_NOT_FOUND"
+
+
+class PersonaNotFound(VaultError):
+    """The tool exists, but neither for that persona nor for `default`."""
+
+    code = "PERSONA_NOT_FOUND"
+
+
+class RevisionNotFound(VaultError):
+    """The tool has no revision of that number."""
+
+    code = "REVISION_NOT_FOUND"
+
+
+class ToolExists(VaultError):
+    """A tool of that name and persona is there already, with other code."""
+
+    code = "TOOL_EXISTS"
+
+
+class RevisionConflict(VaultError):
+    """Somebody else patched the same parent first; both sides are in the message, and both are kept."""
+
+    code = "REVISION_CONFLICT"
+
+
+class CodeDoesNotParse(VaultError):
+    """Code that Python's parser refuses; `lineno` and `offset` count from 1."""
+
+    code = "CODE_SYNTAX"
+
+    def __init__(self, message: str, *, hint: str = "", lineno: int = 0, offset: int = 0) -> None:
+        super().__init__(message, hint=hint)
+        self.lineno = lineno
+        self.offset = offset
+
+
+class ToolShapeError(VaultError):
+    """Code that parses but is none of the kinds of tool that healkit runs."""
+
+    code = "TOOL_SHAPE"
+
+
+class SqlNotAllowed(VaultError):
+    """A SQL tool that is not exactly one statement that only reads."""
+
+    code = "SQL_NOT_ALLOWED"
+
+
+class SchemaInvalid(VaultError):
+    """An input schema that is not a JSON Schema of an object."""
+
+    code = "SCHEMA_INVALID"
+
+
+class VaultTampered(VaultError):
+    """Stored code no longer has the hash it is stored under; nothing of it is run."""
+
+    code = "VAULT_TAMPERED"
+
+
+class ArgumentsInvalid(HealkitError):
+    """Arguments that miss the tool's input schema; no worker was touched."""
+
+    code = "ARGUMENTS_INVALID"
+
+
+class IsolationUnavailable(HealkitError):
+    """This machine cannot enforce the isolation that was asked for, so nothing is run."""
+
+    code = "ISOLATION_UNAVAILABLE"
+
+
+class WorkerError(HealkitError):
+    """A worker could not do its part; the tool itself is not to blame."""
+
+    code = "WORKER_ERROR"
+
+
+class WorkerStartFailed(WorkerError):
+    """No worker was ready within its start time."""
+
+    code = "WORKER_START_FAILED"
+
+
+class CallRefused(HealkitError):
+    """A call through the bridge that is unknown, not allowed, or over its budget."""
+
+    code = "CALL_REFUSED"
+
+
+class CallTimedOut(HealkitError):
+    """A call through the bridge that had no answer within its time."""
+
+    code = "CALL_TIMEOUT"
+
+
+class ToolExecutionError(HealkitError):
+    """The tool ran and failed: `failure` is its traceback as data, `log_id` its row in the ExecutionLog."""
+
+    def __init__(self, label: str, failure: Failure, log_id: int | None, trace_id: str) -> None:
+        super().__init__(f"{label} failed: {failure.summary}", hint=failure.hint)
+        self.label = label
+        self.failure = failure
+        self.log_id = log_id
+        self.trace_id = trace_id
+
+    @property
+    def stable_code(self) -> str:
+        """The failure's code: how the execution ended."""
+        return self.failure.code
+
+    @property
+    def ename(self) -> str:
+        """The type name of the tool's exception."""
+        return self.failure.ename
+
+    @property
+    def evalue(self) -> str:
+        """The message of the tool's exception."""
+        return self.failure.evalue
+
+    @property
+    def frames(self) -> list[Any]:
+        """The traceback's frames, outermost first."""
+        return list(self.failure.frames)
+
+    def _render_traceback_(self) -> list[str]:
+        where = f"log row {self.log_id}" if self.log_id is not None else f"trace {self.trace_id}"
+        lines = [*self.failure.traceback.splitlines(), f"{self.label} failed [{self.stable_code}], {where}."]
+        return [*lines, self.hint] if self.hint else lines

@@ -1,0 +1,1 @@
+"""The notebook face: extension, magics, rendering."""

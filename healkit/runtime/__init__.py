@@ -1,0 +1,1 @@
+"""The one road every execution travels."""

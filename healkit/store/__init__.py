@@ -1,0 +1,1 @@
+"""What lasts: the database, the vault and the ExecutionLog."""

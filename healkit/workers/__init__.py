@@ -1,0 +1,1 @@
+"""Restricted worker kernels, seen from the host and from inside."""
