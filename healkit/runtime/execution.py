@@ -1,0 +1,69 @@
+"""One execution as its caller gets it."""
+
+from __future__ import annotations
+
+import dataclasses
+from datetime import datetime
+from typing import Any
+
+from healkit import rendering
+from healkit.contracts.failure import Failure
+from healkit.contracts.records import CallRecord
+
+
+@dataclasses.dataclass(frozen=True)
+class Execution:
+    """The outcome of one tool call: a value or a failure, and where it is on record.
+
+    Fresh from `Healkit.execute` it holds the `value` itself; read back from the log it holds the summary only,
+    and `value` is None. `outputs` are nbformat output dicts. `conversions` says what of the arguments or the
+    result JSON could not hold. `warnings` are healkit's own: what else the caller should know.
+    `status` is `SUCCESS`, `FAILURE`, or `RUNNING` for a row of the log that has not ended.
+    """
+
+    tool_name: str
+    persona: str
+    arguments: dict[str, Any]
+    status: str
+    trace_id: str
+    timestamp: datetime
+    log_id: int | None = None
+    value: Any = None
+    failure: Failure | None = None
+    result_summary: str | None = None
+    outputs: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+    calls: list[CallRecord] = dataclasses.field(default_factory=list)
+    duration_ms: float | None = None
+    isolation: str | None = None
+    revision: int | None = None
+    origin: str = "python"
+    last_output: str = ""
+    conversions: list[str] = dataclasses.field(default_factory=list)
+    warnings: list[str] = dataclasses.field(default_factory=list)
+
+    @property
+    def label(self) -> str:
+        """`fibonacci@2`, or `fibonacci.teacher@2` for another persona."""
+        persona = "" if self.persona == "default" else f".{self.persona}"
+        revision = "" if self.revision is None else f"@{self.revision}"
+        return f"{self.tool_name}{persona}{revision}"
+
+    @property
+    def ok(self) -> bool:
+        """Whether it ended with a value."""
+        return self.status == "SUCCESS"
+
+    def to_text(self) -> str:
+        """The card as plain text, for a terminal or a log."""
+        return rendering.execution_text(self)
+
+    def to_html(self) -> str:
+        """The card as static HTML that reads in an untrusted notebook too."""
+        return rendering.execution_html(self)
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        """What Jupyter shows; called by IPython's display formatter."""
+        return {"text/plain": self.to_text(), "text/html": self.to_html()}
