@@ -1,0 +1,3 @@
+def birthday_card(name: str, age: int) -> str:
+    """Write a birthday greeting with the person's new age."""
+    return "Happy birthday, " + name + "! You are " + age + " now."

@@ -1,0 +1,4 @@
+def distinct_words(words: list[str]) -> list[str]:
+    """Return the words in alphabetical order, each of them once."""
+    list = sorted(words)
+    return list(dict.fromkeys(list))

@@ -1,0 +1,8 @@
+TAX_PERCENT = 20
+
+
+def price_with_tax(cents: int, reduced: bool = False) -> int:
+    """Add the tax to a price in cents: 20 percent, or the reduced rate of 10."""
+    if reduced:
+        TAX_PERCENT = 10
+    return cents + cents * TAX_PERCENT // 100

@@ -1,0 +1,111 @@
+"""Healthy sample tools and the sample data."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+from pathlib import Path
+from typing import Literal
+
+from healkit.gallery.records import Sample, object_schema
+
+_DATA = Path(__file__).parent / "data"
+
+ColumnType = Literal["integer", "float", "text", "date"]
+
+SAMPLES: tuple[Sample, ...] = (
+    Sample(
+        name="word_count",
+        file="healthy/word_count.py",
+        title="Count words",
+        examples=(
+            {"arguments": {"text": "to be or not to be"}, "result": 6},
+            {"arguments": {"text": ""}, "result": 0},
+        ),
+    ),
+    Sample(
+        name="compound_interest",
+        file="healthy/compound_interest.py",
+        title="Compound interest",
+        examples=(
+            {"arguments": {"amount": 1000, "percent": 5}, "result": 1050.0},
+            {"arguments": {"amount": 1000, "percent": 5, "years": 10}, "result": 1628.89},
+        ),
+    ),
+    Sample(
+        name="describe_numbers",
+        file="healthy/describe_numbers.py",
+        title="Describe numbers (a class)",
+        description="Describe a list of numbers: count, smallest, largest, mean and median.",
+        input_schema=object_schema(numbers={"type": "array", "items": {"type": "number"}}),
+        examples=(
+            {
+                "arguments": {"numbers": [3, 1, 8]},
+                "result": {"count": 3, "smallest": 1, "largest": 8, "mean": 4.0, "median": 3},
+            },
+            {"arguments": {"numbers": []}, "result": {"count": 0}},
+        ),
+    ),
+    Sample(
+        name="slugify",
+        file="healthy/slugify.py",
+        title="Make a slug (a script)",
+        description="Turn a title into the last part of a web address: lower case, words joined by dashes.",
+        input_schema=object_schema(title={"type": "string"}),
+        examples=({"arguments": {"title": "Hello, World!"}, "result": "hello-world"},),
+    ),
+    Sample(
+        name="sales_by_region",
+        file="healthy/sales_by_region.sql",
+        title="Sales by region (SQL)",
+        description="Units and revenue of each region since a day (YYYY-MM-DD), from the table sample_sales.",
+        input_schema=object_schema(since={"type": "string", "format": "date"}),
+        examples=(
+            {
+                "arguments": {"since": "2025-06-01"},
+                "result": [{"region": "North", "manager": "Ada", "units": 3, "revenue": 164.25}],
+            },
+        ),
+    ),
+)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SampleTable:
+    """One table of sample data: columns by name, the first one its key, and the CSV file that fills it."""
+
+    name: str
+    columns: dict[str, ColumnType]
+    file: str
+
+    @property
+    def key(self) -> str:
+        """The primary key: the first column."""
+        return next(iter(self.columns))
+
+    def rows(self) -> list[dict[str, str | None]]:
+        """The file's rows as text; an empty cell is None."""
+        with (_DATA / self.file).open(encoding="utf-8", newline="") as file:
+            return [{name: cell or None for name, cell in row.items()} for row in csv.DictReader(file)]
+
+
+SAMPLE_TABLES: tuple[SampleTable, ...] = (
+    SampleTable(
+        name="sample_regions",
+        columns={"region": "text", "manager": "text", "target_units": "integer"},
+        file="sample_regions.csv",
+    ),
+    SampleTable(
+        name="sample_sales",
+        columns={
+            "id": "integer",
+            "region": "text",
+            "product": "text",
+            "units": "integer",
+            "price": "float",
+            "sold_on": "date",
+            "returned_on": "date",
+        },
+        file="sample_sales.csv",
+    ),
+)
