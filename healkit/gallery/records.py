@@ -16,9 +16,9 @@ Example = dict[str, Any]
 class Sample:
     """One tool as the seeding registers it.
 
-    `file` is its code, relative to the gallery. `input_schema` is given where no signature can be read (a
-    class, a script, a SQL statement); None means that the vault derives it. `description` likewise falls back to
-    the docstring.
+    `file` is its code, relative to the gallery. `input_schema` is given where no signature can be read: a
+    class, a script, a SQL statement; None means that the vault derives it. `description` likewise falls back
+    to the docstring.
     """
 
     name: str
