@@ -1,0 +1,94 @@
+"""The gallery as data: complete, consistent, and closed to a search."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import healkit
+from healkit.contracts.shapes import parse, read_shape
+from healkit.gallery import LESSONS, SAMPLES, Lesson, Sample, lesson
+
+PACKAGE = Path(healkit.__file__).parent
+GALLERY = PACKAGE / "gallery"
+FIXES = Path(__file__).parent / "fixes"
+
+each_lesson = pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
+
+
+@pytest.mark.requirement("VAULT-7")
+def test_there_are_more_than_twelve_lessons_and_each_shows_another_mistake():
+    assert len(LESSONS) >= 14
+    for field in ("name", "title", "mistake", "question"):
+        assert len({getattr(lesson, field) for lesson in LESSONS}) == len(LESSONS), field
+
+
+def test_no_name_is_used_twice_and_each_can_stand_in_a_call():
+    names = [tool.name for tool in (*LESSONS, *SAMPLES)]
+    assert len(set(names)) == len(names)
+    assert all(name.isidentifier() for name in names)
+    assert lesson("fibonacci").name == "fibonacci"
+
+
+def test_every_file_of_the_gallery_belongs_to_a_tool():
+    for folder, tools in (("broken", LESSONS), ("healthy", SAMPLES)):
+        assert {f"{folder}/{path.name}" for path in (GALLERY / folder).iterdir() if path.is_file()} == {
+            tool.file for tool in tools
+        }
+
+
+def test_all_kinds_of_tool_are_among_the_lessons():
+    kinds = {"sql" if tool.type == "sql" else _kind(tool) for tool in LESSONS}
+    assert kinds == {"function", "class", "script", "sql"}
+
+
+@each_lesson
+def test_a_lesson_says_what_is_right_for_the_arguments_that_fail(lesson: Lesson):
+    right = [example["result"] for example in lesson.examples if example["arguments"] == lesson.failing]
+    assert len(right) == 1
+    assert (lesson.ename is None) != (lesson.wrong_value is None)
+    assert lesson.wrong_value != right[0]
+    assert lesson.question.endswith("?")
+
+
+@each_lesson
+def test_hidden_examples_are_not_among_those_that_a_search_may_see(lesson: Lesson, hidden_examples):
+    assert len(hidden_examples[lesson.name]) >= 2
+    seen = [example["arguments"] for example in lesson.examples]
+    assert not [example for example in hidden_examples[lesson.name] if example["arguments"] in seen]
+
+
+def test_nothing_in_the_package_reads_the_hidden_examples(hidden_examples):
+    assert set(hidden_examples) == {lesson.name for lesson in LESSONS}
+    naming = {
+        path.relative_to(PACKAGE).as_posix()
+        for path in PACKAGE.rglob("*.py")
+        if "hidden_examples" in _code_without_docstrings(path)
+    }
+    assert naming == set()
+
+
+def test_the_code_of_a_lesson_does_not_give_its_mistake_away():
+    for tool in LESSONS:
+        assert "#" not in tool.code, tool.name
+
+
+@each_lesson
+def test_a_fix_changes_the_lesson_in_few_lines(lesson: Lesson):
+    broken = lesson.code.splitlines()
+    mended = (FIXES / Path(lesson.file).name).read_text().splitlines()
+    assert 0 < len(set(broken) - set(mended)) + len(set(mended) - set(broken)) <= 8
+
+
+def _kind(tool: Sample) -> str:
+    return read_shape(parse(tool.code, tool.name), tool.name).kind
+
+
+def _code_without_docstrings(path: Path) -> str:
+    tree = ast.parse(path.read_text())
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            node.value.value = ""
+    return ast.unparse(tree)
