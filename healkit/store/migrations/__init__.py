@@ -1,1 +1,4 @@
-"""Numbered schema changes, run by alembic."""
+"""Numbered migrations, append-only: a released one is never edited.
+
+To change a table, change `store/models.py` and add `versions/<next number>_<what>.py`; a test compares the two.
+"""

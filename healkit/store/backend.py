@@ -1,0 +1,138 @@
+"""What a backend's exception means, as healkit's own.
+
+Every SQLite result code and every PostgreSQL SQLSTATE class that a user can meet is in one of the two tables below;
+whatever is not there arrives as a plain `DatabaseError`. Nothing of a driver or of SQLAlchemy leaves the store.
+"""
+
+from __future__ import annotations
+
+import errno
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from sqlalchemy.exc import DBAPIError, NoSuchModuleError, SQLAlchemyError
+
+from healkit.errors import (
+    DatabaseCorrupt,
+    DatabaseError,
+    DatabaseFull,
+    DatabaseLocked,
+    DatabaseMissing,
+    DatabaseReadOnly,
+    HealkitError,
+)
+
+#: SQLite's primary result code → what it means here.
+SQLITE_CODES: dict[int, type[DatabaseError]] = {
+    sqlite3.SQLITE_BUSY: DatabaseLocked,
+    sqlite3.SQLITE_LOCKED: DatabaseLocked,
+    sqlite3.SQLITE_PROTOCOL: DatabaseLocked,
+    sqlite3.SQLITE_READONLY: DatabaseReadOnly,
+    sqlite3.SQLITE_FULL: DatabaseFull,
+    sqlite3.SQLITE_CORRUPT: DatabaseCorrupt,
+    sqlite3.SQLITE_NOTADB: DatabaseCorrupt,
+    sqlite3.SQLITE_CANTOPEN: DatabaseMissing,
+}
+
+#: The beginning of a PostgreSQL SQLSTATE → what it means here; the longest match wins.
+SQLSTATES: dict[str, type[DatabaseError]] = {
+    "08": DatabaseMissing,  # connection_exception
+    "3D": DatabaseMissing,  # invalid_catalog_name
+    "25006": DatabaseReadOnly,  # read_only_sql_transaction
+    "42501": DatabaseReadOnly,  # insufficient_privilege
+    "53100": DatabaseFull,
+    "55P03": DatabaseLocked,  # lock_not_available
+    "40": DatabaseLocked,  # serialization_failure, deadlock_detected
+    "XX001": DatabaseCorrupt,
+    "XX002": DatabaseCorrupt,
+}
+
+_NEXT_STEP: dict[type[DatabaseError], str] = {
+    DatabaseMissing: "Check the path or URL and that its folder exists.",
+    DatabaseLocked: "Commit or close the other connection, then try again.",
+    DatabaseReadOnly: "Make the file and its folder writable, or choose another database with HEALKIT_DB.",
+    DatabaseFull: "Free some space on that disk, then try again.",
+    DatabaseCorrupt: "Restore it from a copy, or move it away to start with a new one.",
+}
+
+_WHAT: dict[type[DatabaseError], str] = {
+    DatabaseMissing: "cannot be opened",
+    DatabaseLocked: "is locked by another connection",
+    DatabaseReadOnly: "can only be read",
+    DatabaseFull: "is out of space",
+    DatabaseCorrupt: "is damaged or is no database",
+}
+
+
+def translate(error: BaseException, where: str, path: Path | None = None) -> DatabaseError:
+    """The healkit error for an exception of SQLAlchemy, a driver or the file system.
+
+    `where` names the database in the message; `path` is its file, where it has one, and decides what a failed
+    open or an input/output error really was.
+    """
+    if isinstance(error, DatabaseError):
+        return error
+    original = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
+    kind = _kind(original, path)
+    said = str(original).strip().splitlines()[0] if str(original).strip() else type(original).__name__
+    if kind is DatabaseError:
+        return DatabaseError(f"The database {where} did not do what was asked: {said}.", hint=_driver_hint(original))
+    return kind(f"The database {where} {_WHAT[kind]} ({said}).", hint=_NEXT_STEP[kind])
+
+
+@contextmanager
+def mapped(where: str, path: Path | None = None, also: tuple[type[Exception], ...] = ()) -> Iterator[None]:
+    """A block in which every backend exception, and those of `also`, becomes a `DatabaseError`; healkit's own pass."""
+    try:
+        yield
+    except HealkitError:
+        raise
+    except (SQLAlchemyError, sqlite3.Error, *also) as error:
+        raise translate(error, where, path) from error
+
+
+def _kind(error: BaseException, path: Path | None) -> type[DatabaseError]:
+    if isinstance(error, OSError):
+        return _kind_of_os_error(error)
+    code = getattr(error, "sqlite_errorcode", None)
+    if code is not None:
+        return _kind_of_sqlite(code & 0xFF, path)
+    state = getattr(error, "sqlstate", None) or getattr(error, "pgcode", None)
+    if state:
+        matches = [prefix for prefix in SQLSTATES if state.startswith(prefix)]
+        return SQLSTATES[max(matches, key=len)] if matches else DatabaseError
+    return DatabaseMissing if type(error).__name__ == "OperationalError" and path is None else DatabaseError
+
+
+def _kind_of_sqlite(code: int, path: Path | None) -> type[DatabaseError]:
+    if code == sqlite3.SQLITE_CANTOPEN and path is not None and path.exists():
+        # The file is there, so what could not be opened is it itself, or its WAL files in the same folder.
+        return DatabaseFull if _is_full(path) else DatabaseReadOnly
+    if code == sqlite3.SQLITE_IOERR and path is not None and _is_full(path):
+        return DatabaseFull
+    return SQLITE_CODES.get(code, DatabaseError)
+
+
+def _kind_of_os_error(error: OSError) -> type[DatabaseError]:
+    if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+        return DatabaseFull
+    if error.errno in {errno.EROFS, errno.EACCES, errno.EPERM}:
+        return DatabaseReadOnly
+    return DatabaseMissing if error.errno == errno.ENOENT else DatabaseError
+
+
+def _is_full(path: Path) -> bool:
+    """Whether not even one more shared-memory block of SQLite's WAL fits on that disk."""
+    try:
+        return shutil.disk_usage(path.parent).free < 64 * 1024
+    except OSError:
+        return False
+
+
+def _driver_hint(error: BaseException) -> str:
+    if isinstance(error, ImportError | NoSuchModuleError):
+        return "Install the driver that the URL names (for PostgreSQL: pip install 'psycopg[binary]')."
+    return ""

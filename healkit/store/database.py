@@ -1,0 +1,222 @@
+"""The database: opened, migrated, and every backend error mapped.
+
+Reading and writing are told apart when a transaction begins, not when it first writes: on SQLite a DEFERRED
+transaction that reads and then writes fails most of the time with eight writers, whatever its timeout, while
+BEGIN IMMEDIATE queues for the lock. On PostgreSQL `write()` takes one advisory lock instead, so that the vault's
+read-then-write is as safe there.
+
+Healkit's tables are all that is touched. Opening never changes a file that this version cannot handle: the version
+is read on a connection that cannot write before any other is made.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any, Literal
+
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.orm import Session
+
+from healkit.errors import DatabaseMissing, DatabaseReadOnly
+from healkit.store import migrate
+from healkit.store.backend import mapped
+from healkit.store.locations import is_writable, resolve_url, sqlite_path, sqlite_uri
+
+__all__ = ["Database", "resolve_url"]
+
+#: How long an opening waits for another process that is migrating the same file, at least.
+MIGRATION_WAIT_S = 5.0
+
+#: The key of PostgreSQL's advisory lock that stands for SQLite's write lock ("heal" in ASCII).
+_ADVISORY_KEY = 0x6865616C
+
+
+class Database:
+    """One database, open and with current tables.
+
+    url: a URL or a plain path (see `resolve_url`). wait_s: how long a write waits for another writer.
+    synchronous: SQLite's setting for power cuts. create: whether a missing file may be made (never its folder).
+    Raises `DatabaseMissing`, `DatabaseNewer`, `DatabaseCorrupt` and the other `DatabaseError`s on opening.
+    """
+
+    def __init__(
+        self,
+        url: str | Path,
+        *,
+        wait_s: float = 1.0,
+        synchronous: Literal["NORMAL", "FULL"] = "NORMAL",
+        create: bool = True,
+    ) -> None:
+        self.url = resolve_url(url)
+        self.path = sqlite_path(self.url)
+        self.wait_s = wait_s
+        self.synchronous = synchronous
+        self.read_only = False
+        self.where = repr(str(self.path)) if self.path else repr(_without_password(self.url))
+        with mapped(self.where, self.path, also=(OSError, ImportError)):
+            version = self._look_before_opening(create)
+            self.engine = self._make_engine(wait_s)
+            self._writing = self.engine.execution_options(healkit_begin="write")
+            try:
+                self._bring_up_to_date(version)
+            except BaseException:
+                self.close()
+                raise
+
+    @property
+    def dialect_name(self) -> str:
+        """SQLAlchemy's name of the backend: `sqlite`, `postgresql`."""
+        return self.engine.dialect.name
+
+    @contextmanager
+    def read(self) -> Iterator[Session]:
+        """A session for reading, one consistent picture; what it returned stays readable afterwards."""
+        with mapped(self.where, self.path), Session(self.engine, expire_on_commit=False) as session:
+            yield session
+
+    @contextmanager
+    def write(self) -> Iterator[Session]:
+        """A session in one write transaction: committed at the end, rolled back on any error."""
+        if self.read_only:
+            raise DatabaseReadOnly(
+                f"The database {self.where} can only be read.",
+                hint="Make the file and its folder writable, or choose another database with HEALKIT_DB.",
+            )
+        with (
+            mapped(self.where, self.path),
+            Session(self._writing, expire_on_commit=False) as session,
+            session.begin(),
+        ):
+            session.connection()  # takes the lock now, before anything is read
+            yield session
+
+    def detached_connection(self, wait_s: float | None = None) -> Any:
+        """A driver's connection of its own, in autocommit, that belongs to the caller; used by the log's writer."""
+        with mapped(self.where, self.path):
+            pooled = self.engine.raw_connection()
+            connection: Any = pooled.driver_connection
+            pooled.detach()
+            self.engine.dialect.set_isolation_level(connection, "AUTOCOMMIT")
+            if self.path and wait_s is not None:
+                connection.execute(f"PRAGMA busy_timeout = {int(wait_s * 1000)}")
+            return connection
+
+    def close(self) -> None:
+        """Close every pooled connection; used again, the database opens new ones."""
+        if hasattr(self, "engine"):  # else opening it failed before there was one
+            self.engine.dispose()
+
+    def __repr__(self) -> str:
+        return f"Database({_without_password(self.url)!r})"
+
+    def _look_before_opening(self, create: bool) -> str | None:
+        """The version of an existing file, read without the right to write; None for a new or foreign one."""
+        if self.path is None:
+            return None
+        if not self.path.exists():
+            self._make_file(self.path, create)
+            return None
+        if not self.path.is_file():
+            raise DatabaseMissing(f"{self.where} is not a file.", hint="Name a file for the database to be in.")
+        self.read_only = not (is_writable(self.path) and is_writable(self.path.parent))
+        with closing(sqlite3.connect(sqlite_uri(self.path, "ro"), uri=True, timeout=MIGRATION_WAIT_S)) as probe:
+            known = probe.execute(
+                "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (migrate.VERSION_TABLE,)
+            ).fetchone()
+            row = probe.execute(migrate.READ_VERSION).fetchone() if known else None
+        version = str(row[0]) if row else None
+        migrate.refuse_newer(version, self.where)
+        return version
+
+    def _make_file(self, path: Path, create: bool) -> None:
+        if not create or not path.parent.is_dir():
+            missing = "There is no database" if path.parent.is_dir() else f"There is no folder {str(path.parent)!r}"
+            raise DatabaseMissing(
+                f"{missing} for {self.where}." if not path.parent.is_dir() else f"{missing} at {self.where}.",
+                hint="Check the path, make the folder, or choose another place with HEALKIT_DB.",
+            )
+        try:
+            path.touch(mode=0o600)  # it will hold arguments and tracebacks: its owner's business only
+        except OSError as error:
+            raise DatabaseReadOnly(
+                f"No database can be made at {self.where}: {error.strerror}.",
+                hint="Make the folder writable, or choose another place with HEALKIT_DB.",
+            ) from None
+
+    def _make_engine(self, wait_s: float) -> Engine:
+        if self.path is None:
+            engine = create_engine(self.url, pool_pre_ping=True)
+        else:
+            engine = create_engine(self.url, creator=lambda: self._connect_file(wait_s))
+        event.listen(engine, "begin", _begin)
+        return engine
+
+    def _connect_file(self, wait_s: float) -> sqlite3.Connection:
+        """A connection that never makes a file; transactions are ours to begin (`isolation_level=None`)."""
+        assert self.path is not None
+        connection = sqlite3.connect(
+            sqlite_uri(self.path, "ro" if self.read_only else "rw"),
+            uri=True,
+            timeout=wait_s,
+            isolation_level=None,
+            check_same_thread=False,
+        )
+        connection.execute(f"PRAGMA synchronous = {self.synchronous}")
+        connection.execute("PRAGMA foreign_keys = ON")
+        return connection
+
+    def _bring_up_to_date(self, version: str | None) -> None:
+        if self.path is not None and version == migrate.head():
+            return
+        if self.path is None:
+            with self.engine.connect() as connection:
+                version = migrate.current_version(connection)
+            migrate.refuse_newer(version, self.where)
+            if version == migrate.head():
+                return
+        elif self.read_only:
+            raise DatabaseReadOnly(
+                f"The database {self.where} can only be read, and its tables are not those of this version.",
+                hint="Make the file and its folder writable once, so that healkit can bring it up to date.",
+            )
+        else:
+            self._set_wal()
+        # Another process's migration may take longer than an ordinary write is worth waiting for.
+        engine = self._make_engine(max(self.wait_s, MIGRATION_WAIT_S)).execution_options(healkit_begin="write")
+        try:
+            with engine.begin() as migrating:
+                migrate.upgrade(migrating, self.where)
+        finally:
+            engine.dispose()
+
+    def _set_wal(self) -> None:
+        """Write-ahead logging is a property of the file; changing it fails at once where another is doing the same."""
+        give_up = time.monotonic() + max(self.wait_s, MIGRATION_WAIT_S)
+        with closing(self._connect_file(self.wait_s)) as connection:
+            while True:
+                try:
+                    connection.execute("PRAGMA journal_mode = WAL")
+                    return
+                except sqlite3.OperationalError as error:
+                    if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > give_up:
+                        raise
+                    time.sleep(0.01)
+
+
+def _begin(connection: Connection) -> None:
+    """Begin as the transaction's purpose asks; called by SQLAlchemy where a driver would begin on its own."""
+    writing = connection.get_execution_options().get("healkit_begin") == "write"
+    if connection.dialect.name == "sqlite":
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
+    elif writing and connection.dialect.name == "postgresql":
+        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_ADVISORY_KEY})")
+
+
+def _without_password(url: str) -> str:
+    from sqlalchemy.engine import make_url
+
+    return make_url(url).render_as_string(hide_password=True)

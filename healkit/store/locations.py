@@ -1,0 +1,115 @@
+"""Where the database is, and how SQLite opens a file.
+
+An in-memory SQLite database belongs to one connection, and healkit's log needs a connection of its own beside the
+caller's. A shared-cache memory database would give two connections, but they lock each other's tables out, so a
+caller's open transaction would block the log. `sqlite://` therefore means a private temporary FILE here, removed
+when the process that asked for it ends.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import quote
+
+from healkit.errors import ConfigError, DatabaseMissing
+
+#: The file that is looked for upward from the working directory.
+FILE_NAME = "healkit.db"
+
+_IN_MEMORY = {":memory:", "sqlite://", "sqlite:///", "sqlite:///:memory:", "sqlite+pysqlite://"}
+_IN_MEMORY |= {"sqlite+pysqlite:///", "sqlite+pysqlite:///:memory:"}
+
+
+def resolve_url(
+    given: str | Path | None = None,
+    environ: Mapping[str, str] | None = None,
+    cwd: str | Path | None = None,
+) -> str:
+    """The database's URL: the argument, else `HEALKIT_DB`, else the nearest `healkit.db`, else the user's own.
+
+    `given` and `HEALKIT_DB` are a URL or a plain path. The nearest file is looked for in `cwd` and upward; the
+    user's own is in the platform's folder for user data. Raises `DatabaseMissing` when that cannot be made.
+    """
+    environ = os.environ if environ is None else environ
+    folder = Path(cwd) if cwd is not None else Path.cwd()
+    for wanted in (given, environ.get("HEALKIT_DB")):
+        if wanted is not None and str(wanted):
+            return _as_url(str(wanted), folder)
+    for place in (folder.absolute(), *folder.absolute().parents):
+        if (place / FILE_NAME).is_file():
+            return file_url(place / FILE_NAME)
+    return file_url(_user_data_folder() / FILE_NAME)
+
+
+def file_url(path: Path) -> str:
+    """The URL of a SQLite file."""
+    return f"sqlite:///{path.absolute()}"
+
+
+def sqlite_path(url: str) -> Path | None:
+    """The file behind a SQLite URL, or None for another database; raises `ConfigError` for a `file:` URI."""
+    if not url.startswith(("sqlite:", "sqlite+")):
+        return None
+    path = url.partition(":///")[2].partition("?")[0]
+    if path.startswith("file:") or not path:
+        raise ConfigError(f"{url!r} does not name a file.", hint="Write sqlite:///folder/name.db, or the plain path.")
+    return Path(path).absolute()
+
+
+def sqlite_uri(path: Path, mode: str) -> str:
+    """SQLite's own URI of the file; `mode` is `ro`, `rw` or `rwc`.
+
+    A WAL database in a folder that cannot be written has nowhere to put its shared memory. `immutable` reads it
+    all the same, and is right only where no log of recent changes lies beside it.
+    """
+    uri = f"file:{quote(str(path))}?mode={mode}"
+    beside = Path(f"{path}-wal")
+    if mode == "ro" and not is_writable(path.parent) and not (beside.exists() and beside.stat().st_size):
+        uri += "&immutable=1"
+    return uri
+
+
+def is_writable(path: Path) -> bool:
+    """Whether this process may write there, asked of the system and for the effective user."""
+    return os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
+
+
+def _as_url(text: str, folder: Path) -> str:
+    if text in _IN_MEMORY or "mode=memory" in text:
+        return _temporary_url()
+    if "://" in text:
+        path = sqlite_path(text)
+        if path is None:
+            return text
+        return file_url(folder / text.partition(":///")[2].partition("?")[0])
+    return file_url(folder / Path(text).expanduser())
+
+
+def _temporary_url() -> str:
+    folder, owner = tempfile.mkdtemp(prefix="healkit-"), os.getpid()
+
+    def remove() -> None:
+        if os.getpid() == owner:  # a forked child ends too, and must leave its parent's database alone
+            shutil.rmtree(folder, ignore_errors=True)
+
+    atexit.register(remove)
+    return file_url(Path(folder) / FILE_NAME)
+
+
+def _user_data_folder() -> Path:
+    import platformdirs
+
+    folder = Path(platformdirs.user_data_dir("healkit", appauthor=False))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DatabaseMissing(
+            f"There is no {FILE_NAME} here or above, and {str(folder)!r} cannot be made: {error.strerror}.",
+            hint="Name a database: Healkit('path/to/healkit.db'), or set HEALKIT_DB.",
+        ) from None
+    return folder

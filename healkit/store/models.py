@@ -1,0 +1,198 @@
+"""The tables, as SQLModel classes.
+
+Nothing here is SQLite's alone: types, partial indexes and constraints are what PostgreSQL has too. The first eight
+columns of `executionlog` are its contract with readers outside of healkit and never change.
+
+`executioncall` has no foreign key to `executionlog`: a call's record may reach the database before its execution's,
+when the latter had to wait in the spool.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from sqlalchemy import JSON, DateTime, Dialect, Index, Text, TypeDecorator, UniqueConstraint, text
+from sqlalchemy.orm import registry
+from sqlmodel import Field, SQLModel
+
+Author = Literal["person", "rule", "search", "model", "agent", "seed"]
+
+
+class UtcDateTime(TypeDecorator[datetime]):
+    """An aware time in UTC; SQLite stores no offset, so it is taken off there and put back on reading."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
+        """Refuse a naive time, which nobody could interpret later."""
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            raise ValueError(f"{value!r} has no time zone; healkit stores aware times only")
+        return value.astimezone(UTC)
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
+        """The same moment, in UTC whatever the server's own zone is."""
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+def _json(*, nullable: bool = False) -> Any:
+    return Field(default=None if nullable else ..., sa_type=JSON(none_as_null=True), nullable=nullable)  # type: ignore[call-overload]
+
+
+def _time(*, nullable: bool = False) -> Any:
+    return Field(default=None if nullable else ..., sa_type=UtcDateTime, nullable=nullable)  # type: ignore[call-overload]
+
+
+def _text(*, nullable: bool = False) -> Any:
+    return Field(default=None if nullable else "", sa_type=Text, nullable=nullable)
+
+
+class Base(SQLModel, registry=registry()):
+    """The root of healkit's tables, apart from a user's own SQLModel classes, whose names may be the same."""
+
+
+class CodeVault(Base, table=True):
+    """Code by the SHA-256 of its UTF-8 text; never changed, never removed."""
+
+    __tablename__ = "codevault"
+
+    hash: str = Field(primary_key=True, max_length=64)
+    code: str = _text()
+    type: str = Field(max_length=16)
+    created_at: datetime = _time()
+
+
+class ToolRegistry(Base, table=True):
+    """One tool for one persona: what it is called with, and which revision is active."""
+
+    __tablename__ = "toolregistry"
+    __table_args__ = (UniqueConstraint("tool_name", "target_persona", name="uq_toolregistry_tool"),)
+
+    id: int | None = Field(default=None, primary_key=True)
+    tool_name: str
+    target_persona: str
+    description: str = _text()
+    input_schema: dict[str, Any] = _json()
+    active_hash: str = Field(foreign_key="codevault.hash")
+    active_revision: int
+    group_name: str = ""
+    flags: dict[str, Any] = _json()
+    grants: dict[str, Any] = _json()
+    examples: list[Any] = _json()
+    created_at: datetime = _time()
+    updated_at: datetime = _time()
+
+
+class Revision(Base, table=True):
+    """One version of a tool's code; append-only, numbered from 1 for each tool and persona."""
+
+    __tablename__ = "revision"
+    __table_args__ = (
+        UniqueConstraint("tool_name", "target_persona", "number", name="uq_revision_number"),
+    )
+
+    id: int | None = Field(default=None, primary_key=True)
+    tool_name: str
+    target_persona: str
+    number: int
+    code_hash: str = Field(foreign_key="codevault.hash")
+    parent: int | None = None
+    author: str = Field(max_length=16)
+    reason: str = _text()
+    motivating_log_id: int | None = None
+    draft: bool = False
+    created_at: datetime = _time()
+
+
+class ExecutionLog(Base, table=True):
+    """One execution: written as RUNNING before the tool starts, finished as SUCCESS or FAILURE after.
+
+    `persona` is the one that was asked for. `arguments` and `host` are JSON; `failure` is the whole
+    `contracts.failure.Failure`. `last_output` is the end of what the tool had printed when it was stopped.
+    """
+
+    __tablename__ = "executionlog"
+    __table_args__ = (
+        Index("ix_executionlog_tool_time", "tool_name", "timestamp"),
+        Index("ix_executionlog_time", "timestamp"),
+        # Without these two, the busiest tool that never failed costs a second at ten million rows.
+        Index(
+            "ix_executionlog_failed_tool_time",
+            "tool_name",
+            "timestamp",
+            sqlite_where=text("status = 'FAILURE'"),
+            postgresql_where=text("status = 'FAILURE'"),
+        ),
+        Index(
+            "ix_executionlog_failed_time",
+            "timestamp",
+            sqlite_where=text("status = 'FAILURE'"),
+            postgresql_where=text("status = 'FAILURE'"),
+        ),
+        # Looked through at each start-up for orphans; a row is in it only while it runs.
+        Index(
+            "ix_executionlog_running",
+            "timestamp",
+            sqlite_where=text("status = 'RUNNING'"),
+            postgresql_where=text("status = 'RUNNING'"),
+        ),
+        Index(
+            "ix_executionlog_fingerprint",
+            "fingerprint",
+            sqlite_where=text("fingerprint IS NOT NULL"),
+            postgresql_where=text("fingerprint IS NOT NULL"),
+        ),
+        UniqueConstraint("trace_id", name="uq_executionlog_trace"),
+    )
+
+    id: int | None = Field(default=None, primary_key=True)
+    timestamp: datetime = _time()
+    tool_name: str
+    persona: str
+    arguments: Any = _json(nullable=True)
+    status: str = Field(max_length=16)
+    result_summary: str | None = _text(nullable=True)
+    error_traceback: str | None = _text(nullable=True)
+
+    trace_id: str = Field(max_length=36)
+    parent_trace_id: str | None = Field(default=None, max_length=36)
+    origin: str = ""
+    revision: int | None = None
+    code_hash: str | None = Field(default=None, max_length=64)
+    isolation: str | None = None
+    grants: dict[str, Any] | None = _json(nullable=True)
+    error_code: str | None = None
+    ename: str | None = _text(nullable=True)
+    evalue: str | None = _text(nullable=True)
+    failure: dict[str, Any] | None = _json(nullable=True)
+    fingerprint: str | None = None
+    finished_at: datetime | None = _time(nullable=True)
+    duration_ms: float | None = None
+    deadline: datetime | None = _time(nullable=True)
+    last_output: str = _text()
+    host: dict[str, Any] | None = _json(nullable=True)
+
+
+class ExecutionCall(Base, table=True):
+    """One call that a tool made through the bridge; `success` is empty until it has ended."""
+
+    __tablename__ = "executioncall"
+    __table_args__ = (UniqueConstraint("trace_id", "task_id", name="uq_executioncall_task"),)
+
+    id: int | None = Field(default=None, primary_key=True)
+    trace_id: str = Field(max_length=36)
+    task_id: str = Field(max_length=16)
+    server: str
+    tool: str
+    arguments: Any = _json(nullable=True)
+    started_at: datetime = _time()
+    success: bool | None = None
+    result_summary: str = _text()
+    error_code: str | None = None
+    error: str = _text()
+    duration_ms: float | None = None
