@@ -39,21 +39,29 @@ def type_only(value: object) -> str:
     return f"<{kind.__module__}.{kind.__qualname__} object>"
 
 
-def to_jsonable(value: object, describe: Callable[[object], str] = type_only) -> tuple[Any, list[str]]:
+class ValueTooLarge(Exception):
+    """The value would be longer than its limit; found before anything of that size is built."""
+
+
+def to_jsonable(
+    value: object, describe: Callable[[object], str] = type_only, *, max_chars: int | None = None
+) -> tuple[Any, list[str]]:
     """The value as plain dicts, lists, strings and numbers, and what had to be converted on the way.
 
     `describe` turns an object of an unknown class into text. The host uses `type_only`, because a foreign `__repr__`
-    may run for ever there; the worker passes one with a time limit.
+    may run for ever there; the worker passes one with a time limit. Raises `ValueTooLarge` when there is more than
+    `max_chars` of text in it, each item of a container counting as one.
     """
-    walker = _Walker(describe)
+    walker = _Walker(describe, max_chars)
     return walker.walk(value, "$", 0), walker.notes
 
 
 class _Walker:
     """One conversion: the notes so far, and the containers it is inside of (to see a cycle)."""
 
-    def __init__(self, describe: Callable[[object], str]) -> None:
+    def __init__(self, describe: Callable[[object], str], max_chars: int | None) -> None:
         self.describe = describe
+        self.left = math.inf if max_chars is None else max_chars
         self.notes: list[str] = []
         self.open: set[int] = set()
 
@@ -63,7 +71,13 @@ class _Walker:
         elif len(self.notes) == _MAX_NOTES:
             self.notes.append("… and more")
 
+    def spend(self, chars: int) -> None:
+        self.left -= chars
+        if self.left < 0:
+            raise ValueTooLarge
+
     def walk(self, value: object, path: str, depth: int) -> Any:
+        self.spend(1)
         kind = type(value)
         if value is None or kind is bool or kind is int:
             return value
@@ -80,6 +94,8 @@ class _Walker:
         self.open.add(id(value))
         try:
             return self.compound(value, path, depth)
+        except ValueTooLarge:
+            raise
         except Exception as error:  # noqa: BLE001 - a hostile subclass may raise anything from any method
             self.note(path, f"{type_only(value)} raised {type(error).__name__} while it was read")
             return type_only(value)
@@ -161,10 +177,11 @@ class _Walker:
 
     def key(self, key: object, path: str) -> str:
         self.note(path, f"a key of type {type(key).__name__} shown as text")
-        text = str(key) if isinstance(key, int | float | str | bytes | tuple | _PLAIN) else self.describe(key)
+        text = str(key) if isinstance(key, (int, float, str, bytes, tuple, *_PLAIN)) else self.describe(key)
         return self.text(text, path)
 
     def text(self, value: str, path: str) -> str:
+        self.spend(len(value))
         try:
             value.encode()
         except UnicodeEncodeError:

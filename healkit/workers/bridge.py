@@ -1,0 +1,220 @@
+"""The host's half of RPC: one socket, a few threads, every answer the host's own.
+
+Threads and not the event loop, because a call is waiting on the other side: a thread that blocks in `recv` answers
+in half the time of a loop that has to be woken. One thread reads at a time; it makes sure that another can follow
+before it handles a call, so calls that take long do not hold up the ones behind them.
+
+While any bridge is open, the interpreter switches threads every 0.5 ms instead of every 5: with the host's main
+thread busy, that is what keeps the slowest calls under a millisecond.
+"""
+
+from __future__ import annotations
+
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+import msgspec
+
+from healkit.contracts import rpc
+
+
+class CallHandler(Protocol):
+    """What answers a worker's calls; implemented by the runtime's router."""
+
+    def handle(self, call: rpc.RpcCall) -> rpc.RpcResult:
+        """Answer one call; called on a bridge thread, several at a time. Must not raise."""
+        ...
+
+    def ended(self, call: rpc.RpcCall, result: rpc.RpcResult, *, late: bool) -> None:
+        """Take note of an answer; called after it was sent, or dropped because the call had timed out before."""
+        ...
+
+
+class _Pending:
+    """A call that is being handled; `answered` is set once, under the bridge's lock."""
+
+    __slots__ = ("answered", "call", "deadline")
+
+    def __init__(self, call: rpc.RpcCall, deadline: float) -> None:
+        self.call = call
+        self.deadline = deadline
+        self.answered = False
+
+
+class Bridge:
+    """Serves one worker until its end of the socket closes.
+
+    `on_message` gets what is not a call (`Ready`, `ExecutionComplete`), `on_end` a text once: empty at end of file,
+    else what broke the protocol. Both are called on a bridge thread.
+    """
+
+    def __init__(
+        self,
+        sock: socket.socket,
+        on_message: Callable[[rpc.Ready | rpc.ExecutionComplete], None],
+        on_end: Callable[[str], None],
+        *,
+        rpc_timeout_s: float,
+        max_in_flight: int,
+    ) -> None:
+        self._sock = sock
+        self._on_message = on_message
+        self._on_end = on_end
+        self._rpc_timeout_s = rpc_timeout_s
+        self._max_threads = max_in_flight
+        self._handler: CallHandler | None = None
+        self._turn = threading.Lock()  # whoever holds it reads
+        self._lock = threading.Lock()  # pending calls, and whole frames on the way out
+        self._pending: dict[int, _Pending] = {}
+        self._busy = 0
+        self._threads = 0
+        self._ended = False
+        _fast_switching.enter()
+        self._spawn()
+
+    def serve(self, handler: CallHandler) -> None:
+        """Set who answers calls; before the work is sent, since no call can come earlier."""
+        self._handler = handler
+
+    def send(self, message: msgspec.Struct) -> None:
+        """One message to the worker, whole; a worker that is gone is no error here, its end is seen elsewhere."""
+        frame = rpc.encode_frame(message)
+        with self._lock:
+            self._send(frame)
+
+    def expire(self) -> None:
+        """Answer every call whose time is up with CALL_TIMEOUT; called regularly by whoever waits for the worker."""
+        now = time.monotonic()
+        for pending in list(self._pending.values()):
+            if now >= pending.deadline:
+                message = f"no answer within {self._rpc_timeout_s:g} s"
+                error = rpc.RpcError("CALL_TIMEOUT", "TimeoutError", message)
+                self._answer(pending, rpc.RpcResult(pending.call.id, success=False, error=error))
+
+    def close(self) -> None:
+        """Hang up; the threads end as they notice. Safe to call twice."""
+        with self._lock:
+            if self._ended:
+                return
+            self._ended = True
+        try:
+            self._sock.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass  # the other side was faster
+        _fast_switching.leave()
+
+    def _spawn(self) -> None:
+        self._threads += 1
+        threading.Thread(target=self._serve, name="healkit-bridge", daemon=True).start()
+
+    def _serve(self) -> None:
+        """One thread's life: read, let another read, handle, again."""
+        try:
+            while (call := self._next_call()) is not None:
+                self._handle(call)
+                with self._lock:
+                    self._busy -= 1
+        finally:
+            with self._lock:
+                self._threads -= 1
+                if self._threads == 0:
+                    self._sock.close()
+
+    def _next_call(self) -> rpc.RpcCall | None:
+        """The next call, or None at the end; what is not a call is passed on from here."""
+        with self._turn:
+            while not self._ended:
+                message = self._read()
+                if isinstance(message, rpc.RpcCall):
+                    with self._lock:
+                        self._busy += 1
+                        alone = self._busy == self._threads and self._threads < self._max_threads
+                    if alone:
+                        self._spawn()
+                    return message
+                if message is None:
+                    self.close()
+                    return None
+                self._on_message(message)
+        return None
+
+    def _read(self) -> rpc.Ready | rpc.RpcCall | rpc.ExecutionComplete | None:
+        try:
+            frame = rpc.receive_frame(self._sock)
+            if frame is not None:
+                return rpc.decode_from_worker(frame)
+            self._end("")
+        except (rpc.FrameTooLarge, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            self._end(f"{type(error).__name__}: {error}")
+        except OSError:
+            self._end("")
+        return None
+
+    def _end(self, problem: str) -> None:
+        if not self._ended:
+            self._on_end(problem)
+
+    def _handle(self, call: rpc.RpcCall) -> None:
+        pending = _Pending(call, time.monotonic() + self._rpc_timeout_s)
+        with self._lock:
+            duplicate = call.id in self._pending
+            self._pending.setdefault(call.id, pending)
+        if self._handler is None or duplicate:
+            self._end(f"a call with id {call.id} that is {'open already' if duplicate else 'before any work'}")
+            return
+        self._answer(pending, self._handler.handle(call))
+
+    def _answer(self, pending: _Pending, result: rpc.RpcResult) -> None:
+        result, frame = _framed(result)
+        with self._lock:
+            late, pending.answered = pending.answered, True
+            if not late:
+                self._pending.pop(pending.call.id, None)
+                self._send(frame)
+        if self._handler is not None:
+            self._handler.ended(pending.call, result, late=late)
+
+    def _send(self, frame: bytes) -> None:
+        try:
+            self._sock.sendall(frame)
+        except OSError:
+            pass  # the worker's end is seen, and told, by whoever watches its process
+
+
+def _framed(result: rpc.RpcResult) -> tuple[rpc.RpcResult, bytes]:
+    """The answer and its frame; one that is too large for a frame becomes the error that says so."""
+    try:
+        return result, rpc.encode_frame(result)
+    except rpc.FrameTooLarge as error:
+        refused = rpc.RpcError("CALL_REFUSED", "ResultTooLarge", f"the answer is too large: {error}")
+        result = rpc.RpcResult(result.id, success=False, error=refused)
+        return result, rpc.encode_frame(result)
+
+
+class _FastSwitching:
+    """The interpreter's switch interval, shortened while anybody needs it; as it was afterwards."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._users = 0
+        self._before = sys.getswitchinterval()
+
+    def enter(self) -> None:
+        with self._lock:
+            if self._users == 0:
+                self._before = sys.getswitchinterval()
+                sys.setswitchinterval(min(self._before, 0.0005))
+            self._users += 1
+
+    def leave(self) -> None:
+        with self._lock:
+            self._users -= 1
+            if self._users == 0:
+                sys.setswitchinterval(self._before)
+
+
+_fast_switching = _FastSwitching()

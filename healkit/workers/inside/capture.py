@@ -1,0 +1,167 @@
+"""Capturing what a tool prints and raises.
+
+A traceback is cut out of the worker's own stack here, so that a tool's author reads frames of the tool and of the
+libraries it called, and nothing of healkit in between.
+"""
+
+from __future__ import annotations
+
+import linecache
+import os
+import threading
+import traceback
+from typing import Any, ClassVar
+
+import ipykernel
+import IPython.core.interactiveshell
+from ipykernel.iostream import OutStream
+
+from healkit.contracts.failure import Failure, Frame
+from healkit.contracts.tools import EntryRef
+from healkit.workers.inside.deadline import TimeIsUp, deadline
+
+#: Files whose frames are ours or the kernel's: between a tool and what it calls they are only in the way.
+_OWN = (
+    os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep,
+    os.path.dirname(os.path.abspath(ipykernel.__file__)) + os.sep,
+    os.path.abspath(IPython.core.interactiveshell.__file__),
+)
+#: The module that a tool's code is. Registered, because dataclasses look their module up; no real module's name.
+TOOL_MODULE = "__healkit_tool__"
+_TRACEBACK_MAX_CHARS = 200_000
+_MESSAGE_MAX_CHARS = 10_000
+_FRAMES_MAX = 200
+_DESCRIBE_S = 0.5
+
+
+OVER_LIMIT = "the tool printed more than it may; what came after the limit is dropped"
+
+
+class OutputLimit(Exception):
+    """The tool printed more than it may."""
+
+    __module__ = "builtins"  # so that a traceback shows the bare name
+
+
+class CappedStream(OutStream):  # type: ignore[misc]
+    """ipykernel's output stream with a budget shared by stdout and stderr; over it, writing raises.
+
+    What C code writes to the descriptor arrives here too, on ipykernel's own thread. That thread must go on, or the
+    tool would block on a full pipe; it drops the text, and `exceeded` tells the runner.
+    """
+
+    budget_chars: ClassVar[int | None] = None
+    exceeded: ClassVar[bool] = False
+
+    def write(self, string: str) -> Any:
+        """Write, or raise `OutputLimit`; called by print and everything else that writes."""
+        if CappedStream.budget_chars is not None:
+            CappedStream.budget_chars -= len(string)
+            if CappedStream.budget_chars < 0:
+                CappedStream.exceeded = True
+                if threading.current_thread() is getattr(self, "watch_fd_thread", None):
+                    return 0
+                raise OutputLimit(OVER_LIMIT)
+        return super().write(string)
+
+
+def show_source(entry: EntryRef, code: str) -> None:
+    """Let tracebacks find the tool's source lines under its label; before the code is compiled."""
+    lines = code.splitlines(keepends=True)
+    linecache.cache[entry.filename] = (len(code), None, lines, entry.filename)
+
+
+def describe(value: object) -> str:
+    """`repr(value)` in at most half a second and 2,000 characters; never raises."""
+    try:
+        with deadline(_DESCRIBE_S):
+            text = repr(value)
+    except TimeIsUp:
+        return f"<{type(value).__qualname__} object, its repr takes too long>"
+    except BaseException as error:  # noqa: BLE001 - whatever a foreign __repr__ raises
+        return f"<{type(value).__qualname__} object, its repr raises {type(error).__name__}>"
+    return text if len(text) <= 2000 else f"{text[:2000]}… [{len(text):,} characters]"
+
+
+def to_failure(error: BaseException, entry: EntryRef, timeout_s: float) -> Failure:
+    """The exception as data, with our own frames cut out; never raises for a hostile one."""
+    try:
+        with deadline(2.0):
+            told = traceback.TracebackException.from_exception(error, compact=True)
+            _cut_own_frames(told, set())
+            text = "".join(told.format()).replace(f"{TOOL_MODULE}.", "")
+            frames = [_frame(summary, entry.filename) for summary in told.stack]
+            if isinstance(error, SyntaxError) and error.filename == entry.filename:
+                frames.append(Frame(entry.filename, error.lineno or 1, "<module>", error.text or "", in_tool=True))
+            message = str(error)
+    except BaseException as trouble:  # noqa: BLE001 - its __str__ raises, or takes too long
+        frames, message = [], f"<no message: {type(trouble).__name__} while it was read>"
+        text = f"{type(error).__name__}: {message}"
+    code, hint = _classify(error, timeout_s)
+    if isinstance(error, TimeIsUp):
+        message = f"still running after {timeout_s:g} s"
+        text = f"{text.rstrip().rpartition(chr(10))[0]}\nTimeoutError: {message}".lstrip()
+    ename = "TimeoutError" if isinstance(error, TimeIsUp) else _type_name(error)
+    return Failure(
+        code=code,
+        ename=ename,
+        evalue=_safe(message, _MESSAGE_MAX_CHARS),
+        traceback=_safe(text.rstrip(), _TRACEBACK_MAX_CHARS),
+        frames=_thin(frames),
+        hint=hint,
+    )
+
+
+def _classify(error: BaseException, timeout_s: float) -> tuple[str, str]:
+    """The ending's code and the next step, from the exception's type."""
+    if isinstance(error, TimeIsUp):
+        return "TOOL_TIMEOUT", f"Give it more than {timeout_s:g} s (timeout=…), or look at the line where it was."
+    if isinstance(error, MemoryError):
+        return "TOOL_OUT_OF_MEMORY", "Give it more memory (grant memory_mb=…), or let it hold less at once."
+    if isinstance(error, OutputLimit):
+        return "TOOL_OUTPUT_LIMIT", "Let it print less, or return what matters; HEALKIT_OUTPUT_MAX_BYTES is the limit."
+    if isinstance(error, PermissionError):
+        return "TOOL_EXCEPTION", (
+            "A worker has no network, starts no process and sees only its scratch folder. Grant the tool a path "
+            "(read=…, write=…), or let it call a function of yours (hk.provide)."
+        )
+    if isinstance(error, FileNotFoundError):
+        return "TOOL_EXCEPTION", "If the file exists outside, the worker cannot see it: grant the tool that path (read=…)."
+    return "TOOL_EXCEPTION", ""
+
+
+def _cut_own_frames(told: traceback.TracebackException, seen: set[int]) -> None:
+    if id(told) in seen:
+        return
+    seen.add(id(told))
+    told.stack = traceback.StackSummary.from_list([f for f in told.stack if not f.filename.startswith(_OWN)])
+    for linked in (told.__cause__, told.__context__, *(told.exceptions or [])):
+        if linked is not None:
+            _cut_own_frames(linked, seen)
+
+
+def _frame(summary: traceback.FrameSummary, tool_filename: str) -> Frame:
+    return Frame(
+        filename=_safe(summary.filename, 1000),
+        lineno=summary.lineno or 0,
+        name=_safe(summary.name, 200),
+        line=_safe(summary.line or "", 500),
+        in_tool=summary.filename == tool_filename,
+    )
+
+
+def _thin(frames: list[Frame]) -> list[Frame]:
+    """Both ends of a stack that is too deep to keep whole (a recursion repeats itself anyway)."""
+    half = _FRAMES_MAX // 2
+    return frames if len(frames) <= _FRAMES_MAX else frames[:half] + frames[-half:]
+
+
+def _type_name(error: BaseException) -> str:
+    kind = type(error)
+    plain = kind.__module__ in {"builtins", TOOL_MODULE}
+    return kind.__qualname__ if plain else f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _safe(text: str, limit: int) -> str:
+    text = text.encode(errors="backslashreplace").decode()
+    return text if len(text) <= limit else f"{text[: limit // 2]}\n… [{len(text):,} characters]\n{text[-limit // 2 :]}"

@@ -1,0 +1,94 @@
+"""The worker's half of the bridge.
+
+No thread of its own reads the socket: whichever caller gets the receive lock reads for all until its own answer is
+there, then wakes another that still waits. A lone caller so has its answer without a single hand-over between
+threads, which is most of what a call costs.
+"""
+
+from __future__ import annotations
+
+import itertools
+import socket
+import threading
+
+import msgspec
+
+from healkit.contracts import rpc
+
+
+class BridgeClosed(ConnectionError):
+    """The host has hung up: nobody is there to answer."""
+
+
+class _Slot:
+    """A call that waits for its answer."""
+
+    __slots__ = ("result", "wake")
+
+    def __init__(self) -> None:
+        self.result: rpc.RpcResult | None = None
+        self.wake = threading.Event()
+
+
+class Endpoint:
+    """Sends the worker's messages and matches answers to calls by their id; safe to use from any thread."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._sock = sock
+        self._send_lock = threading.Lock()
+        self._receive_lock = threading.Lock()
+        self._ids = itertools.count(1)
+        self._waiting: dict[int, _Slot] = {}
+        self._closed = False
+
+    def send(self, message: msgspec.Struct) -> None:
+        """One message, whole; raises `FrameTooLarge`, or `OSError` when the host has gone."""
+        frame = rpc.encode_frame(message)
+        with self._send_lock:
+            self._sock.sendall(frame)
+
+    def receive_init(self) -> rpc.Init:
+        """The work; called once, before there are any calls to answer."""
+        frame = rpc.receive_frame(self._sock)
+        message = None if frame is None else rpc.decode_from_host(frame)
+        if not isinstance(message, rpc.Init):
+            raise BridgeClosed("the host closed the bridge before it sent any work")
+        return message
+
+    def call(self, server: str, tool: str, args: msgspec.Raw) -> rpc.RpcResult:
+        """Ask the host to call a tool, and wait for its answer."""
+        call_id, slot = next(self._ids), _Slot()
+        self._waiting[call_id] = slot
+        try:
+            self.send(rpc.RpcCall(call_id, server, tool, args))
+            while slot.result is None:
+                if self._receive_lock.acquire(blocking=False):
+                    self._read_until(slot)
+                else:
+                    slot.wake.wait()
+                    slot.wake.clear()
+        finally:
+            del self._waiting[call_id]
+        return slot.result
+
+    def _read_until(self, slot: _Slot) -> None:
+        try:
+            while slot.result is None:
+                self._deliver()
+        finally:
+            self._receive_lock.release()
+            # Somebody must go on reading for the calls that are still open.
+            for other in list(self._waiting.values()):
+                if other is not slot and other.result is None:
+                    other.wake.set()
+                    break
+
+    def _deliver(self) -> None:
+        frame = None if self._closed else rpc.receive_frame(self._sock)
+        if frame is None:
+            self._closed = True
+            raise BridgeClosed("the host closed the bridge")
+        message = rpc.decode_from_host(frame)
+        if isinstance(message, rpc.RpcResult) and (slot := self._waiting.get(message.id)) is not None:
+            slot.result = message
+            slot.wake.set()

@@ -1,0 +1,165 @@
+"""Giving up what a worker must not have, from the inside.
+
+Two moments. `enter` runs first of all, while the process has one thread: capabilities, Landlock and the fixed limits.
+`seal` runs when ZeroMQ has bound its sockets: from then on no socket of any kind can be made. Each returns what it
+really did, and the host compares that with what the tier promises before it sends any code.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import resource
+import signal
+import sys
+from collections.abc import Callable
+
+import msgspec
+
+from healkit.workers.inside import seccomp
+
+
+class Policy(msgspec.Struct, frozen=True):
+    """What the host asks a worker to give up; handed over in its environment, as JSON.
+
+    `read` and `write` are folders and files; `socket_dir` is where sockets, and nothing else, may be created.
+    """
+
+    tier: str
+    bridge_fd: int
+    scratch: str
+    socket_dir: str
+    read: list[str]
+    write: list[str]
+    file_size_bytes: int
+    open_files: int
+
+
+POLICY_VARIABLE = "HEALKIT_WORKER_POLICY"
+
+_PR_SET_PDEATHSIG, _PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS = 1, 24, 38
+_CAPABILITY_VERSION_3 = 0x20080522
+
+
+def enter(policy: Policy) -> dict[str, str]:
+    """First half, with one thread only; returns layer → what was done, or `failed: …`."""
+    if policy.tier == "process":
+        return {"rlimits": _attempt(lambda: _limit_resources(policy))}
+    return {
+        "parent": _attempt(lambda: _die_with_parent(policy.tier)),
+        "capabilities": _attempt(_drop_capabilities),
+        "landlock": _attempt(lambda: _enter_landlock(policy)),
+        "rlimits": _attempt(lambda: _limit_resources(policy)),
+    }
+
+
+def seal(policy: Policy) -> dict[str, str]:
+    """Second half, with the sockets bound; on all threads."""
+    if policy.tier == "process":
+        return {}
+    return {"seccomp": _attempt(_load_seccomp)}
+
+
+def limit_tool(memory_bytes: int, cpu_s: int) -> None:
+    """Memory and processor time for the tool, on top of what the bare worker has used until now.
+
+    Address space is what is limited: it is the one measure whose excess Python reports as a MemoryError at the line
+    that asked. The hard limit leaves room for that report.
+    """
+    if sys.platform != "linux":  # no measure there that would hold
+        return
+    with open("/proc/self/statm") as statm:
+        used = int(statm.read().split()[0]) * resource.getpagesize()
+    report_bytes = 64 * 1024 * 1024
+    resource.setrlimit(resource.RLIMIT_AS, (used + memory_bytes, used + memory_bytes + report_bytes))
+    spent = int(sum(resource.getrusage(resource.RUSAGE_SELF)[:2]))
+    resource.setrlimit(resource.RLIMIT_CPU, (spent + cpu_s, spent + cpu_s + 1))
+
+
+def lift_for_report() -> None:
+    """Use the room that `limit_tool` left, so that a MemoryError can be told."""
+    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+    resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
+
+
+def _attempt(step: Callable[[], str]) -> str:
+    try:
+        return step()
+    except (OSError, ImportError, ValueError) as error:
+        return f"failed: {error}"
+
+
+def _die_with_parent(tier: str) -> str:
+    # In a process namespace bubblewrap sees to this; here getppid() would name the namespace's init.
+    if tier == "namespaces":
+        return "bubblewrap"
+    parent = os.getppid()
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it died between the two calls
+        os._exit(1)
+    return "pdeathsig"
+
+
+def _drop_capabilities() -> str:
+    _prctl(_PR_SET_NO_NEW_PRIVS, 1)
+    for capability in range(64):
+        try:
+            _prctl(_PR_CAPBSET_DROP, capability)
+        except OSError:  # unknown to this kernel, or nothing to drop for an ordinary user
+            continue
+    header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
+    empty = (ctypes.c_uint32 * 6)()
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.capset(header, empty) != 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return "none left"
+
+
+def _enter_landlock(policy: Policy) -> str:
+    from landlockpy import AccessFS, Ruleset, Scope, abi_version
+
+    abi = abi_version()
+    if abi < 1:
+        raise OSError("the kernel has no Landlock")
+    read = AccessFS.READ_FILE | AccessFS.READ_DIR
+    special = AccessFS.MAKE_CHAR | AccessFS.MAKE_BLOCK | AccessFS.MAKE_SOCK | AccessFS.EXECUTE | AccessFS.IOCTL_DEV
+    with Ruleset(scoped=Scope.ABSTRACT_UNIX_SOCKET | Scope.SIGNAL) as ruleset:
+        for path in filter(os.path.exists, policy.read):
+            ruleset.allow_path(path, read if os.path.isdir(path) else AccessFS.READ_FILE)
+        for path in filter(os.path.exists, [policy.scratch, *policy.write]):
+            writable = ruleset.handled_fs & ~special
+            ruleset.allow_path(path, writable if os.path.isdir(path) else _file_rights(writable))
+        ruleset.allow_path(policy.socket_dir, AccessFS.MAKE_SOCK)
+        for device in ("/dev/null", "/dev/zero", "/dev/urandom", "/dev/random"):
+            ruleset.allow_path(device, AccessFS.READ_FILE | AccessFS.WRITE_FILE)
+        ruleset.restrict()
+    return f"ABI {abi}"
+
+
+def _file_rights(rights: int) -> int:
+    from landlockpy import AccessFS
+
+    return rights & (AccessFS.READ_FILE | AccessFS.WRITE_FILE | AccessFS.TRUNCATE)
+
+
+def _limit_resources(policy: Policy) -> str:
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (policy.file_size_bytes, policy.file_size_bytes))
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    files = policy.open_files if hard == resource.RLIM_INFINITY else min(policy.open_files, hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
+    return f"files {files}, file size {policy.file_size_bytes:,} bytes"
+
+
+def _load_seccomp() -> str:
+    _prctl(_PR_SET_NO_NEW_PRIVS, 1)
+    seccomp.load_filter(seccomp.build_filter(os.getpid()))
+    return "filter"
+
+
+def _prctl(option: int, value: int) -> None:
+    if sys.platform != "linux":
+        raise OSError("prctl exists on Linux only")
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(option, value, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))

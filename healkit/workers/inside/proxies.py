@@ -1,0 +1,135 @@
+"""`mcp.<server>.<tool>(**arguments)`: functions made from definitions.
+
+Nothing of the host is in here. A proxy knows its tool's name, text and schema, turns a call into a message and the
+answer into a value or an exception.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from typing import Any
+
+import msgspec
+
+from healkit.contracts import rpc
+from healkit.contracts.encoding import to_jsonable
+from healkit.contracts.tools import ToolDefinition, is_valid_name
+from healkit.workers.inside.endpoint import Endpoint
+
+_TYPES: dict[str, Any] = {
+    "integer": int, "number": float, "string": str, "boolean": bool, "array": list, "object": dict, "null": None,
+}  # fmt: skip
+
+
+class ToolCallError(Exception):
+    """A call through the bridge had no result; `code` is stable, `ename` the type of the callee's exception."""
+
+    __module__ = "builtins"  # so that a traceback shows the bare name
+
+    def __init__(self, called: str, error: rpc.RpcError) -> None:
+        super().__init__(f"{called}: {error.ename}: {error.message}" if error.ename else f"{called}: {error.message}")
+        self.code = error.code
+        self.ename = error.ename
+        if error.traceback:
+            self.add_note(f"In the called tool:\n{error.traceback}")
+
+
+class Proxy:
+    """One tool as a function; `await proxy.acall(…)` is the same from async code, several at a time."""
+
+    def __init__(self, endpoint: Endpoint, definition: ToolDefinition) -> None:
+        self._endpoint = endpoint
+        self._definition = definition
+        self.__name__ = definition.name
+        self.__qualname__ = f"mcp.{definition.server}.{definition.name}"
+        self.__doc__ = definition.description
+        self.__signature__ = signature_of(definition.input_schema)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        arguments = self._bind(args, kwargs)
+        answer = self._endpoint.call(self._definition.server, self._definition.name, arguments)
+        if answer.success:
+            return msgspec.json.decode(answer.result)
+        raise ToolCallError(self.__qualname__, answer.error or rpc.RpcError("CALL_REFUSED", "", "no reason given"))
+
+    async def acall(self, *args: Any, **kwargs: Any) -> Any:
+        """The call, without blocking the event loop."""
+        return await asyncio.to_thread(self, *args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<tool {self.__qualname__}{self.__signature__}>"
+
+    def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> msgspec.Raw:
+        if args:  # by position, in the schema's order
+            kwargs = self.__signature__.bind(*args, **kwargs).arguments
+            kwargs = {**{k: v for k, v in kwargs.items() if k != "more"}, **kwargs.get("more", {})}
+        try:
+            return rpc.raw(kwargs)
+        except (TypeError, ValueError, OverflowError, RecursionError):
+            return rpc.raw(to_jsonable(kwargs)[0])
+
+
+class Server:
+    """The tools of one server, as attributes."""
+
+    def __init__(self, name: str, proxies: dict[str, Proxy]) -> None:
+        self.__dict__.update(proxies)
+        self._name = name
+        self._proxies = proxies
+
+    def __getattr__(self, name: str) -> Any:
+        known = ", ".join(sorted(self._proxies)) or "none"
+        raise AttributeError(f"mcp.{self._name} has no tool {name!r} that this tool may call; it may call: {known}")
+
+    def __dir__(self) -> list[str]:
+        return sorted(self._proxies)
+
+    def __repr__(self) -> str:
+        return f"<server {self._name}: {', '.join(sorted(self._proxies))}>"
+
+
+class Servers:
+    """`mcp` itself: the servers that this tool may call, as attributes."""
+
+    def __init__(self, servers: dict[str, Server]) -> None:
+        self.__dict__.update(servers)
+        self._servers = servers
+
+    def __getattr__(self, name: str) -> Any:
+        known = ", ".join(sorted(self._servers)) or "none"
+        raise AttributeError(f"mcp has no server {name!r} that this tool may call; it may call: {known}")
+
+    def __dir__(self) -> list[str]:
+        return sorted(self._servers)
+
+    def __repr__(self) -> str:
+        return f"<servers: {', '.join(sorted(self._servers))}>"
+
+
+def build_servers(endpoint: Endpoint, definitions: list[ToolDefinition]) -> Servers:
+    """The whole `mcp` object; a definition whose name could not be written as `mcp.server.tool` is left out."""
+    by_server: dict[str, dict[str, Proxy]] = {}
+    for definition in definitions:
+        if is_valid_name(definition.server) and is_valid_name(definition.name):
+            by_server.setdefault(definition.server, {})[definition.name] = Proxy(endpoint, definition)
+    return Servers({name: Server(name, proxies) for name, proxies in by_server.items()})
+
+
+def signature_of(schema: dict[str, Any]) -> inspect.Signature:
+    """A signature with the schema's properties as parameters; what is not required defaults to `...`."""
+    properties: dict[str, Any] = schema.get("properties") or {}
+    required = schema.get("required") or []
+    names = sorted((name for name in properties if is_valid_name(name)), key=lambda name: name not in required)
+    parameters = [
+        inspect.Parameter(
+            name,
+            inspect.Parameter.POSITIONAL_OR_KEYWORD,
+            default=inspect.Parameter.empty if name in required else properties[name].get("default", ...),
+            annotation=_TYPES.get(str(properties[name].get("type")), inspect.Parameter.empty),
+        )
+        for name in names
+    ]
+    if schema.get("additionalProperties", True):
+        parameters.append(inspect.Parameter("more", inspect.Parameter.VAR_KEYWORD))
+    return inspect.Signature(parameters)

@@ -1,0 +1,104 @@
+"""Running one tool in the worker: receive the work, run it, tell how it ended."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import inspect
+import socket
+import sys
+import types
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from healkit.contracts import rpc
+from healkit.contracts.encoding import ValueTooLarge, to_jsonable, type_only
+from healkit.contracts.failure import Failure
+from healkit.contracts.shapes import parse, read_shape
+from healkit.contracts.tools import Tool
+from healkit.workers.inside import capture, lockdown
+from healkit.workers.inside.deadline import TimeIsUp, deadline
+from healkit.workers.inside.endpoint import Endpoint
+from healkit.workers.inside.proxies import build_servers
+
+
+class Runner:
+    """What the kernel's one cell calls: `run()`, once."""
+
+    def __init__(self, bridge: socket.socket, crash_fd: int) -> None:
+        self.endpoint = Endpoint(bridge)
+        self.crash_fd = crash_fd
+
+    def run(self) -> None:
+        """Receive, execute, report; called through an ordinary execute request, so that outputs find their cell."""
+        init = self.endpoint.receive_init()
+        try:
+            complete = self._execute(init)
+        except BaseException as error:  # noqa: BLE001 - the report must go out, whatever happened
+            lockdown.lift_for_report()
+            complete = rpc.ExecutionComplete(failure=capture.to_failure(error, init.entry, init.timeout_s))
+        capture.CappedStream.budget_chars = None
+        self.endpoint.send(complete)
+
+    def _execute(self, init: rpc.Init) -> rpc.ExecutionComplete:
+        capture.show_source(init.entry, init.code)
+        capture.CappedStream.budget_chars = init.output_max_bytes
+        lockdown.limit_tool(init.memory_bytes, init.cpu_s)
+        with deadline(init.timeout_s, self.crash_fd), _no_running_loop():
+            value = self._call(init)
+            if capture.CappedStream.exceeded:
+                raise capture.OutputLimit(capture.OVER_LIMIT)
+            try:
+                jsonable, conversions = to_jsonable(value, capture.describe, max_chars=init.result_max_bytes)
+            except TimeIsUp:
+                jsonable, conversions = type_only(value), ["$: shown by its type, reading it took too long"]
+            except ValueTooLarge:
+                return rpc.ExecutionComplete(failure=_too_large(f"more than {init.result_max_bytes:,}", init))
+        lockdown.lift_for_report()
+        encoded = msgspec.json.encode(jsonable)
+        if len(encoded) > init.result_max_bytes:
+            return rpc.ExecutionComplete(failure=_too_large(f"{len(encoded):,}", init))
+        return rpc.ExecutionComplete(value=msgspec.Raw(encoded), conversions=conversions)
+
+    def _call(self, init: rpc.Init) -> Any:
+        arguments = msgspec.json.decode(init.arguments)
+        tree = parse(init.code, init.entry.filename)
+        shape = read_shape(tree, init.entry.tool_name)
+        module = types.ModuleType(capture.TOOL_MODULE)
+        sys.modules[module.__name__] = module
+        namespace = module.__dict__
+        namespace["mcp"] = build_servers(self.endpoint, init.definitions)
+        namespace["Tool"] = Tool
+        if shape.kind == "script":
+            namespace["arguments"] = arguments
+        exec(compile(init.code, init.entry.filename, "exec"), namespace)  # noqa: S102 - what this process is for
+        if shape.kind == "script":
+            return namespace.get("result")
+        target = namespace[shape.entry]
+        if shape.kind == "class":
+            target = target().run
+        value = target(arguments) if shape.takes_dict else target(**arguments)
+        return asyncio.run(value) if inspect.iscoroutine(value) else value
+
+
+def _too_large(size: str, init: rpc.Init) -> Failure:
+    message = f"the result has {size} bytes; {init.result_max_bytes:,} are allowed"
+    hint = "Return less: a summary, a page, or the path of a file the tool may write (HEALKIT_RESULT_MAX_BYTES)."
+    return Failure("TOOL_RESULT_TOO_LARGE", "ResultTooLarge", message, f"ResultTooLarge: {message}", hint=hint)
+
+
+@contextlib.contextmanager
+def _no_running_loop() -> Iterator[None]:
+    """Hide the kernel's event loop from the tool: `asyncio.run` is what generated async code calls.
+
+    The loop does not run meanwhile anyway, because the tool holds its thread; `_set_running_loop` is the hook that
+    asyncio documents for those who implement loops.
+    """
+    loop = asyncio._get_running_loop()
+    asyncio._set_running_loop(None)
+    try:
+        yield
+    finally:
+        asyncio._set_running_loop(loop)

@@ -1,0 +1,167 @@
+"""A seccomp filter, as the BPF program the kernel takes.
+
+Written here because no kept library fits: `pyseccomp` needs libseccomp on the host and was last released in 2021.
+The program is a flat list of checks in the order of the tables below; whatever no check stops is allowed. The kernel
+caches the verdict of every system call that a program decides by its number alone, so the length costs nothing.
+
+Numbers: Linux `asm/unistd_64.h` (x86_64) and `asm-generic/unistd.h` (aarch64). Format: seccomp(2), linux/filter.h.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import platform
+import struct
+
+_LOAD, _JUMP_EQ, _JUMP_GE, _JUMP_SET, _AND, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
+_ALLOW, _KILL, _ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
+_NR, _ARCH = 0, 4
+
+_AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+_CLONE_THREAD = 0x00010000
+_AF_UNIX, _SOCK_STREAM, _SOCK_TYPE_MASK = 1, 1, 0xF
+_TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
+_PR_SET_PDEATHSIG = 1
+_SET_ID_BITS = 0o6000
+#: System calls newer than this table: not there, as far as a worker can tell.
+_FIRST_UNKNOWN = 463
+
+#: name → (x86_64, aarch64); None where the architecture has no such call. All are refused outright.
+DENIED: dict[str, tuple[int | None, int | None]] = {
+    # new processes and programs
+    "fork": (57, None), "vfork": (58, None), "execve": (59, 221), "execveat": (322, 281),
+    # other processes
+    "ptrace": (101, 117), "process_vm_readv": (310, 270), "process_vm_writev": (311, 271), "kcmp": (312, 272),
+    "tkill": (200, 130), "rt_sigqueueinfo": (129, 138), "rt_tgsigqueueinfo": (297, 240),
+    "pidfd_open": (434, 434), "pidfd_getfd": (438, 438), "pidfd_send_signal": (424, 424),
+    "process_madvise": (440, 440), "process_mrelease": (448, 448), "migrate_pages": (256, 238),
+    "move_pages": (279, 239), "setpriority": (141, 140), "ioprio_set": (251, 30), "get_robust_list": (274, 100),
+    "sched_setscheduler": (144, 119), "sched_setparam": (142, 118), "sched_setattr": (314, 274),
+    # the network, and sockets of every family
+    "socket": (41, 198), "connect": (42, 203), "bind": (49, 200), "listen": (50, 201),
+    # namespaces and mounts
+    "unshare": (272, 97), "setns": (308, 268), "mount": (165, 40), "umount2": (166, 39), "pivot_root": (155, 41),
+    "chroot": (161, 51), "move_mount": (429, 429), "open_tree": (428, 428), "fsopen": (430, 430),
+    "fsmount": (432, 432), "fsconfig": (431, 431), "fspick": (433, 433), "mount_setattr": (442, 442),
+    "statmount": (457, 457), "listmount": (458, 458),
+    # keys, System V and POSIX message queues, shared memory and semaphores
+    "add_key": (248, 217), "request_key": (249, 218), "keyctl": (250, 219), "shmget": (29, 194),
+    "shmat": (30, 196), "shmctl": (31, 195), "semget": (64, 190), "semop": (65, 193), "semctl": (66, 191),
+    "semtimedop": (220, 192), "msgget": (68, 186), "msgsnd": (69, 189), "msgrcv": (70, 188), "msgctl": (71, 187),
+    "mq_open": (240, 180), "mq_unlink": (241, 181), "mq_timedsend": (242, 182), "mq_timedreceive": (243, 183),
+    "mq_notify": (244, 184), "mq_getsetattr": (245, 185),
+    # wide doors into the kernel
+    "io_uring_setup": (425, 425), "io_uring_enter": (426, 426), "io_uring_register": (427, 427), "bpf": (321, 280),
+    "perf_event_open": (298, 241), "userfaultfd": (323, 282), "kexec_load": (246, 104),
+    "kexec_file_load": (320, 294), "init_module": (175, 105), "finit_module": (313, 273),
+    "delete_module": (176, 106), "create_module": (174, None), "query_module": (178, None),
+    "get_kernel_syms": (177, None), "lookup_dcookie": (212, 18), "nfsservctl": (180, 42), "uselib": (134, None),
+    "_sysctl": (156, None), "sysfs": (139, None), "ustat": (136, None), "modify_ldt": (154, None),
+    "personality": (135, 92), "memfd_secret": (447, 447), "fanotify_init": (300, 262), "fanotify_mark": (301, 263),
+    "name_to_handle_at": (303, 264), "open_by_handle_at": (304, 265), "mknod": (133, None), "mknodat": (259, 33),
+    # the machine
+    "reboot": (169, 142), "swapon": (167, 224), "swapoff": (168, 225), "acct": (163, 89), "syslog": (103, 116),
+    "settimeofday": (164, 170), "clock_settime": (227, 112), "adjtimex": (159, 171), "clock_adjtime": (305, 266),
+    "quotactl": (179, 60), "quotactl_fd": (443, 443), "vhangup": (153, 58), "ioperm": (173, None),
+    "iopl": (172, None), "sethostname": (170, 161), "setdomainname": (171, 162),
+}  # fmt: skip
+
+#: Refused as if the kernel did not know them, so that libc falls back to a call this filter can look into.
+ABSENT: dict[str, tuple[int | None, int | None]] = {"clone3": (435, 435), "openat2": (437, 437)}
+
+#: Refused unless one argument is the worker's own process id (or 0, "myself", where `zero` says so).
+_OWN_PID = {"kill": ((62, 129), False), "tgkill": ((234, 131), False), "prlimit64": ((302, 261), True),
+            "sched_setaffinity": ((203, 122), True)}  # fmt: skip
+
+#: Refused with a set-user-id or set-group-id bit in the argument of that index.
+_NO_SET_ID = {"chmod": ((90, None), 1), "fchmod": ((91, 52), 1), "fchmodat": ((268, 53), 2), "fchmodat2": ((452, 452), 2),
+              "open": ((2, None), 2), "creat": ((85, None), 1), "openat": ((257, 56), 3)}  # fmt: skip
+
+_NETWORK = {"socket", "connect", "bind", "listen"}
+
+Numbers = tuple[int | None, int | None]
+
+
+class _Program:
+    """Instructions so far; each check leaves the system call's number in the accumulator."""
+
+    def __init__(self, column: int) -> None:
+        self.column = column
+        self.code = b""
+
+    def emit(self, op: int, value: int, if_true: int = 0, if_false: int = 0) -> None:
+        self.code += struct.pack("<HBBI", op, if_true, if_false, value)
+
+    def refuse(self, error: int) -> None:
+        self.emit(_RETURN, _ERRNO | error)
+
+    def deny(self, numbers: Numbers, error: int) -> None:
+        if (number := numbers[self.column]) is not None:
+            self.emit(_JUMP_EQ, number, 0, 1)
+            self.refuse(error)
+
+    def check(self, numbers: Numbers, body: list[tuple[int, int, int, int]], error: int) -> None:
+        """`body` runs for that call only and ends in a jump: 0 ahead refuses, 1 ahead allows."""
+        if (number := numbers[self.column]) is not None:
+            self.emit(_JUMP_EQ, number, 0, len(body) + 2)
+            for instruction in body:
+                self.emit(*instruction)
+            self.refuse(error)
+            self.emit(_RETURN, _ALLOW)
+
+
+def build_filter(own_pid: int, machine: str | None = None) -> bytes:
+    """The program for this architecture as the bytes of its `sock_filter`s; raises `OSError` for an unknown one."""
+    machine = machine or platform.machine()
+    if machine not in _AUDIT_ARCH:
+        raise OSError(errno.ENOTSUP, f"no seccomp filter for the architecture {machine!r}")
+    program = _Program(0 if machine == "x86_64" else 1)
+    program.emit(_LOAD, _ARCH)
+    program.emit(_JUMP_EQ, _AUDIT_ARCH[machine], 1, 0)
+    program.emit(_RETURN, _KILL)
+    program.emit(_LOAD, _NR)
+    program.emit(_JUMP_GE, _FIRST_UNKNOWN, 0, 1)  # x32's numbers start far above, so they end here too
+    program.refuse(errno.ENOSYS)
+    for name, numbers in DENIED.items():
+        program.deny(numbers, errno.EACCES if name in _NETWORK else errno.EPERM)
+    for numbers in ABSENT.values():
+        program.deny(numbers, errno.ENOSYS)
+    _argument_checks(program, own_pid)
+    program.emit(_RETURN, _ALLOW)
+    return program.code
+
+
+def _argument_checks(program: _Program, own_pid: int) -> None:
+    def low_word(index: int) -> tuple[int, int, int, int]:
+        return (_LOAD, 16 + 8 * index, 0, 0)
+
+    program.check((56, 220), [low_word(0), (_JUMP_SET, _CLONE_THREAD, 1, 0)], errno.EPERM)
+    for numbers, zero in _OWN_PID.values():
+        allowed = [(_JUMP_EQ, own_pid, 2, 0), (_JUMP_EQ, 0, 1, 0)] if zero else [(_JUMP_EQ, own_pid, 1, 0)]
+        program.check(numbers, [low_word(0), *allowed], errno.EPERM)
+    for numbers, index in _NO_SET_ID.values():
+        program.check(numbers, [low_word(index), (_JUMP_SET, _SET_ID_BITS, 0, 1)], errno.EPERM)
+    # A stream pair is private to its holder; a datagram end could still send to any named socket.
+    stream_pair = [low_word(0), (_JUMP_EQ, _AF_UNIX, 0, 3), low_word(1), (_AND, _SOCK_TYPE_MASK, 0, 0)]
+    program.check((53, 199), [*stream_pair, (_JUMP_EQ, _SOCK_STREAM, 1, 0)], errno.EACCES)
+    program.check((16, 29), [low_word(1), (_JUMP_EQ, _TIOCSTI, 1, 0), (_JUMP_EQ, _TIOCLINUX, 0, 1)], errno.EPERM)
+    program.check((157, 167), [low_word(0), (_JUMP_EQ, _PR_SET_PDEATHSIG, 0, 1)], errno.EPERM)
+
+
+class _SockFprog(ctypes.Structure):
+    _fields_ = [("len", ctypes.c_ushort), ("filter", ctypes.c_void_p)]
+
+
+def load_filter(code: bytes) -> None:
+    """Put the program in force on every thread of this process, for good; raises `OSError`."""
+    set_mode_filter, tsync = 1, 1
+    number = {"x86_64": 317, "aarch64": 277}[platform.machine()]
+    libc = ctypes.CDLL(None, use_errno=True)
+    buffer = ctypes.create_string_buffer(code, len(code))
+    program = _SockFprog(len(code) // 8, ctypes.cast(buffer, ctypes.c_void_p))
+    result = libc.syscall(number, set_mode_filter, tsync, ctypes.byref(program))
+    if result != 0:  # a positive result is the id of the thread that could not be synchronised
+        error = ctypes.get_errno() if result < 0 else errno.ESRCH
+        raise OSError(error, f"seccomp filter not loaded: {os.strerror(error)}")
