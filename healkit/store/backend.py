@@ -1,7 +1,8 @@
 """What a backend's exception means, as healkit's own.
 
-Every SQLite result code and every PostgreSQL SQLSTATE class that a user can meet is in one of the two tables below;
-whatever is not there arrives as a plain `DatabaseError`. Nothing of a driver or of SQLAlchemy leaves the store.
+Every SQLite result code and every PostgreSQL SQLSTATE class that a user can meet is in one of the two tables
+below; whatever is not there arrives as a plain `DatabaseError`. Nothing of a driver or of SQLAlchemy leaves
+the store.
 """
 
 from __future__ import annotations
@@ -79,18 +80,21 @@ def translate(error: BaseException, where: str, path: Path | None = None) -> Dat
     kind = _kind(original, path)
     said = str(original).strip().splitlines()[0] if str(original).strip() else type(original).__name__
     if kind is DatabaseError:
-        return DatabaseError(f"The database {where} did not do what was asked: {said}.", hint=_driver_hint(original))
+        return DatabaseError(
+            f"The database {where} did not do what was asked: {said}.", hint=_driver_hint(original)
+        )
     return kind(f"The database {where} {_WHAT[kind]} ({said}).", hint=_NEXT_STEP[kind])
 
 
 @contextmanager
 def mapped(where: str, path: Path | None = None, also: tuple[type[Exception], ...] = ()) -> Iterator[None]:
-    """A block in which every backend exception, and those of `also`, becomes a `DatabaseError`; healkit's own pass."""
+    """A block in which backend exceptions, and those of `also`, become `DatabaseError`s."""
+    expected: tuple[type[Exception], ...] = (SQLAlchemyError, sqlite3.Error, *also)
     try:
         yield
     except HealkitError:
         raise
-    except (SQLAlchemyError, sqlite3.Error, *also) as error:
+    except expected as error:
         raise translate(error, where, path) from error
 
 

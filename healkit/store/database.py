@@ -2,11 +2,11 @@
 
 Reading and writing are told apart when a transaction begins, not when it first writes: on SQLite a DEFERRED
 transaction that reads and then writes fails most of the time with eight writers, whatever its timeout, while
-BEGIN IMMEDIATE queues for the lock. On PostgreSQL `write()` takes one advisory lock instead, so that the vault's
-read-then-write is as safe there.
+BEGIN IMMEDIATE queues for the lock. On PostgreSQL `write()` takes one advisory lock instead, so that the
+vault's read-then-write is as safe there.
 
-Healkit's tables are all that is touched. Opening never changes a file that this version cannot handle: the version
-is read on a connection that cannot write before any other is made.
+Healkit's tables are all that is touched. Opening never changes a file that this version cannot handle: the
+version is read on a connection that cannot write before any other is made.
 """
 
 from __future__ import annotations
@@ -39,8 +39,9 @@ class Database:
     """One database, open and with current tables.
 
     url: a URL or a plain path (see `resolve_url`). wait_s: how long a write waits for another writer.
-    synchronous: SQLite's setting for power cuts. create: whether a missing file may be made (never its folder).
-    Raises `DatabaseMissing`, `DatabaseNewer`, `DatabaseCorrupt` and the other `DatabaseError`s on opening.
+    synchronous: SQLite's setting for power cuts. create: whether a missing file may be made (never its
+    folder). Raises `DatabaseMissing`, `DatabaseNewer`, `DatabaseCorrupt` and the other `DatabaseError`s on
+    opening.
     """
 
     def __init__(
@@ -95,7 +96,7 @@ class Database:
             yield session
 
     def detached_connection(self, wait_s: float | None = None) -> Any:
-        """A driver's connection of its own, in autocommit, that belongs to the caller; used by the log's writer."""
+        """A driver's connection in autocommit that belongs to the caller; used by the log's writer."""
         with mapped(self.where, self.path):
             pooled = self.engine.raw_connection()
             connection: Any = pooled.driver_connection
@@ -121,9 +122,13 @@ class Database:
             self._make_file(self.path, create)
             return None
         if not self.path.is_file():
-            raise DatabaseMissing(f"{self.where} is not a file.", hint="Name a file for the database to be in.")
+            raise DatabaseMissing(
+                f"{self.where} is not a file.", hint="Name a file for the database to be in."
+            )
         self.read_only = not (is_writable(self.path) and is_writable(self.path.parent))
-        with closing(sqlite3.connect(sqlite_uri(self.path, "ro"), uri=True, timeout=MIGRATION_WAIT_S)) as probe:
+        with closing(
+            sqlite3.connect(sqlite_uri(self.path, "ro"), uri=True, timeout=MIGRATION_WAIT_S)
+        ) as probe:
             known = probe.execute(
                 "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (migrate.VERSION_TABLE,)
             ).fetchone()
@@ -134,7 +139,9 @@ class Database:
 
     def _make_file(self, path: Path, create: bool) -> None:
         if not create or not path.parent.is_dir():
-            missing = "There is no database" if path.parent.is_dir() else f"There is no folder {str(path.parent)!r}"
+            missing = (
+                "There is no database" if path.parent.is_dir() else f"There is no folder {str(path.parent)!r}"
+            )
             raise DatabaseMissing(
                 f"{missing} for {self.where}." if not path.parent.is_dir() else f"{missing} at {self.where}.",
                 hint="Check the path, make the folder, or choose another place with HEALKIT_DB.",
@@ -186,7 +193,9 @@ class Database:
         else:
             self._set_wal()
         # Another process's migration may take longer than an ordinary write is worth waiting for.
-        engine = self._make_engine(max(self.wait_s, MIGRATION_WAIT_S)).execution_options(healkit_begin="write")
+        engine = self._make_engine(max(self.wait_s, MIGRATION_WAIT_S)).execution_options(
+            healkit_begin="write"
+        )
         try:
             with engine.begin() as migrating:
                 migrate.upgrade(migrating, self.where)
@@ -194,7 +203,7 @@ class Database:
             engine.dispose()
 
     def _set_wal(self) -> None:
-        """Write-ahead logging is a property of the file; changing it fails at once where another is doing the same."""
+        """Have the file write ahead; that fails at once, timeout or not, where another process is doing it too."""
         give_up = time.monotonic() + max(self.wait_s, MIGRATION_WAIT_S)
         with closing(self._connect_file(self.wait_s)) as connection:
             while True:

@@ -1,9 +1,9 @@
 """Where the database is, and how SQLite opens a file.
 
-An in-memory SQLite database belongs to one connection, and healkit's log needs a connection of its own beside the
-caller's. A shared-cache memory database would give two connections, but they lock each other's tables out, so a
-caller's open transaction would block the log. `sqlite://` therefore means a private temporary FILE here, removed
-when the process that asked for it ends.
+An in-memory SQLite database belongs to one connection, and healkit's log needs a connection of its own beside
+the caller's. A shared-cache memory database would give two connections, but they lock each other's tables
+out, so a caller's open transaction would block the log. `sqlite://` therefore means a private temporary FILE
+here, removed when the process that asked for it ends.
 """
 
 from __future__ import annotations
@@ -30,10 +30,11 @@ def resolve_url(
     environ: Mapping[str, str] | None = None,
     cwd: str | Path | None = None,
 ) -> str:
-    """The database's URL: the argument, else `HEALKIT_DB`, else the nearest `healkit.db`, else the user's own.
+    """The URL of the argument, else of `HEALKIT_DB`, the nearest `healkit.db`, or the user's own.
 
-    `given` and `HEALKIT_DB` are a URL or a plain path. The nearest file is looked for in `cwd` and upward; the
-    user's own is in the platform's folder for user data. Raises `DatabaseMissing` when that cannot be made.
+    `given` and `HEALKIT_DB` are a URL or a plain path. The nearest file is looked for in `cwd` and upward;
+    the user's own is in the platform's folder for user data. Raises `DatabaseMissing` when that cannot be
+    made.
     """
     environ = os.environ if environ is None else environ
     folder = Path(cwd) if cwd is not None else Path.cwd()
@@ -57,15 +58,17 @@ def sqlite_path(url: str) -> Path | None:
         return None
     path = url.partition(":///")[2].partition("?")[0]
     if path.startswith("file:") or not path:
-        raise ConfigError(f"{url!r} does not name a file.", hint="Write sqlite:///folder/name.db, or the plain path.")
+        raise ConfigError(
+            f"{url!r} does not name a file.", hint="Write sqlite:///folder/name.db, or the plain path."
+        )
     return Path(path).absolute()
 
 
 def sqlite_uri(path: Path, mode: str) -> str:
     """SQLite's own URI of the file; `mode` is `ro`, `rw` or `rwc`.
 
-    A WAL database in a folder that cannot be written has nowhere to put its shared memory. `immutable` reads it
-    all the same, and is right only where no log of recent changes lies beside it.
+    A WAL database in a folder that cannot be written has nowhere to put its shared memory. `immutable` reads
+    it all the same, and is right only where no log of recent changes lies beside it.
     """
     uri = f"file:{quote(str(path))}?mode={mode}"
     beside = Path(f"{path}-wal")

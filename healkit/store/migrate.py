@@ -1,8 +1,8 @@
 """Bringing a database's tables up to this version of healkit.
 
-The number of the last migration that ran is in a table of ours, `healkit_version`, not in `alembic_version`: the
-database may be one that its owner migrates with Alembic too. Reading that number takes one query and no Alembic,
-which costs a third of a second to import; it is imported only when there really is something to run.
+The number of the last migration that ran is in a table of ours, `healkit_version`, not in `alembic_version`:
+the database may be one that its owner migrates with Alembic too. Reading that number takes one query and no
+Alembic, which costs a third of a second to import; it is imported only when there really is something to run.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ def current_version(connection: Connection) -> str | None:
 def upgrade(connection: Connection, where: str, to: str = "head") -> bool:
     """Run what is missing inside the connection's open write transaction; False when nothing was.
 
-    The version is read again here, under the lock: of two processes that open a new database at once, the second
-    finds the work done. Raises `DatabaseNewer`.
+    The version is read again here, under the lock: of two processes that open a new database at once, the
+    second finds the work done. Raises `DatabaseNewer`.
     """
     version = current_version(connection)
     refuse_newer(version, where)

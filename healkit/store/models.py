@@ -1,10 +1,10 @@
 """The tables, as SQLModel classes.
 
-Nothing here is SQLite's alone: types, partial indexes and constraints are what PostgreSQL has too. The first eight
-columns of `executionlog` are its contract with readers outside of healkit and never change.
+Nothing here is SQLite's alone: types, partial indexes and constraints are what PostgreSQL has too. The first
+eight columns of `executionlog` are its contract with readers outside of healkit and never change.
 
-`executioncall` has no foreign key to `executionlog`: a call's record may reach the database before its execution's,
-when the latter had to wait in the spool.
+`executioncall` has no foreign key to `executionlog`: a call's record may reach the database before its
+execution's, when the latter had to wait in the spool.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ class UtcDateTime(TypeDecorator[datetime]):
 
 
 def _json(*, nullable: bool = False) -> Any:
-    return Field(default=None if nullable else ..., sa_type=JSON(none_as_null=True), nullable=nullable)  # type: ignore[call-overload]
+    return Field(default=None if nullable else ..., sa_type=JSON(none_as_null=True), nullable=nullable)
 
 
 def _time(*, nullable: bool = False) -> Any:
-    return Field(default=None if nullable else ..., sa_type=UtcDateTime, nullable=nullable)  # type: ignore[call-overload]
+    return Field(default=None if nullable else ..., sa_type=UtcDateTime, nullable=nullable)
 
 
 def _text(*, nullable: bool = False) -> Any:
@@ -92,9 +92,7 @@ class Revision(Base, table=True):
     """One version of a tool's code; append-only, numbered from 1 for each tool and persona."""
 
     __tablename__ = "revision"
-    __table_args__ = (
-        UniqueConstraint("tool_name", "target_persona", "number", name="uq_revision_number"),
-    )
+    __table_args__ = (UniqueConstraint("tool_name", "target_persona", "number", name="uq_revision_number"),)
 
     id: int | None = Field(default=None, primary_key=True)
     tool_name: str

@@ -1,4 +1,5 @@
 """Numbered migrations, append-only: a released one is never edited.
 
-To change a table, change `store/models.py` and add `versions/<next number>_<what>.py`; a test compares the two.
+To change a table, change `store/models.py` and add `versions/<next number>_<what>.py`; a test compares the
+two.
 """

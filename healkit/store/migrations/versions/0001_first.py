@@ -1,5 +1,4 @@
 """The vault and the execution log."""
-# ruff: noqa: N999 - Alembic loads it by path, and the number keeps the folder in order
 
 from __future__ import annotations
 

@@ -1,0 +1,291 @@
+"""The sole door to the log.
+
+A failure of the log never alters a tool's outcome: nothing here raises for one. A record that the database
+does not take goes to the spool file, one that no disk takes stays in memory, and what waits is brought in as
+soon as the database is back: before the next execution, before each look at the log, and by a thread that
+lives only while something waits.
+
+An execution whose record had to wait once sends its later records straight to the spool. Its ending would
+find no row, and where the caller itself holds the lock, waiting again could not help. Each record waits for
+`log_wait_s` at most, all its obstacles together.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from healkit.config import Config
+from healkit.contracts.failure import Failure
+from healkit.contracts.fingerprint import fingerprint
+from healkit.contracts.records import CallRecord, Finished, HostIdentity, Record, Started, is_alive, utc_now
+from healkit.errors import TOOL_CODES, DatabaseError
+from healkit.store.database import Database
+from healkit.store.log import Log, LogWriter, RecordRefused
+from healkit.store.models import ExecutionLog
+from healkit.store.spool import RecordRejected, Spool
+
+#: How many records are kept in memory when not even a spool file can be written.
+MEMORY_RECORDS = 1000
+
+#: How long after its deadline a row of another machine, whose processes cannot be asked, is given up.
+FOREIGN_GRACE = timedelta(hours=1)
+
+#: The pauses between the retry thread's attempts, the first and the longest, in seconds.
+RETRY_FIRST_S, RETRY_LONGEST_S = 0.2, 5.0
+
+
+class Recorder:
+    """Writes executions to one database's log; safe to use from several threads. Close it at the end."""
+
+    def __init__(self, database: Database, config: Config | None = None) -> None:
+        self._config = config or Config()
+        self._database = database
+        self._writer = LogWriter(database)
+        self._spool = Spool(database.path or database.url)
+        self._log = Log(database)
+        self._lock = threading.RLock()
+        self._behind: set[str] = set()
+        self._memory: deque[Record] = deque(maxlen=MEMORY_RECORDS)
+        self._lost = 0
+        self._trouble = ""
+        self._waiting = False
+        self._closed = threading.Event()
+        self._retrier: threading.Thread | None = None
+        self.ingest()
+
+    @property
+    def problem(self) -> str:
+        """One sentence for the user on what is wrong with the log; empty when nothing is."""
+        with self._lock:
+            parts = []
+            if self._trouble:
+                place = f"in {self._spool.folder}" if self._spool.folder else "in a spool file"
+                if self._memory:
+                    place = f"in memory only ({len(self._memory)}), and are lost if this process ends"
+                parts.append(
+                    f"The log could not be written: {self._trouble} Its records wait {place}, "
+                    "and are brought in when the database is back."
+                )
+            if self._lost:
+                parts.append(
+                    f"{self._lost} log records were lost, because neither database nor disk took them."
+                )
+            if self._spool.put_aside:
+                parts.append(
+                    f"{self._spool.put_aside} spooled records could not be used; they were put aside as "
+                    f"records.rejected or records.torn in {self._spool.folder or self._spool.folders[0]}."
+                )
+            return " ".join(parts)
+
+    def begin(self, started: Started, wait_s: float | None = None) -> int | None:
+        """Commit the execution as RUNNING; its row's id, or None when the record went to the spool."""
+        if self._waiting:
+            self.ingest()
+        wait_s = self._config.log_wait_s if wait_s is None else wait_s
+        return self._attempt(started, lambda: self._writer.begin(started, wait_s))
+
+    def call(self, record: CallRecord) -> None:
+        """Commit a bridged call; called on the bridge's thread as it begins and as it ends."""
+        self._attempt(record, lambda: self._writer.call(record, self._config.log_wait_s))
+
+    def finish(self, finished: Finished) -> int | None:
+        """Commit how the execution ended; its row's id, or None when the record went to the spool."""
+        row_id = self._attempt(finished, lambda: self._writer.finish(finished, self._config.log_wait_s))
+        if row_id is not None:
+            return row_id
+        self.ingest()
+        try:
+            # Read without a wait: if the spool could be emptied, the row is there.
+            row = None if self._waiting else self._log.by_trace(finished.trace_id)
+        except DatabaseError:
+            row = None
+        return None if row is None else row.id
+
+    def refuse(self, started: Started, finished: Finished) -> int | None:
+        """Commit a call that was refused before a worker was touched, as one row."""
+        if self._waiting:
+            self.ingest()
+        try:
+            return self._writer.insert_finished(started, finished, self._config.log_wait_s)
+        except Exception as error:  # noqa: BLE001 - no failure of the log may reach the tool's caller
+            self._postpone(started, error)
+            self._postpone(finished, error)
+            return None
+
+    def ingest(self) -> int:
+        """Bring in what waits, without waiting for a lock; how many records were. Never raises."""
+        if self._database.read_only:
+            return 0
+        with self._lock:
+            count = 0
+            try:
+                # One execution's records may lie in both places; its ending needs its row.
+                count += self._store_memory(endings=False)
+                count += self._spool.drain(self._store)
+                count += self._store_memory(endings=True)
+                self._waiting = self._spool.pending() > 0
+            except Exception as error:  # noqa: BLE001 - the spool keeps its records; the next attempt may do better
+                self._trouble = _sentence(error)
+                self._waiting = True
+            else:
+                if not self._waiting:
+                    self._trouble = ""
+                    self._behind.clear()
+            self._retry_later()
+            return count
+
+    def recover_orphans(self) -> int:
+        """Turn each RUNNING row whose host is dead into a FAILURE that says so; how many. Called at start-up.
+
+        The spool comes first: a host that died may have left the true ending there. Raises nothing; a log
+        that cannot be read has no orphans today.
+        """
+        self.ingest()
+        count = 0
+        try:
+            for row in self._log.running():
+                died = _why_dead(row)
+                if (
+                    died
+                    and self._writer.finish_running(_post_mortem(row, died), self._config.log_wait_s)
+                    is not None
+                ):
+                    count += 1
+        except DatabaseError as error:
+            self._trouble = _sentence(error)
+        return count
+
+    def close(self) -> None:
+        """Bring in or spool what waits, stop the retry thread and give the connection back."""
+        self._closed.set()
+        retrier = self._retrier
+        if retrier is not None and retrier is not threading.current_thread():
+            retrier.join(timeout=RETRY_LONGEST_S)
+        if self._waiting:
+            self.ingest()
+        for record in list(self._memory):
+            try:
+                self._spool.append(record)
+                self._memory.popleft()
+            except DatabaseError:
+                break
+        self._writer.close()
+
+    def _attempt(self, record: Record, write: Callable[[], int | None]) -> int | None:
+        """Write it, or keep it for later; None for what was kept, and for calls."""
+        if record.trace_id not in self._behind:
+            try:
+                return write()
+            except Exception as error:  # noqa: BLE001 - no failure of the log may reach the tool's caller
+                self._postpone(record, error)
+        else:
+            self._postpone(record, None)
+        return None
+
+    def _postpone(self, record: Record, error: BaseException | None) -> None:
+        """Keep a record for later: in the spool, else in memory."""
+        with self._lock:
+            if error is not None:
+                self._trouble = _sentence(error)
+            self._behind.add(record.trace_id)
+            self._waiting = True
+            try:
+                self._spool.append(record)
+            except Exception:  # noqa: BLE001 - memory is what is left
+                self._lost += len(self._memory) == self._memory.maxlen
+                self._memory.append(record)
+            self._retry_later()
+
+    def _store(self, record: Record) -> None:
+        """One waiting record, as the spool gives it back."""
+        try:
+            match record:
+                case Started():
+                    self._writer.begin(record, 0.0)
+                case CallRecord():
+                    self._writer.call(record, 0.0)
+                case Finished():
+                    self._writer.finish(record, 0.0)
+        except RecordRefused as error:
+            raise RecordRejected(str(error)) from None
+
+    def _store_memory(self, *, endings: bool) -> int:
+        """What is in memory, either the endings or all the rest; how many."""
+        records = [record for record in self._memory if isinstance(record, Finished) is endings]
+        for record in records:
+            try:
+                self._store(record)
+            except RecordRejected:
+                self._lost += 1
+            self._memory.remove(record)
+        return len(records)
+
+    def _retry_later(self) -> None:
+        """Have a thread try again while something waits; it could not help a database that is read-only."""
+        if (
+            not self._waiting
+            or self._retrier is not None
+            or self._closed.is_set()
+            or self._database.read_only
+        ):
+            return
+        self._retrier = threading.Thread(target=self._retry, name="healkit-log-retry", daemon=True)
+        self._retrier.start()
+
+    def _retry(self) -> None:
+        pause = RETRY_FIRST_S
+        while not self._closed.wait(pause):
+            self.ingest()
+            with self._lock:
+                if not self._waiting:
+                    self._retrier = None
+                    return
+            pause = min(pause * 2, RETRY_LONGEST_S)
+
+
+def _sentence(error: BaseException) -> str:
+    return error.message if isinstance(error, DatabaseError) else f"{type(error).__name__}: {error}."
+
+
+def _why_dead(row: ExecutionLog) -> str:
+    """What is known to have died of the row's host; empty while it may still be alive."""
+    if row.host is None:
+        return ""
+    host = HostIdentity(**row.host)
+    alive = is_alive(host)
+    if alive is False:
+        return f"Process {host.pid} on {host.hostname!r}, which had started it, died before it ended."
+    if alive is None and row.deadline is not None and utc_now() > row.deadline + FOREIGN_GRACE:
+        return (
+            f"Process {host.pid} on {host.hostname!r}, which had started it, has not reported its end. "
+            "It is on another machine and cannot be asked, but the deadline is more than an hour past."
+        )
+    return ""
+
+
+def _post_mortem(row: ExecutionLog, died: str) -> Finished:
+    """The ending of an orphan: a failure that says what died, and what to do next."""
+    label = f"{row.tool_name}@{row.revision}" if row.revision is not None else row.tool_name
+    now = utc_now()
+    hint = (
+        "What the tool had done by then is unknown. Check its side effects, then run it again with the same "
+        "arguments; if it dies again, look at the machine's memory and at its system log."
+    )
+    text = (
+        f"{died}\n"
+        f"{label} for persona {row.persona!r} was started at {_clock(row.timestamp)} and was still RUNNING; "
+        f"this was found at {_clock(now)}.\n"
+        f"{hint}\nHostDied: {TOOL_CODES['HOST_DIED']}"
+    )
+    # The message names no process: all orphans of one tool are one and the same failure.
+    failure = Failure("HOST_DIED", "HostDied", TOOL_CODES["HOST_DIED"], text, hint=hint)
+    until = min(now, row.deadline) if row.deadline is not None else now
+    duration_ms = max(0.0, (until - row.timestamp).total_seconds() * 1000)
+    return Finished(row.trace_id, now, duration_ms, failure=failure, fingerprint=fingerprint(failure))
+
+
+def _clock(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%d %H:%M:%S} UTC"
