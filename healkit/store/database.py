@@ -203,7 +203,7 @@ class Database:
             engine.dispose()
 
     def _set_wal(self) -> None:
-        """Have the file write ahead; that fails at once, timeout or not, where another process is doing it too."""
+        """Have the file write ahead; that fails at once, timeout or not, if another process does the same."""
         give_up = time.monotonic() + max(self.wait_s, MIGRATION_WAIT_S)
         with closing(self._connect_file(self.wait_s)) as connection:
             while True:

@@ -1,0 +1,141 @@
+"""Arguments held against a tool's input schema.
+
+Every problem is named in one error, in words: `n` must be integer, got 'ten' (str). Defaults are not put in:
+the tool's own signature has them, and what is recorded is what was asked for.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Protocol
+
+from healkit.errors import ArgumentsInvalid, SchemaInvalid, near_misses
+
+if TYPE_CHECKING:
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import ValidationError
+
+
+class HasSchema(Protocol):
+    """What is validated against: a vault entry, or anything with its label and schema."""
+
+    @property
+    def label(self) -> str:
+        """How the tool is called in messages."""
+
+    @property
+    def input_schema(self) -> dict[str, Any]:
+        """A JSON Schema of the arguments object."""
+
+
+def validate_arguments(entry: HasSchema, arguments: Mapping[str, Any]) -> None:
+    """Check the arguments; raises `ArgumentsInvalid` that names each wrong one and why."""
+    validator = _validator(json.dumps(entry.input_schema, sort_keys=True))
+    try:
+        errors = list(validator.iter_errors(dict(arguments)))
+    except Exception as error:  # a pattern that is no regular expression, or a reference to nowhere
+        raise SchemaInvalid(
+            f"The input schema of {entry.label} cannot be used: {error}.",
+            hint="Correct it with a new schema.",
+        ) from error
+    problems = [problem for error in errors for problem in _problems(error)]
+    if problems:
+        expected = ", ".join(entry.input_schema.get("properties", {}))
+        raise ArgumentsInvalid(
+            f"{entry.label} cannot be called: {'; '.join(dict.fromkeys(problems))}.".replace("?.", "?"),
+            hint=f"It takes: {expected}." if expected else "",
+        )
+
+
+def check_schema(schema: Any, tool_name: str) -> None:
+    """Raise `SchemaInvalid` unless it is a schema, of draft 2020-12, of an object."""
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import SchemaError
+
+    if not isinstance(schema, dict) or schema.get("type") != "object":
+        raise SchemaInvalid(
+            f"The input schema of {tool_name!r} must describe an object, got {schema!r}.",
+            hint='Begin it with {"type": "object", "properties": {…}}.',
+        )
+    try:
+        json.dumps(schema, allow_nan=False)
+        Draft202012Validator.check_schema(schema)
+    except SchemaError as error:
+        raise SchemaInvalid(
+            f"The input schema of {tool_name!r} is not valid at {error.json_path}: {error.message}.",
+            hint="See JSON Schema, draft 2020-12.",
+        ) from None
+    except (TypeError, ValueError, RecursionError) as error:
+        raise SchemaInvalid(f"The input schema of {tool_name!r} is not JSON: {error}.") from None
+    for reference in _references(schema):
+        # A reference to elsewhere would be fetched from the network at each call.
+        if not reference.startswith("#"):
+            raise SchemaInvalid(
+                f"The input schema of {tool_name!r} refers to {reference!r}, outside of itself.",
+                hint="Copy what it refers to under $defs, and refer to '#/$defs/…'.",
+            )
+
+
+@lru_cache(maxsize=256)
+def _validator(schema: str) -> Draft202012Validator:
+    from jsonschema import Draft202012Validator
+    from referencing import Registry
+
+    # An empty registry: the default one would fetch what it does not know.
+    return Draft202012Validator(json.loads(schema), registry=Registry())
+
+
+def _problems(error: ValidationError) -> Iterator[str]:
+    """One sentence for each argument that this error is about."""
+    value: Any = error.instance
+    rule: Any = error.validator_value
+    schema: Any = error.schema
+    match error.validator:
+        case "required":
+            # One such error comes for each missing name, and only its message says which.
+            names = [name for name in rule if name not in value and error.message.startswith(repr(name))]
+            yield from (f"{_path(error, name)} is missing" for name in names)
+        case "additionalProperties":
+            known = list(schema.get("properties", {}))
+            for name in value:
+                if name not in known and rule is False:
+                    near = " or ".join(f"`{miss}`" for miss in near_misses(name, known))
+                    yield f"{_path(error, name)} is unknown" + (f", did you mean {near}?" if near else "")
+                elif name not in known:
+                    yield f"{_path(error, name)}: {error.message}"
+        case "type":
+            wanted = " or ".join([rule] if isinstance(rule, str) else rule)
+            yield f"{_path(error)} must be {wanted}, got {_shown(value)}"
+        case "anyOf" if all(isinstance(option, dict) and "type" in option for option in rule):
+            yield f"{_path(error)} must be {' or '.join(str(o['type']) for o in rule)}, got {_shown(value)}"
+        case "enum":
+            yield f"{_path(error)} must be one of {', '.join(map(repr, rule))}, got {_shown(value)}"
+        case _:
+            yield f"{_path(error)}: {error.message}"
+
+
+def _path(error: ValidationError, name: str | None = None) -> str:
+    """`` `n` ``, or `` `points[2].x` `` for a place deeper down."""
+    text = ""
+    for step in [*error.absolute_path, *([name] if name is not None else [])]:
+        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else str(step)
+    return f"`{text}`" if text else "the arguments"
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return f"{text if len(text) <= 60 else text[:59] + '…'} ({type(value).__name__})"
+
+
+def _references(schema: Any) -> Iterator[str]:
+    if isinstance(schema, dict):
+        for key, value in schema.items():
+            if key in {"$ref", "$dynamicRef"} and isinstance(value, str):
+                yield value
+            else:
+                yield from _references(value)
+    elif isinstance(schema, list):
+        for item in schema:
+            yield from _references(item)

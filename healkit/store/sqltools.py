@@ -1,0 +1,241 @@
+"""SQL tools: one statement that only reads, on a connection that cannot write.
+
+Two independent walls. `check_sql` reads the syntax tree when the tool is saved, so that its author hears at
+once. `run_sql` does not rely on it: SQLite is opened read-only, with an authorizer that allows nothing but
+reading tables; PostgreSQL runs in a READ ONLY transaction. Values only ever travel as bound parameters, and
+the row limit is kept by fetching one row more than it, never by rewriting the text.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from typing import Any
+
+from healkit.errors import HealkitError, SqlNotAllowed
+from healkit.store.locations import sqlite_path, sqlite_uri
+
+#: The longest text or blob that SQLite may build, and all that one result may hold together, in bytes.
+VALUE_MAX_BYTES = 10 * 1024 * 1024
+RESULT_MAX_BYTES = 64 * 1024 * 1024
+
+#: Functions with effects beyond the rows they return, of SQLite's shell and PostgreSQL, by name or beginning.
+SIDE_EFFECTS = re.compile(
+    r"load_extension|readfile|writefile|edit$|fts3_tokenizer|pragma_|zipfile|fsdir$|lsdir$"
+    r"|pg_(?!typeof|size_pretty|get_)|lo_|dblink|nextval|setval|set_config|txid_current$"
+    r"|(query|table|cursor|database|schema)_to_xml",
+    re.IGNORECASE,
+)
+
+#: Tables that are functions in disguise, or the file's raw pages.
+NO_TABLES = re.compile(r"(pragma_\w+|sqlite_dbpage|fsdir|lsdir|zipfile)$", re.IGNORECASE)
+
+_ALLOWED = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE}
+_SQLGLOT_NAMES = {"postgresql": "postgres"}
+
+
+class SqlTimeout(HealkitError):
+    """The statement was still running when its time was up."""
+
+    code = "TOOL_TIMEOUT"
+
+
+class SqlFailed(HealkitError):
+    """The database refused the statement."""
+
+    code = "SQL_ERROR"
+
+
+def check_sql(code: str, dialect: str = "sqlite") -> list[str]:
+    """The `:name` parameters, in order; raises `SqlNotAllowed` unless it is one statement that reads.
+
+    `dialect` is SQLAlchemy's name of the backend.
+    """
+    import sqlglot
+    from sqlglot import exp
+
+    try:
+        with _quiet():
+            parsed = sqlglot.parse(code, dialect=_SQLGLOT_NAMES.get(dialect, dialect))
+    except (sqlglot.errors.SqlglotError, RecursionError) as error:
+        said = str(error).replace("\x1b[4m", "").replace("\x1b[0m", "") or "it is nested too deeply"
+        raise _not_allowed(f"it does not parse: {said}") from None
+    statements = [statement for statement in parsed if statement is not None]
+    if len(statements) != 1:
+        raise _not_allowed(f"it holds {len(statements)} statements, not one")
+    (tree,) = statements
+    if not isinstance(tree, exp.Query):
+        raise _not_allowed(f"it is {tree.key.upper()}, and only SELECT is run")
+    names: list[str] = []
+    for node in tree.walk():
+        _check_node(node)
+        if isinstance(node, exp.Placeholder) and node.this not in names:
+            names.append(node.this)
+    return names
+
+
+def run_sql(
+    database_url: str, code: str, arguments: Mapping[str, Any], *, row_limit: int, timeout_s: float
+) -> dict[str, Any]:
+    """The result: `columns`, `rows` (lists), `row_count`, `truncated` (there were more than `row_limit`).
+
+    The query's own LIMIT counts where it is smaller. Raises `SqlTimeout` and `SqlFailed`.
+    """
+    path = sqlite_path(database_url)
+    if path is None:
+        return _run_elsewhere(database_url, code, arguments, row_limit, timeout_s)
+    try:
+        return _run_sqlite(sqlite_uri(path, "ro"), code, arguments, row_limit, timeout_s)
+    except sqlite3.Error as error:
+        if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_INTERRUPT:
+            raise _timed_out(timeout_s) from None
+        raise SqlFailed(f"The database refused the statement: {error}.", hint=_hint(str(error))) from None
+    except OverflowError:
+        raise SqlFailed("An integer argument does not fit into 64 bits.", hint="Pass it as text.") from None
+
+
+def _check_node(node: Any) -> None:
+    """Refuse one node of the tree that does more than read; raises `SqlNotAllowed`."""
+    from sqlglot import exp
+
+    writing = (exp.DML, exp.DDL, exp.Command, exp.Copy, exp.Attach, exp.Detach, exp.Pragma, exp.Set)
+    if isinstance(node, writing) and not isinstance(node, exp.Query):
+        raise _not_allowed(f"it has {node.key.upper()} inside")
+    if isinstance(node, exp.Into):
+        raise _not_allowed("INTO would make a table")
+    if isinstance(node, exp.Lock):
+        raise _not_allowed("a locking clause (FOR UPDATE, FOR SHARE) would hold others up")
+    if isinstance(node, exp.Parameter) or (
+        isinstance(node, exp.Placeholder) and not str(node.this or "").isidentifier()
+    ):
+        raise _not_allowed(f"{node.sql()!r} is not a parameter that has a name; write :name")
+    if isinstance(node, exp.Func):
+        name = node.name if isinstance(node, exp.Anonymous) else node.sql_name()
+        if SIDE_EFFECTS.match(name):
+            raise _not_allowed(f"the function {name!r} may do more than read")
+    if isinstance(node, exp.Table) and NO_TABLES.match(node.name):
+        raise _not_allowed(f"{node.name!r} is not an ordinary table")
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep the parser from telling the log what the exception will say."""
+    logger = logging.getLogger("sqlglot")
+    before, logger.disabled = logger.disabled, True
+    try:
+        yield
+    finally:
+        logger.disabled = before
+
+
+def _not_allowed(reason: str) -> SqlNotAllowed:
+    return SqlNotAllowed(
+        f"This is no SQL tool: {reason}.", hint="A SQL tool is one SELECT, with :name for each argument."
+    )
+
+
+def _timed_out(timeout_s: float) -> SqlTimeout:
+    return SqlTimeout(
+        f"The statement was still running after {timeout_s:g} s.",
+        hint="Narrow it, or raise the tool's timeout_s.",
+    )
+
+
+def _hint(said: str) -> str:
+    if "not authorized" in said or "prohibited" in said or "readonly" in said:
+        return "A SQL tool may read tables, and nothing else."
+    return ""
+
+
+def _run_sqlite(
+    uri: str, code: str, arguments: Mapping[str, Any], row_limit: int, timeout_s: float
+) -> dict[str, Any]:
+    give_up = time.monotonic() + timeout_s
+    with closing(
+        sqlite3.connect(uri, uri=True, timeout=timeout_s, isolation_level=None, check_same_thread=False)
+    ) as connection:
+        connection.execute("PRAGMA query_only = ON")
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, VALUE_MAX_BYTES)
+        connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
+        connection.set_authorizer(_authorize)
+        # The handler runs between instructions of SQLite's machine; the timer reaches the rest.
+        connection.set_progress_handler(lambda: time.monotonic() > give_up, 1000)
+        timer = threading.Timer(timeout_s, connection.interrupt)
+        timer.daemon = True
+        timer.start()
+        try:
+            cursor = connection.execute(code, dict(arguments))
+            return _collect(cursor, row_limit)
+        finally:
+            timer.cancel()
+            timer.join()  # it must not interrupt a connection that is closed already
+
+
+def _authorize(action: int, first: str | None, second: str | None, *_: Any) -> int:
+    """SQLite's authorizer: called for each thing that a statement would do, while it is compiled."""
+    if action not in _ALLOWED:
+        return sqlite3.SQLITE_DENY
+    if action == sqlite3.SQLITE_FUNCTION and second and SIDE_EFFECTS.match(second):
+        return sqlite3.SQLITE_DENY
+    if action == sqlite3.SQLITE_READ and first and NO_TABLES.match(first):
+        return sqlite3.SQLITE_DENY
+    return sqlite3.SQLITE_OK
+
+
+def _run_elsewhere(
+    url: str, code: str, arguments: Mapping[str, Any], row_limit: int, timeout_s: float
+) -> dict[str, Any]:
+    """The same on a server, inside one READ ONLY transaction with its own statement timeout."""
+    from sqlalchemy import create_engine, text
+    from sqlalchemy.exc import SQLAlchemyError
+    from sqlalchemy.pool import NullPool
+
+    engine = create_engine(url, poolclass=NullPool)
+    try:
+        with engine.connect() as connection, connection.begin():
+            connection.execute(text("SET TRANSACTION READ ONLY"))
+            connection.execute(text(f"SET LOCAL statement_timeout = {max(1, int(timeout_s * 1000))}"))
+            result = connection.execution_options(stream_results=True).execute(
+                text(_colons_escaped(code)), dict(arguments)
+            )
+            return _collect(result.cursor, row_limit)
+    except SQLAlchemyError as error:
+        original = getattr(error, "orig", None) or error
+        if getattr(original, "sqlstate", "") == "57014":
+            raise _timed_out(timeout_s) from None
+        raise SqlFailed(f"The database refused the statement: {original}.") from None
+    finally:
+        engine.dispose()
+
+
+def _colons_escaped(code: str) -> str:
+    """The text with colons in literals, names and comments kept from being read as parameters."""
+    return re.sub(
+        r"'(?:[^']|'')*'|\"[^\"]*\"|--[^\n]*|/\*.*?\*/|\$(\w*)\$.*?\$\1\$",
+        lambda match: match[0].replace("\\", "\\\\").replace(":", r"\:") if ":" in match[0] else match[0],
+        code,
+        flags=re.DOTALL,
+    )
+
+
+def _collect(cursor: Any, row_limit: int) -> dict[str, Any]:
+    """At most `row_limit` rows, and whether there was one more; raises `SqlFailed` over the size cap."""
+    rows: list[list[Any]] = []
+    size_bytes, truncated = 0, False
+    while (row := cursor.fetchone()) is not None:
+        if len(rows) == row_limit:
+            truncated = True
+            break
+        rows.append(list(row))
+        size_bytes += sum(len(value) for value in row if isinstance(value, str | bytes))
+        if size_bytes > RESULT_MAX_BYTES:
+            raise SqlFailed(
+                f"The result is over {RESULT_MAX_BYTES:,} bytes.", hint="Select fewer columns or rows."
+            )
+    columns = [column[0] for column in cursor.description or ()]
+    return {"columns": columns, "rows": rows, "row_count": len(rows), "truncated": truncated}

@@ -1,0 +1,182 @@
+"""The vault's rows: found, kept and compared inside a caller's session."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any, NoReturn, get_args
+
+from sqlalchemy import func
+from sqlalchemy.orm import Session
+from sqlmodel import select
+
+from healkit.contracts.records import utc_now
+from healkit.errors import PersonaNotFound, RevisionNotFound, ToolNotFound, VaultError, did_you_mean
+from healkit.store.entries import CodeType, Described
+from healkit.store.models import Author, CodeVault, Revision, ToolRegistry
+
+DEFAULT_PERSONA = "default"
+
+
+def check_kind(kind: str, author: str) -> None:
+    """Refuse a type or an author that is not in the closed list; raises `VaultError`."""
+    for word, value, known in (("type", kind, get_args(CodeType)), ("author", author, get_args(Author))):
+        if value not in known:
+            raise VaultError(f"{word}={value!r} is not known.", hint=f"It is one of {', '.join(known)}.")
+
+
+def find(session: Session, name: str, persona: str) -> ToolRegistry | None:
+    """The tool for exactly that persona, or None."""
+    statement = select(ToolRegistry).where(
+        ToolRegistry.tool_name == name, ToolRegistry.target_persona == persona
+    )
+    return session.scalars(statement).first()
+
+
+def resolve(session: Session, name: str, persona: str) -> ToolRegistry:
+    """The tool for that persona, else for `default`."""
+    tool = find(session, name, persona) or find(session, name, DEFAULT_PERSONA)
+    return tool if tool is not None else exactly(session, name, persona)
+
+
+def exactly(session: Session, name: str, persona: str) -> ToolRegistry:
+    """The tool for exactly that persona: what a change may be made to."""
+    tool = find(session, name, persona)
+    if tool is not None:
+        return tool
+    personas = sorted(
+        session.scalars(select(ToolRegistry.target_persona).where(ToolRegistry.tool_name == name))
+    )
+    if personas:
+        not_for_persona(name, persona, personas)
+    names = tool_names(session)
+    raise ToolNotFound(
+        f"No tool named {name!r} in the vault.{did_you_mean(name, names)}",
+        hint=""
+        if names
+        else "The vault is empty: add one with vault.add(name, code), or run `healkit seed`.",
+    )
+
+
+def not_for_persona(name: str, persona: str, personas: list[str]) -> NoReturn:
+    """Raise the `PersonaNotFound` that names the personas there are."""
+    raise PersonaNotFound(
+        f"Tool {name!r} has no persona {persona!r}.{did_you_mean(persona, personas)}",
+        hint=f"It has {', '.join(map(repr, personas))}; add one with vault.add({name!r}, code, persona=…).",
+    )
+
+
+def tool_names(session: Session) -> list[str]:
+    """All names, sorted."""
+    return sorted(session.scalars(select(ToolRegistry.tool_name).distinct()))
+
+
+def find_revision(session: Session, tool: ToolRegistry, number: int) -> Revision:
+    """The revision of that number; raises `RevisionNotFound`."""
+    revision: Revision | None = session.scalars(revisions_of(tool).where(Revision.number == number)).first()
+    if revision is None:
+        last = last_number(session, tool)
+        raise RevisionNotFound(
+            f"{tool.tool_name!r} has no revision {number!r}.", hint=f"It has the revisions 1 to {last}."
+        )
+    return revision
+
+
+def last_number(session: Session, tool: ToolRegistry) -> int:
+    """The number of the newest revision, drafts included."""
+    statement = select(func.max(Revision.number)).where(
+        Revision.tool_name == tool.tool_name, Revision.target_persona == tool.target_persona
+    )
+    return session.scalar(statement) or 0
+
+
+def stored_code(session: Session, revision: Revision) -> CodeVault:
+    """The code of a revision."""
+    code = session.get(CodeVault, revision.code_hash)
+    if code is None:
+        raise VaultError(
+            f"The code of {revision.tool_name}@{revision.number} is gone from the vault.",
+            hint="Restore the database from a copy, or revert to another revision.",
+        )
+    return code
+
+
+def keep_code(session: Session, code: str, digest: str, kind: str) -> CodeVault:
+    """The code's row, made where there is none; flushed, because a revision refers to it."""
+    stored = session.get(CodeVault, digest)
+    if stored is None:
+        stored = CodeVault(hash=digest, code=code, type=kind, created_at=utc_now())
+        session.add(stored)
+        session.flush()
+    elif stored.type != kind:
+        raise VaultError(
+            f"This very code is in the vault as {stored.type}.", hint=f"Add it with type={stored.type!r}."
+        )
+    return stored
+
+
+def builds_upon(session: Session, tool: ToolRegistry, parent: int) -> bool:
+    """Whether `parent` is the active revision, or a draft that was made from it."""
+    while parent != tool.active_revision:
+        revision = find_revision(session, tool, parent)
+        if not revision.draft or revision.parent is None:
+            return False
+        parent = revision.parent
+    return True
+
+
+def new_revision(
+    tool: ToolRegistry,
+    number: int,
+    digest: str,
+    parent: int | None,
+    author: str,
+    reason: str,
+    motivating_log_id: int | None = None,
+    *,
+    draft: bool,
+) -> Revision:
+    """The row of a revision that is made now; adding it is the caller's."""
+    return Revision(
+        tool_name=tool.tool_name,
+        target_persona=tool.target_persona,
+        number=number,
+        code_hash=digest,
+        parent=parent,
+        author=author,
+        reason=reason,
+        motivating_log_id=motivating_log_id,
+        draft=draft,
+        created_at=utc_now(),
+    )
+
+
+def activate(tool: ToolRegistry, revision: Revision, read_off: Described) -> None:
+    """Make it what runs; a schema and a description that were read off the code follow it."""
+    tool.active_revision = revision.number
+    tool.active_hash = revision.code_hash
+    tool.updated_at = revision.created_at
+    derived = tool.flags.get("derived", ())
+    if "input_schema" in derived:
+        tool.input_schema = read_off.input_schema
+    if "description" in derived:
+        tool.description = read_off.description
+
+
+def diff_of(session: Session, old: Revision, new: Revision, new_label: str = "") -> str:
+    """A unified diff with lines that end, whether or not the code's last line does."""
+    before, after = stored_code(session, old).code, stored_code(session, new).code
+    lines = difflib.unified_diff(
+        before.splitlines(),
+        after.splitlines(),
+        f"{old.tool_name}@{old.number}",
+        new_label or f"{new.tool_name}@{new.number}",
+        lineterm="",
+    )
+    return "".join(f"{line}\n" for line in lines)
+
+
+def revisions_of(tool: ToolRegistry) -> Any:
+    """The statement that selects a tool's revisions."""
+    return select(Revision).where(
+        Revision.tool_name == tool.tool_name, Revision.target_persona == tool.target_persona
+    )
