@@ -1,0 +1,72 @@
+"""Executions, lists and reports as text and as HTML.
+
+The worker side never imports this package; what it names is loaded when it is first used, since an
+`Execution` that nobody looks at needs none of it.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from healkit.rendering.execution import execution_html, execution_text
+    from healkit.rendering.listings import (
+        entry_html,
+        entry_text,
+        executions_html,
+        executions_text,
+        history_html,
+        history_text,
+        vault_html,
+        vault_text,
+    )
+    from healkit.rendering.outputs import safe_output
+    from healkit.rendering.reports import diff_html, doctor_html, doctor_text, status_html, status_text
+
+_HOMES = {
+    "diff_html": "reports",
+    "doctor_html": "reports",
+    "doctor_text": "reports",
+    "entry_html": "listings",
+    "entry_text": "listings",
+    "execution_html": "execution",
+    "execution_text": "execution",
+    "executions_html": "listings",
+    "executions_text": "listings",
+    "history_html": "listings",
+    "history_text": "listings",
+    "safe_output": "outputs",
+    "status_html": "reports",
+    "status_text": "reports",
+    "vault_html": "listings",
+    "vault_text": "listings",
+}
+
+__all__ = [
+    "diff_html",
+    "doctor_html",
+    "doctor_text",
+    "entry_html",
+    "entry_text",
+    "execution_html",
+    "execution_text",
+    "executions_html",
+    "executions_text",
+    "history_html",
+    "history_text",
+    "safe_output",
+    "status_html",
+    "status_text",
+    "vault_html",
+    "vault_text",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Load a name from its module; called by Python when it is not here yet."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'healkit.rendering' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"healkit.rendering.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value

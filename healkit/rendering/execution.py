@@ -1,0 +1,180 @@
+"""One execution as a card, in text and in HTML.
+
+The message comes first: what a person looks for is the sentence, then the own line, and only then the
+stack. Frames of libraries are folded with their count, since they are seldom where the mistake is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from healkit.contracts.records import CallRecord
+from healkit.rendering import markup as m
+from healkit.rendering import parts, plain
+from healkit.rendering.markup import Html, visible
+from healkit.rendering.views import ExecutionView
+
+#: Output is cut to its end, where the last words are.
+_OUTPUT_MAX_CHARS = 4000
+
+
+def execution_text(
+    execution: ExecutionView, *, frames: int | None = None, face: parts.Face = "notebook", note: str = ""
+) -> str:
+    """The card as plain text.
+
+    frames: only that many of the innermost frames; None means all, with libraries' folded.
+    face: where the commands under "next" can be typed. note: one more line for the reader.
+    """
+    mark = "✓" if execution.ok else "✗" if execution.failure is not None else "…"
+    lines = [f"{mark} {parts.headline(execution)}"]
+    if execution.failure is not None:
+        lines += _failure_lines(execution, frames)
+    lines += [
+        f"  note       {visible(text)}" for text in [*parts.notes(execution), *([note] if note else [])]
+    ]
+    if execution.arguments or execution.failure is not None:
+        lines.append(f"  arguments  {plain.one_line(plain.value_text(execution.arguments), 500)}")
+    if execution.failure is not None and execution.last_output.strip():
+        lines += ["  last output", plain.indent(visible(_tail(execution.last_output)), "    │ ")]
+    for call in execution.calls:
+        lines.append(
+            f"  call       {call.task_id} {call.server}.{call.tool} {parts.call_mark(call)} "
+            f"{plain.duration(call.duration_ms)}  {parts.call_outcome(call)}".rstrip()
+        )
+    lines.append(f"  record     {parts.record_line(execution)}")
+    if execution.failure is not None:
+        steps = parts.next_steps(execution, face)
+        lines += [f"  {'next' if i == 0 else '    '}       {step}" for i, step in enumerate(steps)]
+    return "\n".join(lines)
+
+
+def _failure_lines(execution: ExecutionView, frames: int | None) -> Iterator[str]:
+    failure = execution.failure
+    assert failure is not None
+    if where := parts.place(execution):
+        yield f"  at {where}"
+        yield f"      {visible(parts.tool_line(execution))}"
+    if failure.code != "TOOL_EXCEPTION":
+        yield f"  {parts.ending(failure)}"
+    if failure.hint:
+        yield f"  hint       {visible(failure.hint)}"
+    groups = parts.grouped(failure.frames, frames)
+    if parts.worth_listing(groups):
+        yield "  frames, the innermost last"
+        for group in groups:
+            if group.own:
+                yield f"    {group.where}"
+                yield f"        {visible(group.frames[0].line.strip())}"
+            else:
+                yield f"    … {visible(group.folded)}"
+    if not failure.frames and failure.traceback.strip():
+        yield plain.indent(visible(failure.traceback.strip()))
+
+
+def execution_html(execution: ExecutionView, *, frames: int | None = None, note: str = "") -> str:
+    """The card as static HTML; reads without a kernel, untrusted, on light and on dark pages.
+
+    The arguments are those of `execution_text`.
+    """
+    if execution.failure is not None:
+        return _failure_card(execution, frames, note)
+    if execution.status == "RUNNING":
+        return m.card(
+            m.heading("…", parts.headline(execution), m.AMBER, m.AMBER_SOFT),
+            _record(execution),
+            accent=m.AMBER,
+        )
+    head = m.heading("✓", f"{execution.label} returned a value", m.GREEN, m.GREEN_SOFT)
+    value = m.section(m.block(parts.result_text(execution), max_height="240px"))
+    return m.card(head, value, _notes(execution, note), _details(execution), accent=m.GREEN)
+
+
+def _failure_card(execution: ExecutionView, frames: int | None, note: str) -> Html:
+    failure = execution.failure
+    assert failure is not None
+    below = [m.tag("div", m.chip(execution.label, m.RED, m.PAPER), Html(" "), parts.place(execution))]
+    if line := parts.tool_line(execution):
+        marked = m.tag("mark", line, style=f"color:{m.INK};background-color:#ffe08a;padding:1px 4px")
+        below.append(
+            m.tag("div", marked, style=f"{m.MONO};margin-top:4px;white-space:pre-wrap;overflow-wrap:anywhere")
+        )
+    if failure.code != "TOOL_EXCEPTION":
+        below.append(m.tag("div", parts.ending(failure), style=f"color:{m.MUTED}"))
+    head = m.heading("✗", plain.one_line(failure.summary, 600), m.RED, m.RED_SOFT, *below)
+    hint = [_callout(failure.hint)] if failure.hint else []
+    return m.card(
+        head,
+        *hint,
+        _notes(execution, note),
+        _frames(execution, frames),
+        _details(execution),
+        _next(execution),
+        accent=m.RED,
+    )
+
+
+def _frames(execution: ExecutionView, innermost: int | None) -> Html:
+    failure = execution.failure
+    assert failure is not None
+    items = []
+    groups = parts.grouped(failure.frames, innermost)
+    for group in groups if parts.worth_listing(groups) else ():
+        if group.own:
+            items += [m.tag("div", group.where, style=f"color:{m.MUTED};margin-top:4px")]
+            items += [m.block(group.frames[0].line.strip())]
+        else:
+            stack = "\n".join(
+                f"{f.filename}, line {f.lineno}, in {f.name}\n    {f.line.strip()}" for f in group.frames
+            )
+            items.append(m.fold(group.folded, m.block(stack, max_height="240px")))
+    full = [m.fold("Full traceback, as Python prints it", m.block(failure.traceback, max_height="400px"))]
+    return m.section(*items, *(full if failure.traceback.strip() else []))
+
+
+def _details(execution: ExecutionView) -> Html:
+    rows: list[tuple[str, str]] = []
+    if execution.arguments or execution.failure is not None:
+        rows.append(("arguments", m.chip(plain.value_text(execution.arguments))))
+    if execution.failure is not None and execution.last_output.strip():
+        rows.append(("last output", m.block(_tail(execution.last_output), max_height="160px")))
+    if execution.calls:
+        rows.append(("calls made", _calls(execution.calls)))
+    rows.append(("record", m.muted(parts.record_line(execution))))
+    return m.section(m.facts(rows))
+
+
+def _record(execution: ExecutionView) -> Html:
+    return m.section(m.facts([("arguments", m.chip(plain.value_text(execution.arguments))),
+                              ("record", m.muted(parts.record_line(execution)))]))  # fmt: skip
+
+
+def _calls(calls: Sequence[CallRecord]) -> Html:
+    colours = {"✓": m.GREEN, "✗": m.RED, "…": m.AMBER}
+    rows = []
+    for call in calls:
+        mark = parts.call_mark(call)
+        sign = m.tag("b", mark, style=f"color:{colours[mark]}")
+        name = m.chip(f"{call.server}.{call.tool}")
+        rows.append((call.task_id, sign, name, plain.duration(call.duration_ms), parts.call_outcome(call)))
+    return m.table((), rows)
+
+
+def _next(execution: ExecutionView) -> Html:
+    steps = parts.next_steps(execution, "notebook")
+    chips = (m.tag("div", m.chip(step, m.BLUE, m.BLUE_SOFT), style="margin:3px 0") for step in steps)
+    style = f"padding:6px 12px 10px 12px;background-color:{m.PAPER};color:{m.INK}"
+    return m.tag("div", m.muted("Next, copy into a cell:"), *chips, style=style)
+
+
+def _callout(text: str) -> Html:
+    return m.tag("div", text, style=f"background-color:{m.AMBER_SOFT};color:{m.AMBER};padding:5px 12px")
+
+
+def _notes(execution: ExecutionView, note: str) -> Html:
+    return m.join(_callout(text) for text in [*parts.notes(execution), *([note] if note else [])])
+
+
+def _tail(output: str) -> str:
+    output = output.rstrip()
+    return output if len(output) <= _OUTPUT_MAX_CHARS else "…" + output[-_OUTPUT_MAX_CHARS:]

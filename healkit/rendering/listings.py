@@ -1,0 +1,178 @@
+"""Lists: executions, vault entries, revisions, and one entry in full."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from healkit.rendering import markup as m
+from healkit.rendering import parts, plain
+from healkit.rendering.markup import Html, visible
+from healkit.rendering.views import EntryView, ExecutionView, RevisionView
+
+_EXECUTIONS = ("row", "when", "tool", "status", "took", "isolation", "what came of it")
+_VAULT = ("tool", "persona", "rev", "type", "group", "description")
+_HISTORY = ("rev", "from", "author", "when", "runs", "failed", "code", "reason")
+
+
+def executions_text(executions: Sequence[ExecutionView], width: int | None = None) -> str:
+    """One line an execution, newest first as given."""
+    if not executions:
+        return "No executions match."
+    rows = []
+    for e in executions:
+        mark = {"SUCCESS": "✓", "FAILURE": "✗"}.get(e.status, "…")
+        when, took = plain.moment(e.timestamp), plain.duration(e.duration_ms)
+        rows.append((_row_id(e), when, e.label, f"{mark} {e.status}", took, e.isolation or "–", _outcome(e)))
+    return plain.text_table(_EXECUTIONS, rows, width)
+
+
+def executions_html(executions: Sequence[ExecutionView]) -> str:
+    """The same list as a card."""
+    if not executions:
+        return m.card(m.section("No executions match."))
+    rows = []
+    for e in executions:
+        when, took = plain.moment(e.timestamp), plain.duration(e.duration_ms)
+        rows.append(
+            (_row_id(e), when, m.chip(e.label), _status(e.status), took, e.isolation or "–", _outcome(e))
+        )
+    return m.card(m.section(m.table(_EXECUTIONS, rows)), accent=m.BLUE)
+
+
+def vault_text(entries: Sequence[EntryView], width: int | None = None) -> str:
+    """One line a tool."""
+    if not entries:
+        return "The vault is empty."
+    return plain.text_table(_VAULT, [_entry_row(entry) for entry in entries], width)
+
+
+def vault_html(entries: Sequence[EntryView]) -> str:
+    """The same list as a card."""
+    if not entries:
+        return m.card(m.section("The vault is empty."))
+    rows = [(m.chip(row[0]), *row[1:]) for row in map(_entry_row, entries)]
+    return m.card(m.section(m.table(_VAULT, rows)), accent=m.BLUE)
+
+
+def entry_text(entry: EntryView) -> str:
+    """One tool in full: what it is for, what it takes, what it may do, its code with line numbers."""
+    facts = [f"  {name:<12} {visible(value)}" for name, value in _entry_facts(entry)]
+    return "\n".join([_entry_title(entry), *facts, "", _numbered(entry.code)])
+
+
+def entry_html(entry: EntryView) -> str:
+    """The same as a card."""
+    head = m.heading("", _entry_title(entry), m.BLUE, m.BLUE_SOFT, entry.description)
+    facts = [(name, m.chip(value)) for name, value in _entry_facts(entry) if name != "description"]
+    return m.card(head, m.section(m.block(_numbered(entry.code))), m.section(m.facts(facts)), accent=m.BLUE)
+
+
+def history_text(label: str, revisions: Sequence[RevisionView], width: int | None = None) -> str:
+    """One line a revision; the active one is marked."""
+    rows = [_revision_row(revision) for revision in revisions]
+    return f"{visible(label)}: {plain.count(len(rows), 'revision')}\n" + plain.text_table(
+        _HISTORY, rows, width
+    )
+
+
+def history_html(label: str, revisions: Sequence[RevisionView]) -> str:
+    """The same as a card."""
+    rows: list[tuple[str, ...]] = []
+    for revision in revisions:
+        row = _revision_row(revision)
+        number = m.tag("b", row[0]) if revision.active else m.join([row[0]])
+        failed = (
+            m.tag("b", f"✗ {revision.failures}", style=f"color:{m.RED}")
+            if revision.failures
+            else m.join([row[5]])
+        )
+        rows.append((number, *row[1:5], failed, m.chip(row[6]), row[7]))
+    head = m.heading("", f"{label}: {plain.count(len(rows), 'revision')}", m.BLUE, m.BLUE_SOFT)
+    return m.card(head, m.section(m.table(_HISTORY, rows)), accent=m.BLUE)
+
+
+def _row_id(execution: ExecutionView) -> str:
+    return str(execution.log_id) if execution.log_id is not None else "–"
+
+
+def _outcome(execution: ExecutionView) -> str:
+    if execution.failure is not None:
+        return plain.one_line(execution.failure.summary, 160)
+    return plain.one_line(parts.result_text(execution), 160) if execution.ok else ""
+
+
+def _status(status: str) -> Html:
+    mark, ink = {"SUCCESS": ("✓", m.GREEN), "FAILURE": ("✗", m.RED)}.get(status, ("…", m.AMBER))
+    return m.tag("b", f"{mark} {status}", style=f"color:{ink};white-space:nowrap")
+
+
+def _entry_row(entry: EntryView) -> tuple[str, ...]:
+    description = f"(draft) {entry.description}" if entry.draft else entry.description
+    revision = f"@{entry.revision}"
+    return (
+        entry.tool_name,
+        entry.persona,
+        revision,
+        entry.type,
+        entry.group or "–",
+        plain.one_line(description, 160),
+    )
+
+
+def _entry_title(entry: EntryView) -> str:
+    return f"{entry.label} ({entry.type}{', draft' if entry.draft else ''})"
+
+
+def _entry_facts(entry: EntryView) -> list[tuple[str, str]]:
+    facts = [("description", plain.one_line(entry.description, 400))] if entry.description else []
+    facts += [("arguments", _signature(entry.input_schema)), ("grants", _grants(entry.grants))]
+    for example in entry.examples[:5]:
+        facts.append(("example", plain.one_line(json.dumps(example, ensure_ascii=False, default=str), 300)))
+    return [*facts, ("code hash", entry.code_hash)]
+
+
+def _signature(schema: dict[str, Any]) -> str:
+    """`n: integer, start: number = 0.5`, read off the JSON Schema."""
+    required = set(schema.get("required", ()))
+    words = []
+    for name, rule in (schema.get("properties") or {}).items():
+        kind = rule.get("type", "any") if isinstance(rule, dict) else "any"
+        word = f"{name}: {'|'.join(kind) if isinstance(kind, list) else kind}"
+        if isinstance(rule, dict) and "default" in rule:
+            word += f" = {rule['default']!r}"
+        elif name not in required:
+            word += " (optional)"
+        words.append(word)
+    return ", ".join(words) or "any"
+
+
+def _grants(grants: Any) -> str:
+    """`read=/data`, or that nothing is granted beyond the default."""
+    fields = getattr(grants, "__struct_fields__", ())
+    given = {name: getattr(grants, name) for name in fields if getattr(grants, name) not in (None, ())}
+    listed = (f"{k}={','.join(v) if isinstance(v, tuple) else v}" for k, v in given.items())
+    return "; ".join(listed) or "none (no network, no files, no processes)"
+
+
+def _numbered(code: str) -> str:
+    lines = code.rstrip("\n").split("\n")
+    size = len(str(len(lines)))
+    return "\n".join(f"{number:>{size}} │ {visible(line)}" for number, line in enumerate(lines, 1))
+
+
+def _revision_row(revision: RevisionView) -> tuple[str, ...]:
+    number = f"@{revision.number}{' ● active' if revision.active else ''}{' draft' if revision.draft else ''}"
+    parent = f"@{revision.parent}" if revision.parent is not None else "–"
+    counts = (str(revision.runs), str(revision.failures))
+    when = plain.moment(revision.created_at)
+    return (
+        number,
+        parent,
+        revision.author,
+        when,
+        *counts,
+        revision.code_hash[:8],
+        plain.one_line(revision.reason, 160),
+    )

@@ -1,0 +1,188 @@
+"""What a restricted tool may display in the user's notebook.
+
+A worker has no network and no files, but what it displays is drawn by the user's browser, which has both.
+So only kinds of output that cannot run or fetch anything pass: text, raster images, JSON, and HTML cleaned
+by nh3. Scripts, SVG, widgets and vendor types do not. A kind that was left out is named where nothing else
+would be shown.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from typing import Any
+
+_IMAGES = frozenset({"image/png", "image/jpeg", "image/gif"})
+_STYLES = frozenset({
+    "background-color", "border", "border-bottom", "border-collapse", "border-color", "border-left",
+    "border-radius", "border-right", "border-style", "border-top", "border-width", "color", "font-family",
+    "font-size", "font-style", "font-weight", "height", "line-height", "margin", "margin-bottom",
+    "margin-left", "margin-right", "margin-top", "max-height", "max-width", "min-height", "min-width",
+    "overflow", "overflow-wrap", "overflow-x", "overflow-y", "padding", "padding-bottom", "padding-left",
+    "padding-right", "padding-top", "text-align", "text-decoration", "vertical-align", "white-space",
+    "width",
+})  # fmt: skip
+_TAGS = frozenset({
+    "a", "abbr", "b", "blockquote", "br", "caption", "code", "col", "colgroup", "dd", "del", "details",
+    "div", "dl", "dt", "em", "figcaption", "figure", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "i", "img",
+    "ins", "kbd", "li", "mark", "ol", "p", "pre", "progress", "q", "s", "samp", "small", "span", "strong",
+    "sub", "summary", "sup", "table", "tbody", "td", "tfoot", "th", "thead", "tr", "u", "ul", "var",
+})  # fmt: skip
+_ATTRIBUTES = {
+    "*": {"style", "title"},
+    "a": {"href"},
+    "col": {"span"},
+    "details": {"open"},
+    "img": {"src", "alt", "width", "height"},
+    "ol": {"start"},
+    "progress": {"value", "max"},
+    "table": {"border"},
+    "td": {"colspan", "rowspan"},
+    "th": {"colspan", "rowspan", "scope"},
+}
+_DATA_IMAGE = re.compile(r"data:image/(png|jpeg|gif);base64,[A-Za-z0-9+/=\s]*\Z", re.IGNORECASE)
+_WEB_LINK = re.compile(r"https?://", re.IGNORECASE)
+#: A CSS value that could fetch (`url()`, `image-set()`), compute, or hide one of these behind an escape.
+_CSS_ACTIVE = re.compile(r"\\|/\*|\b(?!rgba?\(|hsla?\()[\w-]+\(", re.IGNORECASE)
+#: TeX commands of MathJax that make links, load packages or set attributes of the page.
+_TEX_ACTIVE = re.compile(
+    r"\\(href|url|class|cssId|style|require|unicode|data|includegraphics|html\w*|bbox)\b"
+)
+_HTML_START = re.compile(r"<(?=[A-Za-z/!?])")
+
+
+def safe_output(output: dict[str, Any]) -> dict[str, Any] | None:
+    """The nbformat output dict with only what is safe to draw; None when it is no output at all."""
+    kind = output.get("output_type")
+    if kind == "stream":
+        name = "stderr" if output.get("name") == "stderr" else "stdout"
+        return {"output_type": "stream", "name": name, "text": _text(output.get("text", ""))}
+    if kind == "error":
+        lines = output.get("traceback") or []
+        trace = [str(line) for line in lines] if isinstance(lines, list) else []
+        return {
+            "output_type": "error",
+            "ename": str(output.get("ename", "")),
+            "evalue": str(output.get("evalue", "")),
+            "traceback": trace,
+        }
+    if kind not in {"display_data", "execute_result"}:
+        return None
+    data = output.get("data")
+    shown = _bundle(data if isinstance(data, dict) else {})
+    return {
+        "output_type": "display_data",
+        "data": shown,
+        "metadata": _metadata(output.get("metadata"), shown),
+    }
+
+
+def _bundle(data: dict[str, Any]) -> dict[str, Any]:
+    shown = {kind: safe for kind, value in data.items() if (safe := _safe_value(kind, value)) is not None}
+    left_out = [str(kind) for kind in data if kind not in shown]
+    if not shown and left_out:
+        shown["text/plain"] = (
+            f"(not shown: {', '.join(left_out)}; a restricted tool displays text, tables and images only)"
+        )
+    return shown
+
+
+def _safe_value(kind: str, value: Any) -> Any:
+    """The value of one kind, made safe; None when the kind or the value cannot be."""
+    if kind == "application/json":
+        return value if _is_json(value) else None
+    text = _text(value)
+    if kind == "text/plain":
+        return text
+    if kind == "text/html":
+        return clean_html(text)
+    if kind == "text/markdown":
+        return _clean_markdown(text)
+    if kind == "text/latex":
+        return _TEX_ACTIVE.sub(r"\1", text)
+    return text if kind in _IMAGES and _is_base64(text) else None
+
+
+def clean_html(text: str) -> str:
+    """`text` with only elements, attributes and styles that neither run nor fetch nor leave their place."""
+    import nh3  # here, not above: a terminal that shows no HTML does not need it
+
+    cleaned: str = nh3.clean(
+        text,
+        tags=set(_TAGS),
+        attributes={name: set(allowed) for name, allowed in _ATTRIBUTES.items()},
+        allowed_classes={"table": {"dataframe"}},
+        attribute_filter=_attribute,
+        filter_style_properties=set(_STYLES),
+        url_schemes={"http", "https", "data"},
+        clean_content_tags={
+            "script",
+            "style",
+            "iframe",
+            "object",
+            "embed",
+            "svg",
+            "math",
+            "template",
+            "noscript",
+        },
+        strip_comments=True,
+    )
+    return _TEX_ACTIVE.sub(r"\1", cleaned)
+
+
+def _attribute(_tag: str, name: str, value: str) -> str | None:
+    """Called by nh3 for each attribute: the value to keep, or None."""
+    if name == "src":
+        return value if _DATA_IMAGE.match(value) else None
+    if name == "href":
+        return value if _WEB_LINK.match(value) else None
+    if name == "style":
+        return None if _CSS_ACTIVE.search(value) else value
+    return value
+
+
+def _clean_markdown(text: str) -> str:
+    """Markdown with its HTML spelt out and its images as links: nothing is fetched by being drawn."""
+    text = _HTML_START.sub("&lt;", text)
+    text = re.sub(r"!\[", "[", text)
+    text = re.sub(r"(?i)\b(javascript|vbscript|data)\s*:(?=\S)", r"\1 :", text)
+    return _TEX_ACTIVE.sub(r"\1", text)
+
+
+def _metadata(metadata: Any, shown: dict[str, Any]) -> dict[str, Any]:
+    """The size of an image; nothing else of it changes how an output is drawn for the better."""
+    kept: dict[str, Any] = {}
+    for kind in _IMAGES & shown.keys():
+        given = metadata.get(kind) if isinstance(metadata, dict) else None
+        size = (
+            {k: v for k, v in given.items() if k in {"width", "height"} and isinstance(v, int)}
+            if isinstance(given, dict)
+            else {}
+        )
+        if size:
+            kept[kind] = size
+    return kept
+
+
+def _text(value: Any) -> str:
+    """nbformat also writes text as a list of lines."""
+    if isinstance(value, list):
+        return "".join(str(line) for line in value)
+    return value if isinstance(value, str) else str(value)
+
+
+def _is_base64(text: str) -> bool:
+    try:
+        return bool(base64.b64decode("".join(text.split()), validate=True))
+    except ValueError:
+        return False
+
+
+def _is_json(value: Any) -> bool:
+    try:
+        json.dumps(value)
+    except (TypeError, ValueError, RecursionError):
+        return False
+    return True

@@ -1,0 +1,159 @@
+"""What an execution's card says, before it is text or HTML."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any, Literal
+
+from healkit.contracts.failure import Failure, Frame
+from healkit.contracts.records import CallRecord
+from healkit.errors import TOOL_CODES
+from healkit.rendering import plain
+from healkit.rendering.views import ExecutionView
+
+#: Where the reader can type the next step.
+Face = Literal["notebook", "terminal"]
+
+#: Longer commands are not offered: nobody copies a screenful.
+_COMMAND_MAX_CHARS = 1000
+#: The log keeps arguments that were too long as cut text under this name; they cannot be passed again.
+_CUT_ARGUMENTS = "…"
+
+
+@dataclass(frozen=True)
+class FrameGroup:
+    """Neighbouring frames shown as one item: the tool's own (`repeats` times), or folded foreign ones."""
+
+    frames: tuple[Frame, ...]
+    own: bool
+    repeats: int = 1
+
+    @property
+    def where(self) -> str:
+        """`fibonacci@1, line 3, in fibonacci`."""
+        frame = self.frames[0]
+        times = f"  (× {self.repeats})" if self.repeats > 1 else ""
+        return f"{frame.filename.strip('<>')}, line {frame.lineno}, in {frame.name}{times}"
+
+    @property
+    def folded(self) -> str:
+        """`4 library frames folded: json/decoder.py, json/__init__.py`."""
+        files: dict[str, None] = {}
+        for frame in self.frames:
+            files["/".join(PurePosixPath(frame.filename).parts[-2:])] = None
+        named = ", ".join(list(files)[:3]) + (", …" if len(files) > 3 else "")
+        return f"{plain.count(len(self.frames), 'library frame')} folded: {named}"
+
+
+def grouped(frames: Sequence[Frame], innermost: int | None = None) -> list[FrameGroup]:
+    """Outermost first; a recursion becomes one item with its depth, neighbours from libraries are folded.
+
+    With `innermost`, only that many frames at the failing end.
+    """
+    chosen = list(frames) if innermost is None else list(frames)[max(len(frames) - innermost, 0) :]
+    groups: list[FrameGroup] = []
+    for frame in chosen:
+        last = groups[-1] if groups else None
+        if last is not None and not last.own and not frame.in_tool:
+            groups[-1] = FrameGroup((*last.frames, frame), own=False)
+        elif last is not None and last.own and last.frames[0] == frame:
+            groups[-1] = FrameGroup(last.frames, own=True, repeats=last.repeats + 1)
+        else:
+            groups.append(FrameGroup((frame,), own=frame.in_tool))
+    return groups
+
+
+def worth_listing(groups: Sequence[FrameGroup]) -> bool:
+    """Whether the frames say more than the headline, which has the tool's failing line already."""
+    return len(groups) > 1 or any(not group.own for group in groups)
+
+
+def headline(execution: ExecutionView) -> str:
+    """One sentence: what happened to which tool."""
+    if execution.failure is not None:
+        return plain.one_line(f"{execution.label} failed: {execution.failure.summary}", 400)
+    if execution.status == "RUNNING":
+        return f"{execution.label} is running, started {plain.moment(execution.timestamp)}"
+    return f"{execution.label} returned {plain.one_line(result_text(execution), 200)}"
+
+
+def place(execution: ExecutionView) -> str:
+    """`line 4 of fibonacci@1, in fibonacci`, or an empty text where no frame is the tool's own."""
+    frame = execution.failure.tool_frame if execution.failure is not None else None
+    return (
+        f"line {frame.lineno} of {frame.filename.strip('<>')}, in {frame.name}" if frame is not None else ""
+    )
+
+
+def tool_line(execution: ExecutionView) -> str:
+    """The tool's own line that failed, or an empty text."""
+    frame = execution.failure.tool_frame if execution.failure is not None else None
+    return frame.line.strip() if frame is not None else ""
+
+
+def ending(failure: Failure) -> str:
+    """`TOOL_TIMEOUT: the tool was still running when its time was up`."""
+    meaning = TOOL_CODES.get(failure.code)
+    return f"{failure.code}: {meaning}" if meaning else failure.code
+
+
+def result_text(execution: ExecutionView) -> str:
+    """The value where it is at hand, else the log's summary of it."""
+    if execution.value is None and execution.result_summary is not None:
+        return execution.result_summary
+    return plain.value_text(execution.value)
+
+
+def record_line(execution: ExecutionView) -> str:
+    """Where it is on record and how it was run: `log row 4 · isolation namespaces · 34 ms · …`."""
+    row = f"log row {execution.log_id}" if execution.log_id is not None else "not in the log yet"
+    tier = f"isolation {execution.isolation}" if execution.isolation else "isolation not recorded"
+    return " · ".join([row, tier, plain.duration(execution.duration_ms), plain.moment(execution.timestamp)])
+
+
+def call_mark(call: CallRecord) -> str:
+    """`✓` answered, `✗` failed, `…` no answer yet."""
+    return "…" if call.success is None else "✓" if call.success else "✗"
+
+
+def call_outcome(call: CallRecord) -> str:
+    """What came back, on one line."""
+    if call.success is None:
+        return "no answer when the run ended"
+    return plain.one_line(call.result_summary if call.success else f"{call.error_code}: {call.error}", 160)
+
+
+def next_steps(execution: ExecutionView, face: Face) -> list[str]:
+    """Commands to copy: look at the code, run it again with the same arguments, find the record."""
+    name, persona = execution.tool_name, execution.persona
+    flag = "" if persona == "default" else f" --persona {persona}"
+    if face == "terminal":
+        payload = shlex.quote(json.dumps(execution.arguments, ensure_ascii=False))
+        run = f"healkit run {name}{flag}" + (f" --args {payload}" if execution.arguments else "")
+        steps = [f"healkit vault show {name}{flag}", f"healkit vault patch {name} FILE{flag}", run]
+    else:
+        steps = [
+            f"%vault show {name}{flag}",
+            f"%run_tool {name}{flag}{_notebook_arguments(execution.arguments)}",
+        ]
+    if _CUT_ARGUMENTS in execution.arguments:
+        steps.pop()
+    return [step for step in steps if len(step) <= _COMMAND_MAX_CHARS]
+
+
+def _notebook_arguments(arguments: dict[str, Any]) -> str:
+    """` n=10 name='Ada'`, or ` --args '{…}'` where a name could not stand before an equals sign."""
+    if all(key.isidentifier() for key in arguments):
+        return "".join(f" {key}={value!r}" for key, value in arguments.items())
+    return f" --args {json.dumps(arguments, ensure_ascii=False)}"
+
+
+def notes(execution: ExecutionView) -> Iterator[str]:
+    """What else the reader should know: healkit's warnings first, then what JSON could not hold."""
+    yield from execution.warnings
+    for conversion in execution.conversions:
+        yield f"shown in another form than it had: {conversion}"
