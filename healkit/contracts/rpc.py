@@ -21,6 +21,7 @@ from healkit.contracts.tools import EntryRef, ToolDefinition
 MAX_FRAME_BYTES = 32 * 1024 * 1024
 
 _LENGTH = struct.Struct(">I")
+_READ_BYTES = 64 * 1024
 
 
 class Ready(msgspec.Struct, frozen=True, tag="ready"):
@@ -110,27 +111,44 @@ def encode_frame(message: msgspec.Struct) -> bytes:
     return _LENGTH.pack(len(body)) + body
 
 
-def receive_frame(sock: socket.socket, cap_bytes: int = MAX_FRAME_BYTES) -> bytes | None:
-    """The next frame's bytes, or None at end of file; blocks. Raises `FrameTooLarge` before reading the body."""
-    # One read almost always brings a whole small frame's head; the body follows in as few reads as it takes.
-    head = _receive_exactly(sock, _LENGTH.size)
-    if head is None:
-        return None
-    (size,) = _LENGTH.unpack(head)
-    if size > cap_bytes:
-        raise FrameTooLarge(size, cap_bytes)
-    return _receive_exactly(sock, size)
+class FrameReader:
+    """Frames from a socket, one after the other; one thread at a time.
 
+    It reads what has come, not what it needs next: a small frame then costs one system call and not two.
+    """
 
-def _receive_exactly(sock: socket.socket, size: int) -> bytes | None:
-    chunk = sock.recv(size)
-    if len(chunk) == size:
-        return chunk
-    received = bytearray(chunk)
-    while chunk and len(received) < size:
-        chunk = sock.recv(min(size - len(received), 1 << 20))
-        received += chunk
-    return bytes(received) if len(received) == size else None
+    def __init__(self, sock: socket.socket, cap_bytes: int = MAX_FRAME_BYTES) -> None:
+        self._sock = sock
+        self._cap_bytes = cap_bytes
+        self._buffer = b""
+
+    def read(self) -> bytes | None:
+        """The next frame's bytes, or None at end of file; blocks. Raises `FrameTooLarge` before it takes in the body."""
+        buffer = self._buffer
+        while len(buffer) < _LENGTH.size:
+            chunk = self._sock.recv(_READ_BYTES)
+            if not chunk:
+                return None
+            buffer += chunk
+        end = _LENGTH.size + _LENGTH.unpack_from(buffer)[0]
+        if end - _LENGTH.size > self._cap_bytes:
+            raise FrameTooLarge(end - _LENGTH.size, self._cap_bytes)
+        if len(buffer) < end:
+            rest = self._rest(buffer, end)
+            if rest is None:
+                return None
+            buffer = rest
+        self._buffer = buffer[end:]
+        return buffer[_LENGTH.size : end]
+
+    def _rest(self, buffer: bytes, end: int) -> bytes | None:
+        received = bytearray(buffer)
+        while len(received) < end:
+            chunk = self._sock.recv(min(max(end - len(received), _READ_BYTES), 1 << 20))
+            if not chunk:
+                return None
+            received += chunk
+        return bytes(received)
 
 
 def raw(value: Any) -> msgspec.Raw:

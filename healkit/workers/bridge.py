@@ -1,11 +1,12 @@
 """The host's half of RPC: one socket, a few threads, every answer the host's own.
 
 Threads and not the event loop, because a call is waiting on the other side: a thread that blocks in `recv` answers
-in half the time of a loop that has to be woken. One thread reads at a time; it makes sure that another can follow
-before it handles a call, so calls that take long do not hold up the ones behind them.
+in half the time of a loop that has to be woken. One thread reads at a time. Before it handles a call it hands the
+reading on to another, so that a call that takes long does not hold up the ones behind it; that hand-over costs a
+quarter of a quick call's time, so tools that have proved quick are spared it, until one of them is slow after all.
 
-While any bridge is open, the interpreter switches threads every 0.5 ms instead of every 5: with the host's main
-thread busy, that is what keeps the slowest calls under a millisecond.
+While any bridge is open, the interpreter lets a waiting thread have its turn after 10 µs instead of 5 ms: a call
+needs the interpreter's lock five times over, and with the host's main thread busy each of them waits that long.
 """
 
 from __future__ import annotations
@@ -25,8 +26,15 @@ from healkit.contracts import rpc
 class CallHandler(Protocol):
     """What answers a worker's calls; implemented by the runtime's router."""
 
-    def handle(self, call: rpc.RpcCall) -> rpc.RpcResult:
-        """Answer one call; called on a bridge thread, several at a time. Must not raise."""
+    def handle(self, call: rpc.RpcCall, *, announce: bool) -> rpc.RpcResult:
+        """Answer one call; called on a bridge thread, several at a time. Must not raise.
+
+        With `announce`, put on record that the call begins before doing it; without, its end is record enough.
+        """
+        ...
+
+    def announce(self, call: rpc.RpcCall) -> None:
+        """Put on record now that the call has begun: it was expected to be quick and is not."""
         ...
 
     def ended(self, call: rpc.RpcCall, result: rpc.RpcResult, *, late: bool) -> None:
@@ -34,14 +42,24 @@ class CallHandler(Protocol):
         ...
 
 
+#: A tool that answers faster than this is quick; one that holds up the reader longer than `_SLOW_S` is not.
+_QUICK_S, _SLOW_S = 0.001, 0.02
+_SWITCH_INTERVAL_S = 0.00001
+
+
 class _Pending:
-    """A call that is being handled; `answered` is set once, under the bridge's lock."""
+    """A call that is being handled; `answered` is set once, under the bridge's lock.
 
-    __slots__ = ("answered", "call", "deadline")
+    `holds_turn` is true while its thread keeps others from reading, because its tool has been quick so far.
+    """
 
-    def __init__(self, call: rpc.RpcCall, deadline: float) -> None:
+    __slots__ = ("announced", "answered", "call", "holds_turn", "started")
+
+    def __init__(self, call: rpc.RpcCall, *, holds_turn: bool) -> None:
         self.call = call
-        self.deadline = deadline
+        self.started = time.monotonic()
+        self.holds_turn = holds_turn
+        self.announced = False
         self.answered = False
 
 
@@ -62,6 +80,7 @@ class Bridge:
         max_in_flight: int,
     ) -> None:
         self._sock = sock
+        self._reader = rpc.FrameReader(sock)
         self._on_message = on_message
         self._on_end = on_end
         self._rpc_timeout_s = rpc_timeout_s
@@ -70,10 +89,12 @@ class Bridge:
         self._turn = threading.Lock()  # whoever holds it reads
         self._lock = threading.Lock()  # pending calls, and whole frames on the way out
         self._pending: dict[int, _Pending] = {}
+        self._quick: set[tuple[str, str]] = set()
         self._busy = 0
         self._threads = 0
         self._ended = False
         _fast_switching.enter()
+        self._threads += 1
         self._spawn()
 
     def serve(self, handler: CallHandler) -> None:
@@ -87,13 +108,20 @@ class Bridge:
             self._send(frame)
 
     def expire(self) -> None:
-        """Answer every call whose time is up with CALL_TIMEOUT; called regularly by whoever waits for the worker."""
+        """Answer every call whose time is up with CALL_TIMEOUT, and let others read past one that has become slow.
+
+        Called every few milliseconds to tenths of a second by whoever waits for the worker.
+        """
         now = time.monotonic()
         for pending in list(self._pending.values()):
-            if now >= pending.deadline:
+            if now - pending.started >= self._rpc_timeout_s:
                 message = f"no answer within {self._rpc_timeout_s:g} s"
                 error = rpc.RpcError("CALL_TIMEOUT", "TimeoutError", message)
                 self._answer(pending, rpc.RpcResult(pending.call.id, success=False, error=error))
+            if now - pending.started >= _SLOW_S and not pending.announced and self._handler is not None:
+                pending.announced = True
+                self._hand_over(pending)
+                self._handler.announce(pending.call)
 
     def close(self) -> None:
         """Hang up; the threads end as they notice. Safe to call twice."""
@@ -108,14 +136,14 @@ class Bridge:
         _fast_switching.leave()
 
     def _spawn(self) -> None:
-        self._threads += 1
         threading.Thread(target=self._serve, name="healkit-bridge", daemon=True).start()
 
     def _serve(self) -> None:
-        """One thread's life: read, let another read, handle, again."""
+        """One thread's life: read, let another read unless it will be quick, handle, again."""
         try:
-            while (call := self._next_call()) is not None:
-                self._handle(call)
+            while (pending := self._next_call()) is not None:
+                self._handle(pending)
+                self._hand_over(pending)
                 with self._lock:
                     self._busy -= 1
         finally:
@@ -124,27 +152,52 @@ class Bridge:
                 if self._threads == 0:
                     self._sock.close()
 
-    def _next_call(self) -> rpc.RpcCall | None:
-        """The next call, or None at the end; what is not a call is passed on from here."""
-        with self._turn:
-            while not self._ended:
-                message = self._read()
-                if isinstance(message, rpc.RpcCall):
-                    with self._lock:
-                        self._busy += 1
-                        alone = self._busy == self._threads and self._threads < self._max_threads
-                    if alone:
-                        self._spawn()
-                    return message
-                if message is None:
-                    self.close()
-                    return None
+    def _next_call(self) -> _Pending | None:
+        """The next call, or None at the end; what is not a call is passed on from here. Comes back with the turn."""
+        self._turn.acquire()
+        while not self._ended:
+            message = self._read()
+            if isinstance(message, rpc.RpcCall):
+                pending = _Pending(message, holds_turn=True)
+                if self._register(pending):
+                    return pending
+            elif message is None:
+                self.close()
+            else:
                 self._on_message(message)
+        self._turn.release()
         return None
+
+    def _register(self, pending: _Pending) -> bool:
+        call = pending.call
+        with self._lock:
+            duplicate = call.id in self._pending
+            if self._handler is None or duplicate:
+                self._end(f"a call with id {call.id} that is {'open already' if duplicate else 'before any work'}")
+                return False
+            self._pending[call.id] = pending
+            self._busy += 1
+        if (call.server, call.tool) not in self._quick:
+            pending.announced = True
+            self._hand_over(pending)
+        return True
+
+    def _hand_over(self, pending: _Pending) -> None:
+        """Let another thread read while this call goes on; does nothing the second time."""
+        with self._lock:
+            if not pending.holds_turn:
+                return
+            pending.holds_turn = False
+            spawn = self._busy == self._threads and self._threads < self._max_threads and not pending.answered
+            if spawn:
+                self._threads += 1
+        self._turn.release()
+        if spawn:
+            self._spawn()
 
     def _read(self) -> rpc.Ready | rpc.RpcCall | rpc.ExecutionComplete | None:
         try:
-            frame = rpc.receive_frame(self._sock)
+            frame = self._reader.read()
             if frame is not None:
                 return rpc.decode_from_worker(frame)
             self._end("")
@@ -158,15 +211,14 @@ class Bridge:
         if not self._ended:
             self._on_end(problem)
 
-    def _handle(self, call: rpc.RpcCall) -> None:
-        pending = _Pending(call, time.monotonic() + self._rpc_timeout_s)
-        with self._lock:
-            duplicate = call.id in self._pending
-            self._pending.setdefault(call.id, pending)
-        if self._handler is None or duplicate:
-            self._end(f"a call with id {call.id} that is {'open already' if duplicate else 'before any work'}")
-            return
-        self._answer(pending, self._handler.handle(call))
+    def _handle(self, pending: _Pending) -> None:
+        call = pending.call
+        assert self._handler is not None
+        self._answer(pending, self._handler.handle(call, announce=pending.announced))
+        if time.monotonic() - pending.started < _QUICK_S:
+            self._quick.add((call.server, call.tool))
+        else:
+            self._quick.discard((call.server, call.tool))
 
     def _answer(self, pending: _Pending, result: rpc.RpcResult) -> None:
         result, frame = _framed(result)
@@ -207,7 +259,7 @@ class _FastSwitching:
         with self._lock:
             if self._users == 0:
                 self._before = sys.getswitchinterval()
-                sys.setswitchinterval(min(self._before, 0.0005))
+                sys.setswitchinterval(min(self._before, _SWITCH_INTERVAL_S))
             self._users += 1
 
     def leave(self) -> None:

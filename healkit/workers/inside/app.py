@@ -6,7 +6,6 @@ import faulthandler
 import os
 import signal
 import socket
-import sys
 import warnings
 from typing import Any
 
@@ -42,7 +41,7 @@ def serve(policy: lockdown.Policy, layers: dict[str, str], argv: list[str]) -> N
     # A pipe for the output of subprocesses, over TCP: a worker has neither.
     warnings.filterwarnings("ignore", message="Couldn't bind IOPub Pipe")
     # Above it pyzmq sends without copying, for which it makes another socket: libzmq aborts when that is refused.
-    zmq.Socket.copy_threshold = sys.maxsize
+    zmq.COPY_THRESHOLD = 2**31 - 1
     app = WorkerApp.instance(config=_kernel_config())
     app.initialize(argv)
     layers |= lockdown.seal(policy)

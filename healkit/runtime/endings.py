@@ -1,0 +1,84 @@
+"""From what the host saw to what the user reads: endings as failures.
+
+Each way an execution can end has one code, one wording and one next step. A worker's own account is taken for what it
+is, a claim: its code must be one that a worker can know, and its texts are capped.
+"""
+
+from __future__ import annotations
+
+import signal
+
+import msgspec
+
+from healkit.contracts.failure import Failure, format_frames, frames_from_faulthandler
+from healkit.contracts.rpc import Init
+from healkit.workers.kernel import Outcome
+
+#: What a worker may say of itself; the other endings are the host's to see.
+_CLAIMABLE = {
+    "TOOL_EXCEPTION", "TOOL_TIMEOUT", "TOOL_OUT_OF_MEMORY", "TOOL_OUTPUT_LIMIT", "TOOL_RESULT_TOO_LARGE",
+}  # fmt: skip
+_TEXT_MAX_CHARS = 200_000
+_FRAMES_MAX = 400
+
+
+def failure_of(outcome: Outcome, init: Init, tier: str) -> Failure | None:
+    """The failure that an outcome amounts to, or None when it brought a value."""
+    if outcome.complete is not None:
+        return None if outcome.complete.failure is None else _claimed(outcome.complete.failure)
+    match outcome.ending:
+        case "timeout":
+            message = f"still running after {init.timeout_s:g} s, and not to be interrupted"
+            hint = f"Give it more than {init.timeout_s:g} s (timeout=…), or look at the line where it was."
+            return _observed("TOOL_TIMEOUT", "TimeoutError", message, hint, outcome, init)
+        case "stopped":
+            return _observed("TOOL_KILLED", "Stopped", "the run was stopped by the user", "", outcome, init)
+        case "output_limit":
+            message = f"it displayed more than {init.output_max_bytes:,} bytes"
+            hint = "Let it show less; HEALKIT_OUTPUT_MAX_BYTES is the limit."
+            return _observed("TOOL_OUTPUT_LIMIT", "OutputLimit", message, hint, outcome, init)
+        case "protocol":
+            hint = "The tool wrote to a descriptor that is not its own; nothing of what it sent was used."
+            return _observed("TOOL_PROTOCOL", "ProtocolError", outcome.detail, hint, outcome, init)
+    return _of_death(outcome, init, tier)
+
+
+def _of_death(outcome: Outcome, init: Init, tier: str) -> Failure:
+    """The process ended by itself: of which signal, or with which status."""
+    status = outcome.status if outcome.status is not None else 0
+    # bubblewrap reports its child's signal the way a shell does.
+    number = status - 128 if tier == "namespaces" and status > 128 else -status
+    if number <= 0 or number > 64:
+        message = f"its process ended with status {status} before the tool had returned"
+        hint = "os._exit ends a process on the spot; let the tool return, or raise."
+        return _observed("TOOL_EXITED", "ProcessExited", message, hint, outcome, init)
+    name = signal.Signals(number).name if number in iter(signal.Signals) else f"signal {number}"
+    if number == signal.SIGXCPU:
+        hint = "Give it more processor time (grant cpu_s=…), or look at the line where it was."
+        message = f"it used more than {init.cpu_s} s of processor time"
+        return _observed("TOOL_CPU_LIMIT", "CpuLimit", message, hint, outcome, init)
+    if number == signal.SIGKILL:
+        hint = "Somebody, or the machine when it ran out of memory, killed the process; run it again."
+    else:
+        hint = "That is an error in C code, often a library given what it does not expect."
+    return _observed("TOOL_CRASHED", name, f"its process died of {name}", hint, outcome, init)
+
+
+def _observed(code: str, ename: str, message: str, hint: str, outcome: Outcome, init: Init) -> Failure:
+    """A failure in the host's words, with the stack that `faulthandler` left, if it did."""
+    frames = frames_from_faulthandler(outcome.crash_text, init.entry.filename, init.code)
+    last_line = f"{ename}: {message}"
+    return Failure(code, ename, message, format_frames(frames, last_line), frames, hint)
+
+
+def _claimed(failure: Failure) -> Failure:
+    """The worker's account, with its code checked and its size capped."""
+    return msgspec.structs.replace(
+        failure,
+        code=failure.code if failure.code in _CLAIMABLE else "TOOL_EXCEPTION",
+        ename=failure.ename[:500],
+        evalue=failure.evalue[:_TEXT_MAX_CHARS],
+        traceback=failure.traceback[:_TEXT_MAX_CHARS],
+        frames=failure.frames[:_FRAMES_MAX],
+        hint=failure.hint[:2000],
+    )

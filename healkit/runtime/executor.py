@@ -1,0 +1,289 @@
+"""The one road: from a call to a recorded outcome.
+
+    call ─► vault entry (hash checked) ─► arguments checked ─► tier ─► RUNNING row ─► worker or SQL ─► finished row
+
+A call that is refused on the way (unknown tool, wrong arguments, tampered code, no isolation) is a finished row too.
+Everything that starts an execution, whoever it is, comes through `Executor.execute`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import time
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+
+from healkit.config import MIB, Config
+from healkit.contracts.encoding import ValueTooLarge, to_jsonable
+from healkit.contracts.failure import Failure
+from healkit.contracts.fingerprint import fingerprint
+from healkit.contracts.records import (
+    CallRecord,
+    Finished,
+    Started,
+    host_identity,
+    new_trace_id,
+    summarize,
+    utc_now,
+)
+from healkit.contracts.rpc import MAX_FRAME_BYTES, Init
+from healkit.errors import ArgumentsInvalid, HealkitError, WorkerStartFailed
+from healkit.runtime.endings import failure_of
+from healkit.runtime.execution import Execution
+from healkit.runtime.recorder import Recorder
+from healkit.runtime.router import CallContext, CallRouter, Provider
+from healkit.store.arguments import validate_arguments
+from healkit.store.sqltools import run_sql
+from healkit.store.vault import Vault, VaultEntry
+from healkit.workers.folders import RunFolders
+from healkit.workers.kernel import Worker
+from healkit.workers.limits import Sandbox, Tier
+from healkit.workers.probe import achieved_tier
+
+#: SQL tools run in the host, on a connection that cannot write.
+SQL_ISOLATION = "read-only connection"
+_ARGUMENTS_MAX_CHARS = MAX_FRAME_BYTES // 4
+
+
+@dataclasses.dataclass(frozen=True)
+class Request:
+    """One call, as a face makes it. `on_output` gets nbformat output dicts as they come; `stop` ends the run."""
+
+    tool_name: str
+    persona: str = "default"
+    arguments: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    timeout_s: float | None = None
+    origin: str = "python"
+    parent_trace_id: str | None = None
+    depth: int = 0
+    on_output: Callable[[dict[str, Any]], None] | None = None
+    stop: asyncio.Event | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class _Result:
+    """What came of the work itself, before it is recorded."""
+
+    value: Any = None
+    encoded: str = "null"
+    failure: Failure | None = None
+    outputs: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+    calls: list[CallRecord] = dataclasses.field(default_factory=list)
+    conversions: list[str] = dataclasses.field(default_factory=list)
+    last_output: str = ""
+
+
+class Executor:
+    """Executes vault entries; one for each `Healkit`. `providers` may grow while it lives."""
+
+    def __init__(self, vault: Vault, recorder: Recorder, config: Config, database_url: str) -> None:
+        self.providers: dict[str, Provider] = {}
+        self._vault = vault
+        self._recorder = recorder
+        self._config = config
+        self._database_url = database_url
+        self._folders: RunFolders | None = None
+
+    async def execute(self, request: Request) -> Execution:
+        """Run one tool and return its outcome, recorded.
+
+        Raises a `HealkitError` when the call itself was wrong or no worker could be had; that too is on record, under
+        the error's `log_id`. What the tool does never raises.
+        """
+        started = time.perf_counter()
+        begun = Started(
+            trace_id=new_trace_id(),
+            timestamp=utc_now(),
+            tool_name=request.tool_name,
+            persona=request.persona,
+            arguments="{}",
+            origin=request.origin,
+            host=host_identity(),
+            deadline=utc_now(),
+            parent_trace_id=request.parent_trace_id,
+        )
+        try:
+            begun, entry, arguments, conversions = self._prepare(begun, request)
+        except HealkitError as error:
+            error.log_id = self._recorder.refuse(begun, _refusal(begun, error, started))
+            raise
+        log_id = await self._write(lambda wait_s: self._recorder.begin(begun, wait_s=wait_s))
+        try:
+            work = self._run_sql if entry.type == "sql" else self._run_python
+            result = await work(entry, arguments, begun, request)
+        except WorkerStartFailed as error:
+            error.log_id = self._finish(_refusal(begun, error, started)) or log_id
+            raise
+        except BaseException as error:
+            # Cancelled from outside, or an error of ours: the row must not stay RUNNING for ever.
+            self._finish(_interrupted(begun, error, started))
+            raise
+        return self._conclude(begun, request, result, conversions, log_id, (time.perf_counter() - started) * 1000)
+
+    def close(self) -> None:
+        """Remove the workers' folders."""
+        if self._folders is not None:
+            self._folders.close()
+            self._folders = None
+
+    def _prepare(self, begun: Started, request: Request) -> tuple[Started, VaultEntry, bytes, list[str]]:
+        """Everything that can be refused before there is a worker."""
+        arguments, conversions = _checked_arguments(request)
+        encoded = msgspec.json.encode(arguments)
+        begun = msgspec.structs.replace(begun, arguments=encoded.decode())
+        entry = self._vault.lookup(request.tool_name, request.persona)
+        begun = msgspec.structs.replace(
+            begun, revision=entry.revision, code_hash=entry.code_hash, grants=entry.grants
+        )
+        validate_arguments(entry, arguments)
+        tier = SQL_ISOLATION if entry.type == "sql" else achieved_tier(self._config)
+        deadline = utc_now() + timedelta(seconds=self._timeout_s(entry, request) + self._config.start_timeout_s)
+        return msgspec.structs.replace(begun, isolation=tier, deadline=deadline), entry, encoded, conversions
+
+    def _timeout_s(self, entry: VaultEntry, request: Request) -> float:
+        return request.timeout_s or entry.grants.timeout_s or self._config.timeout_s
+
+    async def _run_python(self, entry: VaultEntry, arguments: bytes, begun: Started, request: Request) -> _Result:
+        timeout_s = self._timeout_s(entry, request)
+        context = CallContext(begun.trace_id, request.persona, request.depth, min(timeout_s, self._config.rpc_timeout_s))
+        router = CallRouter(context, self.providers, entry.grants, self._recorder.call, self._config.max_calls)
+        init = Init(
+            entry=entry.ref,
+            code=entry.code,
+            arguments=msgspec.Raw(arguments),
+            # A tool that never says `mcp` cannot call anything, and need not be told what there is.
+            definitions=router.definitions() if "mcp" in entry.code else [],
+            timeout_s=timeout_s,
+            rpc_timeout_s=self._config.rpc_timeout_s,
+            memory_bytes=(entry.grants.memory_mb or self._config.memory_mb) * MIB,
+            cpu_s=entry.grants.cpu_s or self._config.cpu_s,
+            result_max_bytes=self._config.result_max_bytes,
+            output_max_bytes=self._config.output_max_bytes,
+        )
+        tier: Tier = begun.isolation  # type: ignore[assignment]  # _prepare has put a tier there
+        worker = await Worker.start(self._sandbox(tier, entry), self._config)
+        try:
+            outcome = await worker.run(init, router, on_output=request.on_output, stop=request.stop)
+        finally:
+            await worker.close()
+        failure = failure_of(outcome, init, tier)
+        encoded = bytes(outcome.complete.value).decode() if outcome.complete and failure is None else "null"
+        return _Result(
+            value=msgspec.json.decode(encoded),
+            encoded=encoded,
+            failure=failure,
+            outputs=outcome.outputs,
+            calls=router.calls,
+            conversions=outcome.complete.conversions if outcome.complete else [],
+            last_output=outcome.last_output if failure is not None else "",
+        )
+
+    async def _run_sql(self, entry: VaultEntry, arguments: bytes, begun: Started, request: Request) -> _Result:
+        timeout_s = self._timeout_s(entry, request)
+        try:
+            rows = await asyncio.to_thread(
+                run_sql,
+                self._database_url,
+                entry.code,
+                msgspec.json.decode(arguments),
+                row_limit=self._config.sql_row_limit,
+                timeout_s=timeout_s,
+            )
+        except HealkitError as error:
+            text = f"{error.message}\n\n{entry.filename}\n{entry.code}"
+            return _Result(failure=Failure(error.stable_code, type(error).__name__, error.message, text, hint=error.hint))
+        value, conversions = to_jsonable(rows)
+        return _Result(value=value, encoded=msgspec.json.encode(value).decode(), conversions=conversions)
+
+    def _sandbox(self, tier: Tier, entry: VaultEntry) -> Sandbox:
+        if self._folders is None:
+            self._folders = RunFolders()
+        return Sandbox(tier, self._folders.next(), entry.grants, self._config.scratch_mb, self._config.open_files)
+
+    async def _write(self, write: Callable[[float], int | None]) -> int | None:
+        """A record that must be there first; waiting for a locked database happens off the loop."""
+        return await asyncio.to_thread(write, self._config.log_wait_s)
+
+    def _finish(self, finished: Finished) -> int | None:
+        return self._recorder.finish(finished)
+
+    def _conclude(
+        self,
+        begun: Started,
+        request: Request,
+        result: _Result,
+        conversions: list[str],
+        log_id: int | None,
+        duration_ms: float,
+    ) -> Execution:
+        finished = Finished(
+            trace_id=begun.trace_id,
+            finished_at=utc_now(),
+            duration_ms=duration_ms,
+            result_summary=None if result.failure else summarize(result.encoded),
+            failure=result.failure,
+            fingerprint=fingerprint(result.failure) if result.failure else None,
+            last_output=result.last_output,
+        )
+        log_id = self._finish(finished) or log_id
+        return Execution(
+            tool_name=begun.tool_name,
+            persona=begun.persona,
+            arguments=msgspec.json.decode(begun.arguments),
+            status=finished.status,
+            trace_id=begun.trace_id,
+            timestamp=begun.timestamp,
+            log_id=log_id,
+            value=result.value,
+            failure=result.failure,
+            result_summary=finished.result_summary,
+            outputs=result.outputs,
+            calls=result.calls,
+            duration_ms=duration_ms,
+            isolation=begun.isolation,
+            revision=begun.revision,
+            origin=begun.origin,
+            last_output=result.last_output,
+            conversions=[*(f"argument {c}" for c in conversions), *(f"result {c}" for c in result.conversions)],
+            warnings=self._warnings(begun),
+        )
+
+    def _warnings(self, begun: Started) -> list[str]:
+        """What the user should know besides the outcome."""
+        found = [self._recorder.problem] if self._recorder.problem else []
+        if begun.isolation == "process":
+            found.append("This tool ran without isolation (HEALKIT_ISOLATION=process): it could do whatever you can.")
+        return found
+
+
+def _checked_arguments(request: Request) -> tuple[dict[str, Any], list[str]]:
+    """The arguments as JSON holds them; raises `ArgumentsInvalid` for what is no object, or too much."""
+    if not isinstance(request.arguments, Mapping):
+        kind = type(request.arguments).__name__
+        raise ArgumentsInvalid(
+            f"The arguments of {request.tool_name!r} must be a dict of names and values, not a {kind}."
+        )
+    try:
+        arguments, conversions = to_jsonable(request.arguments, max_chars=_ARGUMENTS_MAX_CHARS)
+    except ValueTooLarge:
+        raise ArgumentsInvalid(
+            f"The arguments of {request.tool_name!r} hold more than {_ARGUMENTS_MAX_CHARS:,} characters.",
+            hint="Grant the tool a file (read=…), or let it fetch what it needs through hk.provide.",
+        ) from None
+    return arguments, conversions
+
+
+def _refusal(begun: Started, error: HealkitError, started: float) -> Finished:
+    """The record of a call that never reached a tool."""
+    failure = Failure(error.stable_code, type(error).__name__, error.message, f"{type(error).__name__}: {error}", hint=error.hint)
+    return Finished(begun.trace_id, utc_now(), (time.perf_counter() - started) * 1000, None, failure, fingerprint(failure))
+
+
+def _interrupted(begun: Started, error: BaseException, started: float) -> Finished:
+    """The record of a run that healkit itself gave up."""
+    failure = Failure("TOOL_KILLED", type(error).__name__, str(error), f"{type(error).__name__}: {error}")
+    return Finished(begun.trace_id, utc_now(), (time.perf_counter() - started) * 1000, None, failure, fingerprint(failure))

@@ -1,0 +1,88 @@
+"""The background event loop: one async core under a sync face.
+
+A notebook has a running loop already, so the core has its own, in a thread that lives as long as the host process.
+That thread also spawns the workers, whose sandbox dies with the thread that started it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import queue
+import threading
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+class BackgroundLoop:
+    """An event loop in a thread of its own; started with its first use, and again in a forked child."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._pid = 0
+
+    def submit(self, coroutine: Coroutine[Any, Any, T]) -> Future[T]:
+        """Run it in the loop; any thread may wait for the future, except the loop's own."""
+        return asyncio.run_coroutine_threadsafe(coroutine, self._running())
+
+    def run(
+        self,
+        start: Callable[[Callable[[dict[str, Any]], None], asyncio.Event], Coroutine[Any, Any, T]],
+        on_output: Callable[[dict[str, Any]], None] | None,
+    ) -> T:
+        """Run what `start(emit, stop)` makes, and wait for it in this thread.
+
+        `on_output` gets what is emitted, here and as it comes, so that displays find the caller's cell. Ctrl-C sets
+        `stop`, waits until the work has ended and been recorded, and then goes on to the caller.
+        """
+        outputs: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
+        loop = self._running()
+        stop = asyncio.Event()
+        future = asyncio.run_coroutine_threadsafe(start(outputs.put, stop), loop)
+        future.add_done_callback(lambda _: outputs.put(None))
+        try:
+            while (output := outputs.get()) is not None:
+                if on_output is not None:
+                    on_output(output)
+        except BaseException:
+            loop.call_soon_threadsafe(stop.set)
+            _settle(future)
+            raise
+        return future.result()
+
+    def close(self) -> None:
+        """Stop the loop and its thread; it starts again when it is used again."""
+        with self._lock:
+            loop, thread, self._loop, self._thread = self._loop, self._thread, None, None
+        if loop is None or thread is None or self._pid != os.getpid():
+            return
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(timeout=5)
+        if not thread.is_alive():
+            loop.close()
+
+    def _running(self) -> asyncio.AbstractEventLoop:
+        with self._lock:
+            if self._loop is None or self._pid != os.getpid():
+                self._loop, self._pid = asyncio.new_event_loop(), os.getpid()
+                self._thread = threading.Thread(target=self._serve, args=(self._loop,), name="healkit", daemon=True)
+                self._thread.start()
+            return self._loop
+
+    @staticmethod
+    def _serve(loop: asyncio.AbstractEventLoop) -> None:
+        asyncio.set_event_loop(loop)
+        loop.run_forever()
+
+
+def _settle(future: Future[Any]) -> None:
+    """Wait for the end of stopped work; its outcome is on record, and a second Ctrl-C need not wait."""
+    try:
+        future.exception(timeout=5)
+    except (TimeoutError, KeyboardInterrupt):
+        future.cancel()

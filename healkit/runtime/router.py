@@ -1,0 +1,181 @@
+"""Where a worker's call goes, and what is recorded of it.
+
+One `CallRouter` for each execution. It decides whether the call is allowed (grants, budget), writes its record before
+anything happens, hands it to the provider, and writes how it ended. The worker's word enters only as arguments.
+
+The calls of a tool that has proved quick are written once, when they end: two commits would cost more than the call.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import fnmatch
+import itertools
+import threading
+import time
+import traceback
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+import msgspec
+
+from healkit.contracts import rpc
+from healkit.contracts.encoding import to_jsonable
+from healkit.contracts.records import CallRecord, Grants, summarize, utc_now
+from healkit.contracts.tools import ToolDefinition
+from healkit.errors import CallRefused, HealkitError, ToolExecutionError, did_you_mean
+
+#: What a tool may call without a grant: other vault tools and the user's functions, but not the log.
+DEFAULT_CALLS = ("vault.*", "host.*")
+
+
+@dataclasses.dataclass(frozen=True)
+class CallContext:
+    """Which execution a call comes from; `depth` counts executions above it, from 0."""
+
+    trace_id: str
+    persona: str
+    depth: int
+    timeout_s: float
+
+
+class Provider(Protocol):
+    """A source of tools, `mcp.<server>.…` in a worker."""
+
+    server: str
+
+    def definitions(self, persona: str) -> list[ToolDefinition]:
+        """Its tools as that persona sees them; asked once for each execution whose code mentions `mcp`."""
+        ...
+
+    def call(self, tool: str, arguments: dict[str, Any], context: CallContext) -> Any:
+        """Do it; called on a bridge thread, several at a time. What it raises becomes the caller's error."""
+        ...
+
+
+class CallRouter:
+    """Answers the calls of one execution; implements the bridge's `CallHandler`."""
+
+    def __init__(
+        self,
+        context: CallContext,
+        providers: Mapping[str, Provider],
+        grants: Grants,
+        record: Callable[[CallRecord], None],
+        max_calls: int,
+    ) -> None:
+        self._context = context
+        self._providers = providers
+        self._patterns = DEFAULT_CALLS if grants.calls is None else grants.calls
+        self._record = record
+        self._max_calls = max_calls
+        self._numbers = itertools.count(1)
+        self._lock = threading.Lock()
+        self._open: dict[int, tuple[CallRecord, float]] = {}
+        self._ended: dict[str, CallRecord] = {}
+
+    @property
+    def calls(self) -> list[CallRecord]:
+        """The calls that have ended, in the order in which they came."""
+        return sorted(self._ended.values(), key=lambda record: int(record.task_id[1:]))
+
+    def definitions(self) -> list[ToolDefinition]:
+        """What the worker's `mcp` object shows: exactly what a call of it would be allowed to reach."""
+        found = [d for provider in self._providers.values() for d in provider.definitions(self._context.persona)]
+        return [definition for definition in found if self._allows(definition.server, definition.name)]
+
+    def handle(self, call: rpc.RpcCall, *, announce: bool) -> rpc.RpcResult:
+        """Record, decide, perform; called by the bridge. Never raises."""
+        started = time.perf_counter()
+        record = CallRecord(
+            trace_id=self._context.trace_id,
+            task_id=f"t{next(self._numbers)}",
+            server=call.server[:200],
+            tool=call.tool[:200],
+            arguments=summarize(bytes(call.args).decode(errors="replace"), 10_000),
+            started_at=utc_now(),
+        )
+        self._open[call.id] = record, started
+        if announce:
+            self._record(record)
+        try:
+            value, _ = to_jsonable(self._perform(call, record.task_id))
+            return rpc.RpcResult(call.id, success=True, result=rpc.raw(value))
+        except HealkitError as error:
+            return rpc.RpcResult(call.id, success=False, error=_told(error))
+        except Exception as error:  # noqa: BLE001 - a provider is foreign code
+            # The worker learns what went wrong, but not where in the host: paths of ours are none of its business.
+            message = str(error)[:10_000]
+            told = rpc.RpcError("CALL_FAILED", type(error).__name__, message)
+            self._open[call.id] = msgspec.structs.replace(record, error="".join(traceback.format_exception(error))), started
+            return rpc.RpcResult(call.id, success=False, error=told)
+
+    def announce(self, call: rpc.RpcCall) -> None:
+        """Write that a call has begun which was thought to be over by now; called by the bridge."""
+        found = self._open.get(call.id)
+        if found is not None and found[0].success is None:
+            self._record(found[0])
+
+    def ended(self, call: rpc.RpcCall, result: rpc.RpcResult, *, late: bool) -> None:
+        """Write how the call ended; called by the bridge once the answer is on its way, or dropped as too late."""
+        with self._lock:
+            found = self._open.get(call.id)
+            if found is None:
+                return
+            record, started = found
+            duration_ms = (time.perf_counter() - started) * 1000
+            ended = _late(record, duration_ms) if late else _ended(record, result, duration_ms)
+            if late or ended.error_code != "CALL_TIMEOUT":
+                del self._open[call.id]
+            else:  # its answer may still come
+                self._open[call.id] = ended, started
+            self._ended[ended.task_id] = ended
+        self._record(ended)
+
+    def _perform(self, call: rpc.RpcCall, task_id: str) -> Any:
+        if int(task_id[1:]) > self._max_calls:
+            raise CallRefused(
+                f"This execution has used up its {self._max_calls:,} calls.", hint="HEALKIT_MAX_CALLS is the limit."
+            )
+        provider = self._providers.get(call.server)
+        if provider is None:
+            known = did_you_mean(call.server, self._providers)
+            raise CallRefused(f"No server named {call.server!r} is connected.{known}")
+        if not self._allows(call.server, call.tool):
+            raise CallRefused(
+                f"This tool may not call mcp.{call.server}.{call.tool}.",
+                hint=f"Grant it: hk.vault.set_grants(…, calls=['{call.server}.{call.tool}']).",
+            )
+        arguments = msgspec.json.decode(call.args)
+        if not isinstance(arguments, dict):
+            raise CallRefused(f"The arguments of mcp.{call.server}.{call.tool} are not an object.")
+        return provider.call(call.tool, arguments, self._context)
+
+    def _allows(self, server: str, tool: str) -> bool:
+        return any(fnmatch.fnmatchcase(f"{server}.{tool}", pattern) for pattern in self._patterns)
+
+
+def _ended(record: CallRecord, result: rpc.RpcResult, duration_ms: float) -> CallRecord:
+    error = result.error
+    return msgspec.structs.replace(
+        record,
+        success=result.success,
+        result_summary=summarize(bytes(result.result).decode()) if result.success else "",
+        error_code=error.code if error else None,
+        error=record.error or (f"{error.ename}: {error.message}" if error else ""),
+        duration_ms=duration_ms,
+    )
+
+
+def _late(record: CallRecord, duration_ms: float) -> CallRecord:
+    return msgspec.structs.replace(
+        record, error=f"{record.error}; its answer came after {duration_ms / 1000:.1f} s and was dropped"
+    )
+
+
+def _told(error: HealkitError) -> rpc.RpcError:
+    """A healkit error for the worker; a failed vault tool brings its own type, message and traceback."""
+    if isinstance(error, ToolExecutionError):
+        failure = error.failure
+        return rpc.RpcError(error.stable_code, failure.ename, failure.evalue, failure.traceback)
+    return rpc.RpcError(error.stable_code, "", str(error))

@@ -1,0 +1,123 @@
+"""Which tier this machine can really enforce.
+
+Found by building each sandbox and letting a process inside it try what must not be possible; never by asking for
+features or reading error texts. A tier counts when everything it promises was denied.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import msgspec
+
+from healkit.config import Config
+from healkit.errors import IsolationUnavailable
+from healkit.workers.inside.trial import Report, Targets
+from healkit.workers.limits import RunFolder, Sandbox, Tier
+
+_TIMEOUT_S = 20.0
+
+#: What each tier leaves open, in plain words; `healkit doctor` and docs/isolation.md say the same.
+NOT_STOPPED: dict[Tier, tuple[str, ...]] = {
+    "namespaces": (
+        "a bug in the Linux kernel itself",
+        "reading the installed Python packages and system libraries",
+        "using up to its limits of memory and processor time beside you",
+        "sending a misleading result: what a tool returns is its own claim",
+    ),
+    "landlock": (
+        "a bug in the Linux kernel itself",
+        "reading the installed Python packages and system libraries",
+        "learning that files exist (their names' permissions, not their content), and the host's name",
+        "filling the disk with many files in its scratch folder (each file's size is limited)",
+        "using up to its limits of memory and processor time beside you",
+        "sending a misleading result: what a tool returns is its own claim",
+    ),
+    "process": ("anything that your own user account may do: this tier is no boundary",),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class TierReport:
+    """One tier on this machine: whether it holds, what its process said, and why not if not."""
+
+    tier: Tier
+    holds: bool
+    layers: dict[str, str]
+    attempts: dict[str, str]
+    problem: str = ""
+
+
+@functools.cache
+def probe(tier: Tier) -> TierReport:
+    """Build that tier once and try it; about a tenth of a second, remembered for this process."""
+    if sys.platform != "linux":
+        return TierReport(tier, tier == "process", {}, {}, "only Linux has what the isolating tiers are made of")
+    root = Path(tempfile.mkdtemp(prefix="healkit-probe-"))
+    try:
+        return _try_tier(tier, root)
+    finally:
+        shutil.rmtree(root, ignore_errors=True)
+
+
+def achieved_tier(config: Config) -> Tier:
+    """The tier that executions get; raises `IsolationUnavailable` where the one asked for cannot be had."""
+    if config.isolation == "process":
+        return "process"
+    wanted: tuple[Tier, ...] = ("namespaces", "landlock") if config.isolation == "auto" else (config.isolation,)
+    reports = [probe(tier) for tier in wanted]
+    for report in reports:
+        if report.holds:
+            return report.tier
+    found = "; ".join(f"{report.tier}: {report.problem}" for report in reports)
+    raise IsolationUnavailable(
+        f"This machine cannot restrict a worker ({found}), so no tool is run.",
+        hint="`healkit doctor` shows what is missing. To run tools without a boundary all the same, set "
+        "HEALKIT_ISOLATION=process; every result will say so.",
+    )
+
+
+def _try_tier(tier: Tier, root: Path) -> TierReport:
+    secret = root / "host" / "secret.txt"
+    secret.parent.mkdir()
+    secret.write_text("a file of the host's")
+    sandbox = Sandbox(tier, RunFolder(root / "run").create())
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener, socket.socket() as unused:
+        listener.bind(str(root / "host" / "socket"))
+        listener.listen(1)
+        targets = Targets(str(secret), str(secret.parent), str(root / "host" / "socket"), os.getpid())
+        argument = msgspec.json.encode(targets).decode()
+        try:
+            done = subprocess.run(
+                sandbox.command([sys.executable, "-m", "healkit.workers.inside.trial", argument]),
+                env=sandbox.environment(unused.fileno()),
+                cwd=sandbox.folder.scratch,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=_TIMEOUT_S,
+                check=False,
+            )
+            report = msgspec.json.decode(done.stdout, type=Report)
+        except (OSError, subprocess.TimeoutExpired) as error:
+            return TierReport(tier, False, {}, {}, str(error))
+        except msgspec.DecodeError:
+            said = done.stderr.decode(errors="replace").strip().splitlines()
+            return TierReport(tier, False, {}, {}, said[-1] if said else f"it ended with status {done.returncode}")
+    return _judge(tier, report)
+
+
+def _judge(tier: Tier, report: Report) -> TierReport:
+    """A tier holds when its own layers are in force and nothing it promises was possible."""
+    needed = {"namespaces": ("seccomp", "rlimits"), "landlock": ("landlock", "seccomp", "rlimits"), "process": ()}[tier]
+    failed = [f"{name} {report.layers.get(name, 'missing')}" for name in needed if "failed" in report.layers.get(name, "failed")]
+    open_doors = [] if tier == "process" else [name for name, got in report.attempts.items() if got != "denied"]
+    problem = "; ".join([*failed, *(f"a worker could {name}" for name in open_doors)])
+    return TierReport(tier, not problem, report.layers, report.attempts, problem)
