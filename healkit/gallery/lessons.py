@@ -354,17 +354,16 @@ _SILENT: tuple[Lesson, ...] = (
         description="Units sold and not returned, by product, for one region, from the table sample_sales.",
         input_schema=object_schema(region={"type": "string"}),
         failing={"region": "North"},
-        wrong_value=[],
+        wrong_value={"columns": ["product", "units"], "rows": [], "row_count": 0, "truncated": False},
         examples=(
             {
                 "arguments": {"region": "North"},
-                "result": [
-                    {"product": "backpack", "units": 18},
-                    {"product": "globe", "units": 3},
-                    {"product": "lamp", "units": 21},
-                    {"product": "notebook", "units": 33},
-                    {"product": "pen", "units": 50},
-                ],
+                "result": {
+                    "columns": ["product", "units"],
+                    "rows": [["backpack", 18], ["globe", 3], ["lamp", 21], ["notebook", 33], ["pen", 50]],
+                    "row_count": 5,
+                    "truncated": False,
+                },
             },
         ),
     ),

@@ -24,6 +24,12 @@ SAMPLES: tuple[Sample, ...] = (
         ),
     ),
     Sample(
+        name="text_report",
+        file="healthy/text_report.py",
+        title="Report on a text (calls another tool)",
+        examples=({"arguments": {"text": "to be"}, "result": {"words": 2, "characters": 5}},),
+    ),
+    Sample(
         name="compound_interest",
         file="healthy/compound_interest.py",
         title="Compound interest",
@@ -63,7 +69,12 @@ SAMPLES: tuple[Sample, ...] = (
         examples=(
             {
                 "arguments": {"since": "2025-06-01"},
-                "result": [{"region": "North", "manager": "Ada", "units": 3, "revenue": 164.25}],
+                "result": {
+                    "columns": ["region", "manager", "units", "revenue"],
+                    "rows": [["North", "Ada", 3, 164.25]],
+                    "row_count": 1,
+                    "truncated": False,
+                },
             },
         ),
     ),

@@ -1,0 +1,159 @@
+"""Seeding: complete, idempotent, and never at the cost of somebody's work."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from healkit.gallery import LESSONS, SAMPLE_TABLES, SAMPLES, lesson
+from healkit.runtime.builtins import BUILTIN_TOOLS
+from healkit.seeding import SeedReport, main, seed
+from healkit.store.database import Database
+from healkit.store.vault import Vault
+
+SEED_DB = Path(__file__).parents[2] / "seed_db.py"
+DEBUG_TOOLS = {tool.name for tool in BUILTIN_TOOLS}
+ALL_TOOLS = DEBUG_TOOLS | {tool.name for tool in (*SAMPLES, *LESSONS)}
+
+
+@pytest.fixture
+def database(tmp_path):
+    """An empty database with current tables."""
+    opened = Database(tmp_path / "healkit.db")
+    yield opened
+    opened.close()
+
+
+@pytest.mark.requirement("VAULT-7")
+def test_seeding_registers_debug_tools_samples_gallery_and_data(database):
+    report = seed(database, Vault(database))
+    assert set(report.tools_added) == ALL_TOOLS
+    assert "get_last_error" in ALL_TOOLS
+    assert report.tables_created == tuple(table.name for table in SAMPLE_TABLES)
+    entries = {entry.tool_name: entry for entry in Vault(database).list()}
+    assert entries["fibonacci"].code == lesson("fibonacci").code
+    assert entries["fibonacci"].group == "gallery"
+    assert entries["fibonacci"].examples == list(lesson("fibonacci").examples)
+    assert entries["fibonacci"].input_schema["required"] == ["n"]
+    assert all(entry.description for entry in entries.values())
+
+
+@pytest.mark.requirement("LOG-15", "VAULT-7")
+@pytest.mark.parametrize("only", [False, True], ids=["everything", "debug tools only"])
+def test_seeding_twice_changes_nothing(database, only):
+    first = seed(database, Vault(database), debug_tools_only=only)
+    before = dump(database.path)
+    second = seed(database, Vault(database), debug_tools_only=only)
+    assert dump(database.path) == before
+    assert second == SeedReport(tools_kept=first.tools_added)
+
+
+@pytest.mark.requirement("LOG-15")
+def test_the_debug_tools_alone_can_be_given_to_a_database_in_use(database):
+    vault = Vault(database)
+    vault.add("mine", "def mine():\n    return 1\n")
+    report = seed(database, vault, debug_tools_only=True)
+    assert set(report.tools_added) == DEBUG_TOOLS
+    assert set(vault.names()) == DEBUG_TOOLS | {"mine"}
+    assert not any("sample_" in line for line in dump(database.path))
+
+
+def test_seeding_keeps_what_was_made_of_a_tool(database):
+    vault = Vault(database)
+    seed(database, vault)
+    vault.patch("sum_to", "def sum_to(n: int):\n    return n * (n + 1) // 2\n", reason="my own")
+    report = seed(database, vault)
+    assert "sum_to" in report.tools_kept
+    assert vault.get("sum_to").revision == 2
+
+
+@pytest.mark.requirement("VAULT-7", "VAULT-4")
+def test_reset_goes_back_by_a_new_revision_and_makes_the_data_anew(database):
+    vault = Vault(database)
+    seed(database, vault)
+    mended = "def sum_to(n: int):\n    return n * (n + 1) // 2\n"
+    vault.patch("sum_to", mended, reason="my own")
+    data = rows(database.path, "sample_sales")
+    with closing(sqlite3.connect(database.path)) as connection, connection:
+        connection.execute("DELETE FROM sample_sales WHERE id > 3")
+
+    report = seed(database, vault, reset=True)
+    assert report.tools_reset == ("sum_to",)
+    assert report.tools_added == ()
+    assert vault.get("sum_to").code == lesson("sum_to").code
+    assert vault.get("sum_to").revision == 3
+    assert vault.get("sum_to", revision=2).code == mended
+    assert [revision.author for revision in vault.history("sum_to")] == ["seed", "person", "seed"]
+    assert rows(database.path, "sample_sales") == data
+
+    before = dump(database.path)
+    seed(database, vault, reset=True)
+    assert dump(database.path) == before
+
+
+def test_a_tool_of_the_users_own_under_a_seeded_name_is_kept(database):
+    vault = Vault(database)
+    own = "def word_count(text):\n    return 0\n"
+    vault.add("word_count", own)
+    assert "word_count" in seed(database, vault).tools_kept
+    assert vault.get("word_count").code == own
+
+
+def test_an_older_debug_tool_is_brought_up_to_date_and_a_patched_one_is_kept(database):
+    vault = Vault(database)
+    vault.add("list_tools", "def list_tools():\n    return []\n", author="seed")
+    assert seed(database, vault, debug_tools_only=True).tools_reset == ("list_tools",)
+    current = next(tool.code for tool in BUILTIN_TOOLS if tool.name == "list_tools")
+    assert vault.get("list_tools").code == current
+
+    vault.patch("list_tools", "def list_tools():\n    return ['mine']\n", reason="my own")
+    assert "list_tools" in seed(database, vault, debug_tools_only=True).tools_kept
+    assert vault.get("list_tools").revision == 3
+
+
+def test_sample_data_is_what_the_files_say(database):
+    seed(database, Vault(database))
+    sales = rows(database.path, "sample_sales")
+    assert len(sales) == 40
+    assert sales[0] == (1, "North", "pen", 50, 1.5, "2025-01-03", None)
+    assert {region for _, region, *_ in sales} == {name for name, *_ in rows(database.path, "sample_regions")}
+
+
+@pytest.mark.requirement("VAULT-7", "LOG-15")
+def test_seed_db_seeds_keeps_and_resets(tmp_path):
+    path = tmp_path / "school.db"
+    debug = run_seed_db("--db", str(path), "--debug-tools-only")
+    assert f"{len(DEBUG_TOOLS)} tools added, 0 kept, 0 reset; 0 tables created" in debug.stdout
+    everything = run_seed_db("--db", str(path))
+    added = len(ALL_TOOLS) - len(DEBUG_TOOLS)
+    assert f"{added} tools added, {len(DEBUG_TOOLS)} kept, 0 reset; 2 tables created" in everything.stdout
+    reset = run_seed_db("--db", str(path), "--reset")
+    assert f"0 tools added, {len(ALL_TOOLS)} kept, 0 reset; 2 tables created" in reset.stdout
+    assert reset.stderr == ""
+
+
+def test_seed_db_says_in_one_line_what_is_wrong(tmp_path, capsys):
+    assert main(["--db", str(tmp_path / "missing" / "x.db")]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("DB_MISSING: ")
+    assert len(said.splitlines()) == 1
+
+
+def run_seed_db(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(SEED_DB), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+
+
+def dump(path: Path) -> list[str]:
+    with closing(sqlite3.connect(path)) as connection:
+        return list(connection.iterdump())
+
+
+def rows(path: Path, table: str) -> list[tuple]:
+    with closing(sqlite3.connect(path)) as connection:
+        return connection.execute(f"SELECT * FROM {table} ORDER BY 1").fetchall()
