@@ -49,7 +49,9 @@ class Healkit:
     Raises a `DatabaseError` when the database cannot be opened, and `ConfigError` for settings that cannot work.
     """
 
-    def __init__(self, db: str | Path | None = None, *, config: Config | None = None, create: bool = True) -> None:
+    def __init__(
+        self, db: str | Path | None = None, *, config: Config | None = None, create: bool = True
+    ) -> None:
         self.config = config or Config.from_environment()
         self._database = Database(
             resolve_url(db), wait_s=self.config.log_wait_s, synchronous=self.config.synchronous, create=create
@@ -246,7 +248,9 @@ def execute_tool(
     The session is only asked for its database: it is not used, committed or rolled back, whatever state it is in.
     Raises as `Healkit.execute_tool`.
     """
-    return default_healkit(None if session is None else _database_of(session)).execute_tool(tool_name, persona, arguments)
+    return default_healkit(None if session is None else _database_of(session)).execute_tool(
+        tool_name, persona, arguments
+    )
 
 
 def _database_of(session: Any) -> str:
@@ -264,7 +268,9 @@ def _request(
 ) -> Request:
     if timeout_s is not None and not timeout_s > 0:
         raise ConfigError(f"timeout={timeout_s!r} must be greater than 0 seconds.")
-    return Request(tool_name, persona, {} if arguments is None else arguments, timeout_s=timeout_s, origin=origin)
+    return Request(
+        tool_name, persona, {} if arguments is None else arguments, timeout_s=timeout_s, origin=origin
+    )
 
 
 @atexit.register

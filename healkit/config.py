@@ -55,7 +55,9 @@ class Config:
         """Refuse what could not work; raises `ConfigError`."""
         if self.isolation not in get_args(Isolation):
             choices = ", ".join(get_args(Isolation))
-            raise ConfigError(f"isolation={self.isolation!r} is not a tier.", hint=f"Choose one of {choices}.")
+            raise ConfigError(
+                f"isolation={self.isolation!r} is not a tier.", hint=f"Choose one of {choices}."
+            )
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
             if isinstance(value, int | float) and not isinstance(value, bool) and not value > 0:
@@ -85,4 +87,6 @@ def _parse(name: str, text: str, default: Any) -> Any:
             pass
     else:
         return text
-    raise ConfigError(f"{name}={text!r} is not a {type(default).__name__}.", hint=f"The default is {default!r}.")
+    raise ConfigError(
+        f"{name}={text!r} is not a {type(default).__name__}.", hint=f"The default is {default!r}."
+    )

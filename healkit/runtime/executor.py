@@ -31,7 +31,7 @@ from healkit.contracts.records import (
     utc_now,
 )
 from healkit.contracts.rpc import MAX_FRAME_BYTES, Init
-from healkit.errors import ArgumentsInvalid, HealkitError, WorkerStartFailed
+from healkit.errors import ArgumentsInvalid, HealkitError
 from healkit.runtime.endings import failure_of
 from healkit.runtime.execution import Execution
 from healkit.runtime.recorder import Recorder
@@ -65,6 +65,18 @@ class Request:
 
 
 @dataclasses.dataclass(frozen=True)
+class _Ready:
+    """A call that nothing speaks against, with its RUNNING row committed."""
+
+    begun: Started
+    entry: VaultEntry
+    arguments: bytes
+    conversions: list[str]
+    timeout_s: float
+    log_id: int | None
+
+
+@dataclasses.dataclass(frozen=True)
 class _Result:
     """What came of the work itself, before it is recorded."""
 
@@ -95,6 +107,27 @@ class Executor:
         the error's `log_id`. What the tool does never raises.
         """
         started = time.perf_counter()
+        ready = await asyncio.to_thread(self._prepare, request, started)
+        try:
+            work = self._run_sql if ready.entry.type == "sql" else self._run_python
+            result = await work(ready, request)
+        except HealkitError as error:  # no worker could be had
+            error.log_id = await self._finish(_refusal(ready.begun, error, started)) or ready.log_id
+            raise
+        except BaseException as error:
+            # Cancelled from outside, or an error of ours: the row must not stay RUNNING for ever.
+            self._recorder.finish(_interrupted(ready.begun, error, started))
+            raise
+        return await self._conclude(ready, result, (time.perf_counter() - started) * 1000)
+
+    def close(self) -> None:
+        """Remove the workers' folders."""
+        if self._folders is not None:
+            self._folders.close()
+            self._folders = None
+
+    def _prepare(self, request: Request, started: float) -> _Ready:
+        """Everything that can be refused before there is a worker, up to the RUNNING row; on a thread, as it may wait."""
         begun = Started(
             trace_id=new_trace_id(),
             timestamp=utc_now(),
@@ -107,54 +140,37 @@ class Executor:
             parent_trace_id=request.parent_trace_id,
         )
         try:
-            begun, entry, arguments, conversions = self._prepare(begun, request)
+            arguments, conversions = _checked_arguments(request)
+            encoded = msgspec.json.encode(arguments)
+            begun = msgspec.structs.replace(begun, arguments=encoded.decode())
+            entry = self._vault.lookup(request.tool_name, request.persona)
+            begun = msgspec.structs.replace(
+                begun, revision=entry.revision, code_hash=entry.code_hash, grants=entry.grants
+            )
+            validate_arguments(entry, arguments)
+            timeout_s = request.timeout_s or entry.grants.timeout_s or self._config.timeout_s
+            begun = msgspec.structs.replace(
+                begun,
+                isolation=SQL_ISOLATION if entry.type == "sql" else achieved_tier(self._config),
+                deadline=utc_now() + timedelta(seconds=timeout_s + self._config.start_timeout_s),
+            )
         except HealkitError as error:
             error.log_id = self._recorder.refuse(begun, _refusal(begun, error, started))
             raise
-        log_id = await self._write(lambda wait_s: self._recorder.begin(begun, wait_s=wait_s))
-        try:
-            work = self._run_sql if entry.type == "sql" else self._run_python
-            result = await work(entry, arguments, begun, request)
-        except WorkerStartFailed as error:
-            error.log_id = self._finish(_refusal(begun, error, started)) or log_id
-            raise
-        except BaseException as error:
-            # Cancelled from outside, or an error of ours: the row must not stay RUNNING for ever.
-            self._finish(_interrupted(begun, error, started))
-            raise
-        return self._conclude(begun, request, result, conversions, log_id, (time.perf_counter() - started) * 1000)
+        return _Ready(begun, entry, encoded, conversions, timeout_s, self._recorder.begin(begun))
 
-    def close(self) -> None:
-        """Remove the workers' folders."""
-        if self._folders is not None:
-            self._folders.close()
-            self._folders = None
-
-    def _prepare(self, begun: Started, request: Request) -> tuple[Started, VaultEntry, bytes, list[str]]:
-        """Everything that can be refused before there is a worker."""
-        arguments, conversions = _checked_arguments(request)
-        encoded = msgspec.json.encode(arguments)
-        begun = msgspec.structs.replace(begun, arguments=encoded.decode())
-        entry = self._vault.lookup(request.tool_name, request.persona)
-        begun = msgspec.structs.replace(
-            begun, revision=entry.revision, code_hash=entry.code_hash, grants=entry.grants
+    async def _run_python(self, ready: _Ready, request: Request) -> _Result:
+        begun, entry, timeout_s = ready.begun, ready.entry, ready.timeout_s
+        context = CallContext(
+            begun.trace_id, request.persona, request.depth, min(timeout_s, self._config.rpc_timeout_s)
         )
-        validate_arguments(entry, arguments)
-        tier = SQL_ISOLATION if entry.type == "sql" else achieved_tier(self._config)
-        deadline = utc_now() + timedelta(seconds=self._timeout_s(entry, request) + self._config.start_timeout_s)
-        return msgspec.structs.replace(begun, isolation=tier, deadline=deadline), entry, encoded, conversions
-
-    def _timeout_s(self, entry: VaultEntry, request: Request) -> float:
-        return request.timeout_s or entry.grants.timeout_s or self._config.timeout_s
-
-    async def _run_python(self, entry: VaultEntry, arguments: bytes, begun: Started, request: Request) -> _Result:
-        timeout_s = self._timeout_s(entry, request)
-        context = CallContext(begun.trace_id, request.persona, request.depth, min(timeout_s, self._config.rpc_timeout_s))
-        router = CallRouter(context, self.providers, entry.grants, self._recorder.call, self._config.max_calls)
+        router = CallRouter(
+            context, self.providers, entry.grants, self._recorder.call, self._config.max_calls
+        )
         init = Init(
             entry=entry.ref,
             code=entry.code,
-            arguments=msgspec.Raw(arguments),
+            arguments=msgspec.Raw(ready.arguments),
             # A tool that never says `mcp` cannot call anything, and need not be told what there is.
             definitions=router.definitions() if "mcp" in entry.code else [],
             timeout_s=timeout_s,
@@ -182,44 +198,38 @@ class Executor:
             last_output=outcome.last_output if failure is not None else "",
         )
 
-    async def _run_sql(self, entry: VaultEntry, arguments: bytes, begun: Started, request: Request) -> _Result:
-        timeout_s = self._timeout_s(entry, request)
+    async def _run_sql(self, ready: _Ready, _request: Request) -> _Result:
+        entry = ready.entry
         try:
             rows = await asyncio.to_thread(
                 run_sql,
                 self._database_url,
                 entry.code,
-                msgspec.json.decode(arguments),
+                msgspec.json.decode(ready.arguments),
                 row_limit=self._config.sql_row_limit,
-                timeout_s=timeout_s,
+                timeout_s=ready.timeout_s,
             )
         except HealkitError as error:
-            text = f"{error.message}\n\n{entry.filename}\n{entry.code}"
-            return _Result(failure=Failure(error.stable_code, type(error).__name__, error.message, text, hint=error.hint))
+            text = f"{error.message}\n\n{entry.ref.filename}\n{entry.code}"
+            return _Result(
+                failure=Failure(error.stable_code, type(error).__name__, error.message, text, hint=error.hint)
+            )
         value, conversions = to_jsonable(rows)
         return _Result(value=value, encoded=msgspec.json.encode(value).decode(), conversions=conversions)
 
     def _sandbox(self, tier: Tier, entry: VaultEntry) -> Sandbox:
         if self._folders is None:
             self._folders = RunFolders()
-        return Sandbox(tier, self._folders.next(), entry.grants, self._config.scratch_mb, self._config.open_files)
+        return Sandbox(
+            tier, self._folders.next(), entry.grants, self._config.scratch_mb, self._config.open_files
+        )
 
-    async def _write(self, write: Callable[[float], int | None]) -> int | None:
-        """A record that must be there first; waiting for a locked database happens off the loop."""
-        return await asyncio.to_thread(write, self._config.log_wait_s)
+    async def _finish(self, finished: Finished) -> int | None:
+        """The last record; on a thread, because it may have to wait for a locked database."""
+        return await asyncio.to_thread(self._recorder.finish, finished)
 
-    def _finish(self, finished: Finished) -> int | None:
-        return self._recorder.finish(finished)
-
-    def _conclude(
-        self,
-        begun: Started,
-        request: Request,
-        result: _Result,
-        conversions: list[str],
-        log_id: int | None,
-        duration_ms: float,
-    ) -> Execution:
+    async def _conclude(self, ready: _Ready, result: _Result, duration_ms: float) -> Execution:
+        begun = ready.begun
         finished = Finished(
             trace_id=begun.trace_id,
             finished_at=utc_now(),
@@ -229,7 +239,7 @@ class Executor:
             fingerprint=fingerprint(result.failure) if result.failure else None,
             last_output=result.last_output,
         )
-        log_id = self._finish(finished) or log_id
+        log_id = await self._finish(finished) or ready.log_id
         return Execution(
             tool_name=begun.tool_name,
             persona=begun.persona,
@@ -248,7 +258,10 @@ class Executor:
             revision=begun.revision,
             origin=begun.origin,
             last_output=result.last_output,
-            conversions=[*(f"argument {c}" for c in conversions), *(f"result {c}" for c in result.conversions)],
+            conversions=[
+                *(f"argument {c}" for c in ready.conversions),
+                *(f"result {c}" for c in result.conversions),
+            ],
             warnings=self._warnings(begun),
         )
 
@@ -256,7 +269,9 @@ class Executor:
         """What the user should know besides the outcome."""
         found = [self._recorder.problem] if self._recorder.problem else []
         if begun.isolation == "process":
-            found.append("This tool ran without isolation (HEALKIT_ISOLATION=process): it could do whatever you can.")
+            found.append(
+                "This tool ran without isolation (HEALKIT_ISOLATION=process): it could do whatever you can."
+            )
         return found
 
 
@@ -279,11 +294,21 @@ def _checked_arguments(request: Request) -> tuple[dict[str, Any], list[str]]:
 
 def _refusal(begun: Started, error: HealkitError, started: float) -> Finished:
     """The record of a call that never reached a tool."""
-    failure = Failure(error.stable_code, type(error).__name__, error.message, f"{type(error).__name__}: {error}", hint=error.hint)
-    return Finished(begun.trace_id, utc_now(), (time.perf_counter() - started) * 1000, None, failure, fingerprint(failure))
+    failure = Failure(
+        error.stable_code,
+        type(error).__name__,
+        error.message,
+        f"{type(error).__name__}: {error}",
+        hint=error.hint,
+    )
+    return Finished(
+        begun.trace_id, utc_now(), (time.perf_counter() - started) * 1000, None, failure, fingerprint(failure)
+    )
 
 
 def _interrupted(begun: Started, error: BaseException, started: float) -> Finished:
     """The record of a run that healkit itself gave up."""
     failure = Failure("TOOL_KILLED", type(error).__name__, str(error), f"{type(error).__name__}: {error}")
-    return Finished(begun.trace_id, utc_now(), (time.perf_counter() - started) * 1000, None, failure, fingerprint(failure))
+    return Finished(
+        begun.trace_id, utc_now(), (time.perf_counter() - started) * 1000, None, failure, fingerprint(failure)
+    )

@@ -48,7 +48,10 @@ def _failure(row: ExecutionLog) -> Failure | None:
         return msgspec.convert(row.failure, Failure)
     except msgspec.ValidationError:
         return Failure(
-            row.error_code or "TOOL_EXCEPTION", row.ename or "Error", row.evalue or "", row.error_traceback or ""
+            row.error_code or "TOOL_EXCEPTION",
+            row.ename or "Error",
+            row.evalue or "",
+            row.error_traceback or "",
         )
 
 

@@ -70,7 +70,9 @@ class BackgroundLoop:
         with self._lock:
             if self._loop is None or self._pid != os.getpid():
                 self._loop, self._pid = asyncio.new_event_loop(), os.getpid()
-                self._thread = threading.Thread(target=self._serve, args=(self._loop,), name="healkit", daemon=True)
+                self._thread = threading.Thread(
+                    target=self._serve, args=(self._loop,), name="healkit", daemon=True
+                )
                 self._thread.start()
             return self._loop
 

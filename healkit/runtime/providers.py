@@ -34,7 +34,8 @@ class HostFunctions:
         name = name or getattr(function, "__name__", "")
         if not callable(function) or not is_valid_name(name):
             raise ConfigError(
-                f"{function!r} cannot be provided as {name!r}.", hint="Give a function, and a name that is an identifier."
+                f"{function!r} cannot be provided as {name!r}.",
+                hint="Give a function, and a name that is an identifier.",
             )
         description = inspect.getdoc(function) or ""
         definition = ToolDefinition(self.server, name, description, schema_of(function))
@@ -67,7 +68,9 @@ class VaultTools:
 
     server = "vault"
 
-    def __init__(self, vault: Vault, execute: Callable[[str, dict[str, Any], CallContext], Any], max_depth: int) -> None:
+    def __init__(
+        self, vault: Vault, execute: Callable[[str, dict[str, Any], CallContext], Any], max_depth: int
+    ) -> None:
         self._vault = vault
         self._execute = execute
         self._max_depth = max_depth

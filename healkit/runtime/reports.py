@@ -39,5 +39,9 @@ def _nothing_found(log: Log, tool_name: str | None) -> str:
     if not others:
         return f"No errors found for tool {tool_name!r}, nor for any other."
     near = near_misses(tool_name, others)
-    hint = f"Did you mean {' or '.join(map(repr, near))}?" if near else f"Failures are on record for: {', '.join(others[:10])}."
+    hint = (
+        f"Did you mean {' or '.join(map(repr, near))}?"
+        if near
+        else f"Failures are on record for: {', '.join(others[:10])}."
+    )
     return f"No errors found for tool {tool_name!r}. {hint}"

@@ -81,7 +81,9 @@ class CallRouter:
 
     def definitions(self) -> list[ToolDefinition]:
         """What the worker's `mcp` object shows: exactly what a call of it would be allowed to reach."""
-        found = [d for provider in self._providers.values() for d in provider.definitions(self._context.persona)]
+        found = [
+            d for provider in self._providers.values() for d in provider.definitions(self._context.persona)
+        ]
         return [definition for definition in found if self._allows(definition.server, definition.name)]
 
     def handle(self, call: rpc.RpcCall, *, announce: bool) -> rpc.RpcResult:
@@ -107,7 +109,10 @@ class CallRouter:
             # The worker learns what went wrong, but not where in the host: paths of ours are none of its business.
             message = str(error)[:10_000]
             told = rpc.RpcError("CALL_FAILED", type(error).__name__, message)
-            self._open[call.id] = msgspec.structs.replace(record, error="".join(traceback.format_exception(error))), started
+            self._open[call.id] = (
+                msgspec.structs.replace(record, error="".join(traceback.format_exception(error))),
+                started,
+            )
             return rpc.RpcResult(call.id, success=False, error=told)
 
     def announce(self, call: rpc.RpcCall) -> None:
@@ -135,7 +140,8 @@ class CallRouter:
     def _perform(self, call: rpc.RpcCall, task_id: str) -> Any:
         if int(task_id[1:]) > self._max_calls:
             raise CallRefused(
-                f"This execution has used up its {self._max_calls:,} calls.", hint="HEALKIT_MAX_CALLS is the limit."
+                f"This execution has used up its {self._max_calls:,} calls.",
+                hint="HEALKIT_MAX_CALLS is the limit.",
             )
         provider = self._providers.get(call.server)
         if provider is None:

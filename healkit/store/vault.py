@@ -274,7 +274,7 @@ def _same_again(session: Session, tool: ToolRegistry, digest: str) -> VaultEntry
     if digest != revision.code_hash:
         raise ToolExists(
             f"The vault has {entry.label} already, with other code.",
-            hint=f"Patch it: vault.patch({tool.tool_name!r}, code, reason=…), or use another name or persona.",
+            hint=f"Patch it: vault.patch({tool.tool_name!r}, code, reason=…), or take another name.",
         )
     return entry
 

@@ -173,7 +173,9 @@ class Bridge:
         with self._lock:
             duplicate = call.id in self._pending
             if self._handler is None or duplicate:
-                self._end(f"a call with id {call.id} that is {'open already' if duplicate else 'before any work'}")
+                self._end(
+                    f"a call with id {call.id} that is {'open already' if duplicate else 'before any work'}"
+                )
                 return False
             self._pending[call.id] = pending
             self._busy += 1

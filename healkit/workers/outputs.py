@@ -76,7 +76,11 @@ class OutputCollector:
 def _to_nbformat(kind: str, content: dict[str, Any]) -> dict[str, Any] | None:
     """One message as an output of nbformat 4, or None for what is not shown."""
     if kind == "stream":
-        return {"output_type": "stream", "name": content.get("name", "stdout"), "text": str(content.get("text", ""))}
+        return {
+            "output_type": "stream",
+            "name": content.get("name", "stdout"),
+            "text": str(content.get("text", "")),
+        }
     data = content.get("data")
     if not isinstance(data, dict):
         return None

@@ -60,7 +60,9 @@ class TierReport:
 def probe(tier: Tier) -> TierReport:
     """Build that tier once and try it; about a tenth of a second, remembered for this process."""
     if sys.platform != "linux":
-        return TierReport(tier, tier == "process", {}, {}, "only Linux has what the isolating tiers are made of")
+        return TierReport(
+            tier, tier == "process", {}, {}, "only Linux has what the isolating tiers are made of"
+        )
     root = Path(tempfile.mkdtemp(prefix="healkit-probe-"))
     try:
         return _try_tier(tier, root)
@@ -72,7 +74,9 @@ def achieved_tier(config: Config) -> Tier:
     """The tier that executions get; raises `IsolationUnavailable` where the one asked for cannot be had."""
     if config.isolation == "process":
         return "process"
-    wanted: tuple[Tier, ...] = ("namespaces", "landlock") if config.isolation == "auto" else (config.isolation,)
+    wanted: tuple[Tier, ...] = (
+        ("namespaces", "landlock") if config.isolation == "auto" else (config.isolation,)
+    )
     reports = [probe(tier) for tier in wanted]
     for report in reports:
         if report.holds:
@@ -110,14 +114,26 @@ def _try_tier(tier: Tier, root: Path) -> TierReport:
             return TierReport(tier, False, {}, {}, str(error))
         except msgspec.DecodeError:
             said = done.stderr.decode(errors="replace").strip().splitlines()
-            return TierReport(tier, False, {}, {}, said[-1] if said else f"it ended with status {done.returncode}")
+            return TierReport(
+                tier, False, {}, {}, said[-1] if said else f"it ended with status {done.returncode}"
+            )
     return _judge(tier, report)
 
 
 def _judge(tier: Tier, report: Report) -> TierReport:
     """A tier holds when its own layers are in force and nothing it promises was possible."""
-    needed = {"namespaces": ("seccomp", "rlimits"), "landlock": ("landlock", "seccomp", "rlimits"), "process": ()}[tier]
-    failed = [f"{name} {report.layers.get(name, 'missing')}" for name in needed if "failed" in report.layers.get(name, "failed")]
-    open_doors = [] if tier == "process" else [name for name, got in report.attempts.items() if got != "denied"]
+    needed = {
+        "namespaces": ("seccomp", "rlimits"),
+        "landlock": ("landlock", "seccomp", "rlimits"),
+        "process": (),
+    }[tier]
+    failed = [
+        f"{name} {report.layers.get(name, 'missing')}"
+        for name in needed
+        if "failed" in report.layers.get(name, "failed")
+    ]
+    open_doors = (
+        [] if tier == "process" else [name for name, got in report.attempts.items() if got != "denied"]
+    )
     problem = "; ".join([*failed, *(f"a worker could {name}" for name in open_doors)])
     return TierReport(tier, not problem, report.layers, report.attempts, problem)

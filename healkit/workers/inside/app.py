@@ -60,4 +60,3 @@ def _kernel_config() -> Any:
     config.ProfileDir.location = os.path.join(os.environ["HOME"], ".ipython")
     os.makedirs(config.ProfileDir.location, exist_ok=True)
     return config
-

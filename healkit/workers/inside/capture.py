@@ -92,7 +92,9 @@ def to_failure(error: BaseException, entry: EntryRef, timeout_s: float) -> Failu
             text = "".join(told.format()).replace(f"{TOOL_MODULE}.", "")
             frames = [_frame(summary, entry.filename) for summary in told.stack]
             if isinstance(error, SyntaxError) and error.filename == entry.filename:
-                frames.append(Frame(entry.filename, error.lineno or 1, "<module>", error.text or "", in_tool=True))
+                frames.append(
+                    Frame(entry.filename, error.lineno or 1, "<module>", error.text or "", in_tool=True)
+                )
             message = str(error)
     except BaseException as trouble:  # noqa: BLE001 - its __str__ raises, or takes too long
         frames, message = [], f"<no message: {type(trouble).__name__} while it was read>"
@@ -115,18 +117,27 @@ def to_failure(error: BaseException, entry: EntryRef, timeout_s: float) -> Failu
 def _classify(error: BaseException, timeout_s: float) -> tuple[str, str]:
     """The ending's code and the next step, from the exception's type."""
     if isinstance(error, TimeIsUp):
-        return "TOOL_TIMEOUT", f"Give it more than {timeout_s:g} s (timeout=…), or look at the line where it was."
+        return (
+            "TOOL_TIMEOUT",
+            f"Give it more than {timeout_s:g} s (timeout=…), or look at the line where it was.",
+        )
     if isinstance(error, MemoryError):
         return "TOOL_OUT_OF_MEMORY", "Give it more memory (grant memory_mb=…), or let it hold less at once."
     if isinstance(error, OutputLimit):
-        return "TOOL_OUTPUT_LIMIT", "Let it print less, or return what matters; HEALKIT_OUTPUT_MAX_BYTES is the limit."
+        return (
+            "TOOL_OUTPUT_LIMIT",
+            "Let it print less, or return what matters; HEALKIT_OUTPUT_MAX_BYTES is the limit.",
+        )
     if isinstance(error, PermissionError):
         return "TOOL_EXCEPTION", (
             "A worker has no network, starts no process and sees only its scratch folder. Grant the tool a path "
             "(read=…, write=…), or let it call a function of yours (hk.provide)."
         )
     if isinstance(error, FileNotFoundError):
-        return "TOOL_EXCEPTION", "If the file exists outside, the worker cannot see it: grant the tool that path (read=…)."
+        return (
+            "TOOL_EXCEPTION",
+            "If the file exists outside, the worker cannot see it: grant the tool that path (read=…).",
+        )
     return "TOOL_EXCEPTION", ""
 
 
@@ -164,4 +175,8 @@ def _type_name(error: BaseException) -> str:
 
 def _safe(text: str, limit: int) -> str:
     text = text.encode(errors="backslashreplace").decode()
-    return text if len(text) <= limit else f"{text[: limit // 2]}\n… [{len(text):,} characters]\n{text[-limit // 2 :]}"
+    return (
+        text
+        if len(text) <= limit
+        else f"{text[: limit // 2]}\n… [{len(text):,} characters]\n{text[-limit // 2 :]}"
+    )

@@ -122,7 +122,9 @@ def _enter_landlock(policy: Policy) -> str:
     if abi < 1:
         raise OSError("the kernel has no Landlock")
     read = AccessFS.READ_FILE | AccessFS.READ_DIR
-    special = AccessFS.MAKE_CHAR | AccessFS.MAKE_BLOCK | AccessFS.MAKE_SOCK | AccessFS.EXECUTE | AccessFS.IOCTL_DEV
+    special = (
+        AccessFS.MAKE_CHAR | AccessFS.MAKE_BLOCK | AccessFS.MAKE_SOCK | AccessFS.EXECUTE | AccessFS.IOCTL_DEV
+    )
     with Ruleset(scoped=Scope.ABSTRACT_UNIX_SOCKET | Scope.SIGNAL) as ruleset:
         for path in filter(os.path.exists, policy.read):
             ruleset.allow_path(path, read if os.path.isdir(path) else AccessFS.READ_FILE)

@@ -28,7 +28,9 @@ class ToolCallError(Exception):
     __module__ = "builtins"  # so that a traceback shows the bare name
 
     def __init__(self, called: str, error: rpc.RpcError) -> None:
-        super().__init__(f"{called}: {error.ename}: {error.message}" if error.ename else f"{called}: {error.message}")
+        super().__init__(
+            f"{called}: {error.ename}: {error.message}" if error.ename else f"{called}: {error.message}"
+        )
         self.code = error.code
         self.ename = error.ename
         if error.traceback:
@@ -51,7 +53,9 @@ class Proxy:
         answer = self._endpoint.call(self._definition.server, self._definition.name, arguments)
         if answer.success:
             return msgspec.json.decode(answer.result)
-        raise ToolCallError(self.__qualname__, answer.error or rpc.RpcError("CALL_REFUSED", "", "no reason given"))
+        raise ToolCallError(
+            self.__qualname__, answer.error or rpc.RpcError("CALL_REFUSED", "", "no reason given")
+        )
 
     async def acall(self, *args: Any, **kwargs: Any) -> Any:
         """The call, without blocking the event loop."""
@@ -80,7 +84,9 @@ class Server:
 
     def __getattr__(self, name: str) -> Any:
         known = ", ".join(sorted(self._proxies)) or "none"
-        raise AttributeError(f"mcp.{self._name} has no tool {name!r} that this tool may call; it may call: {known}")
+        raise AttributeError(
+            f"mcp.{self._name} has no tool {name!r} that this tool may call; it may call: {known}"
+        )
 
     def __dir__(self) -> list[str]:
         return sorted(self._proxies)
@@ -120,7 +126,9 @@ def signature_of(schema: dict[str, Any]) -> inspect.Signature:
     """A signature with the schema's properties as parameters; what is not required defaults to `...`."""
     properties: dict[str, Any] = schema.get("properties") or {}
     required = schema.get("required") or []
-    names = sorted((name for name in properties if is_valid_name(name)), key=lambda name: name not in required)
+    names = sorted(
+        (name for name in properties if is_valid_name(name)), key=lambda name: name not in required
+    )
     parameters = [
         inspect.Parameter(
             name,

@@ -85,8 +85,12 @@ class Runner:
 
 def _too_large(size: str, init: rpc.Init) -> Failure:
     message = f"the result has {size} bytes; {init.result_max_bytes:,} are allowed"
-    hint = "Return less: a summary, a page, or the path of a file the tool may write (HEALKIT_RESULT_MAX_BYTES)."
-    return Failure("TOOL_RESULT_TOO_LARGE", "ResultTooLarge", message, f"ResultTooLarge: {message}", hint=hint)
+    hint = (
+        "Return less: a summary, a page, or the path of a file the tool may write (HEALKIT_RESULT_MAX_BYTES)."
+    )
+    return Failure(
+        "TOOL_RESULT_TOO_LARGE", "ResultTooLarge", message, f"ResultTooLarge: {message}", hint=hint
+    )
 
 
 @contextlib.contextmanager

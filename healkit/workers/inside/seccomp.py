@@ -146,7 +146,9 @@ def _argument_checks(program: _Program, own_pid: int) -> None:
     # A stream pair is private to its holder; a datagram end could still send to any named socket.
     stream_pair = [low_word(0), (_JUMP_EQ, _AF_UNIX, 0, 3), low_word(1), (_AND, _SOCK_TYPE_MASK, 0, 0)]
     program.check((53, 199), [*stream_pair, (_JUMP_EQ, _SOCK_STREAM, 1, 0)], errno.EACCES)
-    program.check((16, 29), [low_word(1), (_JUMP_EQ, _TIOCSTI, 1, 0), (_JUMP_EQ, _TIOCLINUX, 0, 1)], errno.EPERM)
+    program.check(
+        (16, 29), [low_word(1), (_JUMP_EQ, _TIOCSTI, 1, 0), (_JUMP_EQ, _TIOCLINUX, 0, 1)], errno.EPERM
+    )
     program.check((157, 167), [low_word(0), (_JUMP_EQ, _PR_SET_PDEATHSIG, 0, 1)], errno.EPERM)
 
 
