@@ -1,0 +1,20 @@
+"""One open database in a file, and what the store's tests make of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from healkit.store.database import Database
+
+
+@pytest.fixture
+def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Database]:
+    """A new database; the user's own folders are elsewhere while a test runs."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    opened = Database(tmp_path / "healkit.db", wait_s=0.2)
+    yield opened
+    opened.close()

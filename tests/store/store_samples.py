@@ -1,0 +1,157 @@
+"""Records as an executor would make them, and the troubles a database can have."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from healkit.contracts.failure import Failure, Frame
+from healkit.contracts.fingerprint import fingerprint
+from healkit.contracts.records import CallRecord, Finished, HostIdentity, Started, host_identity, new_trace_id, utc_now
+
+NOBODY = 65534
+
+
+def started(tool: str = "fibonacci", **changes: Any) -> Started:
+    """An execution about to run."""
+    now = changes.pop("timestamp", None) or utc_now()
+    values: dict[str, Any] = {
+        "trace_id": new_trace_id(),
+        "timestamp": now,
+        "tool_name": tool,
+        "persona": "default",
+        "arguments": '{"n":10}',
+        "origin": "python",
+        "host": host_identity(),
+        "deadline": now + timedelta(seconds=30),
+        "revision": 1,
+    }
+    return Started(**{**values, **changes})
+
+
+def succeeded(begun: Started, result: str = "55") -> Finished:
+    """Its good end."""
+    return Finished(begun.trace_id, utc_now(), 12.5, result_summary=result)
+
+
+def failed(begun: Started, line: str = "return 1 / 0", ename: str = "ZeroDivisionError") -> Finished:
+    """Its bad end, at that line of the tool."""
+    frames = [Frame("<fibonacci@1>", 2, "fibonacci", line, in_tool=True)]
+    failure = Failure("TOOL_EXCEPTION", ename, "division by zero", f"Traceback …\n    {line}\n{ename}: no", frames)
+    return Finished(begun.trace_id, utc_now(), 3.5, failure=failure, fingerprint=fingerprint(failure))
+
+
+def call(begun: Started, task: int = 1, **changes: Any) -> CallRecord:
+    """A call it made through the bridge."""
+    values: dict[str, Any] = {"server": "vault", "tool": "square", "arguments": '{"x":2}', "started_at": utc_now()}
+    return CallRecord(begun.trace_id, f"t{task}", **{**values, **changes})
+
+
+def log_rows(path: Path) -> list[dict[str, Any]]:
+    """The log as another program reads it."""
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.row_factory = sqlite3.Row
+        return [dict(row) for row in connection.execute("SELECT * FROM executionlog ORDER BY id")]
+
+
+def dead_host() -> HostIdentity:
+    """A process that really was, and was killed."""
+    program = "import msgspec, sys; from healkit.contracts.records import host_identity as h;"
+    program += "sys.stdout.buffer.write(msgspec.json.encode(h())); sys.stdout.flush(); sys.stdin.read()"
+    import msgspec
+
+    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdin is not None
+        text = process.stdout.read(1)
+        process.stdout.flush()
+        while not text.endswith(b"}"):
+            text += process.stdout.read(1)
+        process.kill()
+        process.wait(timeout=10)
+    return msgspec.json.decode(text, type=HostIdentity)
+
+
+@contextlib.contextmanager
+def locked_by_another_process(path: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Another process holds SQLite's write lock until the block ends (or it is told to let go)."""
+    program = (
+        "import sqlite3, sys; c = sqlite3.connect(sys.argv[1], isolation_level=None, timeout=5);"
+        "c.execute('BEGIN IMMEDIATE'); print('held', flush=True); sys.stdin.read(); c.execute('ROLLBACK'); c.close()"
+    )
+    command = [sys.executable, "-c", program, str(path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdin is not None
+        assert process.stdout.readline() == b"held\n"
+        try:
+            yield process
+        finally:
+            process.stdin.close()
+            process.wait(timeout=10)
+
+
+@contextlib.contextmanager
+def open_folder() -> Iterator[Path]:
+    """A folder that every user may enter, which pytest's own is not."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o777)
+        yield folder
+
+
+@contextlib.contextmanager
+def as_ordinary_user() -> Iterator[None]:
+    """File permissions as a user has them, for whom they mean something; root is bound by none."""
+    if os.geteuid() != 0:
+        yield
+        return
+    try:
+        os.seteuid(NOBODY)
+    except PermissionError:
+        pytest.skip("root that may not become another user")
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+@contextlib.contextmanager
+def tiny_disk(folder: Path, size_kib: int = 512) -> Iterator[Path]:
+    """A disk of that size mounted on the folder; skips where nothing may be mounted."""
+    folder.mkdir(exist_ok=True)
+    if os.geteuid() != 0:
+        pytest.skip("only root mounts")
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={size_kib}k", "tmpfs", str(folder)], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip(f"nothing can be mounted here: {mounted.stderr.decode().strip()}")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def fill(folder: Path) -> Path:
+    """Use up every byte of that disk; returns the file to remove."""
+    file = folder / "filler"
+    with contextlib.suppress(OSError), file.open("wb", buffering=0) as out:
+        while out.write(b"x" * 4096):
+            pass
+    return file
+
+
+def moment(text: str) -> datetime:
+    """An aware time."""
+    return datetime.fromisoformat(text)

@@ -1,0 +1,325 @@
+"""Opening a database: where it is, what can be wrong with it, and how its tables come up to date."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import create_engine, text
+from sqlalchemy.exc import DBAPIError
+from store_samples import as_ordinary_user, fill, locked_by_another_process, open_folder, started, tiny_disk
+
+from healkit.errors import (
+    DatabaseCorrupt,
+    DatabaseError,
+    DatabaseFull,
+    DatabaseLocked,
+    DatabaseMissing,
+    DatabaseNewer,
+    DatabaseReadOnly,
+)
+from healkit.store import migrate
+from healkit.store.backend import SQLITE_CODES, SQLSTATES, translate
+from healkit.store.database import Database, resolve_url
+from healkit.store.log import Log, LogWriter
+from healkit.store.models import Base, ExecutionLog
+from healkit.store.vault import Vault
+
+LOG_7, LOG_14 = pytest.mark.requirement("LOG-7"), pytest.mark.requirement("LOG-14")
+
+
+def test_the_argument_comes_before_the_environment_and_the_environment_before_the_nearest_file(tmp_path: Path) -> None:
+    (tmp_path / "healkit.db").touch()
+    inner = tmp_path / "a" / "b"
+    inner.mkdir(parents=True)
+    environ = {"HEALKIT_DB": "other.db"}
+    assert resolve_url("mine.db", environ, inner) == f"sqlite:///{inner / 'mine.db'}"
+    assert resolve_url(None, environ, inner) == f"sqlite:///{inner / 'other.db'}"
+    assert resolve_url(None, {}, inner) == f"sqlite:///{tmp_path / 'healkit.db'}"
+    assert resolve_url("postgresql+psycopg://h/d", {}, inner) == "postgresql+psycopg://h/d"
+
+
+def test_without_any_database_the_one_in_the_users_data_folder_is_meant(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    assert resolve_url(None, {}, tmp_path) == f"sqlite:///{tmp_path / 'data' / 'healkit' / 'healkit.db'}"
+
+
+@pytest.mark.parametrize("url", ["sqlite://", ":memory:", "sqlite:///:memory:"])
+def test_an_in_memory_url_means_a_private_file_that_is_gone_when_the_process_ends(url: str) -> None:
+    program = "import sys; from healkit.store.database import Database; d = Database(sys.argv[1]); print(d.path)"
+    done = subprocess.run([sys.executable, "-c", program, url], capture_output=True, text=True, check=True, timeout=60)
+    path = Path(done.stdout.strip())
+    assert path.is_absolute()
+    assert not path.parent.exists()
+
+
+@LOG_7
+def test_a_missing_folder_is_named_and_not_made(tmp_path: Path) -> None:
+    with pytest.raises(DatabaseMissing, match="no folder"):
+        Database(tmp_path / "nowhere" / "healkit.db")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_missing_file_is_not_made_when_it_should_be_there(tmp_path: Path) -> None:
+    with pytest.raises(DatabaseMissing, match="no database"):
+        Database(tmp_path / "healkit.db", create=False)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_new_file_is_for_its_owner_only_and_writes_ahead(database: Database) -> None:
+    assert database.path is not None
+    assert database.path.stat().st_mode & 0o077 == 0
+    with database.engine.connect() as connection:
+        assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
+        assert connection.exec_driver_sql("PRAGMA foreign_keys").scalar() == 1
+
+
+@pytest.mark.parametrize("content", [b"hello\n", b"not a database at all\n" * 500], ids=["short", "long"])
+def test_a_text_file_is_refused_and_left_as_it_is(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_bytes(content)
+    with pytest.raises(DatabaseCorrupt, match=r"notes\.txt"):
+        Database(path)
+    assert path.read_bytes() == content
+
+
+def test_a_damaged_page_is_said_to_be_damage(database: Database) -> None:
+    Vault(database).add("f", "def f(): return 1")
+    database.close()
+    path = database.path
+    assert path is not None
+    content = bytearray(path.read_bytes())
+    content[4096:] = b"\xa5" * (len(content) - 4096)
+    path.write_bytes(bytes(content))
+    with pytest.raises(DatabaseCorrupt), contextlib.closing(Database(path)) as again:
+        Vault(again).list()
+
+
+@LOG_14
+def test_a_database_of_a_newer_version_is_refused_and_left_byte_for_byte(database: Database) -> None:
+    path = database.path
+    assert path is not None
+    with database.write() as session:
+        session.execute(text(f"UPDATE {migrate.VERSION_TABLE} SET version_num = '9999'"))
+    database.close()
+    before = path.read_bytes()
+    with pytest.raises(DatabaseNewer, match="9999"):
+        Database(path)
+    assert path.read_bytes() == before
+
+
+@LOG_7
+def test_a_write_that_another_process_holds_up_is_refused_as_locked_and_reading_goes_on(database: Database) -> None:
+    assert database.path is not None
+    vault = Vault(database)
+    vault.add("f", "def f(): return 1")
+    with locked_by_another_process(database.path):
+        with pytest.raises(DatabaseLocked, match="locked"):
+            vault.add("g", "def g(): return 1")
+        assert vault.names() == ["f"]
+        with contextlib.closing(Database(database.path)) as second:
+            assert Vault(second).names() == ["f"]
+
+
+def test_a_caller_who_reads_then_writes_does_so_in_one_transaction_that_is_rolled_back_on_error(
+    database: Database,
+) -> None:
+    with pytest.raises(RuntimeError, match="mine"), database.write() as session:
+        session.execute(text("INSERT INTO codevault VALUES ('h', 'c', 'python', '2026-01-01 00:00:00.000000')"))
+        raise RuntimeError("mine")
+    with database.read() as session:
+        assert session.execute(text("SELECT count(*) FROM codevault")).scalar() == 0
+
+
+@pytest.mark.parametrize("what", ["file", "folder"])
+@LOG_7
+def test_a_read_only_database_is_read_and_a_write_is_refused_with_the_next_step(what: str) -> None:
+    with open_folder() as folder:
+        path = folder / "healkit.db"
+        with contextlib.closing(Database(path)) as first:
+            Vault(first).add("f", "def f(): return 1")
+        path.chmod(0o444 if what == "file" else 0o666)
+        folder.chmod(0o555 if what == "folder" else 0o777)
+        with as_ordinary_user(), contextlib.closing(Database(path)) as second:
+            assert Vault(second).names() == ["f"]
+            with pytest.raises(DatabaseReadOnly, match="only be read"):
+                Vault(second).add("g", "def g(): return 1")
+            with contextlib.closing(LogWriter(second)) as writer, pytest.raises(DatabaseReadOnly):
+                writer.begin(started())
+        folder.chmod(0o777)
+
+
+def test_a_read_only_database_without_current_tables_says_that_it_must_be_written_once() -> None:
+    with open_folder() as folder:
+        path = folder / "healkit.db"
+        path.touch()
+        path.chmod(0o444)
+        with as_ordinary_user(), pytest.raises(DatabaseReadOnly, match="tables"):
+            Database(path)
+
+
+def test_a_folder_that_takes_no_new_file_is_said_to_be_read_only() -> None:
+    with open_folder() as folder:
+        folder.chmod(0o555)
+        with as_ordinary_user(), pytest.raises(DatabaseReadOnly, match="No database can be made"):
+            Database(folder / "healkit.db")
+
+
+@LOG_7
+def test_a_full_disk_is_said_to_be_full(tmp_path: Path) -> None:
+    with tiny_disk(tmp_path / "disk") as disk, contextlib.closing(Database(disk / "healkit.db")) as database:
+        fill(disk)
+        with pytest.raises(DatabaseFull, match="space"):
+            Vault(database).add("f", "def f(): return 1  #" + "x" * 100_000)
+
+
+@LOG_7
+def test_a_database_that_may_not_grow_is_said_to_be_full(database: Database) -> None:
+    with contextlib.closing(database.detached_connection()) as connection:
+        pages = connection.execute("PRAGMA page_count").fetchone()[0]
+        connection.execute(f"PRAGMA max_page_count = {pages}")
+        with pytest.raises(sqlite3.OperationalError) as caught:
+            connection.execute("INSERT INTO codevault VALUES ('h', ?, 'python', '2026')", ("x" * 100_000,))
+    assert isinstance(translate(caught.value, "here"), DatabaseFull)
+
+
+def test_every_code_of_the_tables_becomes_the_error_it_stands_for() -> None:
+    for code, kind in SQLITE_CODES.items():
+        error = sqlite3.OperationalError("said")
+        error.sqlite_errorcode = code | 256  # extended codes carry the primary one in their low byte
+        assert type(translate(DBAPIError("SELECT 1", {}, error), "here")) is kind
+    for state, kind in SQLSTATES.items():
+        server = RuntimeError("said")
+        server.sqlstate = state.ljust(5, "0")  # type: ignore[attr-defined]
+        assert type(translate(DBAPIError("SELECT 1", {}, server), "here")) is kind
+    assert type(translate(RuntimeError("odd"), "here")) is DatabaseError
+
+
+def test_a_driver_that_is_not_installed_is_named_with_the_way_to_get_it() -> None:
+    with pytest.raises(DatabaseError, match="pip install"):
+        Database("postgresql+nodriver://localhost/x")
+
+
+@LOG_14
+def test_two_processes_that_open_a_new_database_at_once_both_succeed(tmp_path: Path) -> None:
+    path = tmp_path / "healkit.db"
+    program = (
+        "import sys; from healkit.store.database import Database; from healkit.store.vault import Vault;"
+        "print('ready', flush=True); sys.stdin.readline();"
+        "d = Database(sys.argv[1], wait_s=20); Vault(d).add(sys.argv[2], 'def run(): return 1'); d.close()"
+    )
+    opening = [
+        subprocess.Popen(
+            [sys.executable, "-c", program, str(path), f"tool{n}"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        for n in range(4)
+    ]
+    for process in opening:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+    for process in opening:
+        process.communicate(b"\n", timeout=60)
+    assert [process.returncode for process in opening] == [0] * 4
+    with contextlib.closing(Database(path)) as database:
+        assert Vault(database).names() == ["tool0", "tool1", "tool2", "tool3"]
+
+
+@LOG_14
+def test_a_current_database_opens_without_alembic(database: Database) -> None:
+    program = (
+        "import sys; from healkit.store.database import Database; Database(sys.argv[1]).close();"
+        "print([m for m in ('alembic', 'pandas', 'sqlglot', 'jsonschema') if m in sys.modules])"
+    )
+    command = [sys.executable, "-c", program, str(database.path)]
+    assert subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout == "[]\n"
+
+
+@LOG_14
+def test_the_migrations_make_exactly_the_tables_of_the_models(database: Database) -> None:
+    with database.engine.connect() as connection:
+        options = {"compare_type": True, "include_name": lambda name, kind, _: name != migrate.VERSION_TABLE}
+        assert compare_metadata(MigrationContext.configure(connection, opts=options), Base.metadata) == []
+        partial = connection.exec_driver_sql(
+            "SELECT name, substr(sql, instr(sql, 'WHERE')) FROM sqlite_master WHERE sql LIKE '%WHERE%' ORDER BY name"
+        ).all()
+    other = create_engine("sqlite://")
+    Base.metadata.create_all(other)
+    with other.connect() as connection:
+        assert partial == connection.exec_driver_sql(
+            "SELECT name, substr(sql, instr(sql, 'WHERE')) FROM sqlite_master WHERE sql LIKE '%WHERE%' ORDER BY name"
+        ).all()
+    other.dispose()
+
+
+@LOG_14
+@pytest.mark.parametrize("version", migrate.revisions())
+def test_a_database_of_each_older_version_opens_with_nothing_lost(tmp_path: Path, version: str) -> None:
+    path = tmp_path / "healkit.db"
+    engine = create_engine(f"sqlite:///{path}")
+    with engine.begin() as connection:
+        connection.exec_driver_sql("BEGIN")
+        migrate.upgrade(connection, "here", version)
+    engine.dispose()
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.executescript((Path(__file__).parent / "rows_of_0001.sql").read_text())
+    with contextlib.closing(Database(path)) as database:
+        entry = Vault(database).lookup("fibonacci")
+        assert (entry.label, entry.code, entry.description) == ("fibonacci@1", "def fibonacci(n): return n", "old")
+        row = Log(database).last_error("fibonacci")
+        assert row is not None
+        assert (row.arguments, row.error_traceback, row.timestamp.isoformat()) == (
+            {"n": 10},
+            "Traceback: ZeroDivisionError",
+            "2026-01-02T03:04:05.000006+00:00",
+        )
+        with database.read() as session:
+            assert session.execute(text(migrate.READ_VERSION)).scalar() == migrate.head()
+
+
+@LOG_14
+def test_a_migration_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
+    path = tmp_path / "healkit.db"
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE executionlog (mine TEXT)")
+        connection.execute("INSERT INTO executionlog VALUES ('kept')")
+        connection.commit()
+    with pytest.raises(DatabaseError, match="executionlog"):
+        Database(path)
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+        assert tables == [("executionlog",)]
+        assert connection.execute("SELECT mine FROM executionlog").fetchall() == [("kept",)]
+
+
+@pytest.mark.requirement("LOG-1")
+def test_the_logs_first_eight_columns_keep_their_names_and_order(database: Database) -> None:
+    assert database.path is not None
+    with contextlib.closing(sqlite3.connect(database.path)) as connection:
+        names = [row[1] for row in connection.execute("PRAGMA table_info(executionlog)")]
+    assert names[:8] == [
+        "id", "timestamp", "tool_name", "persona", "arguments", "status", "result_summary", "error_traceback",
+    ]  # fmt: skip
+    assert [column.name for column in ExecutionLog.__table__.columns] == names  # type: ignore[attr-defined]
+
+
+def test_a_users_own_sqlmodel_tables_may_have_the_same_names(database: Database) -> None:
+    from sqlmodel import Field, SQLModel
+
+    class Revision(SQLModel, table=True):
+        id: int | None = Field(default=None, primary_key=True)
+
+    assert Revision.metadata is not Base.metadata
+    assert json.dumps(sorted(Base.metadata.tables)) == json.dumps(
+        ["codevault", "executioncall", "executionlog", "revision", "toolregistry"]
+    )
+    assert os.path.exists(database.path or "")
