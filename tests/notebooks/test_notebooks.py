@@ -1,0 +1,110 @@
+"""The notebooks run from top to bottom, and what is saved in them is what comes out."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+from nbformat import NotebookNode
+
+from healkit.gallery import SAMPLES
+
+NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
+FIRST_REPAIR = NOTEBOOKS / "01_first_repair.ipynb"
+
+#: What differs from one run to the next, or from one machine to the next.
+VARYING = re.compile(
+    r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?( UTC|\+00:00)?|\d+(\.\d+)? m?s\b|namespaces|landlock"
+)
+
+EXERCISES = """\
+%run_tool fibonacci n=0
+%vault revert fibonacci 1
+%vault blame fibonacci
+print("more:", len(hk.seed().tools_added))
+%run_tool count_votes ballots=["ada", "bo", "ada"]"""
+
+
+@pytest.fixture(scope="module")
+def executed(tmp_path_factory) -> NotebookNode:
+    """The first notebook, run from top to bottom in a folder of its own, with the exercises as a last cell."""
+    notebook = nbformat.read(FIRST_REPAIR, as_version=4)
+    cell = nbformat.v4.new_code_cell(EXERCISES, metadata={"tags": ["raises-exception"]}, id="exercises")
+    notebook.cells.append(cell)
+    return run(notebook, tmp_path_factory.mktemp("notebook"))
+
+
+@pytest.mark.requirement("HEAL-6", "FACE-3")
+def test_the_first_repair_fails_only_where_it_means_to_and_ends_mended(executed):
+    assert [cell.id for cell in executed.cells if errors_of(cell)] == ["run-broken", "exercises"]
+    assert errors_of(cell_of(executed, "run-broken")) == ["ToolExecutionError"]
+    assert "ZeroDivisionError: division by zero" in text_of(cell_of(executed, "trace"))
+    assert "ZeroDivisionError: division by zero" in text_of(cell_of(executed, "get-last-error"))
+    assert "-        growth = current / previous" in text_of(cell_of(executed, "diff"))
+    assert text_of(cell_of(executed, "run-mended")).endswith("55")
+
+
+def test_the_exercises_do_what_the_text_says(executed):
+    said = text_of(cell_of(executed, "exercises"))
+    assert "fibonacci@3 saved" in said
+    assert "KeyError: 'ada'" in said
+    assert f"more: {24 + len(SAMPLES)}" in said
+
+
+def test_the_outputs_saved_in_the_notebook_are_real(executed):
+    """`HEALKIT_REGENERATE=1` saves the new outputs instead, to be read as a diff."""
+    saved = nbformat.read(FIRST_REPAIR, as_version=4)
+    if os.environ.get("HEALKIT_REGENERATE"):
+        cells = [cell for cell in executed.cells if cell.id != "exercises"]
+        nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=saved.metadata), FIRST_REPAIR)
+        return
+    for before, after in zip(saved.cells, executed.cells, strict=False):
+        assert before.cell_type != "code" or before.execution_count == after.execution_count
+        assert normalised(text_of(before)) == normalised(text_of(after)), before.id
+
+
+@pytest.mark.parametrize("path", sorted(NOTEBOOKS.glob("*.ipynb")), ids=lambda path: path.name)
+def test_a_notebook_is_valid_and_tells_nothing_of_the_machine_it_ran_on(path):
+    nbformat.validate(nbformat.read(path, as_version=4))
+    assert not re.search(r"/(home|root|tmp|work|Users)/", path.read_text())
+
+
+def run(notebook: NotebookNode, folder: Path) -> NotebookNode:
+    client = NotebookClient(
+        notebook,
+        timeout=60,
+        kernel_name="python3",
+        store_widget_state=False,
+        resources={"metadata": {"path": str(folder)}},
+    )
+    return client.execute()
+
+
+def cell_of(notebook: NotebookNode, cell_id: str) -> NotebookNode:
+    return next(cell for cell in notebook.cells if cell.id == cell_id)
+
+
+def errors_of(cell: NotebookNode) -> list[str]:
+    return [output.ename for output in cell.get("outputs", []) if output.output_type == "error"]
+
+
+def text_of(cell: NotebookNode) -> str:
+    """All outputs as plain text, one below the other."""
+    parts = []
+    for output in cell.get("outputs", []):
+        if output.output_type == "stream":
+            parts.append(output.text)
+        elif output.output_type == "error":
+            parts.append("\n".join(output.traceback))
+        else:
+            parts.append(output.data["text/plain"])
+    return "\n".join(parts)
+
+
+def normalised(text: str) -> str:
+    """The text without times and durations, and without the spaces that line them up."""
+    return re.sub(r"\s+", " ", VARYING.sub("…", text))
