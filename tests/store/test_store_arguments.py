@@ -1,0 +1,87 @@
+"""Arguments held against a schema: every problem is named."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from healkit.errors import ArgumentsInvalid, SchemaInvalid
+from healkit.store.arguments import check_schema, validate_arguments
+from healkit.store.entries import VaultEntry
+
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "n": {"type": "integer", "minimum": 0},
+        "mode": {"enum": ["fast", "exact"]},
+        "points": {"type": "array", "items": {"type": "object", "properties": {"x": {"type": "number"}}}},
+        "limit": {"anyOf": [{"type": "integer"}, {"type": "null"}], "default": None},
+    },
+    "required": ["n"],
+    "additionalProperties": False,
+}
+V2 = pytest.mark.requirement("VAULT-2")
+
+
+def entry(schema: dict[str, Any]) -> VaultEntry:
+    return VaultEntry("fibonacci", "default", 2, "", "", input_schema=schema)
+
+
+@V2
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({}, "`n` is missing"),
+        ({"n": "ten"}, "`n` must be integer, got 'ten' (str)"),
+        ({"n": True}, "`n` must be integer, got True (bool)"),
+        ({"n": -1}, "`n`: -1 is less than the minimum of 0"),
+        ({"n": 1, "mod": "fast"}, "`mod` is unknown, did you mean `mode`?"),
+        ({"n": 1, "zzz": 1}, "`zzz` is unknown."),
+        ({"n": 1, "mode": "slow"}, "`mode` must be one of 'fast', 'exact', got 'slow' (str)"),
+        ({"n": 1, "points": [{"x": 1}, {"x": "a"}]}, "`points[1].x` must be number, got 'a' (str)"),
+        ({"n": 1, "limit": "x"}, "`limit` must be integer or null, got 'x' (str)"),
+    ],
+)
+def test_the_error_names_the_argument_and_why(arguments: dict[str, Any], said: str) -> None:
+    with pytest.raises(ArgumentsInvalid) as caught:
+        validate_arguments(entry(SCHEMA), arguments)
+    assert said in str(caught.value)
+    assert str(caught.value).startswith("fibonacci@2 cannot be called: ")
+
+
+@V2
+def test_all_problems_are_in_one_error() -> None:
+    with pytest.raises(ArgumentsInvalid) as caught:
+        validate_arguments(entry({**SCHEMA, "required": ["n", "mode"]}), {"limit": "x", "nn": 1, "q": 2})
+    for said in ("`n` is missing", "`mode` is missing", "`nn` is unknown", "`q` is unknown", "`limit` must be"):
+        assert said in str(caught.value)
+
+
+@V2
+def test_good_arguments_pass_and_no_default_is_put_in() -> None:
+    arguments: dict[str, Any] = {"n": 1, "mode": "fast", "points": [{"x": 1.5}]}
+    validate_arguments(entry(SCHEMA), arguments)
+    assert "limit" not in arguments
+    validate_arguments(entry({"type": "object"}), {"anything": [1, {}]})
+
+
+@given(st.dictionaries(st.text(), st.recursive(st.none() | st.integers() | st.text(), st.lists, max_leaves=5)))
+def test_whatever_is_passed_the_answer_is_yes_or_one_error_of_ours(arguments: dict[str, Any]) -> None:
+    try:
+        validate_arguments(entry(SCHEMA), arguments)
+    except ArgumentsInvalid as error:
+        assert str(error)  # noqa: PT017 - both outcomes are fine, a third is not
+
+
+def test_a_reference_is_resolved_inside_the_schema_and_nowhere_else() -> None:
+    schema = {"type": "object", "properties": {"n": {"$ref": "#/$defs/count"}}, "$defs": {"count": {"type": "integer"}}}
+    check_schema(schema, "f")
+    with pytest.raises(ArgumentsInvalid, match="`n` must be integer"):
+        validate_arguments(entry(schema), {"n": "x"})
+    with pytest.raises(SchemaInvalid, match="outside"):
+        check_schema({"type": "object", "properties": {"n": {"$ref": "http://127.0.0.1:9/schema"}}}, "f")
+    with pytest.raises(SchemaInvalid, match="cannot be used"):
+        validate_arguments(entry({"type": "object", "$ref": "#/nowhere"}), {})

@@ -1,0 +1,176 @@
+"""SQL tools: what is refused when saved, and what the connection refuses when run."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from healkit.errors import SqlNotAllowed
+from healkit.store.sqltools import SqlFailed, SqlTimeout, check_sql, run_sql
+
+pytestmark = pytest.mark.requirement("VAULT-6")
+
+ENDLESS = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT count(*) FROM c"
+
+
+@pytest.fixture
+def sales(tmp_path: Path) -> Path:
+    """A small database of somebody else's."""
+    path = tmp_path / "sales.db"
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE sales (region TEXT, amount INTEGER)")
+        connection.executemany("INSERT INTO sales VALUES (?, ?)", [("north", n) for n in range(100)])
+        connection.commit()
+    return path
+
+
+def run(path: Path, code: str, row_limit: int = 10, timeout_s: float = 5.0, **arguments: Any) -> dict[str, Any]:
+    return run_sql(f"sqlite:///{path}", code, arguments, row_limit=row_limit, timeout_s=timeout_s)
+
+
+@pytest.mark.parametrize(
+    ("code", "names"),
+    [
+        ("SELECT * FROM t WHERE a = :a AND b = :b OR c = :a", ["a", "b"]),
+        ("WITH x AS (SELECT 1) SELECT * FROM x UNION SELECT 2;", []),
+        ("SELECT ':no' AS a, \"b:c\", 1 -- :nor_this\n FROM t", []),
+        ("SELECT replace(edit, 'a', :to) FROM editions", ["to"]),
+    ],
+)
+def test_one_statement_that_reads_is_allowed_and_its_parameters_are_found(code: str, names: list[str]) -> None:
+    assert check_sql(code, "sqlite") == names
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "",
+        "SELECT 1; SELECT 2",
+        "SELECT 1; DROP TABLE t",
+        "INSERT INTO t SELECT 1",
+        "REPLACE INTO t VALUES (1)",
+        "UPDATE t SET a = 1",
+        "DELETE FROM t",
+        "CREATE TABLE x AS SELECT 1",
+        "PRAGMA writable_schema = 1",
+        "ATTACH '/etc/passwd' AS x",
+        "VACUUM INTO '/tmp/x'",
+        "EXPLAIN SELECT 1",
+        "BEGIN",
+        "SELECT load_extension('x')",
+        "SELECT writefile('/tmp/x', 'y')",
+        "SELECT readfile('/etc/passwd')",
+        "SELECT * FROM pragma_table_info('t')",
+        "SELECT * FROM sqlite_dbpage",
+        "SELECT a FROM t WHERE b = ?",
+        "SELECT a FROM t WHERE b = @b",
+        "SELEC 1",
+        "(" * 5000,
+    ],
+)
+def test_everything_else_is_refused_in_sqlite(code: str) -> None:
+    with pytest.raises(SqlNotAllowed, match="no SQL tool"):
+        check_sql(code, "sqlite")
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "WITH d AS (DELETE FROM t RETURNING *) SELECT * FROM d",
+        "SELECT 1 INTO x",
+        "SELECT * FROM t FOR UPDATE",
+        "SELECT * FROM t FOR SHARE",
+        "COPY t TO PROGRAM 'sh'",
+        "SELECT pg_sleep(10)",
+        "SELECT pg_read_file('/etc/passwd')",
+        "SELECT * FROM dblink('a', 'b') AS t(x int)",
+        "SELECT lo_import('/etc/passwd')",
+        "SELECT nextval('s')",
+        "SELECT set_config('a', 'b', false)",
+        "CALL f()",
+        "DO $$ BEGIN END $$",
+        "SELECT a FROM t WHERE b = $1",
+    ],
+)
+def test_everything_else_is_refused_in_postgresql(code: str) -> None:
+    with pytest.raises(SqlNotAllowed):
+        check_sql(code, "postgresql")
+
+
+def test_rows_come_back_with_their_columns_up_to_the_limit(sales: Path) -> None:
+    result = run(sales, "SELECT region, amount FROM sales WHERE amount >= :least ORDER BY amount", least=3)
+    assert result["columns"] == ["region", "amount"]
+    assert result["rows"][0] == ["north", 3]
+    assert (result["row_count"], result["truncated"]) == (10, True)
+
+
+@pytest.mark.parametrize(("limit", "count", "truncated"), [(5, 5, False), (10, 10, False), (50, 10, True)])
+def test_the_querys_own_limit_counts_where_it_is_smaller(sales: Path, limit: int, count: int, truncated: bool) -> None:
+    result = run(sales, f"SELECT amount FROM sales LIMIT {limit}")
+    assert (result["row_count"], result["truncated"]) == (count, truncated)
+
+
+def test_a_value_is_a_value_whatever_is_in_it(sales: Path) -> None:
+    assert run(sales, "SELECT * FROM sales WHERE region = :r", r="' OR 1=1; DROP TABLE sales --")["rows"] == []
+    assert run(sales, "SELECT :a, :b, :c", a=None, b=True, c=1.5)["rows"] == [[None, 1, 1.5]]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "INSERT INTO sales VALUES ('x', 1)",
+        "DELETE FROM sales",
+        "CREATE TABLE x (a)",
+        "CREATE TEMP TABLE x (a)",
+        "ATTACH '/tmp/other.db' AS other",
+        "PRAGMA user_version = 5",
+        "PRAGMA query_only = OFF",
+        "SELECT * FROM pragma_table_info('sales')",
+        "SELECT load_extension('x')",
+        "VACUUM INTO '/tmp/never.db'",
+        "SELECT 1; SELECT 2",
+    ],
+)
+def test_the_connection_itself_refuses_what_the_check_might_have_missed(sales: Path, code: str) -> None:
+    before = sales.read_bytes()
+    with pytest.raises(SqlFailed):
+        run(sales, code)
+    assert sales.read_bytes() == before
+    assert not Path("/tmp/never.db").exists()
+    assert not Path("/tmp/other.db").exists()
+
+
+@pytest.mark.parametrize(
+    "code", [ENDLESS, "SELECT count(*) FROM sales a, sales b, sales c, sales d, sales e, sales f"]
+)
+def test_an_endless_statement_ends_with_its_time(sales: Path, code: str) -> None:
+    begun = time.monotonic()
+    with pytest.raises(SqlTimeout, match=r"0\.2 s"):
+        run(sales, code, timeout_s=0.2)
+    assert time.monotonic() - begun < 5
+
+
+def test_a_result_too_large_to_hold_is_refused(sales: Path) -> None:
+    with pytest.raises(SqlFailed, match="too big"):
+        run(sales, "SELECT zeroblob(1000000000)")
+    with pytest.raises(SqlFailed, match="bytes"):
+        run(sales, "SELECT zeroblob(9000000) FROM sales", row_limit=100)
+
+
+@pytest.mark.parametrize(
+    ("code", "arguments", "said"),
+    [
+        ("SELECT * FROM nowhere", {}, "no such table: nowhere"),
+        ("SELECT :a", {}, ":a"),
+        ("SELECT :a", {"a": [1]}, "list"),
+        ("SELECT :a", {"a": 2**70}, "64 bits"),
+    ],
+)
+def test_what_the_database_refuses_is_said(sales: Path, code: str, arguments: dict[str, Any], said: str) -> None:
+    with pytest.raises(SqlFailed, match=said):
+        run(sales, code, **arguments)
