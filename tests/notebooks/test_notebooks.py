@@ -78,6 +78,7 @@ def run(notebook: NotebookNode, folder: Path) -> NotebookNode:
         notebook,
         timeout=60,
         kernel_name="python3",
+        record_timing=False,
         store_widget_state=False,
         resources={"metadata": {"path": str(folder)}},
     )
