@@ -1,1 +1,1 @@
-"""The notebook face: extension, magics, rendering."""
+"""The notebook face: extension, magics, completion."""

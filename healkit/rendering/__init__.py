@@ -10,7 +10,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from healkit.rendering.execution import execution_html, execution_text
+    from healkit.rendering.execution import execution_html, execution_text, success_html, success_line
     from healkit.rendering.listings import (
         entry_html,
         entry_text,
@@ -22,9 +22,19 @@ if TYPE_CHECKING:
         vault_text,
     )
     from healkit.rendering.outputs import safe_output
-    from healkit.rendering.reports import diff_html, doctor_html, doctor_text, status_html, status_text
+    from healkit.rendering.reports import (
+        blame_html,
+        blame_text,
+        diff_html,
+        doctor_html,
+        doctor_text,
+        status_html,
+        status_text,
+    )
 
 _HOMES = {
+    "blame_html": "reports",
+    "blame_text": "reports",
     "diff_html": "reports",
     "doctor_html": "reports",
     "doctor_text": "reports",
@@ -39,11 +49,15 @@ _HOMES = {
     "safe_output": "outputs",
     "status_html": "reports",
     "status_text": "reports",
+    "success_html": "execution",
+    "success_line": "execution",
     "vault_html": "listings",
     "vault_text": "listings",
 }
 
 __all__ = [
+    "blame_html",
+    "blame_text",
     "diff_html",
     "doctor_html",
     "doctor_text",
@@ -58,6 +72,8 @@ __all__ = [
     "safe_output",
     "status_html",
     "status_text",
+    "success_html",
+    "success_line",
     "vault_html",
     "vault_text",
 ]

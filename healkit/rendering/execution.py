@@ -90,6 +90,22 @@ def execution_html(execution: ExecutionView, *, frames: int | None = None, note:
     return m.card(head, value, _notes(execution, note), _details(execution), accent=m.GREEN)
 
 
+def success_line(execution: ExecutionView) -> str:
+    """One line for a success whose value is shown elsewhere: `✓ fibonacci@2 · log row 4 · … · 34 ms`."""
+    lines = [f"✓ {execution.label} · {parts.record_line(execution)}"]
+    lines += [f"  note       {visible(text)}" for text in parts.notes(execution)]
+    return "\n".join(lines)
+
+
+def success_html(execution: ExecutionView) -> str:
+    """The same as a card of one line, with the calls it made folded under it."""
+    sign = m.tag("b", f"✓ {execution.label} ", style=f"color:{m.GREEN}")
+    line = m.tag("div", sign, m.muted(parts.record_line(execution)), style="overflow-wrap:anywhere")
+    count = plain.count(len(execution.calls), "call")
+    calls = [m.fold(f"{count} made", _calls(execution.calls))] if execution.calls else []
+    return m.card(m.section(line, *calls), _notes(execution, ""), accent=m.GREEN)
+
+
 def _failure_card(execution: ExecutionView, frames: int | None, note: str) -> Html:
     failure = execution.failure
     assert failure is not None

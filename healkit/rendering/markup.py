@@ -11,7 +11,6 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterable, Sequence
-from itertools import zip_longest
 
 INK, PAPER, SOFT, LINE, MUTED = "#1f2328", "#ffffff", "#f4f5f7", "#d5d9df", "#57606a"
 RED, RED_SOFT = "#a8201a", "#fdeceb"
@@ -113,15 +112,11 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[str]], *, narrow_first
         *(tag("th", h, style=f"{cell};color:{MUTED};font-weight:normal") for h in headers),
         style=row_style,
     )
-    widths = [";width:1%" if narrow_first else ""]
-    body = [
-        tag(
-            "tr",
-            *(tag("td", item, style=cell + w) for item, w in zip_longest(row, widths, fillvalue="")),
-            style=row_style,
-        )
-        for row in rows
-    ]
+    body = []
+    for row in rows:
+        styles = [f"{cell};width:1%" if narrow_first and i == 0 else cell for i in range(len(row))]
+        cells = (tag("td", item, style=look) for item, look in zip(row, styles, strict=True))
+        body.append(tag("tr", *cells, style=row_style))
     parts = [tag("thead", head)] if headers else []
     style = "border-collapse:collapse;margin:0;font-size:12px;border:0;width:100%"
     return tag("table", *parts, tag("tbody", *body), style=style)

@@ -22,6 +22,8 @@ Face = Literal["notebook", "terminal"]
 _COMMAND_MAX_CHARS = 1000
 #: The log keeps arguments that were too long as cut text under this name; they cannot be passed again.
 _CUT_ARGUMENTS = "…"
+#: A call of a tool that is not there: its code cannot be shown, and calling it again is no use.
+_NO_SUCH_TOOL = frozenset({"TOOL_NOT_FOUND", "PERSONA_NOT_FOUND"})
 
 
 @dataclass(frozen=True)
@@ -131,6 +133,8 @@ def next_steps(execution: ExecutionView, face: Face) -> list[str]:
     """Commands to copy: look at the code, run it again with the same arguments, find the record."""
     name, persona = execution.tool_name, execution.persona
     flag = "" if persona == "default" else f" --persona {persona}"
+    if execution.failure is not None and execution.failure.code in _NO_SUCH_TOOL:
+        return ["healkit vault list" if face == "terminal" else "%vault list"]
     if face == "terminal":
         payload = shlex.quote(json.dumps(execution.arguments, ensure_ascii=False))
         run = f"healkit run {name}{flag}" + (f" --args {payload}" if execution.arguments else "")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from healkit.rendering import markup as m
+from healkit.rendering import plain
 from healkit.rendering.markup import visible
-from healkit.rendering.views import DoctorView, StatusView
+from healkit.rendering.views import BlameView, DoctorView, StatusView
 
 _TIERS = {
     "namespaces": "namespaces, Landlock, seccomp and limits, the strongest there is",
@@ -88,7 +89,38 @@ def _diff_look(line: str) -> tuple[str, str, str]:
     return "span", m.INK, m.PAPER
 
 
-def report_rows(title: str, rows: list[tuple[str, str]]) -> tuple[str, str]:
-    """A few named facts as text and as a card; for blame, seeding and the like."""
-    text = "\n".join([title, *(f"  {name:<12} {visible(value)}" for name, value in rows)])
-    return text, m.card(m.section(m.tag("b", title)), m.section(m.facts(rows)), accent=m.BLUE)
+def blame_text(name: str, blame: BlameView) -> str:
+    """Which revision first failed so, and which one cured it."""
+    if not blame.count:
+        return f"{visible(name)}: no such failure on record."
+    return "\n".join(
+        [_blame_title(name, blame), *(f"  {key:<14} {value}" for key, value in _blame_rows(blame))]
+    )
+
+
+def blame_html(name: str, blame: BlameView) -> str:
+    """The same as a card."""
+    if not blame.count:
+        return m.card(m.section(f"{name}: no such failure on record."))
+    colours = (m.RED, m.RED_SOFT) if blame.last_cured_by is None else (m.GREEN, m.GREEN_SOFT)
+    mark = "✗" if blame.last_cured_by is None else "✓"
+    rows = m.section(m.facts(_blame_rows(blame)))
+    return m.card(m.heading(mark, _blame_title(name, blame), *colours), rows, accent=colours[0])
+
+
+def _blame_title(name: str, blame: BlameView) -> str:
+    if blame.last_cured_by is None:
+        return f"{visible(name)}: failed {plain.count(blame.count, 'time')}, not cured yet"
+    return f"{visible(name)}: failed {plain.count(blame.count, 'time')}, cured by @{blame.last_cured_by}"
+
+
+def _blame_rows(blame: BlameView) -> list[tuple[str, str]]:
+    first = "–" if blame.first_failed is None else f"@{blame.first_failed}"
+    row = "" if blame.first_failed_log_id is None else f", log row {blame.first_failed_log_id}"
+    good = "none on record" if blame.last_good is None else f"@{blame.last_good}"
+    return [
+        ("first failed", f"{first}{row}, {plain.moment(blame.first_failed_at)}"),
+        ("last failed", plain.moment(blame.last_failed_at)),
+        ("last good", good),
+        ("fingerprint", blame.fingerprint),
+    ]

@@ -1,0 +1,51 @@
+"""The command line.
+
+Commands live in `running` (run, demo, lab, seed), `browsing` (errors, log, doctor) and `vault`; `common`
+has what they share. Results go to stdout and everything about them to stderr, so that each command can
+stand in a pipe.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from healkit import __version__
+from healkit.cli import browsing, running, vault
+from healkit.cli.common import HELP_OPTIONS
+
+app = typer.Typer(
+    help="Run tools in restricted worker kernels, keep every failure, mend it.",
+    no_args_is_help=True,
+    add_completion=False,
+    context_settings=HELP_OPTIONS,
+    pretty_exceptions_enable=False,
+)
+running.add_to(app)
+browsing.add_to(app)
+app.add_typer(vault.app, name="vault")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"healkit {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+def main() -> None:
+    """Run the command line; the console script `healkit` and `python -m healkit` call it."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")  # a tick must not break a terminal that has none
+    app(prog_name="healkit")

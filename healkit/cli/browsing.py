@@ -1,0 +1,127 @@
+"""Commands that only look: errors, log, doctor."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Annotated
+
+import typer
+
+from healkit.cli.common import (
+    OK,
+    TOOL_FAILED,
+    DbOption,
+    JsonOption,
+    command,
+    execution_json,
+    open_healkit,
+    print_json,
+    terminal_width,
+    wrong,
+)
+from healkit.parsing import parse_since
+
+_STATUSES = ("SUCCESS", "FAILURE", "RUNNING")
+PersonaFilter = Annotated[
+    str | None, typer.Option("--persona", help="Only of this persona.", show_default=False)
+]
+SinceOption = Annotated[
+    str | None,
+    typer.Option(
+        "--since", metavar="TIME", help="2h, 3d, or a date or time in ISO 8601.", show_default=False
+    ),
+]
+LimitOption = Annotated[int, typer.Option("--limit", min=1, help="At most so many rows.")]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register the commands of this module."""
+    command(app, "errors")(errors)
+    command(app, "log")(log)
+    command(app, "doctor")(doctor)
+
+
+def errors(
+    tool: Annotated[str | None, typer.Argument(help="Only of this tool.", show_default=False)] = None,
+    last: Annotated[bool, typer.Option("--last", help="The newest one, with its full traceback.")] = False,
+    persona: PersonaFilter = None,
+    since: SinceOption = None,
+    limit: LimitOption = 20,
+    as_json: JsonOption = False,
+    db: DbOption = None,
+) -> int:
+    """Failures on record, newest first."""
+    from healkit import rendering
+
+    moment = None if since is None else parse_since(since)
+    with open_healkit(db, create=False) as healkit:
+        rows = healkit.executions(
+            status="FAILURE", tool=tool, persona=persona, since=moment, limit=1 if last else limit
+        )
+        if as_json:
+            found = [execution_json(row) for row in rows]
+            print_json((found[0] if found else None) if last else found)
+        elif not rows:
+            report = healkit.last_error_report(tool)
+            typer.echo(report if report.startswith("No errors found") else "No errors found that match.")
+        elif last:
+            shown = healkit.execution(rows[0].log_id) if rows[0].log_id is not None else None
+            typer.echo(rendering.execution_text(shown or rows[0], face="terminal"))
+            typer.echo(f"\n{rows[0].failure.traceback if rows[0].failure else ''}".rstrip())
+        else:
+            typer.echo(rendering.executions_text(rows, terminal_width()))
+    return OK
+
+
+def log(
+    status: Annotated[
+        str | None, typer.Option(help="SUCCESS, FAILURE or RUNNING.", show_default=False)
+    ] = None,
+    tool: Annotated[str | None, typer.Option(help="Only of this tool.", show_default=False)] = None,
+    persona: PersonaFilter = None,
+    since: SinceOption = None,
+    text: Annotated[
+        str | None, typer.Option(help="Only with this in the traceback.", show_default=False)
+    ] = None,
+    limit: LimitOption = 50,
+    as_json: JsonOption = False,
+    db: DbOption = None,
+) -> int:
+    """Every execution on record, newest first."""
+    from healkit import rendering
+
+    if status is not None and status.upper() not in _STATUSES:
+        wrong(f"--status {status!r} is none of {', '.join(_STATUSES)}.")
+    moment = None if since is None else parse_since(since)
+    wanted = None if status is None else status.upper()
+    with open_healkit(db, create=False) as healkit:
+        rows = healkit.executions(
+            status=wanted, tool=tool, persona=persona, since=moment, text=text, limit=limit
+        )
+    if as_json:
+        print_json([execution_json(row) for row in rows])
+    else:
+        typer.echo(rendering.executions_text(rows, terminal_width()))
+    return OK
+
+
+def doctor(as_json: JsonOption = False, db: DbOption = None) -> int:
+    """What isolation this machine can enforce, tried for real. Exit 1 if tools get no boundary here."""
+    from healkit import rendering
+    from healkit.config import Config
+    from healkit.doctor import examine
+    from healkit.errors import DatabaseError
+
+    report = examine(Config.from_environment())
+    try:
+        with open_healkit(db, create=False) as healkit:
+            status = healkit.status()
+        database = {"url": status.url, "problem": status.problem}
+    except DatabaseError as error:
+        database = {"url": db or "", "problem": f"{error.code}: {error}"}
+    if as_json:
+        print_json({**dataclasses.asdict(report), "ok": report.ok, "database": database})
+    else:
+        typer.echo(rendering.doctor_text(report))
+        typer.echo(" ".join(f"Database: {database['url']} {database['problem'] or '(in order)'}".split()))
+    return OK if report.ok else TOOL_FAILED

@@ -1,0 +1,147 @@
+"""What all commands share: options, exit codes, errors, JSON."""
+
+from __future__ import annotations
+
+import functools
+import json
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+
+from healkit.errors import CodeDoesNotParse, HealkitError
+from healkit.parsing import UsageInvalid
+
+if TYPE_CHECKING:
+    from healkit.app import Healkit
+    from healkit.contracts.failure import Failure
+    from healkit.runtime.execution import Execution
+
+OK, TOOL_FAILED, WRONG_CALL, INTERRUPTED = 0, 1, 2, 130
+HELP_OPTIONS = {"help_option_names": ["-h", "--help"]}
+
+DbOption = Annotated[
+    str | None,
+    typer.Option(
+        "--db", metavar="URL", help="The database: a path or a URL. [default: HEALKIT_DB, then healkit.db]"
+    ),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON on stdout and nothing else.")]
+PersonaOption = Annotated[str, typer.Option("--persona", help="Whom the tool is for.")]
+
+ErrorJson = Callable[[HealkitError], Any]
+
+
+def error_json(error: HealkitError) -> dict[str, Any]:
+    """A wrong call as JSON: what every command but `run` prints for one."""
+    return {
+        "error": {
+            "code": error.code,
+            "ename": type(error).__name__,
+            "evalue": error.message,
+            "hint": error.hint.strip(),
+        }
+    }
+
+
+def command(target: typer.Typer, name: str, *, on_error: ErrorJson = error_json, **settings: Any) -> Any:
+    """Register a command whose function returns its exit code.
+
+    A `HealkitError` is told on stderr (and, with `--json`, as JSON on stdout) and exits 2; Ctrl-C exits 130.
+    """
+
+    def register(function: Callable[..., int]) -> Callable[..., None]:
+        @functools.wraps(function)
+        def guarded(**options: Any) -> None:
+            try:
+                code = function(**options)
+            except HealkitError as error:
+                if isinstance(error, CodeDoesNotParse):
+                    error.hint = error.hint.replace("draft=True", "--draft")
+                if options.get("as_json"):
+                    print_json(on_error(error))
+                say(f"{error.code}: {error}")
+                code = WRONG_CALL
+            except KeyboardInterrupt:
+                say("Stopped.")
+                code = INTERRUPTED
+            if code:
+                raise typer.Exit(code)
+
+        target.command(name, context_settings=HELP_OPTIONS, **settings)(guarded)
+        return guarded
+
+    return register
+
+
+def open_healkit(db: str | None, *, create: bool) -> Healkit:
+    """The Healkit of `--db`; a command that only reads passes create=False and never makes a database."""
+    from healkit.app import Healkit  # here, not above: `--help` needs no database
+
+    return Healkit(db, create=create)
+
+
+def say(text: str) -> None:
+    """A line for the person, on stderr."""
+    typer.echo(text, err=True)
+
+
+def print_json(value: Any) -> None:
+    """The value on stdout, as JSON that any terminal's encoding can hold."""
+    utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
+    typer.echo(json.dumps(value, ensure_ascii=not utf8, default=str, indent=2))
+
+
+def terminal_width() -> int | None:
+    """The terminal's width, or None where stdout is no terminal and nothing should be cut."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def read_code(source: str) -> str:
+    """The text of a file, or of stdin for `-`; raises `UsageInvalid`."""
+    try:
+        return sys.stdin.read() if source == "-" else Path(source).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise UsageInvalid(
+            f"Cannot read {source!r}: {reason}.", hint="Name a file, or - for stdin."
+        ) from None
+
+
+def failure_json(failure: Failure | None) -> dict[str, str] | None:
+    """A failure as `{code, ename, evalue, traceback}`."""
+    if failure is None:
+        return None
+    return {
+        "code": failure.code,
+        "ename": failure.ename,
+        "evalue": failure.evalue,
+        "traceback": failure.traceback,
+    }
+
+
+def execution_json(execution: Execution) -> dict[str, Any]:
+    """A row of the log as JSON."""
+    return {
+        "log_id": execution.log_id,
+        "timestamp": execution.timestamp.isoformat(),
+        "tool_name": execution.tool_name,
+        "persona": execution.persona,
+        "revision": execution.revision,
+        "status": execution.status,
+        "arguments": execution.arguments,
+        "result_summary": execution.result_summary,
+        "duration_ms": execution.duration_ms,
+        "isolation": execution.isolation,
+        "origin": execution.origin,
+        "trace_id": execution.trace_id,
+        "error": failure_json(execution.failure),
+    }
+
+
+def wrong(message: str, hint: str = "") -> NoReturn:
+    """Refuse the call."""
+    raise UsageInvalid(message, hint=hint)

@@ -1,0 +1,60 @@
+"""JupyterLab, started on healkit's notebooks."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import healkit
+from healkit.cli.common import say, wrong
+
+#: Where the wheel has them.
+_SHIPPED = Path(healkit.__file__).parent / "_notebooks"
+#: Where a checkout has them.
+_CHECKOUT = Path(healkit.__file__).parent.parent / "notebooks"
+
+
+def notebooks_folder() -> Path:
+    """A folder with healkit's notebooks that the user may write to.
+
+    A checkout's own; else a copy of the shipped ones in the user's data folder, where a newer healkit adds what is
+    missing and leaves alone what the user may have changed.
+    """
+    if not _SHIPPED.is_dir():
+        return _CHECKOUT if _CHECKOUT.is_dir() else Path.cwd()
+    import platformdirs
+
+    folder = Path(platformdirs.user_data_dir("healkit", appauthor=False)) / "notebooks"
+    for source in sorted(_SHIPPED.rglob("*")):
+        target = folder / source.relative_to(_SHIPPED)
+        if source.is_file() and not target.exists():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, target)
+    return folder
+
+
+def lab_command(folder: Path, *, port: int | None, browser: bool, extra: list[str]) -> list[str]:
+    """The command line of JupyterLab."""
+    words = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={folder}"]
+    words += [] if port is None else [f"--port={port}"]
+    words += [] if browser else ["--no-browser"]
+    if hasattr(os, "geteuid") and os.geteuid() == 0 and "--allow-root" not in extra:
+        say("You are root, as in a container: JupyterLab is started with --allow-root.")
+        words.append("--allow-root")
+    return [*words, *extra]
+
+
+def start_lab(url: str, *, port: int | None, browser: bool, extra: list[str]) -> int:
+    """Become JupyterLab, with the database in HEALKIT_DB for every kernel it starts; returns only if it cannot."""
+    if importlib.util.find_spec("jupyterlab") is None:
+        wrong("JupyterLab is not installed.", "Install it with: pip install jupyterlab")
+    folder = notebooks_folder()
+    say(f"Notebooks in {folder}; in a cell: %load_ext healkit")
+    words = lab_command(folder, port=port, browser=browser, extra=extra)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # Not a child: Ctrl-C, signals and the exit code are then JupyterLab's own.
+    os.execve(sys.executable, words, {**os.environ, "HEALKIT_DB": url})  # noqa: S606 - no shell is wanted

@@ -1,0 +1,176 @@
+"""Commands that run something: run, demo, lab, seed."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from healkit.cli.common import (
+    INTERRUPTED,
+    OK,
+    TOOL_FAILED,
+    DbOption,
+    JsonOption,
+    PersonaOption,
+    command,
+    failure_json,
+    open_healkit,
+    print_json,
+    say,
+    wrong,
+)
+from healkit.errors import HealkitError
+from healkit.parsing import parse_arguments, split_label
+
+if TYPE_CHECKING:
+    from healkit.runtime.execution import Execution
+
+#: Escape sequences other than colours: a tool's output must not move the cursor or set the window's title.
+_ESCAPES = re.compile(
+    r"\x1b(?!\[[0-9;]*m)(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)|[\x00-\x06\x0e-\x1a\x7f-\x9f]"
+)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register the commands of this module."""
+    command(app, "run", on_error=_refusal)(run)
+    command(app, "demo")(demo)
+    command(app, "lab")(lab)
+    command(app, "seed")(seed)
+
+
+def run(
+    tool: Annotated[str, typer.Argument(help="The tool's name.")],
+    persona: PersonaOption = "default",
+    args: Annotated[str, typer.Option("--args", metavar="JSON", help="The arguments, a JSON object.")] = "{}",
+    timeout: Annotated[float | None, typer.Option(help="Seconds of wall time.", show_default=False)] = None,
+    as_json: JsonOption = False,
+    db: DbOption = None,
+) -> int:
+    """Run a tool in a restricted worker. Exit 0: it returned; 1: it failed; 2: the call was wrong."""
+    arguments = parse_arguments(args)
+    name, in_label, revision = split_label(tool)
+    if revision is not None:
+        wrong(f"{tool!r} names a revision, and the active one is what is run.", f"Run {name!r}.")
+    with open_healkit(db, create=False) as healkit:
+        execution = healkit.execute(
+            name,
+            in_label or persona,
+            arguments,
+            timeout=timeout,
+            origin="cli",
+            on_output=_to_stderr if as_json else _to_terminal,
+        )
+    if as_json:
+        print_json(_outcome(execution))
+    elif execution.failure is None:
+        _print_value(execution.value)
+        from healkit import rendering
+
+        say(rendering.success_line(execution))
+    else:
+        from healkit import rendering
+
+        say(rendering.execution_text(execution, face="terminal"))
+    if execution.failure is not None and execution.failure.code == "TOOL_KILLED":
+        return INTERRUPTED
+    return OK if execution.ok else TOOL_FAILED
+
+
+def demo(db: DbOption = None) -> int:
+    """The first repair, in six steps: a tool fails, its traceback is found, it is patched, it works."""
+    from rich.console import Console
+
+    from healkit.demo import run_demo
+
+    with contextlib.ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="healkit-demo-"))
+        healkit = stack.enter_context(open_healkit(db or str(Path(folder) / "healkit.db"), create=True))
+        return OK if run_demo(Console(), healkit) else TOOL_FAILED
+
+
+def lab(
+    port: Annotated[int | None, typer.Option(help="The server's port.", show_default=False)] = None,
+    browser: Annotated[bool, typer.Option(help="Open a browser window.")] = True,
+    extra: Annotated[
+        list[str] | None, typer.Argument(help="After --: options for JupyterLab itself.")
+    ] = None,
+    db: DbOption = None,
+) -> int:
+    """JupyterLab on healkit's notebooks, with a seeded database and the extension ready to load."""
+    from healkit.cli.lab import start_lab
+
+    with open_healkit(db, create=True) as healkit:
+        say(f"Database {healkit.url}: {healkit.seed()}")
+        url = healkit.url
+    return start_lab(url, port=port, browser=browser, extra=extra or [])
+
+
+def seed(
+    reset: Annotated[bool, typer.Option(help="Take every seeded tool back to its shipped code.")] = False,
+    debug_tools_only: Annotated[bool, typer.Option(help="Only get_last_error and its siblings.")] = False,
+    as_json: JsonOption = False,
+    db: DbOption = None,
+) -> int:
+    """Put the debug tools, samples and broken lessons into the vault; twice changes nothing."""
+    with open_healkit(db, create=True) as healkit:
+        report = healkit.seed(reset=reset, debug_tools_only=debug_tools_only)
+        if as_json:
+            import dataclasses
+
+            print_json({"db": healkit.url, **dataclasses.asdict(report)})
+        else:
+            typer.echo(f"{healkit.url}: {report}")
+    return OK
+
+
+def _outcome(execution: Execution) -> dict[str, Any]:
+    return {
+        "status": execution.status,
+        "value": execution.value,
+        "log_id": execution.log_id,
+        "trace_id": execution.trace_id,
+        "duration_ms": execution.duration_ms,
+        "isolation": execution.isolation,
+        "error": failure_json(execution.failure),
+    }
+
+
+def _refusal(error: HealkitError) -> dict[str, Any]:
+    """A call that ran nothing, in the shape of an outcome; its row, if it has one, says FAILURE too."""
+    told = {"code": error.code, "ename": type(error).__name__, "evalue": str(error), "traceback": ""}
+    nothing = dict.fromkeys(("trace_id", "duration_ms", "isolation"))
+    return {"status": "FAILURE", "value": None, "log_id": error.log_id, **nothing, "error": told}
+
+
+def _print_value(value: Any) -> None:
+    """Text as it is, anything else as JSON; nothing for None, as a Python prompt does."""
+    if isinstance(value, str):
+        typer.echo(_ESCAPES.sub("", value))
+    elif value is not None:
+        print_json(value)
+
+
+def _to_terminal(output: dict[str, Any]) -> None:
+    _pass_on(output, sys.stdout)
+
+
+def _to_stderr(output: dict[str, Any]) -> None:
+    _pass_on(output, sys.stderr)
+
+
+def _pass_on(output: dict[str, Any], stdout: Any) -> None:
+    """What the tool printed or displayed, as text; its traceback is told at the end."""
+    if output.get("output_type") == "stream":
+        text, stream = output.get("text", ""), sys.stderr if output.get("name") == "stderr" else stdout
+    else:
+        text, stream = output.get("data", {}).get("text/plain", ""), stdout
+        text = f"{text}\n" if text else ""
+    stream.write(_ESCAPES.sub("", text if isinstance(text, str) else "".join(text)))
+    stream.flush()

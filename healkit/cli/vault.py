@@ -1,0 +1,235 @@
+"""Commands of the vault: add, show, list, history, diff, revert, patch, blame."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from healkit.cli.common import (
+    HELP_OPTIONS,
+    OK,
+    DbOption,
+    JsonOption,
+    PersonaOption,
+    command,
+    open_healkit,
+    print_json,
+    read_code,
+    terminal_width,
+)
+from healkit.parsing import parse_arguments, parse_revision, split_label
+
+if TYPE_CHECKING:
+    from healkit.store.entries import VaultEntry
+
+app = typer.Typer(help="The tools and their revisions.", no_args_is_help=True, context_settings=HELP_OPTIONS)
+NameArgument = Annotated[str, typer.Argument(help="The tool's name.")]
+FileArgument = Annotated[
+    str, typer.Argument(metavar="FILE|-", help="The file with its code, or - for stdin.")
+]
+ReasonOption = Annotated[str, typer.Option("--reason", help="Why; kept in the history.")]
+DraftOption = Annotated[bool, typer.Option("--draft", help="Keep it even if it does not parse.")]
+
+
+def add(
+    name: NameArgument,
+    file: FileArgument,
+    persona: PersonaOption = "default",
+    description: Annotated[str, typer.Option(help="What it is for; by default its docstring.")] = "",
+    schema: Annotated[str | None, typer.Option(metavar="JSON", help="The arguments' JSON Schema.")] = None,
+    example: Annotated[
+        list[str] | None, typer.Option(metavar="JSON", help="{arguments, result}; repeatable.")
+    ] = None,
+    group: Annotated[str, typer.Option(help="A group to list it under.")] = "",
+    sql: Annotated[bool, typer.Option("--sql", help="The code is SQL (a .sql file always is).")] = False,
+    read: Annotated[
+        list[str] | None, typer.Option(metavar="PATH", help="A path it may read; repeatable.")
+    ] = None,
+    write: Annotated[
+        list[str] | None, typer.Option(metavar="PATH", help="A path it may write; repeatable.")
+    ] = None,
+    draft: DraftOption = False,
+    reason: ReasonOption = "",
+    as_json: JsonOption = False,
+    db: DbOption = None,
+) -> int:
+    """Add a tool; refused when one of that name has other code (patch it then)."""
+    code = read_code(file)
+    options: dict[str, Any] = {"grants": {"read": read or (), "write": write or ()}} if read or write else {}
+    with open_healkit(db, create=True) as healkit:
+        entry = healkit.vault.add(
+            name,
+            code,
+            persona=persona,
+            type="sql" if sql or file.endswith(".sql") else "python",
+            description=description,
+            input_schema=None if schema is None else parse_arguments(schema, "--schema"),
+            examples=[parse_arguments(text, "--example") for text in example or ()],
+            group=group,
+            draft=draft,
+            reason=reason,
+            **options,
+        )
+    return _saved(entry, f"{entry.label} saved", as_json)
+
+
+def patch(
+    name: NameArgument,
+    file: FileArgument,
+    persona: PersonaOption = "default",
+    parent: Annotated[
+        int | None, typer.Option(help="The revision it was made from.", show_default=False)
+    ] = None,
+    draft: DraftOption = False,
+    reason: ReasonOption = "",
+    as_json: JsonOption = False,
+    db: DbOption = None,
+) -> int:
+    """A new revision of a tool; refused when somebody else patched the same parent first."""
+    from healkit.notebook.saving import motive
+
+    code = read_code(file)
+    with open_healkit(db, create=False) as healkit:
+        before = healkit.vault.get(name, persona)
+        why = motive(healkit, before)
+        entry = healkit.vault.patch(
+            name, code, persona=persona, parent=parent, draft=draft, reason=reason, motivating_log_id=why
+        )
+    said = "unchanged" if entry.revision == before.revision else f"saved (patched from @{before.revision})"
+    return _saved(entry, f"{entry.label} {said}", as_json)
+
+
+def show(
+    name: Annotated[str, typer.Argument(help="NAME or NAME@REVISION.")],
+    persona: PersonaOption = "default",
+    code: Annotated[bool, typer.Option("--code", help="The code alone, to pipe into a file.")] = False,
+    as_json: JsonOption = False,
+    db: DbOption = None,
+) -> int:
+    """One tool in full: code, arguments, grants."""
+    from healkit import rendering
+
+    tool, in_label, revision = split_label(name)
+    with open_healkit(db, create=False) as healkit:
+        entry = healkit.vault.get(tool, in_label or persona, revision)
+    if as_json:
+        print_json(_entry_json(entry))
+    elif code:
+        typer.echo(entry.code, nl=not entry.code.endswith("\n"))
+    else:
+        typer.echo(rendering.entry_text(entry))
+    return OK
+
+
+def list_tools(
+    persona: Annotated[str | None, typer.Option(help="Only of this persona.", show_default=False)] = None,
+    as_json: JsonOption = False,
+    db: DbOption = None,
+) -> int:
+    """All tools, each at its active revision."""
+    from healkit import rendering
+
+    with open_healkit(db, create=False) as healkit:
+        entries = healkit.vault.list(persona)
+    if as_json:
+        print_json([_entry_json(entry, with_code=False) for entry in entries])
+    else:
+        typer.echo(rendering.vault_text(entries, terminal_width()))
+    return OK
+
+
+def history(
+    name: NameArgument, persona: PersonaOption = "default", as_json: JsonOption = False, db: DbOption = None
+) -> int:
+    """Every revision, with how often it ran and failed."""
+    import dataclasses
+
+    from healkit import rendering
+
+    with open_healkit(db, create=False) as healkit:
+        revisions = healkit.vault.history(name, persona)
+    if as_json:
+        print_json([dataclasses.asdict(revision) for revision in revisions])
+    else:
+        typer.echo(rendering.history_text(name, revisions, terminal_width()))
+    return OK
+
+
+def diff(
+    name: NameArgument,
+    a: Annotated[
+        str | None, typer.Argument(help="From this revision; by default the parent.", show_default=False)
+    ] = None,
+    b: Annotated[
+        str | None, typer.Argument(help="To this one; by default the active one.", show_default=False)
+    ] = None,
+    persona: PersonaOption = "default",
+    db: DbOption = None,
+) -> int:
+    """A unified diff of two revisions."""
+    ends = [None if end is None else parse_revision(end) for end in (a, b)]
+    with open_healkit(db, create=False) as healkit:
+        text = healkit.vault.diff(name, ends[0], ends[1], persona=persona)
+    typer.echo(text.rstrip("\n") or f"{name}: no difference.")
+    return OK
+
+
+def revert(
+    name: NameArgument,
+    to: Annotated[str, typer.Argument(help="The revision whose code to take back.")],
+    persona: PersonaOption = "default",
+    reason: ReasonOption = "",
+    as_json: JsonOption = False,
+    db: DbOption = None,
+) -> int:
+    """A new revision with an earlier one's code; the history stays whole."""
+    number = parse_revision(to)
+    with open_healkit(db, create=False) as healkit:
+        entry = healkit.vault.revert(name, number, persona=persona, reason=reason)
+    return _saved(entry, f"{entry.label} saved (the code of @{number} again)", as_json)
+
+
+def blame(
+    name: NameArgument, persona: PersonaOption = "default", as_json: JsonOption = False, db: DbOption = None
+) -> int:
+    """Which revision brought the newest failure in, and which one cured it."""
+    import dataclasses
+
+    from healkit import rendering
+
+    with open_healkit(db, create=False) as healkit:
+        found = healkit.vault.blame(name, persona=persona)
+    if as_json:
+        print_json(dataclasses.asdict(found))
+    else:
+        typer.echo(rendering.blame_text(name, found))
+    return OK
+
+
+def _saved(entry: VaultEntry, said: str, as_json: bool) -> int:
+    if as_json:
+        print_json(_entry_json(entry))
+    else:
+        typer.echo(f"{said} as a draft, which cannot be run" if entry.draft else said)
+    return OK
+
+
+def _entry_json(entry: VaultEntry, *, with_code: bool = True) -> dict[str, Any]:
+    import msgspec
+
+    fields = json.loads(msgspec.json.encode(entry))
+    if not with_code:
+        del fields["code"]
+    return {"label": entry.label, **fields}
+
+
+command(app, "add")(add)
+command(app, "patch")(patch)
+command(app, "show")(show)
+command(app, "list")(list_tools)
+command(app, "history")(history)
+command(app, "diff")(diff)
+command(app, "revert")(revert)
+command(app, "blame")(blame)

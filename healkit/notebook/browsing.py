@@ -1,0 +1,118 @@
+"""What `%vault`, `%executions` and `%trace_last_error` look up."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Callable
+
+from healkit import rendering
+from healkit.app import Healkit
+from healkit.notebook.commands import VAULT_COMMANDS
+from healkit.notebook.shown import Shown
+from healkit.parsing import UsageInvalid, parse_revision, parse_since, split_label, unknown
+from healkit.rendering import markup as m
+
+_NO_LOCALS = "Local variables were not recorded with this failure: healkit does not record them yet."
+
+
+def last_error(healkit: Healkit, options: Namespace) -> Shown:
+    """The newest failure's card, or the report that says there is none."""
+    if options.frames is not None and options.frames < 1:
+        raise UsageInvalid(f"--frames must be 1 or more, got {options.frames}.")
+    execution = healkit.last_error(options.tool, options.persona)
+    if execution is None:
+        text = healkit.last_error_report(options.tool)
+        if options.persona is not None and not text.startswith("No errors found"):
+            text = f"No errors found for persona {options.persona!r}."
+        return Shown(text, m.card(m.section(text)))
+    note = _NO_LOCALS if options.locals else ""
+    return Shown(
+        rendering.execution_text(execution, frames=options.frames, note=note),
+        rendering.execution_html(execution, frames=options.frames, note=note),
+    )
+
+
+def executions(healkit: Healkit, options: Namespace) -> Shown:
+    """One page of the log."""
+    if options.limit < 1:
+        raise UsageInvalid(f"--limit must be 1 or more, got {options.limit}.")
+    since = None if options.since is None else parse_since(options.since)
+    rows = healkit.executions(
+        status=options.status, tool=options.tool, persona=options.persona, since=since, limit=options.limit
+    )
+    return Shown(rendering.executions_text(rows), rendering.executions_html(rows))
+
+
+def check_vault_words(options: Namespace) -> None:
+    """Refuse an unknown subcommand, and one with too few or too many words."""
+    if options.command not in VAULT_COMMANDS:
+        raise unknown("subcommand of %vault called", options.command, VAULT_COMMANDS)
+    least, most, what = VAULT_COMMANDS[options.command]
+    if not least <= len(options.words) <= most:
+        raise UsageInvalid(f"%vault {options.command} takes {what}.")
+
+
+def editing_cell(healkit: Healkit, options: Namespace) -> str:
+    """A `%%tool` cell with the entry's code, to change and to save as its next revision."""
+    name, persona, revision = _which(options)
+    entry = healkit.vault.get(name, persona, revision)
+    flags = "" if entry.persona == "default" else f" --persona {entry.persona}"
+    return f"%%tool {entry.tool_name}{flags}\n{entry.code}"
+
+
+def _list(healkit: Healkit, options: Namespace) -> Shown:
+    entries = healkit.vault.list(options.persona)
+    return Shown(rendering.vault_text(entries), rendering.vault_html(entries))
+
+
+def _show(healkit: Healkit, options: Namespace) -> Shown:
+    name, persona, revision = _which(options)
+    entry = healkit.vault.get(name, persona, revision)
+    return Shown(rendering.entry_text(entry), rendering.entry_html(entry))
+
+
+def _diff(healkit: Healkit, options: Namespace) -> Shown:
+    name, persona, revision = _which(options)
+    ends = [parse_revision(word) for word in options.words[1:]]
+    if revision is not None:
+        ends.append(revision)
+    a, b = (ends[0] if ends else None), (ends[1] if len(ends) > 1 else None)
+    text = healkit.vault.diff(name, a, b, persona=persona)
+    return Shown(text or f"{name}: no difference.", rendering.diff_html(text, name))
+
+
+def _history(healkit: Healkit, options: Namespace) -> Shown:
+    name, persona, _ = _which(options)
+    revisions = healkit.vault.history(name, persona)
+    return Shown(rendering.history_text(name, revisions), rendering.history_html(name, revisions))
+
+
+def _blame(healkit: Healkit, options: Namespace) -> Shown:
+    name, persona, _ = _which(options)
+    blame = healkit.vault.blame(name, persona=persona)
+    return Shown(rendering.blame_text(name, blame), rendering.blame_html(name, blame))
+
+
+def _revert(healkit: Healkit, options: Namespace) -> Shown:
+    name, persona, _ = _which(options)
+    to = parse_revision(options.words[1])
+    entry = healkit.vault.revert(name, to, persona=persona, reason=options.reason)
+    said = f"{entry.label} saved (the code of @{to} again)"
+    return Shown(f"✓ {said}", m.card(m.heading("✓", said, m.GREEN, m.GREEN_SOFT), accent=m.GREEN))
+
+
+def _which(options: Namespace) -> tuple[str, str, int | None]:
+    """Name, persona and revision of the first word; `--persona` wins over `NAME.PERSONA`."""
+    name, persona, revision = split_label(options.words[0])
+    return name, options.persona or persona or "default", revision
+
+
+#: The subcommand's name → what it shows.
+VAULT: dict[str, Callable[[Healkit, Namespace], Shown]] = {
+    "list": _list,
+    "show": _show,
+    "diff": _diff,
+    "history": _history,
+    "blame": _blame,
+    "revert": _revert,
+}

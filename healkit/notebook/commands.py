@@ -1,0 +1,138 @@
+"""The parsers of healkit's magics, by name.
+
+They are data for three readers: the magics themselves, `--help`, and completion.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from healkit.notebook.parser import MagicParser
+
+STATUSES = ("SUCCESS", "FAILURE", "RUNNING")
+#: Subcommand → how many words it takes after it (least, most), and what it does.
+VAULT_COMMANDS: dict[str, tuple[int, int, str]] = {
+    "list": (0, 0, "all tools"),
+    "show": (1, 1, "NAME[@REVISION]: code, arguments, grants"),
+    "diff": (1, 3, "NAME [FROM [TO]]: by default the active revision against its parent"),
+    "history": (1, 1, "NAME: every revision, with runs and failures"),
+    "blame": (1, 1, "NAME: which revision brought the newest failure in, and which cured it"),
+    "revert": (2, 2, "NAME REVISION: a new revision with that one's code"),
+}
+HEALKIT_COMMANDS: dict[str, str] = {
+    "on": "show cards below cells in this notebook (the default)",
+    "off": "show no cards; errors are raised as before",
+    "status": "which database, how many tools and executions, what is wrong if anything",
+    "doctor": "what this machine can enforce, tried for real",
+}
+
+
+@cache
+def tool_parser() -> MagicParser:
+    """`%%tool`."""
+    parser = MagicParser(
+        "%%tool",
+        "Save this cell's body in the vault as a tool; it is not run here.\nThe tool is added, or patched when the "
+        "vault has it with other code.",
+        "Python twin: hk.vault.add(name, code), hk.vault.patch(name, code, reason=…)",
+    )
+    parser.add_argument("name", nargs="?", help="the tool's name; read off the code when left out")
+    parser.add_argument("--persona", default="default", help="whom the tool is for (default: default)")
+    parser.add_argument("--description", default="", help="what it is for; by default its docstring")
+    parser.add_argument("--sql", action="store_true", help="the body is one SQL query with :name parameters")
+    parser.add_argument(
+        "--draft", action="store_true", help="keep it even if it does not parse; it cannot be run"
+    )
+    parser.add_argument("--reason", default="", help="why it was changed; kept in the history")
+    parser.add_argument("--run", "--args", metavar="JSON", help="run it at once with these arguments")
+    return parser
+
+
+@cache
+def run_parser() -> MagicParser:
+    """`%run_tool`."""
+    parser = MagicParser(
+        "%run_tool",
+        "Run a tool in a restricted worker and return its value.\n"
+        "Arguments are key=value, each value a Python expression of this notebook, or one JSON object.",
+        "Examples: %run_tool fibonacci n=10\n          value = %run_tool fibonacci n=limit\n"
+        "Python twin: hk.execute_tool(name, persona, arguments)",
+    )
+    parser.add_argument("name", help="the tool's name; key=value arguments follow")
+    parser.add_argument("--persona", default="default", help="whom the tool is for (default: default)")
+    parser.add_argument("--args", metavar="JSON", help="the arguments as a JSON object")
+    parser.add_argument(
+        "--timeout", type=float, metavar="SECONDS", help="wall time, instead of the tool's own"
+    )
+    return parser
+
+
+@cache
+def trace_parser() -> MagicParser:
+    """`%trace_last_error`."""
+    parser = MagicParser(
+        "%trace_last_error",
+        "Show the newest failure on record: message first, libraries' frames folded.",
+        "Python twin: hk.last_error(name)",
+    )
+    parser.add_argument("tool", nargs="?", help="only of this tool")
+    parser.add_argument("--persona", help="only of this persona")
+    parser.add_argument("--frames", type=int, metavar="N", help="only the N innermost frames")
+    parser.add_argument(
+        "--locals", action="store_true", help="with the local variables, where they were recorded"
+    )
+    return parser
+
+
+@cache
+def vault_parser() -> MagicParser:
+    """`%vault`."""
+    listed = "\n".join(f"  {name:<8} {entry[2]}" for name, entry in VAULT_COMMANDS.items())
+    parser = MagicParser(
+        "%vault", f"Look at the vault's tools and their revisions.\n\n{listed}", "Python twin: hk.vault"
+    )
+    parser.add_argument("command", help="one of the above")
+    parser.add_argument(
+        "words", nargs="*", metavar="NAME", help="the tool, and revisions where they are taken"
+    )
+    parser.add_argument("--persona", help="whom the tool is for")
+    parser.add_argument("--reason", default="", help="for revert: why; kept in the history")
+    parser.add_argument(
+        "--edit", action="store_true", help="for show: put the code in a new cell to change it"
+    )
+    return parser
+
+
+@cache
+def executions_parser() -> MagicParser:
+    """`%executions`."""
+    parser = MagicParser(
+        "%executions", "List executions, newest first.", "Python twin: hk.executions(status=…, tool=…)"
+    )
+    parser.add_argument("--status", type=str.upper, choices=STATUSES, help="how they ended")
+    parser.add_argument("--tool", help="only of this tool")
+    parser.add_argument("--persona", help="only of this persona")
+    parser.add_argument("--since", metavar="TIME", help="2h, 3d, or a date or time in ISO 8601")
+    parser.add_argument("--limit", type=int, default=20, metavar="N", help="at most so many (default: 20)")
+    return parser
+
+
+@cache
+def healkit_parser() -> MagicParser:
+    """`%healkit`."""
+    listed = "\n".join(f"  {name:<8} {what}" for name, what in HEALKIT_COMMANDS.items())
+    parser = MagicParser("%healkit", f"Switch healkit's cards on or off, or ask how it is.\n\n{listed}",
+                         "Python twin: hk.status(), hk.doctor()")  # fmt: skip
+    parser.add_argument("command", nargs="?", default="status", help="one of the above (default: status)")
+    return parser
+
+
+#: The magic's name → its parser.
+PARSERS = {
+    "tool": tool_parser,
+    "run_tool": run_parser,
+    "trace_last_error": trace_parser,
+    "vault": vault_parser,
+    "executions": executions_parser,
+    "healkit": healkit_parser,
+}

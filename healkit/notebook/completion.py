@@ -1,0 +1,95 @@
+"""Completion of healkit's magics: flags, subcommands, tool names, argument names.
+
+IPython asks every matcher at each Tab. This one answers only on a line that begins with one of healkit's
+magics, and never raises: a database that cannot be opened means no suggestions, not a traceback under the
+cursor.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from IPython.core.completer import SimpleCompletion, context_matcher
+
+from healkit.notebook import commands
+from healkit.parsing import split_words
+
+_LINE = re.compile(
+    r"\s*(?:[\w.,\s]+=\s*)?%{1,2}(?P<magic>" + "|".join(commands.PARSERS) + r")\s(?P<rest>.*)\Z", re.DOTALL
+)
+_KINDS = {"flag": "option", "tool": "function", "argument": "param", "word": "keyword"}
+
+
+@context_matcher(identifier="healkit")
+def healkit_matcher(context: Any) -> dict[str, Any]:
+    """Called by IPython's completer with the cursor's line."""
+    line = context.text_until_cursor
+    match = _LINE.match(line)
+    if match is None:
+        return {"completions": [], "suppress": False}
+    rest = match["rest"]
+    words = split_words(rest, partial=True)
+    fragment = "" if not rest or rest[-1].isspace() or not words else words[-1]
+    done = words[:-1] if fragment else words
+    try:
+        found = _suggest(match["magic"], done, fragment)
+    except Exception:  # noqa: BLE001 - see above
+        found = []
+    completions = [
+        SimpleCompletion(text, type=_KINDS[kind]) for text, kind in found if text.startswith(fragment)
+    ]
+    return {"completions": completions, "matched_fragment": fragment, "suppress": bool(completions)}
+
+
+def _suggest(magic: str, done: list[str], fragment: str) -> list[tuple[str, str]]:
+    """Everything that could stand here, as (text, kind)."""
+    parser = commands.PARSERS[magic]()
+    valued = parser.flags_with_value()
+    if done and done[-1] in valued:
+        return [(text, "word") for text in _values(done[-1], valued[done[-1]])]
+    used = set(done)
+    flags = [(flag, "flag") for flag in parser.flags if flag not in used] if fragment.startswith("-") else []
+    plain = [w for i, w in enumerate(done) if not w.startswith("-") and (i == 0 or done[i - 1] not in valued)]
+    return flags or _positional(magic, plain)
+
+
+def _positional(magic: str, plain: list[str]) -> list[tuple[str, str]]:
+    if magic == "healkit":
+        return [] if plain else [(name, "word") for name in commands.HEALKIT_COMMANDS]
+    if magic == "vault":
+        if not plain:
+            return [(name, "word") for name in commands.VAULT_COMMANDS]
+        return _tools() if len(plain) == 1 and commands.VAULT_COMMANDS.get(plain[0], (0,))[0] else []
+    if magic == "executions":
+        return []
+    if not plain:
+        return _tools()
+    if magic == "run_tool":
+        given = {word.partition("=")[0] for word in plain[1:] if "=" in word}
+        return [(f"{name}=", "argument") for name in _argument_names(plain[0]) if name not in given]
+    return []
+
+
+def _values(flag: str, choices: list[str]) -> list[str]:
+    if choices:
+        return choices
+    if flag == "--tool":
+        return [name for name, _ in _tools()]
+    if flag == "--persona":
+        from healkit.app import default_healkit
+
+        return sorted({entry.persona for entry in default_healkit().vault.list()})
+    return []
+
+
+def _tools() -> list[tuple[str, str]]:
+    from healkit.app import default_healkit
+
+    return [(name, "tool") for name in default_healkit().vault.names()]
+
+
+def _argument_names(tool_name: str) -> list[str]:
+    from healkit.app import default_healkit
+
+    return list(default_healkit().vault.get(tool_name).input_schema.get("properties", {}))

@@ -1,0 +1,53 @@
+"""Loading healkit into a notebook, and taking every trace of it out again.
+
+`%load_ext healkit` adds magics and a completion matcher to a stock kernel. What is added is remembered on
+the shell, so that unloading removes exactly that, also after the package was reloaded in between.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from healkit.notebook.commands import PARSERS
+from healkit.notebook.completion import healkit_matcher
+
+_ADDED = "_healkit_added"
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Called by `%load_ext healkit`; loading twice changes nothing."""
+    if hasattr(shell, _ADDED):
+        return
+    from healkit.notebook.magics import HealkitMagics
+
+    magics = HealkitMagics(shell)
+    for name, parser in PARSERS.items():
+        kind = "cell" if name == "tool" else "line"
+        magics.magics[kind][name].__func__.__doc__ = parser().format_help()  # what `%run_tool?` shows
+    replaced = {
+        kind: {name: shell.magics_manager.magics[kind].get(name) for name in magics.magics[kind]}
+        for kind in ("line", "cell")
+    }
+    shell.register_magics(magics)
+    shell.Completer.custom_matchers.append(healkit_matcher)
+    setattr(shell, _ADDED, (magics, healkit_matcher, replaced))
+
+
+def unload_ipython_extension(shell: Any) -> None:
+    """Called by `%unload_ext healkit` and by `%reload_ext`; puts back whatever magics had these names before."""
+    if not hasattr(shell, _ADDED):
+        return
+    magics, matcher, replaced = getattr(shell, _ADDED)
+    manager = shell.magics_manager
+    for kind, names in replaced.items():
+        for name, before in names.items():
+            if before is not None:
+                manager.magics[kind][name] = before
+            else:
+                manager.magics[kind].pop(name, None)
+    manager.registry.pop(type(magics).__name__, None)
+    if matcher in shell.Completer.custom_matchers:
+        shell.Completer.custom_matchers.remove(matcher)
+    if magics in shell.configurables:
+        shell.configurables.remove(magics)
+    delattr(shell, _ADDED)

@@ -1,0 +1,169 @@
+"""The magics: each reads its line, calls Healkit, and shows what came back."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, no_var_expand
+
+from healkit import rendering
+from healkit.app import Healkit, default_healkit, value_or_raise
+from healkit.notebook import browsing, commands, saving
+from healkit.notebook.parser import HelpWanted, take_assignments, words_of
+from healkit.notebook.shown import Shown
+from healkit.parsing import UsageInvalid, parse_arguments, split_words, unknown
+from healkit.rendering import markup as m
+from healkit.runtime.display import show as show_output
+from healkit.runtime.execution import Execution
+
+
+def _helps(magic: Callable[..., Any]) -> Callable[..., Any]:
+    """Print `--help` where it was asked for."""
+
+    @functools.wraps(magic)
+    def wrapped(*args: Any) -> Any:
+        try:
+            return magic(*args)
+        except HelpWanted as help_wanted:
+            Shown(str(help_wanted), m.card(m.section(m.block(str(help_wanted))))).show()
+            return None
+
+    return wrapped
+
+
+@magics_class
+class HealkitMagics(Magics):
+    """healkit's magics in one notebook; `cards` is whether they show cards below the cell."""
+
+    def __init__(self, shell: Any) -> None:
+        super().__init__(shell)
+        self.cards = True
+
+    @property
+    def healkit(self) -> Healkit:
+        """The Healkit of the default database; HEALKIT_DB may change while the notebook runs."""
+        return default_healkit()
+
+    @no_var_expand
+    @cell_magic
+    @_helps
+    def tool(self, line: str, cell: str) -> Any:
+        """Save the cell's body in the vault as a tool."""
+        options = commands.tool_parser().read(words_of(line, self.shell.user_ns))
+        arguments = None if options.run is None else parse_arguments(options.run, "--run")
+        if not cell.strip():
+            raise UsageInvalid("This %%tool cell is empty.", hint="Put the tool's code below the first line.")
+        if options.name is None and options.sql:
+            raise UsageInvalid("A SQL tool needs a name.", hint="Write %%tool NAME --sql.")
+        with saving.draft_flag():
+            name = options.name or saving.name_in(cell)
+        entry, said = saving.save(
+            self.healkit,
+            name,
+            cell,
+            persona=options.persona,
+            description=options.description,
+            sql=options.sql,
+            draft=options.draft,
+            reason=options.reason,
+        )
+        draft = " as a draft, which cannot be run" if entry.draft else ""
+        self._show(
+            Shown(
+                f"✓ {said}{draft}",
+                m.card(m.heading("✓", said + draft, m.GREEN, m.GREEN_SOFT), accent=m.GREEN),
+            )
+        )
+        if arguments is None:
+            return None
+        return self._run(entry.tool_name, entry.persona, arguments, None)
+
+    @no_var_expand
+    @line_magic
+    @_helps
+    def run_tool(self, line: str) -> Any:
+        """Run a tool in a restricted worker; returns its value."""
+        words, arguments = take_assignments(words_of(line, self.shell.user_ns), self.shell.user_ns)
+        options = commands.run_parser().read(words)
+        if options.args is not None:
+            given = parse_arguments(options.args)
+            if both := sorted(given.keys() & arguments.keys()):
+                raise UsageInvalid(f"{both[0]!r} is given twice: in --args and as {both[0]}=….")
+            arguments = {**given, **arguments}
+        return self._run(options.name, options.persona, arguments, options.timeout)
+
+    @no_var_expand
+    @line_magic
+    @_helps
+    def trace_last_error(self, line: str) -> None:
+        """Show the newest failure on record."""
+        options = commands.trace_parser().read(words_of(line, self.shell.user_ns))
+        browsing.last_error(self.healkit, options).show()
+
+    @no_var_expand
+    @line_magic
+    @_helps
+    def vault(self, line: str) -> None:
+        """Look at the vault."""
+        options = commands.vault_parser().read(words_of(line, self.shell.user_ns))
+        browsing.check_vault_words(options)
+        if options.command == "show" and options.edit:
+            self.shell.set_next_input(browsing.editing_cell(self.healkit, options))
+            return
+        browsing.VAULT[options.command](self.healkit, options).show()
+
+    @no_var_expand
+    @line_magic
+    @_helps
+    def executions(self, line: str) -> None:
+        """List executions, newest first."""
+        options = commands.executions_parser().read(words_of(line, self.shell.user_ns))
+        browsing.executions(self.healkit, options).show()
+
+    @no_var_expand
+    @line_magic("healkit")
+    @_helps
+    def healkit_magic(self, line: str) -> None:
+        """Switch cards on or off, or ask how healkit is."""
+        command = commands.healkit_parser().read(split_words(line)).command
+        if command not in commands.HEALKIT_COMMANDS:
+            raise unknown("subcommand of %healkit called", command, commands.HEALKIT_COMMANDS)
+        if command in {"on", "off"}:
+            self.cards = command == "on"
+            what = "are shown below cells" if self.cards else "are not shown; errors are raised as before"
+            print(f"healkit is {command}: its cards {what}.")  # noqa: T201 - a magic's answer
+        elif command == "status":
+            status = self.healkit.status()
+            Shown(rendering.status_text(status), rendering.status_html(status)).show()
+        else:
+            report = self.healkit.doctor()
+            Shown(rendering.doctor_text(report), rendering.doctor_html(report)).show()
+
+    def _run(self, name: str, persona: str, arguments: dict[str, Any], timeout: float | None) -> Any:
+        """Run, show the card, and return the value or raise: nbclient and papermill must see a failure."""
+        execution = self.healkit.execute(
+            name, persona, arguments, timeout=timeout, origin="magic", on_output=_show_live
+        )
+        if execution.failure is not None:
+            self._show(Shown(execution.to_text(), execution.to_html()))
+        else:
+            self._show(_success(execution))
+        return value_or_raise(execution)
+
+    def _show(self, shown: Shown) -> None:
+        if self.cards:
+            shown.show()
+
+
+def _success(execution: Execution) -> Shown:
+    """One line: the value itself is the cell's own result, right below."""
+    line = rendering.success_line(execution)
+    return Shown(line, rendering.success_html(execution))
+
+
+def _show_live(output: dict[str, Any]) -> None:
+    """Display one of the tool's outputs as it comes; a traceback among them is the card's to show."""
+    if output.get("output_type") != "error":
+        show_output(output)

@@ -1,0 +1,130 @@
+"""What people type, as data: words, arguments, labels, times.
+
+Magics and the command line share it, so that both read the same text in the same way and refuse it in the
+same words.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from healkit.errors import ArgumentsInvalid, HealkitError, did_you_mean
+
+_PAIRS = {")": "(", "]": "[", "}": "{"}
+_AGO = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])")
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_LABEL = re.compile(r"(?P<name>[^.@]+)(?:\.(?P<persona>[^@]+))?(?:@(?P<revision>\d+))?")
+
+
+class UsageInvalid(HealkitError):
+    """A line that cannot be read: an unknown flag or subcommand, a quote that never closes."""
+
+    code = "USAGE_INVALID"
+
+
+def split_words(line: str, *, partial: bool = False) -> list[str]:
+    """The words of a line; quotes and brackets hold a word together, and stay part of it.
+
+    `n=[1, 2] name='Ada L' --args {"n": 10}` is four words. Raises `UsageInvalid` for a quote or bracket that never
+    closes, unless the line is `partial` (one that is still being typed).
+    """
+    words, word, quote, open_brackets = [], "", "", [""]
+    escaped = False
+    for char in line:
+        if quote:
+            word += char
+            if char == quote and not escaped:
+                quote = ""
+            escaped = char == "\\" and not escaped
+        elif char.isspace() and len(open_brackets) == 1:
+            words += [word] if word else []
+            word = ""
+        else:
+            if char in "'\"" and _opens_quote(word, len(open_brackets) > 1):
+                quote = char
+            elif char in "([{":
+                open_brackets.append(char)
+            elif _PAIRS.get(char) == open_brackets[-1]:
+                open_brackets.pop()
+            word += char
+    if not partial and (quote or len(open_brackets) > 1):
+        raise UsageInvalid(f"In {line.strip()!r}, {quote or open_brackets[-1]} is opened and never closed.")
+    return [*words, word] if word else words
+
+
+def _opens_quote(word: str, in_brackets: bool) -> bool:
+    """An apostrophe inside a plain word (`don't`) opens nothing; after `=` it does, and so does `r'…'` there."""
+    return in_brackets or not word or "=" in word or not word[-1].isalnum()
+
+
+def unquote(word: str) -> str:
+    """The word without the pair of quotes around it, if there is one."""
+    if len(word) >= 2 and word[0] == word[-1] and word[0] in "'\"":
+        return word[1:-1]
+    return word
+
+
+def parse_arguments(text: str, flag: str = "--args") -> dict[str, Any]:
+    """A JSON object; raises `ArgumentsInvalid` with line, column and a caret under the place."""
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as error:
+        line = text.split("\n")[error.lineno - 1] if text else ""
+        start = max(error.colno - 60, 0)
+        caret = f"\n    {line[start : start + 100]}\n    {' ' * (error.colno - 1 - start)}^"
+        raise ArgumentsInvalid(
+            f"{flag} is not JSON: {error.msg}, at line {error.lineno}, column {error.colno}.{caret}",
+            hint='\nWrite an object, with double quotes: {"n": 10}',
+        ) from None
+    except RecursionError:
+        raise ArgumentsInvalid(f"{flag} is nested too deeply to be read.") from None
+    if not isinstance(value, dict):
+        raise ArgumentsInvalid(
+            f"{flag} must be a JSON object, got {text.strip()[:80]!r}.", hint='Name each argument: {"n": 10}'
+        )
+    return value
+
+
+def split_label(text: str) -> tuple[str, str | None, int | None]:
+    """`fibonacci.teacher@2` as name, persona and revision; the last two are None where not said."""
+    match = _LABEL.fullmatch(text)
+    if match is None:
+        raise UsageInvalid(
+            f"{text!r} names no tool.", hint="Write NAME, NAME@REVISION or NAME.PERSONA@REVISION."
+        )
+    return match["name"], match["persona"], int(match["revision"]) if match["revision"] else None
+
+
+def parse_revision(text: str) -> int:
+    """`2` or `@2` as a number."""
+    if not text.lstrip("@").isdecimal():
+        raise UsageInvalid(f"{text!r} is no revision.", hint="Write a number, such as 2 or @2.")
+    return int(text.lstrip("@"))
+
+
+def parse_since(text: str, now: datetime | None = None) -> datetime:
+    """`90s`, `15m`, `2h`, `3d`, `1w` ago, or a date or time in ISO 8601 (a naive one is in the reader's zone)."""
+    if match := _AGO.fullmatch(text.strip()):
+        try:
+            return (now or datetime.now(UTC)) - timedelta(**{_UNITS[match[2]]: float(match[1])})
+        except OverflowError:
+            return datetime.min.replace(tzinfo=UTC)
+    try:
+        return datetime.fromisoformat(text.strip()).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise UsageInvalid(
+            f"{text!r} is no time.", hint="Write 2h, 3d, 2025-03-01 or 2025-03-01T14:00."
+        ) from None
+
+
+def unknown(kind: str, word: str, known: Iterable[str]) -> UsageInvalid:
+    """The error for a flag or subcommand that does not exist: near matches, or all there are."""
+    known = list(known)
+    near = did_you_mean(word, known)
+    return UsageInvalid(
+        f"There is no {kind} {word!r}.{near}", hint="" if near else f"There are: {', '.join(known)}."
+    )
