@@ -7,7 +7,7 @@ import atexit
 import dataclasses
 import threading
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -104,7 +104,7 @@ class Healkit:
 
         request = _request(tool_name, persona, arguments, timeout, origin)
 
-        def start(emit: OnOutput, stop: asyncio.Event) -> Any:
+        def start(emit: OnOutput, stop: asyncio.Event) -> Coroutine[Any, Any, Execution]:
             return self._executor.execute(dataclasses.replace(request, on_output=emit, stop=stop))
 
         return _loop.run(start, on_output)

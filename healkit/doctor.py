@@ -81,7 +81,7 @@ def examine(config: Config) -> DoctorReport:
 def status_of(url: str, config: Config, tools: int, log: Log, problem: str) -> Status:
     """The counts and the tier; asks the log three questions."""
     try:
-        tier = achieved_tier(config)
+        tier: str = achieved_tier(config)
     except IsolationUnavailable:
         tier = "none"
     return Status(url, tier, tools, log.count(), log.count(status="FAILURE"), len(log.running()), problem)

@@ -35,7 +35,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from healkit.contracts.failure import Failure
@@ -77,7 +77,7 @@ class HealkitError(Exception):
     holds the call, where there was one.
     """
 
-    code: ClassVar[str] = "HEALKIT_ERROR"
+    code: str = "HEALKIT_ERROR"
 
     def __init__(self, message: str, *, hint: str = "") -> None:
         super().__init__(message)
@@ -90,12 +90,7 @@ class HealkitError(Exception):
 
     def _render_traceback_(self) -> list[str]:
         """One line for a notebook; called by IPython instead of printing our stack (the log holds the rest)."""
-        return [f"{type(self).__name__} [{self.stable_code}]: {self}"]
-
-    @property
-    def stable_code(self) -> str:
-        """The code of this very error; a `ToolExecutionError` takes its failure's."""
-        return self.code
+        return [f"{type(self).__name__} [{self.code}]: {self}"]
 
 
 class ConfigError(HealkitError):
@@ -258,15 +253,11 @@ class ToolExecutionError(HealkitError):
 
     def __init__(self, label: str, failure: Failure, log_id: int | None, trace_id: str) -> None:
         super().__init__(f"{label} failed: {failure.summary}", hint=failure.hint)
+        self.code = failure.code  # how the execution ended
         self.label = label
         self.failure = failure
         self.log_id = log_id
         self.trace_id = trace_id
-
-    @property
-    def stable_code(self) -> str:
-        """The failure's code: how the execution ended."""
-        return self.failure.code
 
     @property
     def ename(self) -> str:
@@ -285,5 +276,5 @@ class ToolExecutionError(HealkitError):
 
     def _render_traceback_(self) -> list[str]:
         where = f"log row {self.log_id}" if self.log_id is not None else f"trace {self.trace_id}"
-        lines = [*self.failure.traceback.splitlines(), f"{self.label} failed [{self.stable_code}], {where}."]
+        lines = [*self.failure.traceback.splitlines(), f"{self.label} failed [{self.code}], {where}."]
         return [*lines, self.hint] if self.hint else lines

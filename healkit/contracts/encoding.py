@@ -1,8 +1,9 @@
 """Any Python value as JSON: exactly where JSON can hold it, readably where it cannot.
 
-Used on both sides of the border: in the worker for results and call arguments, on the host for arguments and for
-what host functions return. It never raises for a value it is given, never calls into numpy or pandas unless the
-value is theirs already, and keeps a list of what it had to convert, path by path, so that a person can be told.
+Used on both sides of the border: in the worker for results and call arguments, on the host for arguments
+and for what host functions return. It never raises for a value it is given, never calls into numpy or
+pandas unless the value is theirs already, and keeps a list of what it had to convert, path by path, so that
+a person can be told.
 
 Non-finite floats are the strings of the protobuf JSON mapping ("NaN", "Infinity", "-Infinity").
 """
@@ -120,7 +121,7 @@ class _Walker:
             return self.walk(value.value, path, depth + 1)
         for base in (bool, int, str):
             if isinstance(value, base):
-                return self.text(str.__str__(value), path) if base is str else int(value)  # type: ignore[arg-type, call-overload]
+                return self.text(str.__str__(value), path) if base is str else int(value)
         if isinstance(value, float):
             return self.number(float(value), path)
         if isinstance(value, _PLAIN):

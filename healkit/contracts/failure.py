@@ -1,8 +1,8 @@
 """A Python traceback as data.
 
 The worker makes it, the host stores and renders it. The text is the one Python itself would have printed
-with healkit's own frames taken out; the frames are the same thing for programs (folding, fingerprints, search).
-Words are Jupyter's: `ename` is the exception's type name, `evalue` its message.
+with healkit's own frames taken out; the frames are the same thing for programs (folding, fingerprints,
+search). Words are Jupyter's: `ename` is the exception's type name, `evalue` its message.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What is recorded of an execution, as data on its way to the log.
 
-`Started` is written before a worker is touched, one `CallRecord` as each bridged call begins and once more as it
-ends, `Finished` at the end. All of them name the execution by its trace id, which exists before the row does, so
-that a record that cannot reach the database can wait in a spool file and still find its row.
+`Started` is written before a worker is touched, one `CallRecord` as each bridged call begins and once more
+as it ends, `Finished` at the end. All of them name the execution by its trace id, which exists before the
+row does, so that a record that cannot reach the database can wait in a spool file and still find its row.
 """
 
 from __future__ import annotations

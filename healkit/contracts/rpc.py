@@ -1,7 +1,8 @@
 """Messages between host and worker, and their frames on the wire.
 
-A frame is a 4-byte big-endian length and that many bytes of JSON. Never pickle: a worker's bytes must not be able
-to do more than be wrong. Both ends refuse a length over their cap before they allocate anything for it.
+A frame is a 4-byte big-endian length and that many bytes of JSON. Never pickle: a worker's bytes must not
+be able to do more than be wrong. Both ends refuse a length over their cap before they allocate anything for
+it.
 
 worker → host: `ready`, `rpc_call`, `execution_complete`; host → worker: `init`, `rpc_result`.
 """
@@ -91,8 +92,10 @@ FromWorker = Ready | RpcCall | ExecutionComplete
 FromHost = Init | RpcResult
 
 _encoder = msgspec.json.Encoder()
-decode_from_worker = msgspec.json.Decoder(FromWorker).decode
-decode_from_host = msgspec.json.Decoder(FromHost).decode
+_from_worker: msgspec.json.Decoder[FromWorker] = msgspec.json.Decoder(FromWorker)
+_from_host: msgspec.json.Decoder[FromHost] = msgspec.json.Decoder(FromHost)
+decode_from_worker = _from_worker.decode
+decode_from_host = _from_host.decode
 
 
 class FrameTooLarge(Exception):
@@ -123,7 +126,7 @@ class FrameReader:
         self._buffer = b""
 
     def read(self) -> bytes | None:
-        """The next frame's bytes, or None at end of file; blocks. Raises `FrameTooLarge` before it takes in the body."""
+        """The next frame's bytes, or None at end of file; blocks. Raises `FrameTooLarge` before reading the body."""
         buffer = self._buffer
         while len(buffer) < _LENGTH.size:
             chunk = self._sock.recv(_READ_BYTES)

@@ -4,8 +4,8 @@
 2. a plain function: `run`, or one named like the tool, or the only public one;
 3. the older script, which reads `arguments` and sets `result`.
 
-The host reads the shape to refuse what cannot run and to derive an input schema; the worker reads it again to know
-what to call. Both use this module, so they cannot disagree.
+The host reads the shape to refuse what cannot run and to derive an input schema; the worker reads it again
+to know what to call. Both use this module, so they cannot disagree.
 """
 
 from __future__ import annotations

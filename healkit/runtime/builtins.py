@@ -1,7 +1,7 @@
 """The debug tools: in the vault like any other, run on the same road.
 
-Their code runs in a restricted worker, which sees neither the vault nor the log; what they tell comes through the
-bridge from `LogTools`, which only tools with a grant for `healkit.*` may call.
+Their code runs in a restricted worker, which sees neither the vault nor the log; what they tell comes
+through the bridge from `LogTools`, which only tools with a grant for `healkit.*` may call.
 """
 
 from __future__ import annotations

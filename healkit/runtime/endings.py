@@ -1,7 +1,7 @@
 """From what the host saw to what the user reads: endings as failures.
 
-Each way an execution can end has one code, one wording and one next step. A worker's own account is taken for what it
-is, a claim: its code must be one that a worker can know, and its texts are capped.
+Each way an execution can end has one code, one wording and one next step. A worker's own account is taken
+for what it is, a claim: its code must be one that a worker can know, and its texts are capped.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _of_death(outcome: Outcome, init: Init, tier: str) -> Failure:
         message = f"its process ended with status {status} before the tool had returned"
         hint = "os._exit ends a process on the spot; let the tool return, or raise."
         return _observed("TOOL_EXITED", "ProcessExited", message, hint, outcome, init)
-    name = signal.Signals(number).name if number in iter(signal.Signals) else f"signal {number}"
+    name = _signal_name(number)
     if number == signal.SIGXCPU:
         hint = "Give it more processor time (grant cpu_s=…), or look at the line where it was."
         message = f"it used more than {init.cpu_s} s of processor time"
@@ -62,6 +62,13 @@ def _of_death(outcome: Outcome, init: Init, tier: str) -> Failure:
     else:
         hint = "That is an error in C code, often a library given what it does not expect."
     return _observed("TOOL_CRASHED", name, f"its process died of {name}", hint, outcome, init)
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # real-time signals have numbers only
+        return f"signal {number}"
 
 
 def _observed(code: str, ename: str, message: str, hint: str, outcome: Outcome, init: Init) -> Failure:

@@ -1,9 +1,10 @@
 """The one road: from a call to a recorded outcome.
 
-    call ─► vault entry (hash checked) ─► arguments checked ─► tier ─► RUNNING row ─► worker or SQL ─► finished row
+call ─► vault entry (hash checked) ─► arguments checked ─► tier ─► RUNNING row ─► worker or SQL ─► finished
+row
 
-A call that is refused on the way (unknown tool, wrong arguments, tampered code, no isolation) is a finished row too.
-Everything that starts an execution, whoever it is, comes through `Executor.execute`.
+A call that is refused on the way (unknown tool, wrong arguments, tampered code, no isolation) is a finished
+row too. Everything that starts an execution, whoever it is, comes through `Executor.execute`.
 """
 
 from __future__ import annotations
@@ -127,7 +128,7 @@ class Executor:
             self._folders = None
 
     def _prepare(self, request: Request, started: float) -> _Ready:
-        """Everything that can be refused before there is a worker, up to the RUNNING row; on a thread, as it may wait."""
+        """All that can be refused before there is a worker, up to the RUNNING row; on a thread, as it may wait."""
         begun = Started(
             trace_id=new_trace_id(),
             timestamp=utc_now(),
@@ -212,7 +213,7 @@ class Executor:
         except HealkitError as error:
             text = f"{error.message}\n\n{entry.ref.filename}\n{entry.code}"
             return _Result(
-                failure=Failure(error.stable_code, type(error).__name__, error.message, text, hint=error.hint)
+                failure=Failure(error.code, type(error).__name__, error.message, text, hint=error.hint)
             )
         value, conversions = to_jsonable(rows)
         return _Result(value=value, encoded=msgspec.json.encode(value).decode(), conversions=conversions)
@@ -295,7 +296,7 @@ def _checked_arguments(request: Request) -> tuple[dict[str, Any], list[str]]:
 def _refusal(begun: Started, error: HealkitError, started: float) -> Finished:
     """The record of a call that never reached a tool."""
     failure = Failure(
-        error.stable_code,
+        error.code,
         type(error).__name__,
         error.message,
         f"{type(error).__name__}: {error}",

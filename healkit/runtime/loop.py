@@ -1,7 +1,7 @@
 """The background event loop: one async core under a sync face.
 
-A notebook has a running loop already, so the core has its own, in a thread that lives as long as the host process.
-That thread also spawns the workers, whose sandbox dies with the thread that started it.
+A notebook has a running loop already, so the core has its own, in a thread that lives as long as the host
+process. That thread also spawns the workers, whose sandbox dies with the thread that started it.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from healkit.contracts.tools import ToolDefinition, is_valid_name
 from healkit.errors import CallRefused, ConfigError, did_you_mean
@@ -31,7 +31,7 @@ class HostFunctions:
 
         Raises `ConfigError` for what cannot be called, or a name that could not be written as `mcp.host.<name>`.
         """
-        name = name or getattr(function, "__name__", "")
+        name = str(name or getattr(function, "__name__", ""))
         if not callable(function) or not is_valid_name(name):
             raise ConfigError(
                 f"{function!r} cannot be provided as {name!r}.",
@@ -100,7 +100,8 @@ def schema_of(function: Callable[..., Any]) -> dict[str, Any]:
     from pydantic import PydanticUserError, TypeAdapter
 
     try:
-        schema: dict[str, Any] = TypeAdapter(function).json_schema()
+        adapter: TypeAdapter[Any] = TypeAdapter(cast("Any", function))
+        schema = adapter.json_schema()
     except (PydanticUserError, NameError, TypeError, ValueError):
         return {"type": "object"}
     return schema if schema.get("type") == "object" else {"type": "object"}

@@ -1,9 +1,11 @@
 """Where a worker's call goes, and what is recorded of it.
 
-One `CallRouter` for each execution. It decides whether the call is allowed (grants, budget), writes its record before
-anything happens, hands it to the provider, and writes how it ended. The worker's word enters only as arguments.
+One `CallRouter` for each execution. It decides whether the call is allowed (grants, budget), writes its
+record before anything happens, hands it to the provider, and writes how it ended. The worker's word enters
+only as arguments.
 
-The calls of a tool that has proved quick are written once, when they end: two commits would cost more than the call.
+The calls of a tool that has proved quick are written once, when they end: two commits would cost more than
+the call.
 """
 
 from __future__ import annotations
@@ -183,5 +185,5 @@ def _told(error: HealkitError) -> rpc.RpcError:
     """A healkit error for the worker; a failed vault tool brings its own type, message and traceback."""
     if isinstance(error, ToolExecutionError):
         failure = error.failure
-        return rpc.RpcError(error.stable_code, failure.ename, failure.evalue, failure.traceback)
-    return rpc.RpcError(error.stable_code, "", str(error))
+        return rpc.RpcError(error.code, failure.ename, failure.evalue, failure.traceback)
+    return rpc.RpcError(error.code, "", str(error))

@@ -1,12 +1,14 @@
 """The host's half of RPC: one socket, a few threads, every answer the host's own.
 
-Threads and not the event loop, because a call is waiting on the other side: a thread that blocks in `recv` answers
-in half the time of a loop that has to be woken. One thread reads at a time. Before it handles a call it hands the
-reading on to another, so that a call that takes long does not hold up the ones behind it; that hand-over costs a
-quarter of a quick call's time, so tools that have proved quick are spared it, until one of them is slow after all.
+Threads and not the event loop, because a call is waiting on the other side: a thread that blocks in `recv`
+answers in half the time of a loop that has to be woken. One thread reads at a time. Before it handles a
+call it hands the reading on to another, so that a call that takes long does not hold up the ones behind it;
+that hand-over costs a quarter of a quick call's time, so tools that have proved quick are spared it, until
+one of them is slow after all.
 
-While any bridge is open, the interpreter lets a waiting thread have its turn after 10 µs instead of 5 ms: a call
-needs the interpreter's lock five times over, and with the host's main thread busy each of them waits that long.
+While any bridge is open, the interpreter lets a waiting thread have its turn after 10 µs instead of 5 ms: a
+call needs the interpreter's lock five times over, and with the host's main thread busy each of them waits
+that long.
 """
 
 from __future__ import annotations

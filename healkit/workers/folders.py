@@ -1,7 +1,7 @@
 """Where workers' folders lie, and who sweeps them.
 
-One folder for each host process, named after it, under one private folder for each user. What a killed host left
-behind is recognised by its dead owner and swept by the next host that starts.
+One folder for each host process, named after it, under one private folder for each user. What a killed host
+left behind is recognised by its dead owner and swept by the next host that starts.
 """
 
 from __future__ import annotations

@@ -1,13 +1,15 @@
 """One worker kernel: start it, let it run one tool, end it.
 
-What happened is decided from what the host itself observes: its own deadline, the process's death, the bytes that
-arrived. The worker's `execution_complete` is a claim; it settles nothing but the value or the traceback.
+What happened is decided from what the host itself observes: its own deadline, the process's death, the
+bytes that arrived. The worker's `execution_complete` is a claim; it settles nothing but the value or the
+traceback.
 """
 
 from __future__ import annotations
 
 import asyncio
 import dataclasses
+import re
 import socket
 import sys
 from collections.abc import Callable
@@ -38,7 +40,7 @@ class Outcome:
     """How a worker ended, as the host saw it.
 
     `status` is the exit status where the process died by itself: negative for a signal, as in subprocess.
-    `crash_text` is what `faulthandler` left; `detail` names what broke the protocol.
+    `last_output` is the end of what was printed; `crash_text` is what `faulthandler` left; `detail` names what broke the protocol.
     """
 
     ending: Ending
@@ -74,7 +76,7 @@ class Worker:
         self._ready: asyncio.Future[rpc.Ready] = self._loop.create_future()
         self._complete: asyncio.Future[rpc.ExecutionComplete] = self._loop.create_future()
         self._protocol: asyncio.Future[str] = self._loop.create_future()
-        self._died: asyncio.Task[int | None] | None = None
+        self._died: asyncio.Future[int | None] | None = None
         self._manager: Any = None
         self._client: Any = None
         self._bridge: Bridge | None = None
@@ -123,13 +125,14 @@ class Worker:
             if ending == "died" and self._died is not None:
                 status = await self._died
                 await asyncio.wait([collector.task_of_idle()], timeout=0.05)  # what it still had sent
+            words, crash_text = ("", "") if ending == "complete" else split_crash_text(self._crash_text())
             return Outcome(
                 ending=ending,
                 complete=self._complete.result() if ending == "complete" else None,
                 status=status,
                 outputs=collector.outputs,
-                last_output=collector.last_text(),
-                crash_text="" if ending == "complete" else self._crash_text(),
+                last_output=words or collector.last_text(),
+                crash_text=crash_text,
                 detail=detail,
             )
         finally:
@@ -173,7 +176,8 @@ class Worker:
             await self._manager.start_kernel(sandbox=self.sandbox, bridge_fd=theirs.fileno())
         provisioner: RestrictedProvisioner = self._manager.provisioner
         self._died = asyncio.create_task(provisioner.wait())
-        await asyncio.wait([self._ready, self._died], return_when=asyncio.FIRST_COMPLETED)
+        events: list[asyncio.Future[Any]] = [self._ready, self._died]
+        await asyncio.wait(events, return_when=asyncio.FIRST_COMPLETED)
         if not self._ready.done():
             raise WorkerStartFailed(f"its process ended with status {self._died.result()}")
         self.layers = self._ready.result().layers
@@ -247,3 +251,12 @@ class Worker:
                 return file.read().decode(errors="replace")
         except OSError:
             return ""
+
+
+_DUMP = re.compile(r"^(?:Fatal Python error: |Timeout \(\d+:)", re.MULTILINE)
+
+
+def split_crash_text(text: str) -> tuple[str, str]:
+    """The tool's last words and `faulthandler`'s dump, out of the one file that holds both."""
+    starts = [match.start() for match in _DUMP.finditer(text)]
+    return (text, "") if not starts else (text[: starts[0]], text[starts[0] :])

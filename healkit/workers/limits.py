@@ -1,8 +1,9 @@
 """What a worker may do, and the command that starts it so.
 
-`interpreter_paths` is everything a worker may read by default: the interpreter, its libraries, the C library's own
-files. `Sandbox` adds one run's folders and the tool's grants, and turns them into a policy for the inside
-(`workers.inside.lockdown`) and, in the `namespaces` tier, a bubblewrap command line around it.
+`interpreter_paths` is everything a worker may read by default: the interpreter, its libraries, the C
+library's own files. `Sandbox` adds one run's folders and the tool's grants, and turns them into a policy
+for the inside (`workers.inside.lockdown`) and, in the `namespaces` tier, a bubblewrap command line around
+it.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ class RunFolder:
     def remove(self) -> None:
         """Delete it all; what a tool made unreadable is made readable first."""
 
-        def retry(function: object, path: str, _error: object) -> None:
+        def retry(_function: object, path: str, _error: object) -> None:
             try:
                 os.chmod(os.path.dirname(path), 0o700)
                 os.chmod(path, 0o700)
@@ -164,7 +165,7 @@ def interpreter_paths() -> tuple[str, ...]:
 
     Both the paths that `sys` names and where their links lead are listed, because a mount holds what it is given.
     """
-    named = [sys.executable, Path(sys.prefix) / "pyvenv.cfg", Path(healkit.__file__).parent]
+    named: list[str | Path] = [sys.executable, Path(sys.prefix) / "pyvenv.cfg", Path(healkit.__file__).parent]
     named += [sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
     named += [_library_folder(), *_SYSTEM_READ]
     found: list[str] = []

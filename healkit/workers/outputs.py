@@ -1,7 +1,7 @@
 """What a worker shows, on its way to the host's user.
 
-Everything here is a claim of the worker's (it can write its own messages), so it is only collected, in nbformat's
-output dicts, and counted: over the limit the host stops listening and ends the worker.
+Everything here is a claim of the worker's (it can write its own messages), so it is only collected, in
+nbformat's output dicts, and counted: over the limit the host stops listening and ends the worker.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def _to_nbformat(kind: str, content: dict[str, Any]) -> dict[str, Any] | None:
 def _merge(outputs: list[dict[str, Any]], output: dict[str, Any]) -> bool:
     """Append text to the last output if that is the same stream, as notebooks do."""
     last = outputs[-1] if outputs else {}
-    same = output["output_type"] == last.get("output_type") == "stream" and output["name"] == last["name"]
+    same: bool = output["output_type"] == last.get("output_type") == "stream" and output["name"] == last["name"]
     if same:
         last["text"] += output["text"]
     return same

@@ -1,7 +1,7 @@
 """Which tier this machine can really enforce.
 
-Found by building each sandbox and letting a process inside it try what must not be possible; never by asking for
-features or reading error texts. A tier counts when everything it promises was denied.
+Found by building each sandbox and letting a process inside it try what must not be possible; never by
+asking for features or reading error texts. A tier counts when everything it promises was denied.
 """
 
 from __future__ import annotations

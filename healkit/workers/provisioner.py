@@ -1,7 +1,7 @@
 """Jupyter's seam: how a restricted worker kernel is launched and killed.
 
-Registered as `healkit-restricted` under `jupyter_client.kernel_provisioners`. jupyter_client writes the connection
-file and formats the kernel's command; this puts the sandbox around it.
+Registered as `healkit-restricted` under `jupyter_client.kernel_provisioners`. jupyter_client writes the
+connection file and formats the kernel's command; this puts the sandbox around it.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ class RestrictedProvisioner(LocalProvisioner):
     The launch takes two extra keywords, `sandbox` and `bridge_fd`, which `KernelManager.start_kernel` passes on.
     """
 
+    process: subprocess.Popen[bytes] | None
     pidfd: int | None = None
     _status: int | None = None
 
@@ -30,7 +31,7 @@ class RestrictedProvisioner(LocalProvisioner):
         """Start the process; called by the kernel manager. Raises `OSError` when the command cannot be started."""
         sandbox: Sandbox = kwargs["sandbox"]
         bridge_fd: int = kwargs["bridge_fd"]
-        with open(sandbox.folder.crash_file, "wb") as crash_file:
+        with sandbox.folder.crash_file.open("wb") as crash_file:
             # Spawned from the loop's own thread, which lives as long as the host: bubblewrap's --die-with-parent
             # is tied to the thread that spawns it.
             self.process = subprocess.Popen(  # noqa: ASYNC220 - a few milliseconds, and it must be this thread

@@ -21,7 +21,7 @@ from healkit.workers.inside.runner import Runner
 RUNNER_NAME = "__healkit_runner__"
 
 
-class WorkerApp(IPKernelApp):  # type: ignore[misc]
+class WorkerApp(IPKernelApp):
     """An IPython kernel that gives everything up between binding its sockets and its first message."""
 
     name = "healkit-worker"

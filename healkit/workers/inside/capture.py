@@ -31,6 +31,7 @@ TOOL_MODULE = "__healkit_tool__"
 _TRACEBACK_MAX_CHARS = 200_000
 _MESSAGE_MAX_CHARS = 10_000
 _FRAMES_MAX = 200
+_LAST_WORDS_CHARS = 4000
 _DESCRIBE_S = 0.5
 
 
@@ -52,6 +53,8 @@ class CappedStream(OutStream):  # type: ignore[misc]
 
     budget_chars: ClassVar[int | None] = None
     exceeded: ClassVar[bool] = False
+    #: ipykernel sends text every 0.2 s; a crash in between must not swallow the last words, so they go here at once.
+    crash_fd: ClassVar[int | None] = None
 
     def write(self, string: str) -> Any:
         """Write, or raise `OutputLimit`; called by print and everything else that writes."""
@@ -62,6 +65,8 @@ class CappedStream(OutStream):  # type: ignore[misc]
                 if threading.current_thread() is getattr(self, "watch_fd_thread", None):
                     return 0
                 raise OutputLimit(OVER_LIMIT)
+            if CappedStream.crash_fd is not None:
+                os.write(CappedStream.crash_fd, string[-_LAST_WORDS_CHARS:].encode(errors="backslashreplace"))
         return super().write(string)
 
 

@@ -13,10 +13,14 @@ import resource
 import signal
 import sys
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from healkit.workers.inside import seccomp
+
+if TYPE_CHECKING:
+    from landlockpy import AccessFS
 
 
 class Policy(msgspec.Struct, frozen=True):
@@ -138,7 +142,7 @@ def _enter_landlock(policy: Policy) -> str:
     return f"ABI {abi}"
 
 
-def _file_rights(rights: int) -> int:
+def _file_rights(rights: AccessFS) -> AccessFS:
     from landlockpy import AccessFS
 
     return rights & (AccessFS.READ_FILE | AccessFS.WRITE_FILE | AccessFS.TRUNCATE)

@@ -45,6 +45,7 @@ class Runner:
     def _execute(self, init: rpc.Init) -> rpc.ExecutionComplete:
         capture.show_source(init.entry, init.code)
         capture.CappedStream.budget_chars = init.output_max_bytes
+        capture.CappedStream.crash_fd = self.crash_fd
         lockdown.limit_tool(init.memory_bytes, init.cpu_s)
         with deadline(init.timeout_s, self.crash_fd), _no_running_loop():
             value = self._call(init)

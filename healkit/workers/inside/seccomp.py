@@ -76,8 +76,10 @@ _OWN_PID = {"kill": ((62, 129), False), "tgkill": ((234, 131), False), "prlimit6
             "sched_setaffinity": ((203, 122), True)}  # fmt: skip
 
 #: Refused with a set-user-id or set-group-id bit in the argument of that index.
-_NO_SET_ID = {"chmod": ((90, None), 1), "fchmod": ((91, 52), 1), "fchmodat": ((268, 53), 2), "fchmodat2": ((452, 452), 2),
-              "open": ((2, None), 2), "creat": ((85, None), 1), "openat": ((257, 56), 3)}  # fmt: skip
+_NO_SET_ID = {
+    "chmod": ((90, None), 1), "fchmod": ((91, 52), 1), "fchmodat": ((268, 53), 2), "fchmodat2": ((452, 452), 2),
+    "open": ((2, None), 2), "creat": ((85, None), 1), "openat": ((257, 56), 3),
+}  # fmt: skip
 
 _NETWORK = {"socket", "connect", "bind", "listen"}
 
@@ -138,6 +140,7 @@ def _argument_checks(program: _Program, own_pid: int) -> None:
         return (_LOAD, 16 + 8 * index, 0, 0)
 
     program.check((56, 220), [low_word(0), (_JUMP_SET, _CLONE_THREAD, 1, 0)], errno.EPERM)
+    numbers: Numbers
     for numbers, zero in _OWN_PID.values():
         allowed = [(_JUMP_EQ, own_pid, 2, 0), (_JUMP_EQ, 0, 1, 0)] if zero else [(_JUMP_EQ, own_pid, 1, 0)]
         program.check(numbers, [low_word(0), *allowed], errno.EPERM)

@@ -1,0 +1,174 @@
+"""What a worker cannot do, at each tier that this machine can enforce."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from healkit import Config, Healkit
+from healkit.contracts.records import Grants
+from healkit.errors import IsolationUnavailable
+from healkit.workers.probe import probe
+
+TIERS = ("namespaces", "landlock")
+
+
+@pytest.fixture(params=TIERS)
+def restricted(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Healkit]:
+    """A Healkit at one tier; the tier is there, or the test fails: a machine that cannot restrict proves nothing."""
+    assert probe(request.param).holds, probe(request.param).problem
+    with Healkit(tmp_path / "healkit.db", config=Config(isolation=request.param, start_timeout_s=30)) as opened:
+        yield opened
+
+
+@pytest.mark.requirement("WORK-2", "WORK-3")
+@pytest.mark.parametrize("tier", TIERS)
+def test_the_probe_tried_every_forbidden_thing_and_was_denied(tier: str) -> None:
+    report = probe(tier)
+    assert report.holds, report.problem
+    assert len(report.attempts) >= 7
+    assert set(report.attempts.values()) == {"denied"}
+
+
+@pytest.mark.requirement("WORK-3")
+def test_the_probe_can_fail_where_nothing_is_in_force() -> None:
+    assert "ALLOWED" in probe("process").attempts.values()
+
+
+ATTEMPTS = """
+import os, socket, ctypes
+
+def attempt(secret: str, folder: str, host_pid: int) -> dict:
+    tried = {
+        "read a file of the host's": lambda: open(secret).read(),
+        "list the host's folder": lambda: os.listdir(folder),
+        "write into the host's folder": lambda: open(os.path.join(folder, "x"), "w").write("x"),
+        "read /etc/passwd": lambda: open("/etc/passwd").read(),
+        "read the host's memory": lambda: open(f"/proc/{host_pid}/mem", "rb").read(1),
+        "read the host's environment": lambda: open(f"/proc/{host_pid}/environ", "rb").read(),
+        "write into the standard library": lambda: open(os.__file__, "a").write("x"),
+        "open a socket": lambda: socket.socket(),
+        "open a UNIX socket": lambda: socket.socket(socket.AF_UNIX),
+        "send a datagram": lambda: socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM),
+        "fork": os.fork,
+        "run a program": lambda: os.execv("/bin/true", ["true"]),
+        "signal the host": lambda: os.kill(host_pid, 0),
+        "signal everybody": lambda: os.kill(-1, 0),
+        "trace": lambda: check(ctypes.CDLL(None, use_errno=True).ptrace(0, 0, 0, 0)),
+        "make a namespace": lambda: check(ctypes.CDLL(None, use_errno=True).unshare(0x10000000)),
+        "mount": lambda: check(ctypes.CDLL(None, use_errno=True).mount(b"none", b"/tmp", b"tmpfs", 0, None)),
+        "raise its own limit": lambda: __import__("resource").setrlimit(7, (100000, 100000)),
+    }
+    return {what: outcome(action) for what, action in tried.items()}
+
+def check(result):
+    if result == -1:
+        raise OSError(ctypes.get_errno(), "refused")
+
+def outcome(action):
+    try:
+        action()
+    except (OSError, ValueError) as error:
+        return "denied"
+    return "ALLOWED"
+"""
+
+
+@pytest.mark.requirement("WORK-2")
+def test_a_tool_reaches_nothing_of_the_hosts(restricted: Healkit, tmp_path: Path) -> None:
+    secret = tmp_path / "secret.txt"
+    secret.write_text("the host's")
+    restricted.vault.add("attempt", ATTEMPTS)
+    execution = restricted.execute(
+        "attempt", arguments={"secret": str(secret), "folder": str(tmp_path), "host_pid": os.getpid()}
+    )
+    assert execution.failure is None, execution.failure.traceback
+    assert {what for what, got in execution.value.items() if got != "denied"} == set()
+
+
+@pytest.mark.requirement("WORK-2")
+def test_the_hosts_environment_stays_outside(restricted: Healkit, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_API_KEY", "hunter2")
+    restricted.vault.add("env", "import os\ndef env():\n    return dict(os.environ)\n")
+    seen = restricted.execute_tool("env")
+    assert "SOME_API_KEY" not in seen
+    assert "HEALKIT_WORKER_POLICY" not in seen
+
+
+@pytest.mark.requirement("WORK-2")
+def test_the_scratch_folder_is_there_private_and_gone_afterwards(restricted: Healkit) -> None:
+    restricted.vault.add(
+        "scratch",
+        "import os, tempfile\ndef scratch():\n    open('a.txt', 'w').write('kept?')\n"
+        "    with tempfile.NamedTemporaryFile() as f:\n        inside = os.path.dirname(f.name)\n"
+        "    return [os.getcwd(), inside, os.listdir('.')]\n",
+    )
+    first = restricted.execute_tool("scratch")
+    second = restricted.execute_tool("scratch")
+    assert first[0] == first[1]
+    assert first[0] != second[0]
+    assert "a.txt" in second[2]
+    assert not Path(first[0]).exists()
+
+
+@pytest.mark.requirement("WORK-2")
+def test_a_file_cannot_grow_without_bound(tmp_path: Path) -> None:
+    with Healkit(tmp_path / "x.db", config=Config(scratch_mb=1, start_timeout_s=30)) as healkit:
+        healkit.vault.add("bomb", "def bomb():\n    with open('x', 'wb') as f:\n        f.write(b'x' * 5_000_000)\n")
+        assert healkit.execute("bomb").failure.ename == "OSError"
+
+
+@pytest.mark.requirement("WORK-2")
+def test_grants_open_exactly_what_they_name_and_are_recorded(restricted: Healkit, tmp_path: Path) -> None:
+    readable, writable = tmp_path / "in", tmp_path / "out"
+    readable.mkdir()
+    writable.mkdir()
+    (readable / "data.txt").write_text("given")
+    code = (
+        "import os\n"
+        "def copy(source: str, target: str) -> str:\n"
+        "    text = open(os.path.join(source, 'data.txt')).read()\n"
+        "    open(os.path.join(target, 'copy.txt'), 'w').write(text)\n"
+        "    try:\n        open(os.path.join(source, 'no.txt'), 'w')\n    except OSError:\n        return text\n"
+    )
+    grants = Grants(read=(str(readable),), write=(str(writable),))
+    restricted.vault.add("copy", code, grants=grants)
+    execution = restricted.execute("copy", arguments={"source": str(readable), "target": str(writable)})
+    assert execution.value == "given"
+    assert (writable / "copy.txt").read_text() == "given"
+    assert restricted.log.get(execution.log_id).grants["read"] == [str(readable)]
+
+
+@pytest.mark.requirement("WORK-3")
+def test_the_tier_in_force_is_on_each_row(restricted: Healkit) -> None:
+    restricted.vault.add("one", "def one():\n    return 1\n")
+    execution = restricted.execute("one")
+    assert execution.isolation == restricted.config.isolation
+    assert restricted.log.get(execution.log_id).isolation == restricted.config.isolation
+
+
+@pytest.mark.requirement("WORK-3")
+def test_without_a_boundary_nothing_runs_unless_the_user_opts_out_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from healkit.workers import limits, probe as probing
+
+    # A machine without bubblewrap, asked for nothing less: the probe itself finds out by trying.
+    monkeypatch.setattr(limits, "bubblewrap_path", lambda: None)
+    probing.probe.cache_clear()
+    try:
+        with Healkit(tmp_path / "x.db", config=Config(isolation="namespaces")) as healkit:
+            healkit.vault.add("one", "def one():\n    return 1\n")
+            with pytest.raises(IsolationUnavailable, match="HEALKIT_ISOLATION=process") as caught:
+                healkit.execute("one")
+            assert healkit.log.get(caught.value.log_id).error_code == "ISOLATION_UNAVAILABLE"
+    finally:
+        probing.probe.cache_clear()
+    with Healkit(tmp_path / "x.db", config=Config(isolation="process", start_timeout_s=30)) as healkit:
+        execution = healkit.execute("one")
+        assert execution.value == 1
+        assert execution.isolation == "process"
+        assert any("without isolation" in warning for warning in execution.warnings)

@@ -1,0 +1,113 @@
+"""The seccomp program, instruction by instruction."""
+
+from __future__ import annotations
+
+import errno
+import re
+import struct
+from pathlib import Path
+
+import pytest
+
+from healkit.workers.inside import seccomp
+
+ALLOW, KILL, ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
+ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+
+
+def verdict(program: bytes, number: int, *args: int, arch: int) -> int:
+    """What the kernel would answer: a tiny machine for the instructions the filter uses."""
+    data = struct.pack("<IIQ6Q", number, arch, 0, *(*args, *[0] * (6 - len(args))))
+    code = list(struct.iter_unpack("<HBBI", program))
+    position = accumulator = 0
+    while True:
+        op, if_true, if_false, value = code[position]
+        position += 1
+        match op:
+            case 0x20:
+                (accumulator,) = struct.unpack_from("<I", data, value)
+            case 0x54:
+                accumulator &= value
+            case 0x06:
+                return value
+            case 0x15 | 0x35 | 0x45:
+                holds = {0x15: accumulator == value, 0x35: accumulator >= value, 0x45: bool(accumulator & value)}[op]
+                position += if_true if holds else if_false
+
+
+@pytest.mark.requirement("WORK-2")
+@pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
+def test_every_denied_call_is_refused_and_ordinary_ones_are_not(machine: str) -> None:
+    program = seccomp.build_filter(4242, machine)
+    column = 0 if machine == "x86_64" else 1
+    for name, numbers in seccomp.DENIED.items():
+        if (number := numbers[column]) is not None:
+            expected = errno.EACCES if name in {"socket", "connect", "bind", "listen"} else errno.EPERM
+            assert verdict(program, number, arch=ARCH[machine]) == ERRNO | expected, name
+    ordinary = {"x86_64": (0, 1, 3, 9, 202), "aarch64": (63, 64, 57, 222, 98)}[machine]  # read write close mmap futex
+    assert all(verdict(program, number, arch=ARCH[machine]) == ALLOW for number in ordinary)
+
+
+@pytest.mark.requirement("WORK-2")
+def test_a_call_of_another_architecture_kills_the_process() -> None:
+    program = seccomp.build_filter(4242, "x86_64")
+    assert verdict(program, 1, arch=0x40000003) == KILL  # i386
+
+
+@pytest.mark.requirement("WORK-2")
+def test_x32_numbers_and_calls_newer_than_the_table_do_not_exist() -> None:
+    program = seccomp.build_filter(4242, "x86_64")
+    for number in (463, 1000, 0x40000000 | 41):
+        assert verdict(program, number, arch=ARCH["x86_64"]) == ERRNO | errno.ENOSYS
+
+
+@pytest.mark.requirement("WORK-2")
+@pytest.mark.parametrize(
+    ("what", "number", "args", "allowed"),
+    [
+        ("a thread", 56, (0x00010000 | 0x100,), True),
+        ("a process", 56, (17,), False),
+        ("a signal to itself", 62, (4242, 9), True),
+        ("a signal to its parent", 62, (1, 9), False),
+        ("a signal to its group", 62, (0, 9), False),
+        ("its own limits", 302, (0, 9), True),
+        ("another's limits", 302, (77, 9), False),
+        ("a stream pair", 53, (1, 1 | 0o2000000), True),
+        ("a datagram pair", 53, (1, 2), False),
+        ("a network pair", 53, (2, 1), False),
+        ("a plain mode", 90, (0, 0o755), True),
+        ("a set-user-id mode", 90, (0, 0o4755), False),
+        ("typing into the terminal", 16, (0, 0x5412), False),
+        ("asking the terminal's size", 16, (0, 0x5413), True),
+        ("outliving its parent", 157, (1, 0), False),
+        ("naming its thread", 157, (15, 0), True),
+    ],
+)
+def test_arguments_decide_where_the_number_does_not(
+    what: str, number: int, args: tuple[int, ...], allowed: bool
+) -> None:
+    program = seccomp.build_filter(4242, "x86_64")
+    assert (verdict(program, number, *args, arch=ARCH["x86_64"]) == ALLOW) is allowed, what
+
+
+def test_an_unknown_architecture_is_an_error_and_not_an_empty_filter() -> None:
+    with pytest.raises(OSError, match="riscv64"):
+        seccomp.build_filter(1, "riscv64")
+
+
+HEADERS = {
+    0: (Path("/usr/include/x86_64-linux-gnu/asm/unistd_64.h"), r"#define __NR_(\w+)\s+(\d+)"),
+    1: (Path("/usr/include/asm-generic/unistd.h"), r"#define __NR(?:3264)?_(\w+)\s+(\d+)"),
+}
+
+
+@pytest.mark.parametrize("column", [0, 1])
+def test_the_numbers_are_those_of_the_kernels_headers(column: int) -> None:
+    header, pattern = HEADERS[column]
+    if not header.exists():
+        pytest.skip(f"{header} is not installed (apt-get install linux-libc-dev)")
+    known = {name: int(number) for name, number in re.findall(pattern, header.read_text())}
+    ours = {**seccomp.DENIED, **seccomp.ABSENT}
+    wrong = {n: (v[column], known[n]) for n, v in ours.items() if n in known and v[column] != known[n]}
+    assert not wrong
+    assert sum(name in known for name in ours) > 70
