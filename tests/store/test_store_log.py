@@ -1,0 +1,310 @@
+"""The log: written on a connection of its own, read by page."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import event, text
+from sqlalchemy.orm import Session
+from store_samples import call, failed, locked_by_another_process, log_rows, moment, started, succeeded
+
+from healkit.contracts.records import Grants, new_trace_id, utc_now
+from healkit.errors import DatabaseLocked
+from healkit.store.database import Database
+from healkit.store.log import Log, LogWriter, RecordRefused, RowMissing
+
+LOG_1, LOG_2, LOG_4 = (pytest.mark.requirement(f"LOG-{n}") for n in (1, 2, 4))
+LOG_5, LOG_6, LOG_9, LOG_10 = (pytest.mark.requirement(f"LOG-{n}") for n in (5, 6, 9, 10))
+
+
+@pytest.fixture
+def writer(database: Database) -> Iterator[LogWriter]:
+    """The log's own connection."""
+    with contextlib.closing(LogWriter(database)) as opened:
+        yield opened
+
+
+@LOG_1
+@LOG_2
+def test_the_row_is_committed_as_running_before_and_finished_after(database: Database, writer: LogWriter) -> None:
+    assert database.path is not None
+    begun = started(grants=Grants(read=("/data",)), parent_trace_id=new_trace_id())
+    log_id = writer.begin(begun)
+    (row,) = log_rows(database.path)
+    assert (row["id"], row["status"], row["tool_name"], row["persona"]) == (log_id, "RUNNING", "fibonacci", "default")
+    assert json.loads(row["arguments"]) == {"n": 10}
+    end = failed(begun)
+    assert writer.finish(end) == log_id
+    read = Log(database).get(log_id)
+    assert read is not None
+    assert (read.status, read.error_traceback, read.ename) == ("FAILURE", end.failure.traceback, "ZeroDivisionError")  # type: ignore[union-attr]
+    assert (read.timestamp, read.finished_at, read.deadline) == (begun.timestamp, end.finished_at, begun.deadline)
+    assert (read.arguments, read.grants, read.revision) == ({"n": 10}, {"read": ["/data"]}, 1)
+    assert (read.trace_id, read.parent_trace_id, read.fingerprint) == (
+        begun.trace_id,
+        begun.parent_trace_id,
+        end.fingerprint,
+    )
+    assert read.failure is not None
+    assert read.failure["frames"][0]["line"] == "return 1 / 0"
+
+
+@LOG_1
+def test_a_call_that_was_refused_is_one_whole_row(database: Database, writer: LogWriter) -> None:
+    begun = started()
+    log_id = writer.insert_finished(begun, failed(begun))
+    read = Log(database).get(log_id)
+    assert read is not None
+    assert (read.status, read.error_code, read.arguments) == ("FAILURE", "TOOL_EXCEPTION", {"n": 10})
+    assert writer.insert_finished(begun, failed(begun)) == log_id
+
+
+@LOG_2
+def test_every_record_may_be_repeated_and_a_late_beginning_never_undoes_an_end(
+    database: Database, writer: LogWriter
+) -> None:
+    begun = started()
+    first = writer.begin(begun)
+    writer.call(call(begun, success=True, result_summary="4"))
+    writer.finish(succeeded(begun))
+    assert writer.begin(begun) == first
+    writer.call(call(begun))
+    log = Log(database)
+    assert [row.status for row in log.query()] == ["SUCCESS"]
+    assert [(c.success, c.result_summary) for c in log.calls(begun.trace_id)] == [(True, "4")]
+
+
+def test_an_end_without_a_beginning_is_refused(writer: LogWriter) -> None:
+    with pytest.raises(RowMissing, match="trace id"):
+        writer.finish(succeeded(started()))
+
+
+def test_a_record_that_no_database_could_take_is_refused_as_such(writer: LogWriter) -> None:
+    with pytest.raises(RecordRefused):
+        writer.begin(started(timestamp=moment("2026-01-01T00:00:00"), deadline=moment("2026-01-01T00:00:00")))
+
+
+@LOG_4
+def test_the_row_stays_when_the_caller_rolls_back_and_nothing_of_the_callers_is_committed(
+    database: Database, writer: LogWriter
+) -> None:
+    assert database.path is not None
+    with database.engine.begin() as setup:
+        setup.exec_driver_sql("CREATE TABLE mine (x INTEGER)")
+    with Session(database.engine) as session:
+        session.execute(text("SELECT * FROM mine"))  # the caller's transaction is open, and reads
+        begun = started()
+        writer.begin(begun)
+        writer.finish(succeeded(begun))
+        session.rollback()
+    with contextlib.closing(sqlite3.connect(database.path, isolation_level=None)) as caller:
+        caller.execute("BEGIN")
+        caller.execute("INSERT INTO mine VALUES (1)")  # uncommitted: the caller holds the write lock
+        with pytest.raises(DatabaseLocked):
+            writer.begin(started("held"), wait_s=0.05)
+        assert caller.in_transaction
+        caller.execute("ROLLBACK")
+        assert caller.execute("SELECT count(*) FROM mine").fetchone() == (0,)
+    assert [row["status"] for row in log_rows(database.path)] == ["SUCCESS"]
+
+
+@LOG_4
+def test_the_row_is_there_although_the_callers_session_is_broken(database: Database, writer: LogWriter) -> None:
+    with Session(database.engine) as session:
+        with pytest.raises(Exception, match="no such table"):
+            session.execute(text("SELECT * FROM nowhere"))
+        begun = started()
+        writer.begin(begun)
+        writer.finish(failed(begun))
+    assert Log(database).count(status="FAILURE") == 1
+
+
+@LOG_5
+def test_odd_text_is_stored_readably(database: Database, writer: LogWriter) -> None:
+    begun = started(arguments='{"x":"\\ud800"}', origin="py\ud800thon", persona="default")
+    writer.begin(begun)
+    writer.finish(succeeded(begun, "a\x00b \udfff ä 😀"))
+    row = Log(database).by_trace(begun.trace_id)
+    assert row is not None
+    assert row.origin == "py\\ud800thon"
+    assert row.result_summary is not None
+    assert "\\udfff ä 😀" in row.result_summary
+
+
+@LOG_6
+def test_a_long_result_is_cut_at_2000_characters_with_its_size(database: Database, writer: LogWriter) -> None:
+    begun = started()
+    writer.begin(begun)
+    writer.finish(succeeded(begun, "x" * 5000))
+    row = Log(database).by_trace(begun.trace_id)
+    assert row is not None
+    assert row.result_summary is not None
+    assert len(row.result_summary) == 2000
+    assert row.result_summary.endswith("[TRUNCATED, 5,000 characters]")
+
+
+def test_calls_are_kept_in_the_order_of_their_numbers(database: Database, writer: LogWriter) -> None:
+    begun = started()
+    for task in (10, 2, 1):
+        writer.call(call(begun, task))
+    assert [c.task_id for c in Log(database).calls(begun.trace_id)] == ["t1", "t2", "t10"]
+
+
+def test_many_threads_write_through_one_writer(database: Database, writer: LogWriter) -> None:
+    def work() -> None:
+        for _ in range(50):
+            begun = started()
+            writer.begin(begun, wait_s=10)
+            writer.finish(succeeded(begun), wait_s=10)
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=60)
+    assert Log(database).count(status="SUCCESS") == 400
+
+
+def test_eight_processes_write_one_log_and_lose_nothing(database: Database) -> None:
+    program = (
+        "import sys; sys.path.insert(0, sys.argv[2]); from store_samples import started, succeeded;"
+        "from healkit.store.database import Database; from healkit.store.log import LogWriter;"
+        "w = LogWriter(Database(sys.argv[1]))\n"
+        "for _ in range(50):\n b = started(); w.begin(b, 20.0); w.finish(succeeded(b), 20.0)"
+    )
+    command = [sys.executable, "-c", program, str(database.path), __file__.rpartition("/")[0]]
+    writing = [subprocess.Popen(command) for _ in range(8)]
+    assert [process.wait(timeout=90) for process in writing] == [0] * 8
+    assert Log(database).count(status="SUCCESS") == 400
+
+
+@LOG_4
+def test_a_locked_log_is_given_up_within_the_time_given(database: Database, writer: LogWriter) -> None:
+    assert database.path is not None
+    with locked_by_another_process(database.path):
+        before = utc_now()
+        with pytest.raises(DatabaseLocked):
+            writer.begin(started(), wait_s=0.2)
+        assert timedelta(seconds=0.15) < utc_now() - before < timedelta(seconds=2)
+
+
+@LOG_10
+def test_pages_are_newest_first_and_end(database: Database, writer: LogWriter) -> None:
+    ids = [writer.begin(started()) for _ in range(7)]
+    # It waited in the spool: a late id, an early time.
+    late = writer.begin(started(timestamp=utc_now() - timedelta(days=1)))
+    log, seen, before = Log(database), [], None
+    while True:
+        page = log.query(limit=3, before_id=before)
+        seen += [row.id for row in page]
+        before = page.next_before_id
+        if before is None:
+            break
+    assert seen == [*reversed(ids), late]
+    assert len(log.query(limit=8)) == 8
+    assert log.query(limit=8).next_before_id is None
+
+
+@LOG_10
+def test_every_filter_alone_and_together(database: Database, writer: LogWriter) -> None:
+    old = started("alpha", timestamp=moment("2026-01-01T12:00:00+00:00"))
+    writer.insert_finished(old, failed(old, "return 100%_sure"))
+    new = started("beta", persona="teacher", timestamp=moment("2026-02-01T12:00:00+00:00"))
+    writer.insert_finished(new, succeeded(new))
+    child = started("gamma", parent_trace_id=new.trace_id)
+    writer.begin(child)
+    log = Log(database)
+
+    def names(**conditions: object) -> list[str]:
+        return [row.tool_name for row in log.query(**conditions)]  # type: ignore[arg-type]
+
+    assert names() == ["gamma", "beta", "alpha"]
+    assert names(status="failure") == ["alpha"]
+    assert names(tool="beta") == names(persona="teacher") == ["beta"]
+    assert names(since="2026-01-15", until="2026-03-01") == ["beta"]
+    assert names(until=moment("2026-01-01T12:00:00+00:00")) == []
+    assert names(text="100%_SURE") == ["alpha"]
+    assert names(text="100xxsure") == []
+    assert names(trace=new.trace_id) == ["gamma", "beta"]
+    assert names(fingerprint=failed(old, "return 100%_sure").fingerprint) == ["alpha"]
+    assert names(status="SUCCESS", tool="alpha") == []
+    assert [row.tool_name for row in log.running()] == ["gamma"]
+    with pytest.raises(ValueError, match="FAILURE"):
+        log.query(status="BROKEN")
+
+
+@LOG_10
+def test_a_page_is_a_data_frame_too(database: Database, writer: LogWriter) -> None:
+    begun = started()
+    log_id = writer.insert_finished(begun, succeeded(begun))
+    frame = Log(database).query().to_pandas()
+    assert list(frame.index) == [log_id]
+    assert list(frame.columns[:3]) == ["timestamp", "tool_name", "persona"]
+    assert str(frame["timestamp"].dtype).endswith("UTC]")
+    assert list(Log(database).query(tool="none").to_pandas().columns) == list(frame.columns)
+
+
+@LOG_9
+def test_the_last_error_is_the_newest_failure_of_all_or_of_one_tool(database: Database, writer: LogWriter) -> None:
+    log = Log(database)
+    assert log.last_error() is None
+    for tool, persona, end in (
+        ("alpha", "default", failed),
+        ("alpha", "teacher", failed),
+        ("beta", "default", failed),
+        ("beta", "default", succeeded),
+        ("gamma", "default", succeeded),
+    ):
+        begun = started(tool, persona=persona)
+        writer.insert_finished(begun, end(begun))
+    newest, alpha, mine = log.last_error(), log.last_error("alpha"), log.last_error("alpha", "default")
+    assert newest is not None
+    assert alpha is not None
+    assert mine is not None
+    assert (newest.tool_name, alpha.persona, mine.persona) == ("beta", "teacher", "default")
+    assert log.last_error("gamma") is None
+    assert log.tools_with_errors() == ["alpha", "beta"]
+
+
+@LOG_10
+@pytest.mark.parametrize(
+    ("ask", "index"),
+    [
+        (lambda log: log.last_error(), "ix_executionlog_failed_time"),
+        (lambda log: log.last_error("fibonacci"), "ix_executionlog_failed_tool_time"),
+        (lambda log: log.tools_with_errors(), "ix_executionlog_failed_tool_time"),
+        (lambda log: log.running(), "ix_executionlog_running"),
+        (lambda log: log.query(), "ix_executionlog_time"),
+        (lambda log: log.query(tool="fibonacci"), "ix_executionlog_tool_time"),
+        (lambda log: log.query(status="FAILURE", tool="fibonacci"), "ix_executionlog_failed_tool_time"),
+        (lambda log: log.query(fingerprint="1:x"), "ix_executionlog_fingerprint"),
+    ],
+)
+def test_each_common_question_is_answered_from_an_index_without_a_sort(
+    database: Database, writer: LogWriter, ask: object, index: str
+) -> None:
+    begun = started()
+    writer.insert_finished(begun, failed(begun))
+    asked: list[tuple[str, object]] = []
+    event.listen(database.engine, "before_cursor_execute", lambda _c, _k, sql, values, *_: asked.append((sql, values)))
+    ask(Log(database))  # type: ignore[operator]
+    sql, values = next((s, v) for s, v in asked if "FROM executionlog" in s)
+    with database.engine.connect() as connection:
+        plan = [row[3] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {sql}", values)]  # type: ignore[arg-type]
+    assert index in plan[0]
+    if "fingerprint" not in index:
+        assert not any("TEMP B-TREE" in step for step in plan)
+
+
+def test_a_reader_brings_in_what_waits_before_it_looks(database: Database, writer: LogWriter) -> None:
+    begun = started()
+    log = Log(database, refresh=lambda: writer.begin(begun))
+    assert log.by_trace(begun.trace_id) is not None

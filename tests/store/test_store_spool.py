@@ -1,0 +1,202 @@
+"""The spool: nothing that waits is lost, whatever breaks."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from store_samples import as_ordinary_user, call, failed, fill, open_folder, started, succeeded, tiny_disk
+
+from healkit.contracts.records import Record, Started
+from healkit.errors import DatabaseError, DatabaseLocked
+from healkit.store.spool import RecordRejected, Spool
+
+pytestmark = pytest.mark.requirement("LOG-7")
+
+
+@pytest.fixture
+def spool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Spool:
+    """The spool of a database in its own folder."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
+    (tmp_path / "tmp").mkdir()
+    (tmp_path / "here").mkdir()
+    return Spool(tmp_path / "here" / "healkit.db")
+
+
+def taken(into: list[Record]) -> Callable[[Record], object]:
+    return into.append
+
+
+def test_records_come_back_as_they_were_and_in_their_order(spool: Spool) -> None:
+    begun = started()
+    records: list[Record] = [begun, call(begun), call(begun, success=True), failed(begun)]
+    for record in records:
+        spool.append(record)
+    assert spool.pending() == 4
+    found: list[Record] = []
+    assert spool.drain(taken(found)) == 4
+    assert found == records
+    assert (spool.pending(), spool.drain(taken(found))) == (0, 0)
+
+
+def test_the_spool_is_beside_the_database_and_for_its_owner_only(spool: Spool, tmp_path: Path) -> None:
+    spool.append(started())
+    assert spool.folder == tmp_path / "here" / "healkit.db.spool"
+    assert (spool.folder / "records.jsonl").stat().st_mode & 0o077 == 0
+    assert spool.folder.stat().st_mode & 0o077 == 0
+
+
+def test_a_failing_database_keeps_the_rest_in_order(spool: Spool) -> None:
+    records = [started() for _ in range(3)]
+    for record in records:
+        spool.append(record)
+    found: list[Record] = []
+
+    def take_one(record: Record) -> None:
+        if found:
+            raise DatabaseLocked("locked")
+        found.append(record)
+
+    with pytest.raises(DatabaseLocked):
+        spool.drain(take_one)
+    assert spool.pending() == 2
+    spool.drain(taken(found))
+    assert found == records
+
+
+def test_a_record_that_nothing_can_store_is_kept_aside_and_the_rest_goes_on(spool: Spool) -> None:
+    bad, good = started("bad"), started("good")
+    spool.append(bad)
+    spool.append(good)
+    found: list[Record] = []
+
+    def refuse_bad(record: Record) -> None:
+        if isinstance(record, Started) and record.tool_name == "bad":
+            raise RecordRejected
+        found.append(record)
+
+    assert spool.drain(refuse_bad) == 1
+    assert found == [good]
+    assert spool.folder is not None
+    assert bad.trace_id in (spool.folder / "records.rejected").read_text()
+    assert (spool.pending(), spool.put_aside) == (0, 1)
+
+
+def test_a_torn_last_line_is_kept_aside_and_reported(spool: Spool) -> None:
+    whole, found = started(), []  # type: ignore[var-annotated]
+    spool.append(whole)
+    assert spool.folder is not None
+    with (spool.folder / "records.jsonl").open("ab") as file:
+        file.write(b'{"type":"started","trace_id":"torn')
+    assert spool.drain(taken(found)) == 1
+    assert found == [whole]
+    assert (spool.folder / "records.torn").read_bytes() == b'{"type":"started","trace_id":"torn\n'
+    assert spool.put_aside == 1
+
+
+def test_a_record_after_a_torn_line_does_not_go_down_with_it(spool: Spool) -> None:
+    first, second, found = started(), started(), []  # type: ignore[var-annotated]
+    spool.append(first)
+    assert spool.folder is not None
+    with (spool.folder / "records.jsonl").open("ab") as file:
+        file.write(b'{"type":"sta')
+    spool.append(second)
+    spool.drain(taken(found))
+    assert found == [first, second]
+    assert (spool.folder / "records.rejected").read_bytes() == b'{"type":"sta\n'
+
+
+def test_a_record_that_comes_in_during_a_replay_stays_for_the_next(spool: Spool) -> None:
+    first, second, found = started(), started(), []  # type: ignore[var-annotated]
+    spool.append(first)
+
+    def take_and_add(record: Record) -> None:
+        found.append(record)
+        spool.append(second)
+
+    assert spool.drain(take_and_add) == 1
+    assert spool.pending() == 1
+    spool.drain(taken(found))
+    assert found == [first, second]
+
+
+def test_odd_text_waits_too(spool: Spool) -> None:
+    found: list[Record] = []
+    spool.append(succeeded(started(), "lone \ud800 surrogate"))
+    spool.drain(taken(found))
+    assert found[0].result_summary == "lone \\ud800 surrogate"  # type: ignore[union-attr]
+
+
+def test_where_the_databases_folder_takes_nothing_the_users_state_folder_does(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with open_folder() as folder:
+        (folder / "data").mkdir()
+        (folder / "state").mkdir()
+        (folder / "state").chmod(0o777)
+        monkeypatch.setenv("XDG_STATE_HOME", str(folder / "state"))
+        (folder / "data").chmod(0o555)
+        spool, found = Spool(folder / "data" / "healkit.db"), []  # type: ignore[var-annotated]
+        with as_ordinary_user():
+            spool.append(started())
+            assert spool.folder is not None
+            assert folder / "state" in spool.folder.parents
+            assert spool.drain(taken(found)) == 1
+
+
+def test_a_full_disk_leaves_no_half_record_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    with tiny_disk(tmp_path / "disk") as disk:
+        spool, found = Spool(disk / "healkit.db"), []  # type: ignore[var-annotated]
+        first, second = started(), started(arguments='"' + "x" * 20_000 + '"')
+        spool.append(first)
+        fill(disk)
+        spool.append(second)
+        assert spool.folder == spool.folders[1]
+        assert spool.pending() == 2
+        assert spool.drain(taken(found)) == 2
+        assert found == [first, second]
+
+
+def test_an_ending_in_one_place_waits_for_its_beginning_in_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    spool, begun, found = Spool(tmp_path / "healkit.db"), started(), []  # type: ignore[var-annotated]
+    best, *others = spool.folders
+    spool.folders = others
+    spool.append(begun)
+    spool.folders = [best, *others]
+    spool.append(succeeded(begun))
+    spool.drain(taken(found))
+    assert [type(record).__name__ for record in found] == ["Started", "Finished"]
+
+
+def test_when_nothing_can_be_written_that_is_said(tmp_path: Path) -> None:
+    spool = Spool(tmp_path / "healkit.db")
+    blocker = tmp_path / "file"
+    blocker.touch()
+    spool.folders = [blocker / "a", blocker / "b"]
+    with pytest.raises(DatabaseError, match="No spool file"):
+        spool.append(started())
+    assert (spool.pending(), spool.drain(taken([]))) == (0, 0)
+
+
+def test_several_processes_append_and_replay_at_once_and_each_record_arrives(spool: Spool, tmp_path: Path) -> None:
+    program = (
+        "import sys; sys.path.insert(0, sys.argv[2]); from store_samples import started;"
+        "from healkit.store.spool import Spool; s = Spool(sys.argv[1])\n"
+        "for _ in range(30): s.append(started())"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path / "here" / "healkit.db"), str(Path(__file__).parent)]
+    appending = [subprocess.Popen(command) for _ in range(4)]
+    found: list[Record] = []
+    while any(process.poll() is None for process in appending):
+        spool.drain(taken(found))
+    assert [process.wait(timeout=60) for process in appending] == [0] * 4
+    spool.drain(taken(found))
+    assert len({record.trace_id for record in found}) == len(found) == 120
