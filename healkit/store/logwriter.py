@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 from healkit.contracts.records import CallRecord, Finished, Started
-from healkit.errors import DatabaseError, DatabaseLocked
+from healkit.errors import DatabaseError, DatabaseFull, DatabaseLocked
 from healkit.store.backend import translate
 from healkit.store.database import Database
 from healkit.store.rows import (
@@ -109,6 +109,26 @@ class LogWriter:
                 f"The log of {self._database.where} was busy for {wait_s:g} s.", hint="Try again in a moment."
             )
         try:
+            try:
+                return self._execute(statement, values, record, give_up, answers)
+            except DatabaseFull:
+                # SQLite's write-ahead file keeps its size; what it gives back may be all that is wanted.
+                if not self._shrink(give_up):
+                    raise
+                return self._execute(statement, values, record, give_up, answers)
+        finally:
+            self._lock.release()
+
+    def _execute(
+        self,
+        statement: Compiled,
+        values: Callable[[AnyRecord], dict[str, Any]],
+        record: AnyRecord,
+        give_up: float,
+        answers: bool,
+    ) -> int | None:
+        """Run the statement for that record, and translate what the driver says to it."""
+        try:
             cursor = self._open(give_up - time.monotonic()).cursor()
             try:
                 cursor.execute(statement.sql, statement.parameters(values(record)))
@@ -126,8 +146,19 @@ class LogWriter:
             if not isinstance(failure, DatabaseLocked):
                 self._drop()  # whatever it is, a fresh connection is the better bet for the next record
             raise failure from error
-        finally:
-            self._lock.release()
+
+    def _shrink(self, give_up: float) -> bool:
+        """Move SQLite's write-ahead file into the database and empty it; whether that was done."""
+        if self._database.path is None:
+            return False
+        try:
+            busy, _, _ = (
+                self._open(give_up - time.monotonic()).execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            )
+        except (sqlite3.Error, DatabaseError):
+            self._drop()
+            return False
+        return not busy
 
     @property
     def _driver_errors(self) -> tuple[type[BaseException], ...]:

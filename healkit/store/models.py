@@ -25,7 +25,7 @@ class UtcDateTime(TypeDecorator[datetime]):
     impl = DateTime(timezone=True)
     cache_ok = True
 
-    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
         """Refuse a naive time, which nobody could interpret later."""
         if value is None:
             return None
@@ -33,7 +33,7 @@ class UtcDateTime(TypeDecorator[datetime]):
             raise ValueError(f"{value!r} has no time zone; healkit stores aware times only")
         return value.astimezone(UTC)
 
-    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
         """The same moment, in UTC whatever the server's own zone is."""
         if value is None:
             return None

@@ -71,7 +71,7 @@ class Spool:
         count = 0
         for file in self._files():
             with suppress(OSError):
-                count += file.read_bytes().count(b"\n")
+                count += sum(bool(line.strip()) for line in file.read_bytes().splitlines())
         return count
 
     def drain(self, apply: Callable[[Record], object]) -> int:
@@ -102,7 +102,9 @@ class Spool:
                     applied[folder].add(number)
             finally:
                 for folder in folders:
-                    _cut(folder, applied[folder])
+                    # What cannot be cut now is replayed once more, which the log allows.
+                    with suppress(OSError):
+                        _cut(folder, applied[folder])
             return count
 
     def _files(self) -> Iterator[Path]:
@@ -143,15 +145,14 @@ class Spool:
             if len(whole) < len(content):
                 self._keep_aside(folder, "records.torn", content[len(whole) :] + b"\n")
                 os.truncate(file, len(whole))
-        return list(enumerate(whole.splitlines(keepends=True)))
+        return [(n, line) for n, line in enumerate(whole.splitlines(keepends=True)) if line.strip()]
 
     def _readable(self, waiting: list[tuple[Path, int, bytes]]) -> Iterator[tuple[Path, int, Record]]:
         for folder, number, line in waiting:
             try:
                 yield folder, number, _decode(line)
             except (msgspec.MsgspecError, UnicodeDecodeError):
-                if line.strip():
-                    self._keep_aside(folder, "records.rejected", line)
+                self._keep_aside(folder, "records.rejected", line)
 
     def _keep_aside(self, folder: Path, name: str, line: bytes) -> None:
         with (folder / name).open("ab") as file:
@@ -217,19 +218,22 @@ def _all_locked(folders: list[Path]) -> Iterator[list[Path]]:
 
 
 def _cut(folder: Path, done: set[int]) -> None:
-    """Take the lines with those numbers out of the file; lines that came in meanwhile stay."""
+    """Blank the lines with those numbers where they stand; lines that came in meanwhile stay.
+
+    A shorter copy would need room on a disk that may just now be full, and where it finds none, every attempt
+    would replay the same records again.
+    """
     if not done:
         return
     file = folder / "records.jsonl"
-    with _locked(folder / "append.lock"):
-        lines = file.read_bytes().splitlines(keepends=True)
-        rest = b"".join(line for number, line in enumerate(lines) if number not in done)
-        if not rest:
-            os.truncate(file, 0)
-            return
-        fresh = file.with_suffix(".new")
-        with fresh.open("wb") as out:
-            out.write(rest)
-            out.flush()
-            os.fsync(out.fileno())
-        fresh.replace(file)
+    with _locked(folder / "append.lock"), file.open("r+b") as content:
+        left, start = False, 0
+        for number, line in enumerate(content.read().splitlines(keepends=True)):
+            if number in done:
+                content.seek(start)
+                content.write(b" " * (len(line) - 1))
+            left = left or (number not in done and bool(line.strip()))
+            start += len(line)
+        content.flush()
+        if not left:
+            content.truncate(0)

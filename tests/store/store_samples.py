@@ -17,7 +17,15 @@ import pytest
 
 from healkit.contracts.failure import Failure, Frame
 from healkit.contracts.fingerprint import fingerprint
-from healkit.contracts.records import CallRecord, Finished, HostIdentity, Started, host_identity, new_trace_id, utc_now
+from healkit.contracts.records import (
+    CallRecord,
+    Finished,
+    HostIdentity,
+    Started,
+    host_identity,
+    new_trace_id,
+    utc_now,
+)
 
 NOBODY = 65534
 
@@ -47,13 +55,20 @@ def succeeded(begun: Started, result: str = "55") -> Finished:
 def failed(begun: Started, line: str = "return 1 / 0", ename: str = "ZeroDivisionError") -> Finished:
     """Its bad end, at that line of the tool."""
     frames = [Frame("<fibonacci@1>", 2, "fibonacci", line, in_tool=True)]
-    failure = Failure("TOOL_EXCEPTION", ename, "division by zero", f"Traceback …\n    {line}\n{ename}: no", frames)
+    failure = Failure(
+        "TOOL_EXCEPTION", ename, "division by zero", f"Traceback …\n    {line}\n{ename}: no", frames
+    )
     return Finished(begun.trace_id, utc_now(), 3.5, failure=failure, fingerprint=fingerprint(failure))
 
 
 def call(begun: Started, task: int = 1, **changes: Any) -> CallRecord:
     """A call it made through the bridge."""
-    values: dict[str, Any] = {"server": "vault", "tool": "square", "arguments": '{"x":2}', "started_at": utc_now()}
+    values: dict[str, Any] = {
+        "server": "vault",
+        "tool": "square",
+        "arguments": '{"x":2}',
+        "started_at": utc_now(),
+    }
     return CallRecord(begun.trace_id, f"t{task}", **{**values, **changes})
 
 
@@ -70,7 +85,9 @@ def dead_host() -> HostIdentity:
     program += "sys.stdout.buffer.write(msgspec.json.encode(h())); sys.stdout.flush(); sys.stdin.read()"
     import msgspec
 
-    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
         assert process.stdout is not None
         assert process.stdin is not None
         text = process.stdout.read(1)
@@ -133,7 +150,9 @@ def tiny_disk(folder: Path, size_kib: int = 512) -> Iterator[Path]:
     if os.geteuid() != 0:
         pytest.skip("only root mounts")
     mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", f"size={size_kib}k", "tmpfs", str(folder)], capture_output=True, check=False
+        ["mount", "-t", "tmpfs", "-o", f"size={size_kib}k", "tmpfs", str(folder)],
+        capture_output=True,
+        check=False,
     )
     if mounted.returncode:
         pytest.skip(f"nothing can be mounted here: {mounted.stderr.decode().strip()}")

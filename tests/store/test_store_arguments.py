@@ -56,7 +56,13 @@ def test_the_error_names_the_argument_and_why(arguments: dict[str, Any], said: s
 def test_all_problems_are_in_one_error() -> None:
     with pytest.raises(ArgumentsInvalid) as caught:
         validate_arguments(entry({**SCHEMA, "required": ["n", "mode"]}), {"limit": "x", "nn": 1, "q": 2})
-    for said in ("`n` is missing", "`mode` is missing", "`nn` is unknown", "`q` is unknown", "`limit` must be"):
+    for said in (
+        "`n` is missing",
+        "`mode` is missing",
+        "`nn` is unknown",
+        "`q` is unknown",
+        "`limit` must be",
+    ):
         assert said in str(caught.value)
 
 
@@ -68,7 +74,9 @@ def test_good_arguments_pass_and_no_default_is_put_in() -> None:
     validate_arguments(entry({"type": "object"}), {"anything": [1, {}]})
 
 
-@given(st.dictionaries(st.text(), st.recursive(st.none() | st.integers() | st.text(), st.lists, max_leaves=5)))
+@given(
+    st.dictionaries(st.text(), st.recursive(st.none() | st.integers() | st.text(), st.lists, max_leaves=5))
+)
 def test_whatever_is_passed_the_answer_is_yes_or_one_error_of_ours(arguments: dict[str, Any]) -> None:
     try:
         validate_arguments(entry(SCHEMA), arguments)
@@ -77,7 +85,11 @@ def test_whatever_is_passed_the_answer_is_yes_or_one_error_of_ours(arguments: di
 
 
 def test_a_reference_is_resolved_inside_the_schema_and_nowhere_else() -> None:
-    schema = {"type": "object", "properties": {"n": {"$ref": "#/$defs/count"}}, "$defs": {"count": {"type": "integer"}}}
+    schema = {
+        "type": "object",
+        "properties": {"n": {"$ref": "#/$defs/count"}},
+        "$defs": {"count": {"type": "integer"}},
+    }
     check_schema(schema, "f")
     with pytest.raises(ArgumentsInvalid, match="`n` must be integer"):
         validate_arguments(entry(schema), {"n": "x"})

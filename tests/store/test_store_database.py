@@ -33,10 +33,15 @@ from healkit.store.log import Log, LogWriter
 from healkit.store.models import Base, ExecutionLog
 from healkit.store.vault import Vault
 
+PARTIAL_INDEXES = (
+    "SELECT name, substr(sql, instr(sql, 'WHERE')) FROM sqlite_master WHERE sql LIKE '%WHERE%' ORDER BY name"
+)
 LOG_7, LOG_14 = pytest.mark.requirement("LOG-7"), pytest.mark.requirement("LOG-14")
 
 
-def test_the_argument_comes_before_the_environment_and_the_environment_before_the_nearest_file(tmp_path: Path) -> None:
+def test_the_argument_comes_before_the_environment_and_the_environment_before_the_nearest_file(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "healkit.db").touch()
     inner = tmp_path / "a" / "b"
     inner.mkdir(parents=True)
@@ -56,8 +61,12 @@ def test_without_any_database_the_one_in_the_users_data_folder_is_meant(
 
 @pytest.mark.parametrize("url", ["sqlite://", ":memory:", "sqlite:///:memory:"])
 def test_an_in_memory_url_means_a_private_file_that_is_gone_when_the_process_ends(url: str) -> None:
-    program = "import sys; from healkit.store.database import Database; d = Database(sys.argv[1]); print(d.path)"
-    done = subprocess.run([sys.executable, "-c", program, url], capture_output=True, text=True, check=True, timeout=60)
+    program = (
+        "import sys; from healkit.store.database import Database; d = Database(sys.argv[1]); print(d.path)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, url], capture_output=True, text=True, check=True, timeout=60
+    )
     path = Path(done.stdout.strip())
     assert path.is_absolute()
     assert not path.parent.exists()
@@ -119,7 +128,9 @@ def test_a_database_of_a_newer_version_is_refused_and_left_byte_for_byte(databas
 
 
 @LOG_7
-def test_a_write_that_another_process_holds_up_is_refused_as_locked_and_reading_goes_on(database: Database) -> None:
+def test_a_write_that_another_process_holds_up_is_refused_as_locked_and_reading_goes_on(
+    database: Database,
+) -> None:
     assert database.path is not None
     vault = Vault(database)
     vault.add("f", "def f(): return 1")
@@ -134,9 +145,15 @@ def test_a_write_that_another_process_holds_up_is_refused_as_locked_and_reading_
 def test_a_caller_who_reads_then_writes_does_so_in_one_transaction_that_is_rolled_back_on_error(
     database: Database,
 ) -> None:
-    with pytest.raises(RuntimeError, match="mine"), database.write() as session:
-        session.execute(text("INSERT INTO codevault VALUES ('h', 'c', 'python', '2026-01-01 00:00:00.000000')"))
-        raise RuntimeError("mine")
+    def work() -> None:
+        with database.write() as session:
+            session.execute(
+                text("INSERT INTO codevault VALUES ('h', 'c', 'python', '2026-01-01 00:00:00.000000')")
+            )
+            raise RuntimeError("mine")
+
+    with pytest.raises(RuntimeError, match="mine"):
+        work()
     with database.read() as session:
         assert session.execute(text("SELECT count(*) FROM codevault")).scalar() == 0
 
@@ -220,7 +237,9 @@ def test_two_processes_that_open_a_new_database_at_once_both_succeed(tmp_path: P
     )
     opening = [
         subprocess.Popen(
-            [sys.executable, "-c", program, str(path), f"tool{n}"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            [sys.executable, "-c", program, str(path), f"tool{n}"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
         )
         for n in range(4)
     ]
@@ -249,15 +268,11 @@ def test_the_migrations_make_exactly_the_tables_of_the_models(database: Database
     with database.engine.connect() as connection:
         options = {"compare_type": True, "include_name": lambda name, kind, _: name != migrate.VERSION_TABLE}
         assert compare_metadata(MigrationContext.configure(connection, opts=options), Base.metadata) == []
-        partial = connection.exec_driver_sql(
-            "SELECT name, substr(sql, instr(sql, 'WHERE')) FROM sqlite_master WHERE sql LIKE '%WHERE%' ORDER BY name"
-        ).all()
+        partial = connection.exec_driver_sql(PARTIAL_INDEXES).all()
     other = create_engine("sqlite://")
     Base.metadata.create_all(other)
     with other.connect() as connection:
-        assert partial == connection.exec_driver_sql(
-            "SELECT name, substr(sql, instr(sql, 'WHERE')) FROM sqlite_master WHERE sql LIKE '%WHERE%' ORDER BY name"
-        ).all()
+        assert partial == connection.exec_driver_sql(PARTIAL_INDEXES).all()
     other.dispose()
 
 
@@ -274,7 +289,11 @@ def test_a_database_of_each_older_version_opens_with_nothing_lost(tmp_path: Path
         connection.executescript((Path(__file__).parent / "rows_of_0001.sql").read_text())
     with contextlib.closing(Database(path)) as database:
         entry = Vault(database).lookup("fibonacci")
-        assert (entry.label, entry.code, entry.description) == ("fibonacci@1", "def fibonacci(n): return n", "old")
+        assert (entry.label, entry.code, entry.description) == (
+            "fibonacci@1",
+            "def fibonacci(n): return n",
+            "old",
+        )
         row = Log(database).last_error("fibonacci")
         assert row is not None
         assert (row.arguments, row.error_traceback, row.timestamp.isoformat()) == (

@@ -34,19 +34,34 @@ def writer(database: Database) -> Iterator[LogWriter]:
 
 @LOG_1
 @LOG_2
-def test_the_row_is_committed_as_running_before_and_finished_after(database: Database, writer: LogWriter) -> None:
+def test_the_row_is_committed_as_running_before_and_finished_after(
+    database: Database, writer: LogWriter
+) -> None:
     assert database.path is not None
     begun = started(grants=Grants(read=("/data",)), parent_trace_id=new_trace_id())
     log_id = writer.begin(begun)
     (row,) = log_rows(database.path)
-    assert (row["id"], row["status"], row["tool_name"], row["persona"]) == (log_id, "RUNNING", "fibonacci", "default")
+    assert (row["id"], row["status"], row["tool_name"], row["persona"]) == (
+        log_id,
+        "RUNNING",
+        "fibonacci",
+        "default",
+    )
     assert json.loads(row["arguments"]) == {"n": 10}
     end = failed(begun)
     assert writer.finish(end) == log_id
     read = Log(database).get(log_id)
     assert read is not None
-    assert (read.status, read.error_traceback, read.ename) == ("FAILURE", end.failure.traceback, "ZeroDivisionError")  # type: ignore[union-attr]
-    assert (read.timestamp, read.finished_at, read.deadline) == (begun.timestamp, end.finished_at, begun.deadline)
+    assert (read.status, read.error_traceback, read.ename) == (
+        "FAILURE",
+        end.failure.traceback,
+        "ZeroDivisionError",
+    )  # type: ignore[union-attr]
+    assert (read.timestamp, read.finished_at, read.deadline) == (
+        begun.timestamp,
+        end.finished_at,
+        begun.deadline,
+    )
     assert (read.arguments, read.grants, read.revision) == ({"n": 10}, {"read": ["/data"]}, 1)
     assert (read.trace_id, read.parent_trace_id, read.fingerprint) == (
         begun.trace_id,
@@ -117,7 +132,9 @@ def test_the_row_stays_when_the_caller_rolls_back_and_nothing_of_the_callers_is_
 
 
 @LOG_4
-def test_the_row_is_there_although_the_callers_session_is_broken(database: Database, writer: LogWriter) -> None:
+def test_the_row_is_there_although_the_callers_session_is_broken(
+    database: Database, writer: LogWriter
+) -> None:
     with Session(database.engine) as session:
         with pytest.raises(Exception, match="no such table"):
             session.execute(text("SELECT * FROM nowhere"))
@@ -253,7 +270,9 @@ def test_a_page_is_a_data_frame_too(database: Database, writer: LogWriter) -> No
 
 
 @LOG_9
-def test_the_last_error_is_the_newest_failure_of_all_or_of_one_tool(database: Database, writer: LogWriter) -> None:
+def test_the_last_error_is_the_newest_failure_of_all_or_of_one_tool(
+    database: Database, writer: LogWriter
+) -> None:
     log = Log(database)
     assert log.last_error() is None
     for tool, persona, end in (
@@ -294,7 +313,9 @@ def test_each_common_question_is_answered_from_an_index_without_a_sort(
     begun = started()
     writer.insert_finished(begun, failed(begun))
     asked: list[tuple[str, object]] = []
-    event.listen(database.engine, "before_cursor_execute", lambda _c, _k, sql, values, *_: asked.append((sql, values)))
+    event.listen(
+        database.engine, "before_cursor_execute", lambda _c, _k, sql, values, *_: asked.append((sql, values))
+    )
     ask(Log(database))  # type: ignore[operator]
     sql, values = next((s, v) for s, v in asked if "FROM executionlog" in s)
     with database.engine.connect() as connection:

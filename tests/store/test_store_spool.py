@@ -186,13 +186,21 @@ def test_when_nothing_can_be_written_that_is_said(tmp_path: Path) -> None:
     assert (spool.pending(), spool.drain(taken([]))) == (0, 0)
 
 
-def test_several_processes_append_and_replay_at_once_and_each_record_arrives(spool: Spool, tmp_path: Path) -> None:
+def test_several_processes_append_and_replay_at_once_and_each_record_arrives(
+    spool: Spool, tmp_path: Path
+) -> None:
     program = (
         "import sys; sys.path.insert(0, sys.argv[2]); from store_samples import started;"
         "from healkit.store.spool import Spool; s = Spool(sys.argv[1])\n"
         "for _ in range(30): s.append(started())"
     )
-    command = [sys.executable, "-c", program, str(tmp_path / "here" / "healkit.db"), str(Path(__file__).parent)]
+    command = [
+        sys.executable,
+        "-c",
+        program,
+        str(tmp_path / "here" / "healkit.db"),
+        str(Path(__file__).parent),
+    ]
     appending = [subprocess.Popen(command) for _ in range(4)]
     found: list[Record] = []
     while any(process.poll() is None for process in appending):

@@ -29,7 +29,9 @@ def sales(tmp_path: Path) -> Path:
     return path
 
 
-def run(path: Path, code: str, row_limit: int = 10, timeout_s: float = 5.0, **arguments: Any) -> dict[str, Any]:
+def run(
+    path: Path, code: str, row_limit: int = 10, timeout_s: float = 5.0, **arguments: Any
+) -> dict[str, Any]:
     return run_sql(f"sqlite:///{path}", code, arguments, row_limit=row_limit, timeout_s=timeout_s)
 
 
@@ -42,7 +44,9 @@ def run(path: Path, code: str, row_limit: int = 10, timeout_s: float = 5.0, **ar
         ("SELECT replace(edit, 'a', :to) FROM editions", ["to"]),
     ],
 )
-def test_one_statement_that_reads_is_allowed_and_its_parameters_are_found(code: str, names: list[str]) -> None:
+def test_one_statement_that_reads_is_allowed_and_its_parameters_are_found(
+    code: str, names: list[str]
+) -> None:
     assert check_sql(code, "sqlite") == names
 
 
@@ -110,13 +114,17 @@ def test_rows_come_back_with_their_columns_up_to_the_limit(sales: Path) -> None:
 
 
 @pytest.mark.parametrize(("limit", "count", "truncated"), [(5, 5, False), (10, 10, False), (50, 10, True)])
-def test_the_querys_own_limit_counts_where_it_is_smaller(sales: Path, limit: int, count: int, truncated: bool) -> None:
+def test_the_querys_own_limit_counts_where_it_is_smaller(
+    sales: Path, limit: int, count: int, truncated: bool
+) -> None:
     result = run(sales, f"SELECT amount FROM sales LIMIT {limit}")
     assert (result["row_count"], result["truncated"]) == (count, truncated)
 
 
 def test_a_value_is_a_value_whatever_is_in_it(sales: Path) -> None:
-    assert run(sales, "SELECT * FROM sales WHERE region = :r", r="' OR 1=1; DROP TABLE sales --")["rows"] == []
+    assert (
+        run(sales, "SELECT * FROM sales WHERE region = :r", r="' OR 1=1; DROP TABLE sales --")["rows"] == []
+    )
     assert run(sales, "SELECT :a, :b, :c", a=None, b=True, c=1.5)["rows"] == [[None, 1, 1.5]]
 
 
@@ -171,6 +179,8 @@ def test_a_result_too_large_to_hold_is_refused(sales: Path) -> None:
         ("SELECT :a", {"a": 2**70}, "64 bits"),
     ],
 )
-def test_what_the_database_refuses_is_said(sales: Path, code: str, arguments: dict[str, Any], said: str) -> None:
+def test_what_the_database_refuses_is_said(
+    sales: Path, code: str, arguments: dict[str, Any], said: str
+) -> None:
     with pytest.raises(SqlFailed, match=said):
         run(sales, code, **arguments)

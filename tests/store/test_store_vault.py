@@ -95,7 +95,9 @@ def test_code_is_kept_once_under_the_sha_256_of_its_text(vault: Vault, database:
 
 
 @V1
-def test_code_that_was_changed_behind_healkits_back_is_never_handed_out(vault: Vault, database: Database) -> None:
+def test_code_that_was_changed_behind_healkits_back_is_never_handed_out(
+    vault: Vault, database: Database
+) -> None:
     vault.add("fibonacci", BROKEN)
     vault.patch("fibonacci", FIXED)
     assert database.path is not None
@@ -171,7 +173,9 @@ def test_odd_personas_are_refused(vault: Vault, persona: str) -> None:
 @V4
 def test_a_patch_is_a_new_revision_that_knows_where_it_came_from(vault: Vault) -> None:
     vault.add("fibonacci", BROKEN)
-    entry = vault.patch("fibonacci", FIXED, reason="divided by zero", author="rule", parent=1, motivating_log_id=7)
+    entry = vault.patch(
+        "fibonacci", FIXED, reason="divided by zero", author="rule", parent=1, motivating_log_id=7
+    )
     assert (entry.revision, entry.code) == (2, FIXED)
     assert vault.get("fibonacci", revision=1).code == BROKEN
     first, second = vault.history("fibonacci")
@@ -217,7 +221,9 @@ def test_of_two_patches_of_one_parent_the_later_gets_both_sides_and_loses_nothin
 
 
 @V4
-def test_patches_from_several_processes_at_once_never_overwrite_each_other(vault: Vault, database: Database) -> None:
+def test_patches_from_several_processes_at_once_never_overwrite_each_other(
+    vault: Vault, database: Database
+) -> None:
     vault.add("fibonacci", BROKEN)
     program = """
 import json, sys
@@ -230,7 +236,8 @@ sys.stdin.readline()
 won = []
 for n in range(10):
     try:
-        won.append(vault.patch("fibonacci", f"def fibonacci(n): return {sys.argv[2]}{n}", parent=1 + n).revision)
+        won.append(vault.patch("fibonacci", f"def fibonacci(n): return {sys.argv[2]}{n}", parent=1 +
+        n).revision)
     except RevisionConflict:
         pass
 print(json.dumps(won))
@@ -352,7 +359,9 @@ def test_all_three_kinds_of_python_tool_are_taken(vault: Vault, code: str) -> No
 
 @V6
 def test_a_sql_tool_takes_its_parameters_as_its_arguments(vault: Vault) -> None:
-    entry = vault.add("top", "SELECT * FROM sales WHERE region = :region AND year > :year LIMIT 5", type="sql")
+    entry = vault.add(
+        "top", "SELECT * FROM sales WHERE region = :region AND year > :year LIMIT 5", type="sql"
+    )
     assert list(entry.input_schema["properties"]) == entry.input_schema["required"] == ["region", "year"]
     with pytest.raises(SqlNotAllowed):
         vault.patch("top", "DELETE FROM sales")
@@ -403,7 +412,13 @@ def test_a_new_tool_may_begin_as_a_draft_and_says_so(vault: Vault) -> None:
 @V2
 @pytest.mark.parametrize(
     "schema",
-    [{"type": "array"}, {}, {"type": "object", "properties": 3}, {"type": "object", "$ref": "http://x/y"}, [1]],
+    [
+        {"type": "array"},
+        {},
+        {"type": "object", "properties": 3},
+        {"type": "object", "$ref": "http://x/y"},
+        [1],
+    ],
 )
 def test_a_schema_that_is_none_of_an_object_is_refused(vault: Vault, schema: object) -> None:
     with pytest.raises(SchemaInvalid, match="fibonacci"):

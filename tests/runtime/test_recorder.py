@@ -1,0 +1,318 @@
+"""The recorder: no failure of the log reaches a tool's caller, and nothing is lost."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "store"))  # the store's samples are these tests' too
+from store_samples import (
+    as_ordinary_user,
+    call,
+    dead_host,
+    failed,
+    fill,
+    locked_by_another_process,
+    log_rows,
+    open_folder,
+    started,
+    succeeded,
+    tiny_disk,
+)
+
+from healkit.config import Config
+from healkit.contracts.records import Finished, HostIdentity, Started, host_identity, utc_now
+from healkit.runtime.recorder import Recorder
+from healkit.store.database import Database
+from healkit.store.log import Log
+
+CONFIG = Config(log_wait_s=0.2)
+LOG_2, LOG_4, LOG_7 = (pytest.mark.requirement(f"LOG-{n}") for n in (2, 4, 7))
+
+
+@pytest.fixture(autouse=True)
+def _own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+@contextlib.contextmanager
+def recording(path: Path) -> Iterator[tuple[Recorder, Database]]:
+    """A recorder on the database at that path, and both closed again."""
+    with (
+        contextlib.closing(Database(path, wait_s=0.2)) as database,
+        contextlib.closing(Recorder(database, CONFIG)) as recorder,
+    ):
+        yield recorder, database
+
+
+def soon(condition: Callable[[], object], within_s: float = 20.0) -> bool:
+    """Whether it becomes true in time."""
+    give_up, pause = time.monotonic() + within_s, threading.Event()
+    while not condition():
+        if time.monotonic() > give_up:
+            return False
+        pause.wait(0.02)
+    return True
+
+
+def run(recorder: Recorder, begun: Started, end: Callable[[Started], Finished] = succeeded) -> int | None:
+    """One whole execution, with a call."""
+    recorder.begin(begun)
+    recorder.call(call(begun))
+    recorder.call(call(begun, success=True))
+    return recorder.finish(end(begun))
+
+
+def test_an_execution_is_one_row_and_its_calls(tmp_path: Path) -> None:
+    with recording(tmp_path / "healkit.db") as (recorder, database):
+        begun = started()
+        log_id = recorder.begin(begun)
+        recorder.call(call(begun))
+        recorder.call(call(begun, success=True))
+        assert recorder.finish(succeeded(begun)) == log_id
+        refused = started()
+        assert recorder.refuse(refused, failed(refused)) is not None
+        assert [row.status for row in Log(database).query()] == ["FAILURE", "SUCCESS"]
+        assert [c.success for c in Log(database).calls(begun.trace_id)] == [True]
+        assert recorder.problem == ""
+    assert not (tmp_path / "healkit.db.spool").exists()
+
+
+@LOG_4
+def test_a_caller_with_uncommitted_writes_on_the_same_file_waits_once_and_loses_nothing(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "healkit.db"
+    with (
+        recording(path) as (recorder, database),
+        contextlib.closing(sqlite3.connect(path, isolation_level=None)) as caller,
+    ):
+        caller.execute("CREATE TABLE mine (x INTEGER)")
+        caller.execute("BEGIN")
+        caller.execute("INSERT INTO mine VALUES (1)")
+        begun, before = started(), time.monotonic()
+        assert recorder.begin(begun) is None
+        assert time.monotonic() - before < 10 * CONFIG.log_wait_s
+        before = time.monotonic()
+        for task in range(20):
+            recorder.call(call(begun, task))
+        assert recorder.finish(failed(begun)) is None
+        assert time.monotonic() - before < 20 * CONFIG.log_wait_s  # each waiting its turn would take longer
+        assert "locked" in recorder.problem
+        assert str(tmp_path / "healkit.db.spool") in recorder.problem
+        assert caller.in_transaction
+        caller.execute("ROLLBACK")
+        assert caller.execute("SELECT count(*) FROM mine").fetchone() == (0,)
+        assert recorder.ingest() >= 0
+        assert soon(lambda: recorder.problem == "")
+        assert [row["status"] for row in log_rows(path)] == ["FAILURE"]
+        assert len(Log(database).calls(begun.trace_id)) == 20
+
+
+@LOG_7
+def test_what_waited_is_brought_in_by_itself_when_the_lock_is_gone(tmp_path: Path) -> None:
+    path = tmp_path / "healkit.db"
+    with recording(path) as (recorder, _):
+        begun = started()
+        with locked_by_another_process(path):
+            assert run(recorder, begun) is None
+        assert soon(lambda: [row["status"] for row in log_rows(path)] == ["SUCCESS"])
+        assert soon(lambda: recorder.problem == "")
+        assert soon(lambda: "healkit-log-retry" not in {thread.name for thread in threading.enumerate()})
+
+
+@LOG_7
+def test_an_execution_that_began_while_locked_may_end_when_it_is_not(tmp_path: Path) -> None:
+    path = tmp_path / "healkit.db"
+    with recording(path) as (recorder, _):
+        begun = started()
+        with locked_by_another_process(path):
+            assert recorder.begin(begun) is None
+        log_id = recorder.finish(succeeded(begun))
+        assert [(row["id"], row["status"]) for row in log_rows(path)] == [(log_id, "SUCCESS")]
+
+
+@LOG_7
+def test_an_execution_that_ends_while_locked_is_finished_by_the_next_process(tmp_path: Path) -> None:
+    path = tmp_path / "healkit.db"
+    with recording(path) as (recorder, _), locked_by_another_process(path):
+        begun = started()
+        assert run(recorder, begun, failed) is None
+        recorder.close()
+        assert log_rows(path) == []
+    with recording(path):
+        assert [row["status"] for row in log_rows(path)] == ["FAILURE"]
+
+
+@LOG_7
+def test_a_full_disk_loses_no_record(tmp_path: Path) -> None:
+    # Bringing records in takes about twice their size for a while: SQLite writes ahead.
+    with tiny_disk(tmp_path / "disk", size_kib=2048) as disk, recording(disk / "healkit.db") as (recorder, _):
+        first = started()
+        recorder.begin(first)
+        filler = fill(disk)
+        others = [started(arguments='"' + "x" * 20_000 + '"') for _ in range(5)]
+        for other in others:
+            run(recorder, other, failed)
+        recorder.finish(failed(first))
+        assert "could not be written" in recorder.problem
+        filler.unlink()
+        assert soon(lambda: recorder.ingest() >= 0 and recorder.problem == "")
+        rows = {row["trace_id"]: row["status"] for row in log_rows(disk / "healkit.db")}
+        assert rows == dict.fromkeys((begun.trace_id for begun in (first, *others)), "FAILURE")
+
+
+@LOG_7
+def test_a_read_only_database_sends_its_log_to_the_spool_and_says_so() -> None:
+    with open_folder() as folder:
+        path = folder / "healkit.db"
+        Database(path).close()
+        path.chmod(0o444)
+        begun = started()
+        with as_ordinary_user(), recording(path) as (recorder, _):
+            assert run(recorder, begun) is None
+            assert "only be read" in recorder.problem
+        path.chmod(0o666)
+        with recording(path):
+            assert [(r["trace_id"], r["status"]) for r in log_rows(path)] == [(begun.trace_id, "SUCCESS")]
+
+
+@LOG_7
+def test_without_any_disk_records_wait_in_memory_and_that_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "healkit.db"
+    with recording(path) as (recorder, _):
+        blocker = tmp_path / "blocker"
+        blocker.touch()
+        recorder._spool.folders = [blocker / "spool"]
+        begun = started()
+        with locked_by_another_process(path):
+            assert run(recorder, begun) is None
+            assert "in memory only (4)" in recorder.problem
+        assert soon(lambda: recorder.problem == "")
+        assert [row["status"] for row in log_rows(path)] == ["SUCCESS"]
+
+
+@LOG_7
+def test_a_database_that_vanished_does_not_stop_a_run(tmp_path: Path) -> None:
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    with recording(folder / "healkit.db") as (recorder, database):
+        database.close()
+        shutil.rmtree(folder)
+        run(recorder, started())
+        recorder.close()
+        run(recorder, started())
+        assert "could not be written" in recorder.problem
+
+
+def test_a_record_that_no_database_takes_is_put_aside_and_blocks_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "healkit.db"
+    with recording(path) as (recorder, _):
+        recorder.finish(succeeded(started()))  # its beginning is nowhere
+        recorder.ingest()
+        assert "put aside" in recorder.problem
+        run(recorder, started())
+        assert [row["status"] for row in log_rows(path)] == ["SUCCESS"]
+
+
+@LOG_2
+def test_a_row_whose_host_was_killed_becomes_a_failure_that_says_what_died(tmp_path: Path) -> None:
+    path = tmp_path / "healkit.db"
+    program = """
+import sys, pathlib
+sys.path.insert(0, sys.argv[2])
+from store_samples import call, started
+from healkit.runtime.recorder import Recorder
+from healkit.store.database import Database
+begun = started()
+recorder = Recorder(Database(sys.argv[1]))
+recorder.begin(begun)
+recorder.call(call(begun))
+print("running", flush=True)
+sys.stdin.read()
+"""
+    command = [sys.executable, "-c", program, str(path), str(Path(__file__).parents[1] / "store")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as host:
+        assert host.stdout is not None
+        assert host.stdout.readline() == b"running\n"
+        with recording(path) as (recorder, _):
+            assert recorder.recover_orphans() == 0
+        host.kill()
+        host.wait(timeout=10)
+    with recording(path) as (recorder, database):
+        assert [row.status for row in Log(database).running()] == ["RUNNING"]
+        assert recorder.recover_orphans() == 1
+        assert recorder.recover_orphans() == 0
+        row = Log(database).last_error()
+    assert row is not None
+    assert (row.status, row.error_code) == ("FAILURE", "HOST_DIED")
+    assert row.error_traceback is not None
+    for said in (f"Process {host.pid}", host_identity().hostname, "fibonacci@1", "run it again"):
+        assert said in row.error_traceback
+
+
+@LOG_2
+def test_the_true_ending_in_the_spool_comes_before_the_verdict_that_the_host_died(tmp_path: Path) -> None:
+    path = tmp_path / "healkit.db"
+    begun = started(host=dead_host())
+    with recording(path) as (recorder, _):
+        recorder.begin(begun)
+        with locked_by_another_process(path):
+            recorder.finish(succeeded(begun))
+            recorder.close()
+    with recording(path) as (recorder, _):
+        assert recorder.recover_orphans() == 0
+        assert [row["status"] for row in log_rows(path)] == ["SUCCESS"]
+
+
+@LOG_2
+def test_a_row_of_another_machine_is_given_up_an_hour_after_its_deadline(tmp_path: Path) -> None:
+    foreign = HostIdentity("elsewhere.example", "another-boot", 1, 1)
+    now = utc_now()
+    with recording(tmp_path / "healkit.db") as (recorder, database):
+        recorder.begin(started("fresh", host=foreign, deadline=now - timedelta(minutes=59)))
+        recorder.begin(started("stale", host=foreign, deadline=now - timedelta(minutes=61)))
+        assert recorder.recover_orphans() == 1
+        row = Log(database).last_error()
+        assert row is not None
+        assert row.tool_name == "stale"
+        assert "elsewhere.example" in (row.error_traceback or "")
+
+
+@LOG_2
+def test_orphans_of_one_tool_are_one_and_the_same_failure(tmp_path: Path) -> None:
+    with recording(tmp_path / "healkit.db") as (recorder, database):
+        for _ in range(2):
+            recorder.begin(started(host=dead_host()))
+        assert recorder.recover_orphans() == 2
+        assert len({row.fingerprint for row in Log(database).query(status="FAILURE")}) == 1
+
+
+def test_many_threads_record_at_once_while_the_database_comes_and_goes(tmp_path: Path) -> None:
+    path = tmp_path / "healkit.db"
+    with recording(path) as (recorder, _):
+        traces = [started() for _ in range(40)]
+
+        def work(mine: list[Started]) -> None:
+            for begun in mine:
+                run(recorder, begun)
+
+        threads = [threading.Thread(target=work, args=(traces[n::4],)) for n in range(4)]
+        with locked_by_another_process(path):
+            for thread in threads:
+                thread.start()
+        for thread in threads:
+            thread.join(timeout=60)
+        assert soon(lambda: recorder.ingest() >= 0 and recorder.problem == "")
+        assert {row["trace_id"] for row in log_rows(path)} == {begun.trace_id for begun in traces}
+        assert {row["status"] for row in log_rows(path)} == {"SUCCESS"}
