@@ -68,7 +68,7 @@ def _failure_lines(execution: ExecutionView, frames: int | None) -> Iterator[str
                 yield f"        {visible(group.frames[0].line.strip())}"
             else:
                 yield f"    … {visible(group.folded)}"
-    if not failure.frames and failure.traceback.strip():
+    if not failure.frames and "\n" in failure.traceback.strip():  # one line is the message again
         yield plain.indent(visible(failure.traceback.strip()))
 
 

@@ -113,7 +113,9 @@ def result_text(execution: ExecutionView) -> str:
 def record_line(execution: ExecutionView) -> str:
     """Where it is on record and how it was run: `log row 4 · isolation namespaces · 34 ms · …`."""
     row = f"log row {execution.log_id}" if execution.log_id is not None else "not in the log yet"
-    tier = f"isolation {execution.isolation}" if execution.isolation else "isolation not recorded"
+    refused = execution.failure is not None and execution.failure.code not in TOOL_CODES
+    tier = "no worker was started" if refused else "isolation not recorded"
+    tier = f"isolation {execution.isolation}" if execution.isolation else tier
     return " · ".join([row, tier, plain.duration(execution.duration_ms), plain.moment(execution.timestamp)])
 
 

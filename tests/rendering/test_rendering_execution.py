@@ -1,0 +1,163 @@
+"""Cards of executions, in text and HTML."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rendering_samples import CALLS, FRAMES
+
+from healkit import rendering
+from healkit.contracts.failure import Failure, Frame
+from healkit.rendering.parts import grouped
+
+
+class Elements(HTMLParser):
+    """Every element and attribute of a page, and whether each opening has its end."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.seen: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.feed(page)
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.seen.append((tag, dict(attrs)))
+        self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def test_the_message_comes_first_and_names_line_and_revision(make):
+    first, second, third, *_ = make().to_text().splitlines()
+    assert first == "✗ fibonacci@1 failed: ValueError: bad"
+    assert second.strip() == "at line 9 of fibonacci@1, in helper"
+    assert third.strip() == "return json.loads(text)"
+
+
+def test_frames_of_libraries_are_folded_with_their_count(make):
+    text, page = make().to_text(), make().to_html()
+    assert "… 2 library frames folded: json/__init__.py, json/decoder.py" in text
+    assert "raw_decode" not in text
+    assert page.count("<details") == 2
+    assert "2 library frames folded" in page
+
+
+def test_a_recursion_is_one_item_with_its_depth():
+    deep = Frame("<f@1>", 2, "f", "return f(n - 1)", in_tool=True)
+    (group,) = grouped([deep] * 990)
+    assert group.repeats == 990
+    assert group.where == "f@1, line 2, in f  (× 990)"
+
+
+def test_only_the_innermost_frames_when_asked():
+    assert [g.frames for g in grouped(FRAMES, 1)] == [(FRAMES[-1],)]
+    assert grouped(FRAMES, 100) == grouped(FRAMES)
+
+
+def test_the_card_has_the_calls_the_record_and_the_next_steps(make):
+    text = make(calls=CALLS).to_text()
+    assert "t1 host.rate ✓ 3.2 ms" in text
+    assert "t2 vault.other ✗ –  TOOL_EXCEPTION: KeyError: 'a'" in text
+    assert "log row 4 · isolation namespaces · 34 ms · 2025-03-01 14:02:11 UTC" in text
+    assert "%vault show fibonacci" in text
+    assert "%run_tool fibonacci n=10" in text
+
+
+def test_commands_fit_where_they_are_typed(make):
+    execution = make(arguments={"text": "it's"}, persona="teacher")
+    text = rendering.execution_text(execution, face="terminal")
+    assert """healkit run fibonacci --persona teacher --args '{"text": "it'"'"'s"}'""" in text
+    assert "%run_tool" not in text
+    assert """%run_tool fibonacci --persona teacher text="it's\"""" in execution.to_text()
+
+
+@pytest.mark.parametrize("arguments", [{"…": "cut text"}, {"blob": "x" * 5000}])
+def test_arguments_that_cannot_be_copied_are_not_offered(make, arguments):
+    assert "%run_tool" not in make(arguments=arguments).to_text()
+
+
+def test_other_endings_say_how_it_ended_and_what_to_do(make):
+    failure = Failure("TOOL_TIMEOUT", "TimeoutError", "after 30 s", "", FRAMES[:1], "Give it more time.")
+    text = make(failure=failure, last_output="still here\n").to_text()
+    assert "TOOL_TIMEOUT: the tool was still running when its time was up" in text
+    assert "Give it more time." in text
+    assert "│ still here" in text
+
+
+def test_a_success_shows_its_value_and_what_was_converted(make):
+    execution = make(value={"a": [1]}, conversions=["$.x: set shown as a list"])
+    assert execution.to_text().startswith("✓ fibonacci@1 returned {'a': [1]}")
+    assert "$.x: set shown as a list" in execution.to_text()
+    assert "$.x: set shown as a list" in execution.to_html()
+
+
+def test_a_row_of_the_log_shows_its_summary(make):
+    assert "returned [1, 2]" in make(status="SUCCESS", result_summary="[1, 2]").to_text()
+    assert "is running" in make(status="RUNNING").to_html()
+
+
+@pytest.mark.requirement("FACE-4")
+def test_html_reads_without_style_script_or_roles_on_any_background(make):
+    cards = [make(calls=CALLS, last_output="x"), make(value=3), make(status="RUNNING")]
+    for page in [card.to_html() for card in cards] + [rendering.executions_html(cards)]:
+        for tag, attributes in Elements(page).seen:
+            assert tag in {"div", "b", "code", "mark", "pre", "details", "summary", "table", "thead", "tbody",
+                           "tr", "th", "td", "span"}  # fmt: skip
+            assert attributes.keys() <= {"style", "open"}
+            assert "var(" not in (attributes.get("style") or "")
+        outer = Elements(page).seen[0][1]["style"] or ""
+        assert "background-color:#" in outer
+        assert ";color:#" in outer
+
+
+def test_every_pair_of_colours_has_enough_contrast(make):
+    pages = [make(calls=CALLS, warnings=["w"]).to_html(), make(value=3).to_html()]
+    pages += [rendering.diff_html("--- a\n+++ b\n@@ -1 +1 @@\n-x\n+y\n z\n", "t")]
+    for page in pages:
+        for style in re.findall(r'style="([^"]*)"', page):
+            ink = re.search(r"(?:^|;)color:#(\w{6})", style)
+            paper = re.search(r"background-color:#(\w{6})", style)
+            if ink and paper:
+                assert _contrast(ink[1], paper[1]) >= 4.5, style
+
+
+def _contrast(a: str, b: str) -> float:
+    """WCAG 2's contrast ratio."""
+
+    def luminance(colour: str) -> float:
+        parts = [int(colour[i : i + 2], 16) / 255 for i in (0, 2, 4)]
+        linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    high, low = sorted((luminance(a), luminance(b)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+@given(st.text(), st.text(), st.text())
+def test_nothing_a_worker_says_becomes_markup_or_moves_the_cursor(evalue, output, line):
+    from rendering_samples import NOW
+
+    from healkit.runtime.execution import Execution
+
+    hostile = "<script>alert(1)</script>\x1b]0;title\x07\u202e"
+    frame = Frame("<f@1>", 1, "<img src=x onerror=y>", line + hostile, in_tool=True)
+    failure = Failure("TOOL_EXCEPTION", "E" + hostile, evalue + hostile, output + hostile, [frame], hostile)
+    execution = Execution("f", "default", {"a": hostile}, "FAILURE", "t", NOW, failure=failure,
+                          last_output=output + hostile, warnings=[hostile])  # fmt: skip
+    text, page = execution.to_text(), execution.to_html()
+    assert {tag for tag, _ in Elements(page).seen}.isdisjoint({"script", "img"})
+    for shown in (text, page):
+        assert "\x1b" not in shown
+        assert "\u202e" not in shown
+
+
+def test_the_notebook_gets_text_and_html(make):
+    bundle = make()._repr_mimebundle_()
+    assert bundle.keys() == {"text/plain", "text/html"}
+    assert str(make()) == bundle["text/plain"]

@@ -1,0 +1,133 @@
+"""What a restricted tool may display in the user's notebook."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from healkit.rendering import safe_output
+
+
+def shown(kind, value, **more):
+    """The data that is left of one display."""
+    output = safe_output({"output_type": "display_data", "data": {kind: value, **more}, "metadata": {}})
+    assert output is not None
+    return output["data"]
+
+
+def html(text):
+    return shown("text/html", text)["text/html"]
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "application/javascript",
+        "image/svg+xml",
+        "application/vnd.jupyter.widget-view+json",
+        "application/vnd.plotly.v1+json",
+        "text/x-unknown",
+    ],
+)
+def test_kinds_that_can_act_are_left_out_and_named(kind):
+    assert shown(kind, "x").keys() == {"text/plain"}
+    assert kind in shown(kind, "x")["text/plain"]
+    assert shown(kind, "x", **{"text/plain": "plain"}) == {"text/plain": "plain"}
+
+
+@pytest.mark.requirement("WORK-1")
+def test_tables_plots_and_text_pass():
+    table = '<table border="1" class="dataframe"><tbody><tr><td>1</td></tr></tbody></table>'
+    assert html(f"<style scoped>td {{}}</style>{table}") == table
+    assert html('<b style="color: red; background-color: #ffffff">x</b>').startswith('<b style="color')
+    assert shown("image/png", "aGk=\n") == {"image/png": "aGk=\n"}
+    assert shown("application/json", {"a": 1}) == {"application/json": {"a": 1}}
+    assert shown("text/plain", ["a\n", "b"]) == {"text/plain": "a\nb"}
+    assert shown("text/latex", "$x^2$") == {"text/latex": "$x^2$"}
+    assert shown("text/markdown", "a < b & **c**") == {"text/markdown": "a < b & **c**"}
+
+
+@pytest.mark.parametrize(
+    "attack",
+    [
+        "<script>alert(1)</script>",
+        '<img src="https://example.org/leak.png">',
+        "<img src=x onerror=alert(1)>",
+        '<a href="javascript:alert(1)">x</a>',
+        '<a href="data:text/html;base64,PHNjcmlwdD4=">x</a>',
+        '<p style="background: url(https://example.org/x)">x</p>',
+        '<p style="background-color: u\\72l(https://example.org/x)">x</p>',
+        '<p style="position: fixed; top: 0">x</p>',
+        '<p style="width: expression(alert(1))">x</p>',
+        '<p class="jp-Dialog" id="main" onclick="alert(1)">x</p>',
+        '<iframe src="https://example.org"></iframe>',
+        "<svg><script>alert(1)</script></svg>",
+        '<form action="https://example.org"><input><button>Sign in</button></form>',
+        '<img src="data:image/svg+xml;base64,PHN2Zz4=">',
+        '<meta http-equiv="refresh" content="0;url=https://example.org">',
+    ],
+)
+def test_html_keeps_nothing_that_runs_fetches_or_leaves_its_place(attack):
+    cleaned = html(attack).lower()
+    for forbidden in ("script", "example.org", "onerror", "onclick", "fixed", "jp-dialog", "main", "url(", "svg",
+                      "expression", "<form", "<input", "<button", "data:", "\\href", "<meta"):  # fmt: skip
+        assert forbidden not in cleaned
+
+
+def test_formulas_make_no_links():
+    formula = r"$\href{javascript:alert(1)}{x}$ \require{html}"
+    for kind in ("text/html", "text/latex", "text/markdown"):
+        assert "\\href" not in shown(kind, formula)[kind]
+        assert "\\require" not in shown(kind, formula)[kind]
+
+
+def test_an_inline_image_stays():
+    picture = '<img src="data:image/png;base64,aGk=" alt="x">'
+    assert html(picture) == picture
+
+
+def test_a_link_stays_but_learns_nothing_of_its_page():
+    assert 'rel="noopener noreferrer"' in html('<a href="https://example.org/docs">docs</a>')
+
+
+def test_markdown_carries_no_html_and_fetches_nothing():
+    text = shown("text/markdown", "![x](https://example.org/a.png) <img src=y> [j](javascript:alert(1))")
+    assert text["text/markdown"].startswith("[x](https://example.org/a.png) &lt;img")
+    assert "javascript:" not in text["text/markdown"]
+
+
+@pytest.mark.parametrize("value", ["not base64 <script>", '"><script>', "", 3])
+def test_an_image_must_be_base64(value):
+    assert "image/png" not in shown("image/png", value)
+
+
+def test_streams_and_errors_pass_as_text():
+    assert safe_output({"output_type": "stream", "name": "x", "text": ["a", "b"]}) == {
+        "output_type": "stream",
+        "name": "stdout",
+        "text": "ab",
+    }
+    error = safe_output({"output_type": "error", "ename": "E", "evalue": 3, "traceback": [1]})
+    assert error == {"output_type": "error", "ename": "E", "evalue": "3", "traceback": ["1"]}
+
+
+def test_metadata_keeps_an_images_size_only():
+    output = safe_output(
+        {
+            "output_type": "execute_result",
+            "data": {"image/png": "aGk="},
+            "metadata": {"image/png": {"width": 10, "isolated": True}, "isolated": True},
+        }
+    )
+    assert output["output_type"] == "display_data"
+    assert output["metadata"] == {"image/png": {"width": 10}}
+
+
+@given(
+    st.dictionaries(st.text(), st.recursive(st.none() | st.text() | st.integers(), st.lists, max_leaves=5))
+)
+def test_any_claim_of_a_worker_is_survived(claim):
+    for kind in ("stream", "error", "display_data", "clear_output", None):
+        safe_output({**claim, "output_type": kind})
+        safe_output({"output_type": kind, "data": claim, "metadata": claim})
