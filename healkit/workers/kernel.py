@@ -23,7 +23,7 @@ from healkit.contracts import rpc
 from healkit.errors import WorkerStartFailed
 from healkit.workers.bridge import Bridge, CallHandler
 from healkit.workers.limits import Sandbox
-from healkit.workers.outputs import OutputCollector
+from healkit.workers.outputs import LAST_CHARS, OutputCollector
 from healkit.workers.provisioner import RestrictedProvisioner
 
 #: How the host saw it end. `complete` is the only one with a message from the worker.
@@ -131,7 +131,7 @@ class Worker:
                 complete=self._complete.result() if ending == "complete" else None,
                 status=status,
                 outputs=collector.outputs,
-                last_output=words or collector.last_text(),
+                last_output=words[-LAST_CHARS:] or collector.last_text(),
                 crash_text=crash_text,
                 detail=detail,
             )

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-_LAST_CHARS = 4000
+LAST_CHARS = 4000
 _KINDS = {"stream", "display_data", "execute_result", "update_display_data", "clear_output"}
 
 
@@ -38,7 +38,7 @@ class OutputCollector:
 
     def last_text(self) -> str:
         """The last 4,000 characters that were printed."""
-        return "".join(self._tail)[-_LAST_CHARS:]
+        return "".join(self._tail)[-LAST_CHARS:]
 
     async def read(self, client: Any, message_id: str) -> None:
         """Collect until cancelled; one task for each execution."""
@@ -68,8 +68,8 @@ class OutputCollector:
             self._on_output(output)
 
     def _remember(self, text: str) -> None:
-        self._tail.append(text[-_LAST_CHARS:])
-        while len(self._tail) > 1 and sum(map(len, self._tail)) - len(self._tail[0]) > _LAST_CHARS:
+        self._tail.append(text[-LAST_CHARS:])
+        while len(self._tail) > 1 and sum(map(len, self._tail)) - len(self._tail[0]) > LAST_CHARS:
             self._tail.popleft()
 
 
