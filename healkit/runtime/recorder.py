@@ -12,6 +12,7 @@ find no row, and where the caller itself holds the lock, waiting again could not
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -47,6 +48,7 @@ class Recorder:
         self._spool = Spool(database.path or database.url)
         self._log = Log(database)
         self._lock = threading.RLock()
+        self._replaying = threading.Lock()
         self._behind: set[str] = set()
         self._memory: deque[Record] = deque(maxlen=MEMORY_RECORDS)
         self._lost = 0
@@ -83,7 +85,7 @@ class Recorder:
     def begin(self, started: Started, wait_s: float | None = None) -> int | None:
         """Commit the execution as RUNNING; its row's id, or None when the record went to the spool."""
         if self._waiting:
-            self.ingest()
+            self._ingest()
         wait_s = self._config.log_wait_s if wait_s is None else wait_s
         return self._attempt(started, lambda: self._writer.begin(started, wait_s))
 
@@ -96,7 +98,7 @@ class Recorder:
         row_id = self._attempt(finished, lambda: self._writer.finish(finished, self._config.log_wait_s))
         if row_id is not None:
             return row_id
-        self.ingest()
+        self._ingest()
         try:
             # Read without a wait: if the spool could be emptied, the row is there.
             row = None if self._waiting else self._log.by_trace(finished.trace_id)
@@ -107,7 +109,7 @@ class Recorder:
     def refuse(self, started: Started, finished: Finished) -> int | None:
         """Commit a call that was refused before a worker was touched, as one row."""
         if self._waiting:
-            self.ingest()
+            self._ingest()
         try:
             return self._writer.insert_finished(started, finished, self._config.log_wait_s)
         except Exception as error:  # noqa: BLE001 - no failure of the log may reach the tool's caller
@@ -116,26 +118,34 @@ class Recorder:
             return None
 
     def ingest(self) -> int:
-        """Bring in what waits, without waiting for a lock; how many records were. Never raises."""
-        if self._database.read_only:
+        """Bring in what waits, without waiting for the database; how many records were. Never raises.
+
+        Called before each look at the log. While another thread is at it, this waits for that one, but no longer
+        than a record may wait.
+        """
+        return self._ingest(self._config.log_wait_s)
+
+    def _ingest(self, patience_s: float = 0.0) -> int:
+        # Not under the lock of the state: an execution must be able to spool while a long replay goes on.
+        if self._database.read_only or not self._replaying.acquire(timeout=patience_s):
             return 0
+        count, trouble = 0, ""
+        try:
+            # One execution's records may lie in both places; its ending needs its row.
+            count += self._store_memory(endings=False)
+            count += self._spool.drain(self._store)
+            count += self._store_memory(endings=True)
+        except Exception as error:  # noqa: BLE001 - the spool keeps its records; the next attempt may do better
+            trouble = _sentence(error)
+        finally:
+            self._replaying.release()
         with self._lock:
-            count = 0
-            try:
-                # One execution's records may lie in both places; its ending needs its row.
-                count += self._store_memory(endings=False)
-                count += self._spool.drain(self._store)
-                count += self._store_memory(endings=True)
-                self._waiting = self._spool.pending() > 0
-            except Exception as error:  # noqa: BLE001 - the spool keeps its records; the next attempt may do better
-                self._trouble = _sentence(error)
-                self._waiting = True
-            else:
-                if not self._waiting:
-                    self._trouble = ""
-                    self._behind.clear()
+            self._waiting = bool(trouble or self._memory or self._spool.pending())
+            self._trouble = trouble or (self._trouble if self._waiting else "")
+            if not self._waiting:
+                self._behind.clear()
             self._retry_later()
-            return count
+        return count
 
     def recover_orphans(self) -> int:
         """Turn each RUNNING row whose host is dead into a FAILURE that says so; how many. Called at start-up.
@@ -214,13 +224,19 @@ class Recorder:
 
     def _store_memory(self, *, endings: bool) -> int:
         """What is in memory, either the endings or all the rest; how many."""
-        records = [record for record in self._memory if isinstance(record, Finished) is endings]
+        with self._lock:
+            waiting = list(self._memory)
+        records = [record for record in waiting if isinstance(record, Finished) is endings]
         for record in records:
             try:
                 self._store(record)
             except RecordRejected:
                 self._lost += 1
-            self._memory.remove(record)
+            with (
+                self._lock,
+                contextlib.suppress(ValueError),
+            ):  # the oldest may have been crowded out meanwhile
+                self._memory.remove(record)
         return len(records)
 
     def _retry_later(self) -> None:

@@ -61,7 +61,7 @@ class Database:
         with mapped(self.where, self.path, also=(OSError, ImportError)):
             version = self._look_before_opening(create)
             self.engine = self._make_engine(wait_s)
-            self._writing = self.engine.execution_options(healkit_begin="write")
+            self._writing = self.engine.execution_options(healkit_write_wait_ms=int(wait_s * 1000))
             try:
                 self._bring_up_to_date(version)
             except BaseException:
@@ -193,9 +193,8 @@ class Database:
         else:
             self._set_wal()
         # Another process's migration may take longer than an ordinary write is worth waiting for.
-        engine = self._make_engine(max(self.wait_s, MIGRATION_WAIT_S)).execution_options(
-            healkit_begin="write"
-        )
+        patience_s = max(self.wait_s, MIGRATION_WAIT_S)
+        engine = self._make_engine(patience_s).execution_options(healkit_write_wait_ms=int(patience_s * 1000))
         try:
             with engine.begin() as migrating:
                 migrate.upgrade(migrating, self.where)
@@ -218,10 +217,11 @@ class Database:
 
 def _begin(connection: Connection) -> None:
     """Begin as the transaction's purpose asks; called by SQLAlchemy where a driver would begin on its own."""
-    writing = connection.get_execution_options().get("healkit_begin") == "write"
+    wait_ms = connection.get_execution_options().get("healkit_write_wait_ms")
     if connection.dialect.name == "sqlite":
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
-    elif writing and connection.dialect.name == "postgresql":
+        connection.exec_driver_sql("BEGIN" if wait_ms is None else "BEGIN IMMEDIATE")
+    elif wait_ms is not None and connection.dialect.name == "postgresql":
+        connection.exec_driver_sql(f"SET LOCAL lock_timeout = {wait_ms}")
         connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_ADVISORY_KEY})")
 
 

@@ -13,7 +13,7 @@ import re
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from typing import Any
 
@@ -170,7 +170,7 @@ def _run_sqlite(
         timer.start()
         try:
             cursor = connection.execute(code, dict(arguments))
-            return _collect(cursor, row_limit)
+            return _collect(cursor.fetchone, [column[0] for column in cursor.description or ()], row_limit)
         finally:
             timer.cancel()
             timer.join()  # it must not interrupt a connection that is closed already
@@ -203,7 +203,7 @@ def _run_elsewhere(
             result = connection.execution_options(stream_results=True).execute(
                 text(_colons_escaped(code)), dict(arguments)
             )
-            return _collect(result.cursor, row_limit)
+            return _collect(result.fetchone, list(result.keys()), row_limit)
     except SQLAlchemyError as error:
         original = getattr(error, "orig", None) or error
         if getattr(original, "sqlstate", "") == "57014":
@@ -223,11 +223,11 @@ def _colons_escaped(code: str) -> str:
     )
 
 
-def _collect(cursor: Any, row_limit: int) -> dict[str, Any]:
+def _collect(fetch: Callable[[], Any], columns: list[str], row_limit: int) -> dict[str, Any]:
     """At most `row_limit` rows, and whether there was one more; raises `SqlFailed` over the size cap."""
     rows: list[list[Any]] = []
     size_bytes, truncated = 0, False
-    while (row := cursor.fetchone()) is not None:
+    while (row := fetch()) is not None:
         if len(rows) == row_limit:
             truncated = True
             break
@@ -237,5 +237,4 @@ def _collect(cursor: Any, row_limit: int) -> dict[str, Any]:
             raise SqlFailed(
                 f"The result is over {RESULT_MAX_BYTES:,} bytes.", hint="Select fewer columns or rows."
             )
-    columns = [column[0] for column in cursor.description or ()]
     return {"columns": columns, "rows": rows, "row_count": len(rows), "truncated": truncated}

@@ -14,10 +14,13 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import create_engine, text
+from sqlalchemy.dialects import mysql, postgresql
 from sqlalchemy.exc import DBAPIError
+from sqlalchemy.schema import CreateIndex, CreateTable
 from store_samples import as_ordinary_user, fill, locked_by_another_process, open_folder, started, tiny_disk
 
 from healkit.errors import (
+    ConfigError,
     DatabaseCorrupt,
     DatabaseError,
     DatabaseFull,
@@ -31,6 +34,7 @@ from healkit.store.backend import SQLITE_CODES, SQLSTATES, translate
 from healkit.store.database import Database, resolve_url
 from healkit.store.log import Log, LogWriter
 from healkit.store.models import Base, ExecutionLog
+from healkit.store.rows import Statements
 from healkit.store.vault import Vault
 
 PARTIAL_INDEXES = (
@@ -342,3 +346,16 @@ def test_a_users_own_sqlmodel_tables_may_have_the_same_names(database: Database)
         ["codevault", "executioncall", "executionlog", "revision", "toolregistry"]
     )
     assert os.path.exists(database.path or "")
+
+
+@pytest.mark.requirement("LOG-14")
+def test_tables_and_the_logs_statements_are_written_for_postgresql_too() -> None:
+    dialect = postgresql.dialect()
+    for table in Base.metadata.sorted_tables:
+        assert "CREATE TABLE" in str(CreateTable(table).compile(dialect=dialect))
+        for index in table.indexes:
+            written = str(CreateIndex(index).compile(dialect=dialect))
+            assert ("WHERE" in written) == (index.dialect_options["sqlite"]["where"] is not None)
+    assert "ON CONFLICT (trace_id) DO UPDATE" in Statements(dialect).begin.sql
+    with pytest.raises(ConfigError, match="keeps no log on 'mysql'"):
+        Statements(mysql.dialect())
