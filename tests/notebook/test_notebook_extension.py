@@ -1,0 +1,115 @@
+"""Loading, unloading, completion."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from IPython.core.completer import provisionalcompleter, rectify_completions
+
+
+def state(shell):
+    """Everything of a shell that an extension could leave something in."""
+    return (
+        {kind: dict(magics) for kind, magics in shell.magics_manager.magics.items()},
+        set(shell.magics_manager.registry),
+        list(shell.Completer.custom_matchers),
+        {event: list(hooks) for event, hooks in shell.events.callbacks.items()},
+        list(shell.configurables),
+        dict(shell.custom_exceptions and {"custom": shell.custom_exceptions}),
+        set(vars(shell)) - {"last_execution_result"},
+        set(shell.user_ns),
+    )
+
+
+@pytest.mark.requirement("FACE-1")
+def test_unloading_leaves_nothing_behind(shell):
+    before = state(shell)
+    for _ in range(2):
+        shell.extension_manager.load_extension("healkit")
+        assert "run_tool" in shell.magics_manager.magics["line"]
+        assert len(shell.Completer.custom_matchers) == len(before[2]) + 1
+        shell.extension_manager.unload_extension("healkit")
+        assert state(shell) == before
+
+
+@pytest.mark.requirement("FACE-1")
+def test_reloading_is_loading_once(shell):
+    shell.run_line_magic("load_ext", "healkit")
+    loaded = len(shell.Completer.custom_matchers), len(shell.configurables)
+    shell.run_line_magic("reload_ext", "healkit")
+    shell.run_line_magic("load_ext", "healkit")
+    assert (len(shell.Completer.custom_matchers), len(shell.configurables)) == loaded
+
+
+@pytest.mark.requirement("FACE-1")
+def test_a_magic_of_that_name_comes_back_when_healkit_leaves(shell):
+    shell.register_magic_function(lambda line: "mine", magic_name="vault")
+    shell.run_line_magic("load_ext", "healkit")
+    shell.run_line_magic("unload_ext", "healkit")
+    assert shell.run_line_magic("vault", "") == "mine"
+    del shell.magics_manager.magics["line"]["vault"]
+
+
+@pytest.fixture
+def complete(shell):
+    """What Tab offers at the end of a line."""
+    shell.run_line_magic("load_ext", "healkit")
+    shell.run_cell_magic(
+        "tool", "fibonacci --persona default", "def fibonacci(n: int, start: int = 0):\n    return n\n"
+    )
+
+    def ask(line: str) -> list[str]:
+        with provisionalcompleter():
+            found = list(rectify_completions(line, shell.Completer.completions(line, len(line))))
+        return [item.text for item in found]
+
+    return ask
+
+
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("%run_tool fib", ["fibonacci"]),
+        ("result = %run_tool fib", ["fibonacci"]),
+        ("%run_tool fibonacci ", ["n=", "start="]),
+        ("%run_tool fibonacci n=1 ", ["start="]),
+        ("%run_tool fibonacci --ti", ["--timeout"]),
+        ("%run_tool fibonacci --persona ", ["default"]),
+        ("%%tool fibonacci --dr", ["--draft"]),
+        ("%vault hi", ["history"]),
+        ("%vault show f", ["fibonacci"]),
+        ("%executions --status F", ["FAILURE"]),
+        ("%executions --tool f", ["fibonacci"]),
+        ("%trace_last_error --", ["--frames", "--help", "--locals", "--persona"]),
+        ("%healkit d", ["doctor"]),
+    ],
+)
+@pytest.mark.requirement("FACE-2")
+def test_tab_offers_flags_tools_and_arguments(complete, line, offered):
+    assert sorted(complete(line)) == offered
+
+
+def test_tab_elsewhere_is_left_alone(complete):
+    assert "print" in complete("prin")
+
+
+def test_a_database_that_cannot_be_opened_offers_nothing(complete, monkeypatch, tmp_path, capsys):
+    (tmp_path / "broken.db").write_text("not a database, and longer than its header would be" * 40)
+    monkeypatch.setenv("HEALKIT_DB", str(tmp_path / "broken.db"))
+    assert "fibonacci" not in complete("%run_tool fib")
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_loading_does_not_open_a_database(shell, database):
+    shell.run_line_magic("load_ext", "healkit")
+    assert not database.exists()
+
+
+def test_the_package_loads_the_notebook_only_when_asked():
+    code = "import sys, healkit; print('IPython' in sys.modules, hasattr(healkit, 'load_ipython_extension'))"
+    said = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert said.stdout.split() == ["False", "True"]
