@@ -7,7 +7,9 @@ import platform
 import shutil
 import sys
 
-from healkit.config import Config
+import psutil
+
+from healkit.config import MIB, Config
 from healkit.errors import IsolationUnavailable
 from healkit.store.log import Log
 from healkit.workers.limits import bubblewrap_path
@@ -62,6 +64,7 @@ def examine(config: Config) -> DoctorReport:
             f"{platform.system()} {platform.release()}",
             "run healkit on Linux",
         ),
+        _memory(config),
         _bubblewrap(),
         *_layers(namespaces, landlock),
         *_attempts(namespaces if namespaces.holds else landlock),
@@ -85,6 +88,13 @@ def status_of(url: str, config: Config, tools: int, log: Log, problem: str) -> S
     except IsolationUnavailable:
         tier = "none"
     return Status(url, tier, tools, log.count(), log.count(status="FAILURE"), len(log.running()), problem)
+
+
+def _memory(config: Config) -> Check:
+    """Whether one tool that takes all it may still leaves the machine something."""
+    memory = psutil.virtual_memory()
+    found = f"{memory.available // MIB:,} of {memory.total // MIB:,} MiB free; a tool may take {config.memory_mb:,}"
+    return Check("memory", memory.available > config.memory_mb * MIB, found, "set HEALKIT_MEMORY_MB to less")
 
 
 def _bubblewrap() -> Check:

@@ -167,11 +167,10 @@ def test_a_full_disk_does_not_change_the_outcome_and_the_row_comes_when_there_is
         with Healkit(disk / "healkit.db", config=Config(log_wait_s=0.2, start_timeout_s=30)) as healkit:
             healkit.vault.add("big", "def big():\n    return 'x' * 1500\n")
             filler = disk / "filler"
-            with filler.open("wb") as file:
+            with filler.open("wb", buffering=0) as file:
                 try:
                     while True:
                         file.write(b"x" * 4096)
-                        file.flush()
                 except OSError:
                     pass
             executions = [healkit.execute("big", arguments={}) for _ in range(3)]

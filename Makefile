@@ -1,0 +1,40 @@
+# One verb each. The README's commands in short; every target sets itself up on a machine with Python and its venv module.
+VENV ?= .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo lab test lint fix bench clean
+
+demo: $(BIN)/healkit
+	$(BIN)/healkit demo
+
+lab: $(BIN)/healkit
+	$(BIN)/healkit lab
+
+test: $(BIN)/python
+	$(BIN)/pip install --quiet '.[test]'
+	$(BIN)/pytest
+
+lint: $(BIN)/python
+	$(BIN)/pip install --quiet '.[test]'
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+fix: $(BIN)/python
+	$(BIN)/pip install --quiet '.[test]'
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(BIN)/python
+	$(BIN)/pip install --quiet '.[test]'
+	$(BIN)/python benchmarks/run.py
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache benchmarks/out
+
+$(BIN)/python:
+	python3 -m venv $(VENV)
+
+$(BIN)/healkit: $(BIN)/python
+	$(BIN)/pip install --quiet .
