@@ -38,7 +38,9 @@ def test_every_dependency_has_its_reason_on_the_dependencies_page() -> None:
 
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     page = (ROOT / "docs" / "dependencies.md").read_text().lower()
-    wanted = project["dependencies"] + [d for extra in project["optional-dependencies"].values() for d in extra]
+    wanted = project["dependencies"] + [
+        d for extra in project["optional-dependencies"].values() for d in extra
+    ]
     for requirement in wanted:
         name = re.split(r"[<>=;\[ ]", requirement)[0].lower()
         assert name in page, name

@@ -38,7 +38,9 @@ def test_every_done_requirement_has_its_tests_and_every_claim_its_requirement(tm
     unproven = [name for name, entry in ledger.items() if entry["done"] and not entry["tests"]]
     assert not unproven, f"called done, but no test claims them: {unproven}"
     for name, entry in ledger.items():
-        assert entry["tests"] == claimed.get(name, []), f"{name}: run with HEALKIT_REGENERATE=1 and review the diff"
+        assert entry["tests"] == claimed.get(name, []), (
+            f"{name}: run with HEALKIT_REGENERATE=1 and review the diff"
+        )
 
 
 def rendered(ledger: dict[str, dict[str, Any]], claimed: dict[str, list[str]]) -> str:

@@ -40,7 +40,8 @@ class Outcome:
     """How a worker ended, as the host saw it.
 
     `status` is the exit status where the process died by itself: negative for a signal, as in subprocess.
-    `last_output` is the end of what was printed; `crash_text` is what `faulthandler` left; `detail` names what broke the protocol.
+    `last_output` is the end of what was printed; `crash_text` is what `faulthandler` left; `detail` names what broke
+    the protocol.
     """
 
     ending: Ending

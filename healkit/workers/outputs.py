@@ -90,7 +90,9 @@ def _to_nbformat(kind: str, content: dict[str, Any]) -> dict[str, Any] | None:
 def _merge(outputs: list[dict[str, Any]], output: dict[str, Any]) -> bool:
     """Append text to the last output if that is the same stream, as notebooks do."""
     last = outputs[-1] if outputs else {}
-    same: bool = output["output_type"] == last.get("output_type") == "stream" and output["name"] == last["name"]
+    same: bool = (
+        output["output_type"] == last.get("output_type") == "stream" and output["name"] == last["name"]
+    )
     if same:
         last["text"] += output["text"]
     return same

@@ -115,7 +115,9 @@ def test_quick_calls_go_on_while_a_formerly_quick_tool_is_slow(healkit: Healkit)
 
 
 @pytest.mark.requirement("WORK-4", "WORK-8")
-def test_a_call_that_takes_too_long_times_out_and_its_late_answer_is_dropped_and_traced(tmp_path: Path) -> None:
+def test_a_call_that_takes_too_long_times_out_and_its_late_answer_is_dropped_and_traced(
+    tmp_path: Path,
+) -> None:
     answered = threading.Event()
 
     def slow() -> str:

@@ -41,7 +41,9 @@ def wait_until(condition: Callable[[], bool], within_s: float = 20) -> None:
 
 @pytest.mark.requirement("LOG-2", "WORK-2")
 @pytest.mark.parametrize("tier", ["namespaces", "landlock"])
-def test_after_kill_9_of_the_host_the_row_says_what_died_and_no_worker_survives(tmp_path: Path, tier: str) -> None:
+def test_after_kill_9_of_the_host_the_row_says_what_died_and_no_worker_survives(
+    tmp_path: Path, tier: str
+) -> None:
     database = tmp_path / "healkit.db"
     host = subprocess.Popen(
         [sys.executable, "-c", HOST, str(database)],
@@ -52,7 +54,9 @@ def test_after_kill_9_of_the_host_the_row_says_what_died_and_no_worker_survives(
     assert host.stdout is not None
     assert host.stdout.readline().strip() == "running"
     with sqlite3.connect(database) as reader:
-        assert reader.execute("SELECT status, tool_name FROM executionlog").fetchall() == [("RUNNING", "sleeper")]
+        assert reader.execute("SELECT status, tool_name FROM executionlog").fetchall() == [
+            ("RUNNING", "sleeper")
+        ]
     reader.close()
     workers = psutil.Process(host.pid).children(recursive=True)
     assert workers
@@ -104,7 +108,9 @@ def test_the_row_is_there_whatever_the_callers_transaction_does(tmp_path: Path) 
     row = healkit.log.by_trace(caught.value.trace_id)
     assert (row.status, row.ename) == ("FAILURE", "ZeroDivisionError")
     with engine.connect() as connection:
-        assert connection.execute(text("SELECT count(*) FROM mine")).scalar() == 0, "nobody committed for the caller"
+        assert connection.execute(text("SELECT count(*) FROM mine")).scalar() == 0, (
+            "nobody committed for the caller"
+        )
     engine.dispose()
     healkit.close()
 
@@ -150,7 +156,9 @@ def test_a_host_that_dies_while_its_records_wait_in_the_spool_loses_none(tmp_pat
         "c = sqlite3.connect(sys.argv[1], isolation_level=None); c.execute('BEGIN IMMEDIATE')\n"
         "print(hk.execute('one').trace_id, flush=True)\nos.kill(os.getpid(), 9)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code, str(database)], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(database)], capture_output=True, text=True, check=False
+    )
     assert done.returncode == -signal.SIGKILL
     with Healkit(database) as healkit:
         assert healkit.log.by_trace(done.stdout.strip()).status == "SUCCESS"
@@ -221,7 +229,9 @@ def test_a_read_only_database_still_runs_tools_and_says_what_it_cannot_write(tmp
         subprocess.run(["mount", "--bind", str(tmp_path), str(tmp_path)], check=True)
         subprocess.run(["mount", "-o", "remount,ro,bind", str(tmp_path)], check=True)
     try:
-        done = subprocess.run([sys.executable, "-c", code, str(database)], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [sys.executable, "-c", code, str(database)], capture_output=True, text=True, check=False
+        )
     finally:
         if os.geteuid() == 0:
             subprocess.run(["umount", "-l", str(tmp_path)], check=True)

@@ -19,7 +19,11 @@ BAD_TOOLS = {
     "recurses": ("TOOL_EXCEPTION", "RecursionError", "def recurses(n=0):\n    return recurses(n + 1)\n"),
     "exits": ("TOOL_EXITED", "ProcessExited", "def exits():\n    import os\n    os._exit(3)\n"),
     "sys_exits": ("TOOL_EXCEPTION", "SystemExit", "def sys_exits():\n    import sys\n    sys.exit(3)\n"),
-    "segfaults": ("TOOL_CRASHED", "SIGSEGV", "def segfaults():\n    import ctypes\n    ctypes.string_at(0)\n"),
+    "segfaults": (
+        "TOOL_CRASHED",
+        "SIGSEGV",
+        "def segfaults():\n    import ctypes\n    ctypes.string_at(0)\n",
+    ),
     "aborts": ("TOOL_CRASHED", "SIGABRT", "def aborts():\n    import os\n    os.abort()\n"),
     "kills_parent": (
         "TOOL_EXCEPTION",
@@ -46,7 +50,11 @@ BAD_TOOLS = {
         "OutputLimit",
         "def writes_200_mb():\n    import os\n    for _ in range(200):\n        os.write(1, b'x' * 10**6)\n",
     ),
-    "returns_1_gb": ("TOOL_RESULT_TOO_LARGE|TOOL_OUT_OF_MEMORY", ".*", "def returns_1_gb():\n    return 'x' * 10**9\n"),
+    "returns_1_gb": (
+        "TOOL_RESULT_TOO_LARGE|TOOL_OUT_OF_MEMORY",
+        ".*",
+        "def returns_1_gb():\n    return 'x' * 10**9\n",
+    ),
     "hoards": (
         "TOOL_OUT_OF_MEMORY",
         "MemoryError",
@@ -177,7 +185,9 @@ def test_ctrl_c_stops_the_worker_records_it_and_reaches_the_caller(healkit: Heal
 
 
 def _workers() -> list[psutil.Process]:
-    return [child for child in psutil.Process().children(recursive=True) if child.status() != psutil.STATUS_ZOMBIE]
+    return [
+        child for child in psutil.Process().children(recursive=True) if child.status() != psutil.STATUS_ZOMBIE
+    ]
 
 
 def _kill_workers() -> None:

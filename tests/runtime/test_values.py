@@ -93,7 +93,11 @@ def test_a_long_result_is_summarised_with_its_size_and_returned_whole(healkit: H
 @pytest.mark.requirement("VAULT-2", "LOG-1")
 def test_wrong_calls_name_the_argument_before_a_worker_is_touched_and_are_on_record(healkit: Healkit) -> None:
     healkit.vault.add("add", "def add(a: int, b: int = 0):\n    return a + b\n")
-    for arguments, said in [({}, "`a` is missing"), ({"a": "x"}, "integer"), ({"a": 1, "c": 2}, "`c` is unknown")]:
+    for arguments, said in [
+        ({}, "`a` is missing"),
+        ({"a": "x"}, "integer"),
+        ({"a": 1, "c": 2}, "`c` is unknown"),
+    ]:
         with pytest.raises(ArgumentsInvalid, match=said) as caught:
             healkit.execute("add", arguments=arguments)
         row = healkit.log.get(caught.value.log_id)
@@ -127,13 +131,20 @@ def test_rich_outputs_reach_the_caller_as_they_come(healkit: Healkit) -> None:
 @pytest.mark.requirement("VAULT-6")
 def test_all_three_kinds_of_tool_and_async_ones_run_unchanged(healkit: Healkit) -> None:
     healkit.vault.add(
-        "as_class", "from healkit import Tool\nclass Add(Tool):\n    def run(self, arguments):\n        return arguments['a'] + 1\n"
+        "as_class",
+        "from healkit import Tool\nclass Add(Tool):\n    def run(self, arguments):\n        return arguments['a'] + 1\n",
     )
-    healkit.vault.add("as_function", "HELPER = 1\ndef _help(a):\n    return a + HELPER\ndef whatever(a):\n    return _help(a)\n")
-    healkit.vault.add("as_script", "result = arguments['a'] + 1\n")
-    healkit.vault.add("as_async", "import asyncio\nasync def as_async(a):\n    await asyncio.sleep(0)\n    return a + 1\n")
     healkit.vault.add(
-        "runs_loop", "import asyncio\nasync def work(a):\n    return a + 1\ndef runs_loop(a):\n    return asyncio.run(work(a))\n"
+        "as_function",
+        "HELPER = 1\ndef _help(a):\n    return a + HELPER\ndef whatever(a):\n    return _help(a)\n",
+    )
+    healkit.vault.add("as_script", "result = arguments['a'] + 1\n")
+    healkit.vault.add(
+        "as_async", "import asyncio\nasync def as_async(a):\n    await asyncio.sleep(0)\n    return a + 1\n"
+    )
+    healkit.vault.add(
+        "runs_loop",
+        "import asyncio\nasync def work(a):\n    return a + 1\ndef runs_loop(a):\n    return asyncio.run(work(a))\n",
     )
     healkit.vault.add(
         "dataclassed",

@@ -20,7 +20,9 @@ TIERS = ("namespaces", "landlock")
 def restricted(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Healkit]:
     """A Healkit at one tier; the tier is there, or the test fails: a machine that cannot restrict proves nothing."""
     assert probe(request.param).holds, probe(request.param).problem
-    with Healkit(tmp_path / "healkit.db", config=Config(isolation=request.param, start_timeout_s=30)) as opened:
+    with Healkit(
+        tmp_path / "healkit.db", config=Config(isolation=request.param, start_timeout_s=30)
+    ) as opened:
         yield opened
 
 
@@ -117,7 +119,9 @@ def test_the_scratch_folder_is_there_private_and_gone_afterwards(restricted: Hea
 @pytest.mark.requirement("WORK-2")
 def test_a_file_cannot_grow_without_bound(tmp_path: Path) -> None:
     with Healkit(tmp_path / "x.db", config=Config(scratch_mb=1, start_timeout_s=30)) as healkit:
-        healkit.vault.add("bomb", "def bomb():\n    with open('x', 'wb') as f:\n        f.write(b'x' * 5_000_000)\n")
+        healkit.vault.add(
+            "bomb", "def bomb():\n    with open('x', 'wb') as f:\n        f.write(b'x' * 5_000_000)\n"
+        )
         assert healkit.execute("bomb").failure.ename == "OSError"
 
 
@@ -154,7 +158,8 @@ def test_the_tier_in_force_is_on_each_row(restricted: Healkit) -> None:
 def test_without_a_boundary_nothing_runs_unless_the_user_opts_out_by_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from healkit.workers import limits, probe as probing
+    from healkit.workers import limits
+    from healkit.workers import probe as probing
 
     # A machine without bubblewrap, asked for nothing less: the probe itself finds out by trying.
     monkeypatch.setattr(limits, "bubblewrap_path", lambda: None)

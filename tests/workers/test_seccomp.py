@@ -31,7 +31,11 @@ def verdict(program: bytes, number: int, *args: int, arch: int) -> int:
             case 0x06:
                 return value
             case 0x15 | 0x35 | 0x45:
-                holds = {0x15: accumulator == value, 0x35: accumulator >= value, 0x45: bool(accumulator & value)}[op]
+                holds = {
+                    0x15: accumulator == value,
+                    0x35: accumulator >= value,
+                    0x45: bool(accumulator & value),
+                }[op]
                 position += if_true if holds else if_false
 
 
@@ -44,7 +48,9 @@ def test_every_denied_call_is_refused_and_ordinary_ones_are_not(machine: str) ->
         if (number := numbers[column]) is not None:
             expected = errno.EACCES if name in {"socket", "connect", "bind", "listen"} else errno.EPERM
             assert verdict(program, number, arch=ARCH[machine]) == ERRNO | expected, name
-    ordinary = {"x86_64": (0, 1, 3, 9, 202), "aarch64": (63, 64, 57, 222, 98)}[machine]  # read write close mmap futex
+    ordinary = {"x86_64": (0, 1, 3, 9, 202), "aarch64": (63, 64, 57, 222, 98)}[
+        machine
+    ]  # read write close mmap futex
     assert all(verdict(program, number, arch=ARCH[machine]) == ALLOW for number in ordinary)
 
 
