@@ -1,0 +1,306 @@
+"""Each command of the line, in a process of its own, on a real database with real workers."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+
+import pytest
+
+MENDED = "def fibonacci(n: int):\n    print('working on', n)\n    return {'n': n, 'text': 'é'}\n"
+OUTCOME = ["status", "value", "log_id", "trace_id", "duration_ms", "isolation", "error"]
+
+
+@pytest.mark.requirement("FACE-6", "LOG-1", "VAULT-4")
+def test_a_tool_fails_is_found_is_patched_and_works(fibonacci):
+    failed = fibonacci("run", "fibonacci", "--args", '{"n": 10}')
+    assert failed.returncode == 1
+    assert failed.stdout == "working on 10\n"
+    assert failed.stderr.startswith("✗ fibonacci@1 failed: ZeroDivisionError: division by zero")
+    assert "healkit run fibonacci --args '{\"n\": 10}'" in failed.stderr
+
+    last = fibonacci("errors", "fibonacci", "--last")
+    assert 'File "<fibonacci@1>", line 3, in fibonacci' in last.stdout
+
+    patched = fibonacci("vault", "patch", "fibonacci", "-", "--reason", "no zero", stdin=MENDED)
+    assert patched.stdout == "fibonacci@2 saved (patched from @1)\n"
+
+    worked = fibonacci("run", "fibonacci", "--args", '{"n": 10}')
+    assert worked.returncode == 0
+    assert worked.stdout.startswith("working on 10\n")
+    assert json.loads(worked.stdout.partition("\n")[2]) == {"n": 10, "text": "é"}
+    assert "✓ fibonacci@2 · log row 2" in worked.stderr
+
+    rows = json.loads(fibonacci("log", "--json", "--since", "1h").stdout)
+    assert [(row["status"], row["revision"], row["origin"]) for row in rows] == [
+        ("SUCCESS", 2, "cli"),
+        ("FAILURE", 1, "cli"),
+    ]
+    history = json.loads(fibonacci("vault", "history", "fibonacci", "--json").stdout)
+    assert [(r["number"], r["runs"], r["failures"], r["motivating_log_id"]) for r in history] == [
+        (1, 1, 1, None),
+        (2, 1, 0, 1),
+    ]
+
+
+@pytest.mark.requirement("FACE-6", "LOG-8")
+def test_json_of_a_run_is_exactly_the_outcome(fibonacci):
+    failed = fibonacci("run", "fibonacci", "--args", '{"n": 10}', "--json")
+    outcome = json.loads(failed.stdout)
+    assert failed.returncode == 1
+    assert list(outcome) == OUTCOME
+    assert list(outcome["error"]) == ["code", "ename", "evalue", "traceback"]
+    assert (outcome["status"], outcome["error"]["code"]) == ("FAILURE", "TOOL_EXCEPTION")
+    assert "<fibonacci@1>" in outcome["error"]["traceback"]
+    assert failed.stderr == "working on 10\n"
+
+    fibonacci("vault", "patch", "fibonacci", "-", stdin=MENDED)
+    outcome = json.loads(fibonacci("run", "fibonacci", "--args", '{"n": 1}', "--json").stdout)
+    assert list(outcome) == OUTCOME
+    assert (outcome["status"], outcome["value"], outcome["error"]) == ("SUCCESS", {"n": 1, "text": "é"}, None)
+    assert outcome["isolation"] in {"namespaces", "landlock", "process"}
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["run", "fibonaci"], "TOOL_NOT_FOUND", "Did you mean 'fibonacci'?"),
+        (["run", "fibonacci", "--args", '{"n": }'], "ARGUMENTS_INVALID", "column 7"),
+        (["run", "fibonacci", "--args", "[1]"], "ARGUMENTS_INVALID", "must be a JSON object"),
+        (["run", "fibonacci", "--args", '{"n": "x"}'], "ARGUMENTS_INVALID", "`n` must be integer"),
+        (
+            ["run", "fibonacci", "--args", '{"n": 1}', "--timeout", "-1"],
+            "CONFIG_INVALID",
+            "must be greater than 0",
+        ),
+        (["run", "fibonacci@1"], "USAGE_INVALID", "Run 'fibonacci'"),
+        (["vault", "show", "fibonacci@9"], "REVISION_NOT_FOUND", "has no revision 9"),
+        (["vault", "revert", "fibonacci", "two"], "USAGE_INVALID", "'two' is no revision"),
+        (["vault", "add", "other", "nowhere.py"], "USAGE_INVALID", "Cannot read 'nowhere.py'"),
+        (["log", "--since", "yesterday"], "USAGE_INVALID", "'yesterday' is no time"),
+        (["log", "--status", "broken"], "USAGE_INVALID", "none of SUCCESS"),
+    ],
+)
+@pytest.mark.requirement("FACE-6")
+def test_a_wrong_call_exits_2_and_says_the_way_out(fibonacci, words, code, said):
+    plain = fibonacci(*words)
+    assert plain.returncode == 2
+    assert plain.stdout == ""
+    assert plain.stderr.startswith(f"{code}: ")
+    assert said in plain.stderr
+    assert "Traceback" not in plain.stderr
+    told = fibonacci(*words, "--json")
+    assert told.returncode == 2
+    error = json.loads(told.stdout)
+    assert error["error"]["code"] == code
+    assert words[0] != "run" or list(error) == OUTCOME
+
+
+def test_wrong_json_has_a_caret_under_the_place(fibonacci):
+    lines = fibonacci("run", "fibonacci", "--args", '{"n": }').stderr.splitlines()
+    assert lines[2].index("^") == lines[1].index("}")
+
+
+@pytest.mark.requirement("VAULT-8")
+def test_code_that_does_not_parse_is_refused_unless_it_is_a_draft(cli):
+    refused = cli("vault", "add", "f", "-", stdin="def f(:\n")
+    assert refused.returncode == 2
+    assert "line 1, column 7" in refused.stderr
+    assert "--draft" in refused.stderr
+    assert "as a draft" in cli("vault", "add", "f", "-", "--draft", stdin="def f(:\n").stdout
+
+
+def test_two_patches_of_one_parent_are_a_conflict(fibonacci):
+    assert fibonacci("vault", "patch", "fibonacci", "-", "--parent", "1", stdin=MENDED).returncode == 0
+    late = fibonacci(
+        "vault", "patch", "fibonacci", "-", "--parent", "1", stdin="def fibonacci(n):\n    return 1\n"
+    )
+    assert late.returncode == 2
+    assert late.stderr.startswith("REVISION_CONFLICT")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["log"], ["errors"], ["run", "x"], ["vault", "list"], ["vault", "show", "x"], ["vault", "history", "x"],
+     ["vault", "diff", "x"], ["vault", "patch", "x", "-"], ["vault", "revert", "x", "1"]],
+)  # fmt: skip
+def test_what_only_reads_never_makes_a_database(cli, tmp_path, words):
+    done = cli(*words)
+    assert done.returncode == 2
+    assert done.stderr.startswith("DB_MISSING")
+    assert not (tmp_path / "healkit.db").exists()
+
+
+def test_every_command_takes_the_database(cli, tmp_path):
+    elsewhere = tmp_path / "elsewhere.db"
+    added = cli("vault", "add", "one", "-", "--db", str(elsewhere), stdin="def one():\n    return 1\n")
+    assert added.returncode == 0
+    assert elsewhere.exists()
+    assert cli("run", "one", "--db", str(elsewhere)).stdout == "1\n"
+    assert not (tmp_path / "healkit.db").exists()
+
+
+def test_the_vault_is_listed_shown_compared_and_reverted(fibonacci, tmp_path):
+    fibonacci("vault", "patch", "fibonacci", "-", stdin=MENDED)
+    assert "fibonacci" in fibonacci("vault", "list").stdout
+    assert json.loads(fibonacci("vault", "list", "--json").stdout)[0]["label"] == "fibonacci@2"
+    assert fibonacci("vault", "show", "fibonacci", "--code").stdout == MENDED
+    assert json.loads(fibonacci("vault", "show", "fibonacci@1", "--json").stdout)["revision"] == 1
+    assert "-    return n / 0" in fibonacci("vault", "diff", "fibonacci").stdout
+    assert fibonacci("vault", "diff", "fibonacci", "2", "2").stdout == "fibonacci: no difference.\n"
+    assert (
+        fibonacci("vault", "revert", "fibonacci", "@1").stdout == "fibonacci@3 saved (the code of @1 again)\n"
+    )
+    assert "no such failure" in fibonacci("vault", "blame", "fibonacci").stdout
+
+
+def test_a_sql_file_is_a_sql_tool_with_grants_and_examples_kept(cli, tmp_path):
+    (tmp_path / "one.sql").write_text("SELECT :n AS n")
+    words = ["--example", '{"arguments": {"n": 1}}', "--read", "/opt", "--group", "g", "--json"]
+    entry = json.loads(cli("vault", "add", "one", "one.sql", *words).stdout)
+    assert (entry["type"], entry["group"], entry["grants"]["read"]) == ("sql", "g", ["/opt"])
+    assert entry["examples"] == [{"arguments": {"n": 1}}]
+
+
+@pytest.mark.requirement("LOG-9")
+def test_no_errors_is_said_in_words(fibonacci):
+    assert fibonacci("errors", "--last").stdout.startswith("No errors found")
+    assert fibonacci("errors", "--last", "--json").stdout == "null\n"
+    assert fibonacci("errors", "--json").stdout == "[]\n"
+    fibonacci("run", "fibonacci", "--args", '{"n": 1}')
+    assert "Did you mean 'fibonacci'?" in fibonacci("errors", "fibonaci").stdout
+    assert "ZeroDivisionError" in fibonacci("errors").stdout
+
+
+@pytest.mark.requirement("LOG-15", "VAULT-7")
+def test_seeding_twice_changes_nothing(cli):
+    first = json.loads(cli("seed", "--json").stdout)
+    again = json.loads(cli("seed", "--json").stdout)
+    assert sorted(first["tools_added"]) == sorted(again["tools_kept"])
+    assert again["tools_added"] == []
+
+
+@pytest.mark.requirement("WORK-3")
+def test_the_doctor_says_what_is_in_force(cli):
+    report = json.loads(cli("doctor", "--json").stdout)
+    assert report["tier"] in {"namespaces", "landlock", "process", ""}
+    assert {"name", "ok", "detail", "fix"} == report["checks"][0].keys()
+    text = cli("doctor")
+    assert text.stdout.startswith("Isolation tier: ")
+    assert "DB_MISSING" in text.stdout
+    assert text.returncode == (0 if report["ok"] else 1)
+
+
+def test_a_tools_escape_sequences_do_not_reach_the_terminal(cli):
+    code = (
+        "def loud():\n    print('\\x1b]0;title\\x07\\x1b[2J\\x1b[31mred\\x1b[0m')\n    return 'a\\x1b[2Jb'\n"
+    )
+    cli("vault", "add", "loud", "-", stdin=code)
+    assert cli("run", "loud").stdout == "\x1b[31mred\x1b[0m\nab\n"
+
+
+@pytest.mark.requirement("WORK-4")
+def test_ctrl_c_stops_the_tool_and_exits_130(cli, environment, tmp_path):
+    code = "import time\ndef slow():\n    print('started', flush=True)\n    time.sleep(60)\n"
+    cli("vault", "add", "slow", "-", stdin=code)
+    process = subprocess.Popen([sys.executable, "-m", "healkit", "run", "slow"], stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True, env=environment, cwd=tmp_path)  # fmt: skip
+    assert process.stdout is not None
+    assert process.stdout.readline() == "started\n"
+    process.send_signal(signal.SIGINT)
+    _, told = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert "Traceback" not in told
+    (row,) = json.loads(cli("log", "--json").stdout)
+    assert (row["status"], row["error"]["code"]) == ("FAILURE", "TOOL_KILLED")
+
+
+@pytest.mark.requirement("HEAL-6")
+def test_the_demo_tells_its_story_and_leaves_no_database(cli, tmp_path):
+    told = cli("demo")
+    assert told.returncode == 0, told.stdout + told.stderr
+    assert "ZeroDivisionError" in told.stdout
+    assert not (tmp_path / "healkit.db").exists()
+
+
+def test_help_and_version_come_at_once_and_load_no_database():
+    code = "import sys, healkit.cli; print([m for m in ('pandas', 'sqlalchemy', 'IPython', 'jupyterlab') if m in sys.modules])"
+    said = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert said.stdout == "[]\n"
+
+
+def test_the_version_is_the_packages(cli):
+    import healkit
+
+    assert cli("--version").stdout == f"healkit {healkit.__version__}\n"
+    assert cli("nonsense").returncode == 2
+
+
+def test_the_lab_opens_on_the_notebooks_with_the_seeded_database(cli, environment, tmp_path):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    words = ["lab", "--no-browser", "--port", str(port), "--", "--ServerApp.token=t"]
+    environment = {
+        **environment,
+        "JUPYTER_CONFIG_DIR": str(tmp_path / "config"),
+        "JUPYTER_RUNTIME_DIR": str(tmp_path / "run"),
+    }
+    process = subprocess.Popen([sys.executable, "-m", "healkit", *words], stdout=subprocess.DEVNULL,
+                               stderr=subprocess.PIPE, text=True, env=environment, cwd=tmp_path)  # fmt: skip
+    try:
+        assert "version" in _fetch(f"http://127.0.0.1:{port}/api", process)
+        listed = json.loads(_fetch(f"http://127.0.0.1:{port}/api/contents?token=t", process))
+        assert listed["type"] == "directory"
+    finally:
+        process.send_signal(signal.SIGTERM)
+        _, told = process.communicate(timeout=30)
+    assert "tools added" in told
+    assert "fibonacci" in cli("vault", "list").stdout
+
+
+def _fetch(url: str, process: subprocess.Popen[str]) -> str:
+    """The answer, once the server is up; at most 60 s."""
+    deadline = time.monotonic() + 60
+    while True:
+        assert process.poll() is None, "the server ended"
+        try:
+            with urllib.request.urlopen(url, timeout=5) as answer:
+                return answer.read().decode()
+        except OSError:
+            assert time.monotonic() < deadline
+            time.sleep(0.2)
+
+
+def test_the_shipped_notebooks_are_copied_once_and_never_overwritten(tmp_path, monkeypatch):
+    from healkit.cli import lab
+
+    shipped = tmp_path / "shipped"
+    shipped.mkdir()
+    (shipped / "01.ipynb").write_text("shipped")
+    monkeypatch.setattr(lab, "_SHIPPED", shipped)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    folder = lab.notebooks_folder()
+    (folder / "01.ipynb").write_text("changed by the user")
+    (shipped / "02.ipynb").write_text("new")
+    assert lab.notebooks_folder() == folder
+    assert (folder / "01.ipynb").read_text() == "changed by the user"
+    assert (folder / "02.ipynb").read_text() == "new"
+
+
+def test_root_is_told_that_the_lab_allows_it(tmp_path, monkeypatch, capsys):
+    from healkit.cli import lab
+
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    assert "--allow-root" in lab.lab_command(tmp_path, port=None, browser=True, extra=[])
+    assert "--allow-root" in capsys.readouterr().err
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert "--allow-root" not in lab.lab_command(tmp_path, port=1, browser=False, extra=[])
