@@ -4,8 +4,8 @@ Pages are keyset pages: the next one begins after the last row of this one, foun
 10,000 costs what page 1 does; OFFSET took 600 ms at that depth. Rows are in the order of their time, then
 their id, because a row that waited in the spool has a late id and an early time.
 
-The conditions on `status` are literals in the SQL text: SQLite uses a partial index only where it can prove
-its condition, and of a bound parameter it knows nothing.
+The conditions on `status` are literals in the SQL text: a partial index serves only where the planner can prove
+its condition. SQLite plans again for a bound value; a generic plan of PostgreSQL cannot.
 """
 
 from __future__ import annotations
