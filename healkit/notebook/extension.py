@@ -1,6 +1,6 @@
 """Loading healkit into a notebook, and taking every trace of it out again.
 
-`%load_ext healkit` adds magics and a completion matcher to a stock kernel. What is added is remembered on
+`%load_ext healkit` adds magics, one hook and a completion matcher to a stock kernel. What is added is remembered on
 the shell, so that unloading removes exactly that, also after the package was reloaded in between.
 """
 
@@ -29,6 +29,7 @@ def load_ipython_extension(shell: Any) -> None:
         for kind in ("line", "cell")
     }
     shell.register_magics(magics)
+    shell.events.register("post_run_cell", magics.after_cell)
     shell.Completer.custom_matchers.append(healkit_matcher)
     setattr(shell, _ADDED, (magics, healkit_matcher, replaced))
 
@@ -46,6 +47,8 @@ def unload_ipython_extension(shell: Any) -> None:
             else:
                 manager.magics[kind].pop(name, None)
     manager.registry.pop(type(magics).__name__, None)
+    if magics.after_cell in shell.events.callbacks["post_run_cell"]:
+        shell.events.unregister("post_run_cell", magics.after_cell)
     if matcher in shell.Completer.custom_matchers:
         shell.Completer.custom_matchers.remove(matcher)
     if magics in shell.configurables:

@@ -35,11 +35,22 @@ def _helps(magic: Callable[..., Any]) -> Callable[..., Any]:
 
 @magics_class
 class HealkitMagics(Magics):
-    """healkit's magics in one notebook; `cards` is whether they show cards below the cell."""
+    """healkit's magics in one notebook.
+
+    `cards` is whether they show cards. A failure's card waits in `waiting` until the cell's own error output is out,
+    because healkit adds below that and never pushes it down.
+    """
 
     def __init__(self, shell: Any) -> None:
         super().__init__(shell)
         self.cards = True
+        self.waiting: list[Shown] = []
+
+    def after_cell(self, *_: object) -> None:
+        """Show the cards of the cell's failures; called by IPython as `post_run_cell`."""
+        waiting, self.waiting = self.waiting, []
+        for card in waiting:
+            self._show(card)
 
     @property
     def healkit(self) -> Healkit:
@@ -142,12 +153,12 @@ class HealkitMagics(Magics):
             Shown(rendering.doctor_text(report), rendering.doctor_html(report)).show()
 
     def _run(self, name: str, persona: str, arguments: dict[str, Any], timeout: float | None) -> Any:
-        """Run, show the card, and return the value or raise: nbclient and papermill must see a failure."""
+        """Run, and return the value or raise: nbclient and papermill must see a failure."""
         execution = self.healkit.execute(
             name, persona, arguments, timeout=timeout, origin="magic", on_output=_show_live
         )
         if execution.failure is not None:
-            self._show(Shown(execution.to_text(), execution.to_html()))
+            self.waiting.append(Shown(execution.to_text(), execution.to_html()))
         else:
             self._show(_success(execution))
         return value_or_raise(execution)

@@ -102,9 +102,7 @@ def fold(summary: str, *children: str, is_open: bool = False) -> Html:
 
 def table(headers: Sequence[str], rows: Iterable[Sequence[str]], *, narrow_first: bool = False) -> Html:
     """A table whose cells bring their own colours: a page's zebra stripes may be dark under dark ink."""
-    cell = (
-        f"text-align:left;vertical-align:top;padding:3px 10px 3px 0;border:0;border-bottom:1px solid {LINE}"
-    )
+    cell = f"text-align:left;vertical-align:top;padding:3px 10px 3px 0;line-height:1.5;border:0;border-bottom:1px solid {LINE}"
     cell += f";background-color:{PAPER};color:{INK};white-space:normal;overflow-wrap:anywhere"
     row_style = f"background-color:{PAPER};color:{INK}"
     head = tag(
@@ -114,11 +112,11 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[str]], *, narrow_first
     )
     body = []
     for row in rows:
-        styles = [f"{cell};width:1%" if narrow_first and i == 0 else cell for i in range(len(row))]
+        styles = [f"{cell};width:110px" if narrow_first and i == 0 else cell for i in range(len(row))]
         cells = (tag("td", item, style=look) for item, look in zip(row, styles, strict=True))
         body.append(tag("tr", *cells, style=row_style))
     parts = [tag("thead", head)] if headers else []
-    style = "border-collapse:collapse;margin:0;font-size:12px;border:0;width:100%"
+    style = "table-layout:auto;border-collapse:collapse;margin:0;font-size:12px;border:0;width:100%"
     return tag("table", *parts, tag("tbody", *body), style=style)
 
 

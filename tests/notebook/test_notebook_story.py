@@ -38,15 +38,15 @@ def test_a_tool_fails_is_traced_is_patched_and_works(run, healkit):
 
 @pytest.mark.requirement("FACE-3", "LOG-8")
 def test_a_failure_is_a_failure_to_those_who_run_notebooks(run):
-    with pytest.raises(CellExecutionError, match="ZeroDivisionError"):
+    with pytest.raises(CellExecutionError, match="ZeroDivisionError: division by zero"):
         run("%load_ext healkit", BROKEN, "%run_tool fibonacci n=1", allow_errors=False)
 
 
 @pytest.mark.requirement("FACE-3")
-def test_the_card_comes_above_an_ordinary_error_output(run):
+def test_the_card_comes_below_an_ordinary_error_output(run):
     cell = run("%load_ext healkit", BROKEN, "%run_tool fibonacci n=1").cells[2]
-    assert [output.output_type for output in cell.outputs] == ["stream", "display_data", "error"]
-    assert "<div" in cell.outputs[1].data["text/html"]
+    assert [output.output_type for output in cell.outputs] == ["stream", "error", "display_data"]
+    assert "<div" in cell.outputs[2].data["text/html"]
     assert error_of(cell).ename == "ToolExecutionError"
 
 
@@ -196,3 +196,14 @@ def test_names_in_braces_are_the_notebooks_variables(loaded, capsys):
     loaded.user_ns["which"], loaded.user_ns["k"] = "fibonacci", 4
     assert loaded.run_line_magic("run_tool", "{which} n={k}") == 4
     assert loaded.run_line_magic("run_tool", 'fibonacci --args {"n": 5}') == 5
+
+
+@pytest.mark.requirement("FACE-3")
+def test_a_failure_that_the_cell_catches_still_has_its_card(run):
+    cell = run(
+        "%load_ext healkit",
+        BROKEN,
+        "try:\n    %run_tool fibonacci n=1\nexcept Exception as e:\n    print(e.log_id)",
+    ).cells[2]
+    assert [output.output_type for output in cell.outputs] == ["stream", "display_data"]
+    assert cell.outputs[0].text.endswith("1\n")
