@@ -102,7 +102,8 @@ def fold(summary: str, *children: str, is_open: bool = False) -> Html:
 
 def table(headers: Sequence[str], rows: Iterable[Sequence[str]], *, narrow_first: bool = False) -> Html:
     """A table whose cells bring their own colours: a page's zebra stripes may be dark under dark ink."""
-    cell = f"text-align:left;vertical-align:top;padding:3px 10px 3px 0;line-height:1.5;border:0;border-bottom:1px solid {LINE}"
+    cell = "text-align:left;vertical-align:top;padding:3px 10px 3px 0;line-height:1.5"
+    cell += f";border:0;border-bottom:1px solid {LINE}"
     cell += f";background-color:{PAPER};color:{INK};white-space:normal;overflow-wrap:anywhere"
     row_style = f"background-color:{PAPER};color:{INK}"
     head = tag(
