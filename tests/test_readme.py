@@ -1,0 +1,98 @@
+"""The README, executed: every command it shows is run, and what it claims is what comes out."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text()
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """A newcomer's shell in an empty folder, with this very environment's commands first on the path."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    return {
+        **os.environ,
+        "PATH": path,
+        "HOME": str(folder),
+        "HEALKIT_DB": str(folder / "healkit.db"),
+        "COLUMNS": "120",
+        "TERM": "dumb",
+    }
+
+
+def commands(block: str) -> list[tuple[str, str]]:
+    """Each command of a console block (with its `>` lines) and the output shown under it."""
+    found = []
+    for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+        lines = part.splitlines()
+        more = [line[2:] for line in lines[1:] if line.startswith("> ")]
+        found.append(("\n".join([lines[0], *more]), "\n".join(lines[1 + len(more) :])))
+    return found
+
+
+def folded(text: str) -> str:
+    """Without what differs from run to run: times, durations, the machine's tier, padding."""
+    text = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC", "<time>", text)
+    text = re.sub(r"\d+(\.\d+)? m?s\b", "<duration>", text)
+    text = re.sub(r"\b(namespaces|landlock)\b", "<tier>", text)
+    return re.sub(r" {2,}", "  ", text).strip()
+
+
+@pytest.mark.requirement("LOG-1", "VAULT-4", "VAULT-5")
+def test_the_story_prints_what_the_readme_shows(tmp_path: Path) -> None:
+    story = [step for kind, block in BLOCKS if kind == "console" for step in commands(block)]
+    assert len(story) >= 8
+    for command, shown in story:
+        done = subprocess.run(
+            ["bash", "-c", command], cwd=tmp_path, env=environment(tmp_path), text=True, check=False,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+        assert folded(done.stdout) == folded(shown), command
+
+
+def test_the_python_example_holds(tmp_path: Path) -> None:
+    (example,) = [block for kind, block in BLOCKS if kind == "python" and "hk = Healkit" in block]
+    done = subprocess.run(
+        [sys.executable, "-c", example], cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_every_magic_in_the_table_is_there() -> None:
+    from IPython.core.interactiveshell import InteractiveShell
+
+    shell = InteractiveShell.instance()
+    shell.run_line_magic("load_ext", "healkit")
+    try:
+        named = set(re.findall(r"^\| `%+(\w+)", README, re.MULTILINE))
+        known = {name for kind in shell.magics_manager.magics.values() for name in kind}
+        assert named
+        assert named <= known
+    finally:
+        shell.run_line_magic("unload_ext", "healkit")
+        InteractiveShell.clear_instance()
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.requirement("HEAL-6")
+def test_the_first_command_works_in_a_fresh_checkout(tmp_path: Path) -> None:
+    (command,) = [line for kind, block in BLOCKS if kind == "sh" for line in block.splitlines() if "demo" in line]
+    checkout = tmp_path / "healkit"
+    shutil.copytree(
+        ROOT, checkout, ignore=shutil.ignore_patterns(".git", ".venv", ".*_cache", "__pycache__", "*.egg-info", "out")
+    )
+    done = subprocess.run(
+        ["bash", "-c", command], cwd=checkout, capture_output=True, text=True, check=False,
+        env={name: value for name, value in os.environ.items() if name not in {"VIRTUAL_ENV", "PYTHONPATH", "HEALKIT_DB"}},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    assert "A failure was recorded, found, mended and shown to be mended." in done.stdout
