@@ -47,10 +47,13 @@ def error_json(error: HealkitError) -> dict[str, Any]:
     }
 
 
-def command(target: typer.Typer, name: str, *, on_error: ErrorJson = error_json, **settings: Any) -> Any:
+def command(
+    target: typer.Typer, name: str, *, on_error: ErrorJson = error_json, context: dict[str, Any] | None = None
+) -> Any:
     """Register a command whose function returns its exit code.
 
     A `HealkitError` is told on stderr (and, with `--json`, as JSON on stdout) and exits 2; Ctrl-C exits 130.
+    `context` is more of typer's context settings.
     """
 
     def register(function: Callable[..., int]) -> Callable[..., None]:
@@ -71,7 +74,7 @@ def command(target: typer.Typer, name: str, *, on_error: ErrorJson = error_json,
             if code:
                 raise typer.Exit(code)
 
-        target.command(name, context_settings=HELP_OPTIONS, **settings)(guarded)
+        target.command(name, context_settings={**HELP_OPTIONS, **(context or {})})(guarded)
         return guarded
 
     return register

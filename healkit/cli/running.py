@@ -36,12 +36,15 @@ _ESCAPES = re.compile(
     r"\x1b(?!\[[0-9;]*m)(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)|[\x00-\x06\x0e-\x1a\x7f-\x9f]"
 )
 
+#: Options that are not ours are JupyterLab's.
+_PASS_ON = {"ignore_unknown_options": True, "allow_extra_args": True}
+
 
 def add_to(app: typer.Typer) -> None:
     """Register the commands of this module."""
     command(app, "run", on_error=_refusal)(run)
     command(app, "demo")(demo)
-    command(app, "lab")(lab)
+    command(app, "lab", context=_PASS_ON)(lab)
     command(app, "seed")(seed)
 
 
@@ -98,9 +101,7 @@ def demo(db: DbOption = None) -> int:
 def lab(
     port: Annotated[int | None, typer.Option(help="The server's port.", show_default=False)] = None,
     browser: Annotated[bool, typer.Option(help="Open a browser window.")] = True,
-    extra: Annotated[
-        list[str] | None, typer.Argument(help="After --: options for JupyterLab itself.")
-    ] = None,
+    extra: Annotated[list[str] | None, typer.Argument(help="Any other option goes to JupyterLab.")] = None,
     db: DbOption = None,
 ) -> int:
     """JupyterLab on healkit's notebooks, with a seeded database and the extension ready to load."""

@@ -1,4 +1,4 @@
-"""Commands of the vault: add, show, list, history, diff, revert, patch, blame."""
+"""Commands of the vault, from add to blame."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `%vault`, `%executions` and `%trace_last_error` look up."""
+"""Look-ups of `%vault`, `%executions`, `%trace_last_error`."""
 
 from __future__ import annotations
 

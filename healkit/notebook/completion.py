@@ -1,4 +1,4 @@
-"""Completion of healkit's magics: flags, subcommands, tool names, argument names.
+"""Completion: flags, subcommands, tools and arguments.
 
 IPython asks every matcher at each Tab. This one answers only on a line that begins with one of healkit's
 magics, and never raises: a database that cannot be opened means no suggestions, not a traceback under the

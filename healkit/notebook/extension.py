@@ -1,4 +1,4 @@
-"""Loading healkit into a notebook, and taking every trace of it out again.
+"""The extension: healkit in and out of a notebook.
 
 `%load_ext healkit` adds magics, one hook and a completion matcher to a stock kernel. What is added is remembered on
 the shell, so that unloading removes exactly that, also after the package was reloaded in between.

@@ -1,4 +1,7 @@
-"""The magics: each reads its line, calls Healkit, and shows what came back."""
+"""The magics.
+
+Each reads its line, calls Healkit, and shows what came back; what a word means is decided elsewhere.
+"""
 
 from __future__ import annotations
 

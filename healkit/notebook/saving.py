@@ -1,4 +1,7 @@
-"""Code into the vault: added when it is new, patched when it is there with other code."""
+"""Code on its way into the vault.
+
+It is added when the tool is new, and patched when the vault has the tool with other code.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lists: executions, vault entries, revisions, and one entry in full."""
+"""Lists of executions, tools and revisions."""
 
 from __future__ import annotations
 

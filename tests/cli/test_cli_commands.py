@@ -248,7 +248,7 @@ def test_the_lab_opens_on_the_notebooks_with_the_seeded_database(cli, environmen
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    words = ["lab", "--no-browser", "--port", str(port), "--", "--ServerApp.token=t"]
+    words = ["lab", "--no-browser", "--port", str(port), "--ServerApp.token=t", "--LabApp.news_url=None"]
     environment = {
         **environment,
         "JUPYTER_CONFIG_DIR": str(tmp_path / "config"),
