@@ -2,6 +2,7 @@
 
 HealkitError
 ├── ConfigError                    CONFIG_INVALID
+├── UsageInvalid                   USAGE_INVALID
 ├── DatabaseError                  DB_ERROR
 │   ├── DatabaseMissing            DB_MISSING
 │   ├── DatabaseLocked             DB_LOCKED
@@ -97,6 +98,12 @@ class ConfigError(HealkitError):
     """A setting that healkit cannot work with."""
 
     code = "CONFIG_INVALID"
+
+
+class UsageInvalid(HealkitError):
+    """A line that cannot be read: an unknown flag or subcommand, a quote that never closes."""
+
+    code = "USAGE_INVALID"
 
 
 class DatabaseError(HealkitError):

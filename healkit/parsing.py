@@ -12,18 +12,12 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from healkit.errors import ArgumentsInvalid, HealkitError, did_you_mean
+from healkit.errors import ArgumentsInvalid, did_you_mean
 
 _PAIRS = {")": "(", "]": "[", "}": "{"}
 _AGO = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _LABEL = re.compile(r"(?P<name>[^.@]+)(?:\.(?P<persona>[^@]+))?(?:@(?P<revision>\d+))?")
-
-
-class UsageInvalid(HealkitError):
-    """A line that cannot be read: an unknown flag or subcommand, a quote that never closes."""
-
-    code = "USAGE_INVALID"
 
 
 def split_words(line: str, *, partial: bool = False) -> list[str]:

@@ -62,7 +62,12 @@ def test_the_story_prints_what_the_readme_shows(tmp_path: Path) -> None:
 def test_the_python_example_holds(tmp_path: Path) -> None:
     (example,) = [block for kind, block in BLOCKS if kind == "python" and "hk = Healkit" in block]
     done = subprocess.run(
-        [sys.executable, "-c", example], cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True, check=False
+        [sys.executable, "-c", example],
+        cwd=tmp_path,
+        env=environment(tmp_path),
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
 
@@ -85,10 +90,14 @@ def test_every_magic_in_the_table_is_there() -> None:
 @pytest.mark.timeout(600)
 @pytest.mark.requirement("HEAL-6")
 def test_the_first_command_works_in_a_fresh_checkout(tmp_path: Path) -> None:
-    (command,) = [line for kind, block in BLOCKS if kind == "sh" for line in block.splitlines() if "demo" in line]
+    (command,) = [
+        line for kind, block in BLOCKS if kind == "sh" for line in block.splitlines() if "demo" in line
+    ]
     checkout = tmp_path / "healkit"
     shutil.copytree(
-        ROOT, checkout, ignore=shutil.ignore_patterns(".git", ".venv", ".*_cache", "__pycache__", "*.egg-info", "out")
+        ROOT,
+        checkout,
+        ignore=shutil.ignore_patterns(".git", ".venv", ".*_cache", "__pycache__", "*.egg-info", "out"),
     )
     done = subprocess.run(
         ["bash", "-c", command], cwd=checkout, capture_output=True, text=True, check=False,

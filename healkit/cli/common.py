@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from healkit.errors import CodeDoesNotParse, HealkitError
-from healkit.parsing import UsageInvalid
+from healkit.errors import CodeDoesNotParse, HealkitError, UsageInvalid
 
 if TYPE_CHECKING:
     from healkit.app import Healkit

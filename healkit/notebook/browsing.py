@@ -7,9 +7,10 @@ from collections.abc import Callable
 
 from healkit import rendering
 from healkit.app import Healkit
+from healkit.errors import UsageInvalid
 from healkit.notebook.commands import VAULT_COMMANDS
 from healkit.notebook.shown import Shown
-from healkit.parsing import UsageInvalid, parse_revision, parse_since, split_label, unknown
+from healkit.parsing import parse_revision, parse_since, split_label, unknown
 from healkit.rendering import markup as m
 
 _NO_LOCALS = "Local variables were not recorded with this failure: healkit does not record them yet."

@@ -13,10 +13,11 @@ from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, no_
 
 from healkit import rendering
 from healkit.app import Healkit, default_healkit, value_or_raise
+from healkit.errors import UsageInvalid
 from healkit.notebook import browsing, commands, saving
 from healkit.notebook.parser import HelpWanted, take_assignments, words_of
 from healkit.notebook.shown import Shown
-from healkit.parsing import UsageInvalid, parse_arguments, split_words, unknown
+from healkit.parsing import parse_arguments, split_words, unknown
 from healkit.rendering import markup as m
 from healkit.runtime.display import show as show_output
 from healkit.runtime.execution import Execution

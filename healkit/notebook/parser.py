@@ -11,7 +11,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
-from healkit.parsing import UsageInvalid, split_words, unknown, unquote
+from healkit.errors import UsageInvalid
+from healkit.parsing import split_words, unknown, unquote
 
 _BRACES = re.compile(r"\{([A-Za-z_][\w.]*)\}")
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(?!=)(.*)", re.DOTALL)

@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal
 
 from healkit.contracts.shapes import parse, read_shape
-from healkit.errors import TOOL_CODES, CodeDoesNotParse, PersonaNotFound, ToolNotFound
-from healkit.parsing import UsageInvalid
+from healkit.errors import TOOL_CODES, CodeDoesNotParse, PersonaNotFound, ToolNotFound, UsageInvalid
 
 if TYPE_CHECKING:
     from healkit.app import Healkit

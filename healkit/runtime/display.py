@@ -19,7 +19,7 @@ def notebook_display() -> Callable[[dict[str, Any]], None] | None:
 def show(output: dict[str, Any]) -> None:
     """Display one nbformat output, cleaned of what could act in the user's page."""
     clean = safe_output(output)
-    if clean is None:
+    if clean is None or clean["output_type"] == "error":  # a failure is raised, not displayed
         return
     if clean["output_type"] == "stream":
         stream = sys.stderr if clean.get("name") == "stderr" else sys.stdout

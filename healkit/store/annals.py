@@ -85,10 +85,11 @@ def _numbers(session: Session, condition: ColumnElement[bool]) -> set[int]:
 
 
 def _rows_of(session: Session, tool: ToolRegistry) -> ColumnElement[bool]:
-    """The log rows that ran this entry's code."""
+    """The log rows that ran this entry's code; a call that was refused before it had an isolation ran none."""
     persona = col(ExecutionLog.persona)
     served = persona == tool.target_persona
     if tool.target_persona == "default":
         personas = select(ToolRegistry.target_persona).where(ToolRegistry.tool_name == tool.tool_name)
         served = or_(served, persona.not_in(sorted(session.scalars(personas))))
-    return and_(col(ExecutionLog.tool_name) == tool.tool_name, served)
+    ran = col(ExecutionLog.isolation).is_not(None)
+    return and_(col(ExecutionLog.tool_name) == tool.tool_name, served, ran)

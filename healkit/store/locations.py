@@ -9,6 +9,7 @@ here, removed when the process that asked for it ends.
 from __future__ import annotations
 
 import atexit
+import functools
 import os
 import shutil
 import tempfile
@@ -38,9 +39,11 @@ def resolve_url(
     """
     environ = os.environ if environ is None else environ
     folder = Path(cwd) if cwd is not None else Path.cwd()
-    for wanted in (given, environ.get("HEALKIT_DB")):
-        if wanted is not None and str(wanted):
-            return _as_url(str(wanted), folder)
+    if given is not None and str(given):
+        return _as_url(str(given), folder)
+    if wanted := environ.get("HEALKIT_DB"):
+        # Everybody in this process who reads the variable means the same database, in memory or not.
+        return _process_url() if _is_in_memory(wanted) else _as_url(wanted, folder)
     for place in (folder.absolute(), *folder.absolute().parents):
         if (place / FILE_NAME).is_file():
             return file_url(place / FILE_NAME)
@@ -83,7 +86,7 @@ def is_writable(path: Path) -> bool:
 
 
 def _as_url(text: str, folder: Path) -> str:
-    if text in _IN_MEMORY or "mode=memory" in text:
+    if _is_in_memory(text):
         return _temporary_url()
     if "://" in text:
         path = sqlite_path(text)
@@ -91,6 +94,15 @@ def _as_url(text: str, folder: Path) -> str:
             return text
         return file_url(folder / text.partition(":///")[2].partition("?")[0])
     return file_url(folder / Path(text).expanduser())
+
+
+def _is_in_memory(text: str) -> bool:
+    return text in _IN_MEMORY or "mode=memory" in text
+
+
+@functools.cache
+def _process_url() -> str:
+    return _temporary_url()
 
 
 def _temporary_url() -> str:

@@ -134,7 +134,7 @@ class Vault:
             kind = vaultrows.stored_code(session, active).type
             vaultrows.check_kind(kind, author)
             if digest == active.code_hash and (draft or not active.draft):
-                return entry_of(tool, active, vaultrows.stored_code(session, active))
+                return entry_of(tool, active, vaultrows.keep_code(session, code, digest, kind))
             number = vaultrows.last_number(session, tool) + 1
             ref = EntryRef(name, persona, number, digest)
             read_off = describe(code, kind, ref, self._database.dialect_name, draft=draft)

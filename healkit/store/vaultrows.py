@@ -101,7 +101,10 @@ def stored_code(session: Session, revision: Revision) -> CodeVault:
 
 
 def keep_code(session: Session, code: str, digest: str, kind: str) -> CodeVault:
-    """The code's row, made where there is none; flushed, because a revision refers to it."""
+    """The code's row, made where there is none; flushed, because a revision refers to it.
+
+    A stored text that no longer has its hash is replaced by this one, which does: that mends a tampered row.
+    """
     stored = session.get(CodeVault, digest)
     if stored is None:
         stored = CodeVault(hash=digest, code=code, type=kind, created_at=utc_now())
@@ -111,6 +114,8 @@ def keep_code(session: Session, code: str, digest: str, kind: str) -> CodeVault:
         raise VaultError(
             f"This very code is in the vault as {stored.type}.", hint=f"Add it with type={stored.type!r}."
         )
+    else:
+        stored.code = code  # the same, unless somebody tampered with it
     return stored
 
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from healkit.errors import ArgumentsInvalid, HealkitError
-from healkit.parsing import UsageInvalid, parse_arguments, parse_since, split_label, split_words, unquote
+from healkit.errors import ArgumentsInvalid, HealkitError, UsageInvalid
+from healkit.parsing import parse_arguments, parse_since, split_label, split_words, unquote
 
 NOW = dt.datetime(2025, 3, 1, 12, tzinfo=dt.UTC)
 

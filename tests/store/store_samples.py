@@ -43,6 +43,7 @@ def started(tool: str = "fibonacci", **changes: Any) -> Started:
         "host": host_identity(),
         "deadline": now + timedelta(seconds=30),
         "revision": 1,
+        "isolation": "namespaces",
     }
     return Started(**{**values, **changes})
 

@@ -108,12 +108,24 @@ def test_code_that_was_changed_behind_healkits_back_is_never_handed_out(
         lambda: vault.lookup("fibonacci"),
         lambda: vault.get("fibonacci", revision=2),
         lambda: vault.revert("fibonacci", 2),
-        lambda: vault.patch("fibonacci", FIXED),
     ):
         with pytest.raises(VaultTampered, match="fibonacci@2"):
             hand_out()
     assert vault.names() == ["fibonacci"]
     assert vault.revert("fibonacci", 1).code == BROKEN
+
+
+@V1
+def test_saving_the_true_text_again_mends_a_row_that_was_tampered_with(
+    vault: Vault, database: Database
+) -> None:
+    vault.add("fibonacci", FIXED)
+    assert database.path is not None
+    with contextlib.closing(sqlite3.connect(database.path)) as connection:
+        connection.execute("UPDATE codevault SET code = 'import os'")
+        connection.commit()
+    assert vault.patch("fibonacci", FIXED).revision == 1
+    assert vault.lookup("fibonacci").code == FIXED
 
 
 def test_the_same_tool_again_changes_nothing_and_another_code_is_told_to_patch(vault: Vault) -> None:
