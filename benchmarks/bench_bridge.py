@@ -97,13 +97,15 @@ def measure(*, recorded: bool, busy: bool) -> dict[str, float]:
         database = Database(folder / "healkit.db")
         recorder = Recorder(database)
         times: list[float] = []
-        record: Callable[[CallRecord], Any] = recorder.call if recorded else lambda _: None
+        journal = recorder.journal(new_trace_id())
+        record: Callable[[CallRecord], Any] = journal.append if recorded else lambda _: None
         thread = threading.Thread(target=lambda: times.extend(asyncio.run(run(folder, record))))
         thread.start()
         counted = 0
         while busy and thread.is_alive():
             counted += 1
         thread.join()
+        journal.close()
         recorder.close()
         database.close()
     return summary(times)

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from healkit.errors import ArgumentsInvalid, did_you_mean
+from healkit.errors import ArgumentsInvalid, UsageInvalid, did_you_mean
 
 _PAIRS = {")": "(", "]": "[", "}": "{"}
 _AGO = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])")

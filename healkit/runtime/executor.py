@@ -165,9 +165,8 @@ class Executor:
         context = CallContext(
             begun.trace_id, request.persona, request.depth, min(timeout_s, self._config.rpc_timeout_s)
         )
-        router = CallRouter(
-            context, self.providers, entry.grants, self._recorder.call, self._config.max_calls
-        )
+        journal = self._recorder.journal(begun.trace_id)
+        router = CallRouter(context, self.providers, entry.grants, journal.append, self._config.max_calls)
         init = Init(
             entry=entry.ref,
             code=entry.code,
@@ -187,6 +186,7 @@ class Executor:
             outcome = await worker.run(init, router, on_output=request.on_output, stop=request.stop)
         finally:
             await worker.close()
+            await asyncio.to_thread(journal.close)
         failure = failure_of(outcome, init, tier)
         encoded = bytes(outcome.complete.value).decode() if outcome.complete and failure is None else "null"
         return _Result(

@@ -23,6 +23,7 @@ from healkit.contracts.failure import Failure
 from healkit.contracts.fingerprint import fingerprint
 from healkit.contracts.records import CallRecord, Finished, HostIdentity, Record, Started, is_alive, utc_now
 from healkit.errors import TOOL_CODES, DatabaseError
+from healkit.runtime.journal import CallJournal, left_behind, read_journal
 from healkit.store.database import Database
 from healkit.store.log import Log, LogWriter, RecordRefused
 from healkit.store.models import ExecutionLog
@@ -93,6 +94,22 @@ class Recorder:
         """Commit a bridged call; called on the bridge's thread as it begins and as it ends."""
         self._attempt(record, lambda: self._writer.call(record, self._config.log_wait_s))
 
+    def calls(self, records: list[CallRecord]) -> None:
+        """Commit bridged calls together, or keep each for later; called by their journal."""
+        if records and records[0].trace_id not in self._behind:
+            try:
+                self._writer.calls(records, self._config.log_wait_s)
+                return
+            except Exception as error:  # noqa: BLE001 - no failure of the log may reach the tool's caller
+                self._postpone(records[0], error)
+                records = records[1:]
+        for record in records:
+            self._postpone(record, None)
+
+    def journal(self, trace_id: str) -> CallJournal:
+        """Where an execution's calls go while it runs; close it before its end is recorded."""
+        return CallJournal(self._spool.folders, trace_id, self.calls)
+
     def finish(self, finished: Finished) -> int | None:
         """Commit how the execution ended; its row's id, or None when the record went to the spool."""
         row_id = self._attempt(finished, lambda: self._writer.finish(finished, self._config.log_wait_s))
@@ -147,6 +164,16 @@ class Recorder:
             self._retry_later()
         return count
 
+    def _recover_journals(self) -> None:
+        """Bring in the calls of executions that are over, or whose host is dead; those of others are theirs."""
+        for trace_id, file in left_behind(self._spool.folders):
+            row = self._log.by_trace(trace_id)
+            if row is not None and (row.status != "RUNNING" or _why_dead(row)):
+                self.calls(read_journal(file))
+                with contextlib.suppress(OSError):
+                    file.unlink()
+                    file.parent.rmdir()
+
     def recover_orphans(self) -> int:
         """Turn each RUNNING row whose host is dead into a FAILURE that says so; how many. Called at start-up.
 
@@ -156,6 +183,7 @@ class Recorder:
         self.ingest()
         count = 0
         try:
+            self._recover_journals()
             for row in self._log.running():
                 died = _why_dead(row)
                 if (

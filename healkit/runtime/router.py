@@ -73,6 +73,7 @@ class CallRouter:
         self._max_calls = max_calls
         self._numbers = itertools.count(1)
         self._lock = threading.Lock()
+        self._allowed: set[tuple[str, str]] = set()
         self._open: dict[int, tuple[CallRecord, float]] = {}
         self._ended: dict[str, CallRecord] = {}
 
@@ -88,7 +89,7 @@ class CallRouter:
         ]
         return [definition for definition in found if self._allows(definition.server, definition.name)]
 
-    def handle(self, call: rpc.RpcCall, *, announce: bool) -> rpc.RpcResult:
+    def handle(self, call: rpc.RpcCall) -> rpc.RpcResult:
         """Record, decide, perform; called by the bridge. Never raises."""
         started = time.perf_counter()
         record = CallRecord(
@@ -100,8 +101,7 @@ class CallRouter:
             started_at=utc_now(),
         )
         self._open[call.id] = record, started
-        if announce:
-            self._record(record)
+        self._record(record)
         try:
             value, _ = to_jsonable(self._perform(call, record.task_id))
             return rpc.RpcResult(call.id, success=True, result=rpc.raw(value))
@@ -116,12 +116,6 @@ class CallRouter:
                 started,
             )
             return rpc.RpcResult(call.id, success=False, error=told)
-
-    def announce(self, call: rpc.RpcCall) -> None:
-        """Write that a call has begun which was thought to be over by now; called by the bridge."""
-        found = self._open.get(call.id)
-        if found is not None and found[0].success is None:
-            self._record(found[0])
 
     def ended(self, call: rpc.RpcCall, result: rpc.RpcResult, *, late: bool) -> None:
         """Write how the call ended; called by the bridge once the answer is on its way, or dropped as too late."""
@@ -160,7 +154,12 @@ class CallRouter:
         return provider.call(call.tool, arguments, self._context)
 
     def _allows(self, server: str, tool: str) -> bool:
-        return any(fnmatch.fnmatchcase(f"{server}.{tool}", pattern) for pattern in self._patterns)
+        if (server, tool) in self._allowed:
+            return True
+        allowed = any(fnmatch.fnmatchcase(f"{server}.{tool}", pattern) for pattern in self._patterns)
+        if allowed:
+            self._allowed.add((server, tool))
+        return allowed
 
 
 def _ended(record: CallRecord, result: rpc.RpcResult, duration_ms: float) -> CallRecord:

@@ -28,15 +28,8 @@ from healkit.contracts import rpc
 class CallHandler(Protocol):
     """What answers a worker's calls; implemented by the runtime's router."""
 
-    def handle(self, call: rpc.RpcCall, *, announce: bool) -> rpc.RpcResult:
-        """Answer one call; called on a bridge thread, several at a time. Must not raise.
-
-        With `announce`, put on record that the call begins before doing it; without, its end is record enough.
-        """
-        ...
-
-    def announce(self, call: rpc.RpcCall) -> None:
-        """Put on record now that the call has begun: it was expected to be quick and is not."""
+    def handle(self, call: rpc.RpcCall) -> rpc.RpcResult:
+        """Answer one call; called on a bridge thread, several at a time. Must not raise."""
         ...
 
     def ended(self, call: rpc.RpcCall, result: rpc.RpcResult, *, late: bool) -> None:
@@ -55,13 +48,12 @@ class _Pending:
     `holds_turn` is true while its thread keeps others from reading, because its tool has been quick so far.
     """
 
-    __slots__ = ("announced", "answered", "call", "holds_turn", "started")
+    __slots__ = ("answered", "call", "holds_turn", "started")
 
     def __init__(self, call: rpc.RpcCall, *, holds_turn: bool) -> None:
         self.call = call
         self.started = time.monotonic()
         self.holds_turn = holds_turn
-        self.announced = False
         self.answered = False
 
 
@@ -120,10 +112,8 @@ class Bridge:
                 message = f"no answer within {self._rpc_timeout_s:g} s"
                 error = rpc.RpcError("CALL_TIMEOUT", "TimeoutError", message)
                 self._answer(pending, rpc.RpcResult(pending.call.id, success=False, error=error))
-            if now - pending.started >= _SLOW_S and not pending.announced and self._handler is not None:
-                pending.announced = True
+            if now - pending.started >= _SLOW_S:
                 self._hand_over(pending)
-                self._handler.announce(pending.call)
 
     def close(self) -> None:
         """Hang up; the threads end as they notice. Safe to call twice."""
@@ -182,7 +172,6 @@ class Bridge:
             self._pending[call.id] = pending
             self._busy += 1
         if (call.server, call.tool) not in self._quick:
-            pending.announced = True
             self._hand_over(pending)
         return True
 
@@ -218,7 +207,7 @@ class Bridge:
     def _handle(self, pending: _Pending) -> None:
         call = pending.call
         assert self._handler is not None
-        self._answer(pending, self._handler.handle(call, announce=pending.announced))
+        self._answer(pending, self._handler.handle(call))
         if time.monotonic() - pending.started < _QUICK_S:
             self._quick.add((call.server, call.tool))
         else:
