@@ -87,6 +87,12 @@ def test_every_magic_in_the_table_is_there() -> None:
         InteractiveShell.clear_instance()
 
 
+def test_every_file_it_links_to_is_there() -> None:
+    linked = re.findall(r"\]\(([^)#:]+)\)", README)
+    assert linked
+    assert [target for target in linked if not (ROOT / target).exists()] == []
+
+
 @pytest.mark.timeout(600)
 @pytest.mark.requirement("HEAL-6")
 def test_the_first_command_works_in_a_fresh_checkout(tmp_path: Path) -> None:
