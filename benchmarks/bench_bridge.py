@@ -29,7 +29,7 @@ from healkit.runtime.providers import HostFunctions
 from healkit.runtime.recorder import Recorder
 from healkit.runtime.router import CallContext, CallRouter
 from healkit.store.database import Database
-from healkit.workers.kernel import Worker
+from healkit.workers.kernel import KernelWorker
 from healkit.workers.limits import RunFolder, Sandbox
 from healkit.workers.probe import achieved_tier
 
@@ -77,7 +77,8 @@ async def run(folder: Path, record: Callable[[CallRecord], None]) -> list[float]
     router = CallRouter(
         CallContext(new_trace_id(), "default", 0, 10), {"host": functions}, Grants(), record, config.max_calls
     )
-    worker = await Worker.start(Sandbox(achieved_tier(config), RunFolder(folder / "run")), config)
+    worker = KernelWorker(Sandbox(achieved_tier(config), RunFolder(folder / "run")), config, None)
+    await worker.start()
     try:
         init = Init(
             EntryRef("bench", "default", 1, ""), TOOL, msgspec.Raw(b"{}"), router.definitions(), 60.0, 10.0,

@@ -48,11 +48,13 @@ TOOL_CODES: dict[str, str] = {
     "TOOL_CPU_LIMIT": "the tool used up its processor time",
     "TOOL_OUT_OF_MEMORY": "the tool asked for more memory than it may have",
     "TOOL_OUTPUT_LIMIT": "the tool printed or displayed more than it may",
+    "TOOL_DISK_LIMIT": "the tool filled its scratch folder beyond what it may",
     "TOOL_RESULT_TOO_LARGE": "the tool returned more than it may",
     "TOOL_CRASHED": "the tool's process died of a signal",
     "TOOL_EXITED": "the tool's process ended without finishing",
     "TOOL_KILLED": "the run was stopped by the user",
     "TOOL_PROTOCOL": "the tool's process sent something that is not part of the protocol",
+    "WORKER_LOST": "the tool's process was lost through no fault of its own",
     "HOST_DIED": "the process that had started the run died",
     "SQL_ERROR": "the database refused the statement",
 }

@@ -12,7 +12,7 @@ import msgspec
 
 from healkit.contracts.failure import Failure, format_frames, frames_from_faulthandler
 from healkit.contracts.rpc import Init
-from healkit.workers.kernel import Outcome
+from healkit.workers.worker import Outcome
 
 #: What a worker may say of itself; the other endings are the host's to see.
 _CLAIMABLE = {
@@ -22,7 +22,7 @@ _TEXT_MAX_CHARS = 200_000
 _FRAMES_MAX = 400
 
 
-def failure_of(outcome: Outcome, init: Init, tier: str) -> Failure | None:
+def failure_of(outcome: Outcome, init: Init) -> Failure | None:
     """The failure that an outcome amounts to, or None when it brought a value."""
     if outcome.complete is not None:
         return None if outcome.complete.failure is None else _claimed(outcome.complete.failure)
@@ -37,18 +37,26 @@ def failure_of(outcome: Outcome, init: Init, tier: str) -> Failure | None:
             message = f"it displayed more than {init.output_max_bytes:,} bytes"
             hint = "Let it show less; HEALKIT_OUTPUT_MAX_BYTES is the limit."
             return _observed("TOOL_OUTPUT_LIMIT", "OutputLimit", message, hint, outcome, init)
+        case "disk_limit":
+            message = "it filled its scratch folder beyond what it may"
+            hint = (
+                "Let it write less, or grant it a folder of yours (write=…); HEALKIT_SCRATCH_MB is the limit."
+            )
+            return _observed("TOOL_DISK_LIMIT", "DiskLimit", message, hint, outcome, init)
+        case "lost":
+            hint = "The tool may not be to blame: run it again."
+            return _observed("WORKER_LOST", "WorkerLost", outcome.detail, hint, outcome, init)
         case "protocol":
             hint = "The tool wrote to a descriptor that is not its own; nothing of what it sent was used."
             return _observed("TOOL_PROTOCOL", "ProtocolError", outcome.detail, hint, outcome, init)
-    return _of_death(outcome, init, tier)
+    return _of_death(outcome, init)
 
 
-def _of_death(outcome: Outcome, init: Init, tier: str) -> Failure:
+def _of_death(outcome: Outcome, init: Init) -> Failure:
     """The process ended by itself: of which signal, or with which status."""
     status = outcome.status if outcome.status is not None else 0
-    # bubblewrap reports its child's signal the way a shell does.
-    number = status - 128 if tier == "namespaces" and status > 128 else -status
-    if number <= 0 or number > 64:
+    number = -status
+    if number <= 0:
         message = f"its process ended with status {status} before the tool had returned"
         hint = "os._exit ends a process on the spot; let the tool return, or raise."
         return _observed("TOOL_EXITED", "ProcessExited", message, hint, outcome, init)

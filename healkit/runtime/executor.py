@@ -41,7 +41,7 @@ from healkit.store.arguments import validate_arguments
 from healkit.store.sqltools import run_sql
 from healkit.store.vault import Vault, VaultEntry
 from healkit.workers.folders import RunFolders
-from healkit.workers.kernel import Worker
+from healkit.workers.kernel import KernelWorker
 from healkit.workers.limits import Sandbox, Tier
 from healkit.workers.probe import achieved_tier
 
@@ -181,13 +181,14 @@ class Executor:
             output_max_bytes=self._config.output_max_bytes,
         )
         tier: Tier = begun.isolation  # type: ignore[assignment]  # _prepare has put a tier there
-        worker = await Worker.start(self._sandbox(tier, entry), self._config)
+        worker = KernelWorker(self._sandbox(tier, entry), self._config, None)
+        await worker.start()
         try:
             outcome = await worker.run(init, router, on_output=request.on_output, stop=request.stop)
         finally:
             await worker.close()
             await asyncio.to_thread(journal.close)
-        failure = failure_of(outcome, init, tier)
+        failure = failure_of(outcome, init)
         encoded = bytes(outcome.complete.value).decode() if outcome.complete and failure is None else "null"
         return _Result(
             value=msgspec.json.decode(encoded),

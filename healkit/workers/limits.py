@@ -30,6 +30,8 @@ _SYSTEM_READ = (
     "/lib", "/lib32", "/lib64", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/local/lib",
     "/etc/ld.so.cache", "/etc/localtime", "/etc/fonts", "/usr/share/fonts", "/usr/share/zoneinfo",
 )  # fmt: skip
+#: How many files a scratch folder may hold, where the tier can count them.
+SCRATCH_FILES = 20_000
 _ENVIRONMENT_KEPT = ("LANG", "LC_ALL", "LC_CTYPE", "TZ")
 
 
@@ -83,6 +85,7 @@ class Sandbox:
     grants: Grants = Grants()
     scratch_mb: int = 256
     open_files: int = 256
+    python: str = sys.executable
 
     def policy(self, bridge_fd: int) -> Policy:
         """What the worker gives up by itself."""
@@ -94,12 +97,16 @@ class Sandbox:
             read=[*interpreter_paths(), str(self.folder.ipc), "/proc" if self.tier == "namespaces" else "/proc/self",
                   *self.grants.read, *self.grants.write],
             write=list(self.grants.write),
-            file_size_bytes=self.scratch_mb * MIB,
+            scratch_bytes=self.scratch_mb * MIB,
+            scratch_files=SCRATCH_FILES,
             open_files=self.open_files,
         )  # fmt: skip
 
-    def environment(self, bridge_fd: int) -> dict[str, str]:
-        """A clean environment: nothing of the host's but its locale and time zone."""
+    def environment(self, bridge_fd: int | None) -> dict[str, str]:
+        """A clean environment: nothing of the host's but its locale and time zone.
+
+        With the policy in it, unless `bridge_fd` is None: a nursery's child gets that with its request.
+        """
         scratch = str(self.folder.scratch)
         return {
             **{name: os.environ[name] for name in _ENVIRONMENT_KEPT if name in os.environ},
@@ -115,7 +122,11 @@ class Sandbox:
             "PYTHONSAFEPATH": "1",
             "JPY_PARENT_PID": "1",  # ipykernel's own poller would take a process namespace for a dead parent
             **({"PYTHONPATH": path} if (path := checkout_path()) else {}),
-            POLICY_VARIABLE: msgspec.json.encode(self.policy(bridge_fd)).decode(),
+            **(
+                {}
+                if bridge_fd is None
+                else {POLICY_VARIABLE: msgspec.json.encode(self.policy(bridge_fd)).decode()}
+            ),
         }
 
     def command(self, inner: list[str]) -> list[str]:
@@ -126,18 +137,32 @@ class Sandbox:
         program = bubblewrap_path()
         if program is None:
             raise FileNotFoundError("bubblewrap")
-        folder = self.folder
         binds: list[str] = []
         for path in [*interpreter_paths(), *self.grants.read]:
             binds += ["--ro-bind-try", path, path]
-        for path in [str(folder.ipc), *self.grants.write]:
+        for path in [*self._shared_folders(), *self.grants.write]:
             binds += ["--bind", path, path]
+        # The one capability is for mounting the scratch folder; the worker drops it before it runs anything.
         return [
-            program, "--unshare-all", "--unshare-user", "--die-with-parent", "--new-session", "--cap-drop", "ALL",
-            "--uid", "1000", "--gid", "1000", "--hostname", "worker", "--proc", "/proc", "--dev", "/dev", *binds,
-            "--size", str(self.scratch_mb * MIB), "--perms", "0700", "--tmpfs", str(folder.scratch),
-            "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", str(folder.scratch),
+            program, "--unshare-all", "--unshare-user", "--die-with-parent", "--new-session",
+            "--cap-drop", "ALL", "--cap-add", "CAP_SYS_ADMIN", "--uid", "1000", "--gid", "1000",
+            "--hostname", "worker", "--proc", "/proc", "--dev", "/dev", *binds,
+            "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", str(self.folder.scratch),
         ]  # fmt: skip
+
+    def _shared_folders(self) -> list[str]:
+        """The folders of the host's that are mounted writable: where the sockets are bound, and where scratch goes."""
+        return [str(self.folder.ipc), str(self.folder.scratch)]
+
+
+@dataclasses.dataclass(frozen=True)
+class NurserySandbox(Sandbox):
+    """A nursery's: it sees the folders of all its children to be, which each of them will narrow to its own."""
+
+    base: Path = Path("/nonexistent")
+
+    def _shared_folders(self) -> list[str]:
+        return [str(self.base)]
 
 
 def checkout_path() -> str | None:

@@ -13,28 +13,26 @@ from typing import Any
 
 import msgspec
 
-LAST_CHARS = 4000
+from healkit.workers.worker import LAST_CHARS
+
 _KINDS = {"stream", "display_data", "execute_result", "update_display_data", "clear_output"}
 
 
 class OutputCollector:
     """Reads one execution's iopub messages until the kernel is idle again.
 
-    `overflow` is set when more than `max_bytes` have come; `outputs` then holds what came before.
+    `overflow` is set when more than `max_bytes` have come; `outputs` then holds what came before. `idle` is done once
+    the kernel has said that all output of the cell is sent.
     """
 
     def __init__(self, max_bytes: int, on_output: Callable[[dict[str, Any]], None] | None) -> None:
         self.outputs: list[dict[str, Any]] = []
         self.overflow: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._idle: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.idle: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         # The worker stops itself at the limit; the host's own is for one that does not.
         self._left = 2 * max_bytes
         self._on_output = on_output
         self._tail: deque[str] = deque()
-
-    def task_of_idle(self) -> asyncio.Future[None]:
-        """Done once the kernel has said that all output of the cell is sent."""
-        return self._idle
 
     def last_text(self) -> str:
         """The last 4,000 characters that were printed."""
@@ -47,8 +45,8 @@ class OutputCollector:
             kind, content = message["msg_type"], message["content"]
             if message["parent_header"].get("msg_id") != message_id:
                 continue
-            if kind == "status" and content.get("execution_state") == "idle" and not self._idle.done():
-                self._idle.set_result(None)
+            if kind == "status" and content.get("execution_state") == "idle" and not self.idle.done():
+                self.idle.set_result(None)
             elif kind in _KINDS and not self.overflow.done():
                 self._take(kind, content)
 

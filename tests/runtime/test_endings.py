@@ -63,7 +63,7 @@ BAD_TOOLS = {
     "forges": (
         "TOOL_PROTOCOL",
         "ProtocolError",
-        "def forges():\n    import os\n    for fd in range(3, 30):\n        try:\n"
+        "def forges():\n    import os\n    for fd in range(3, 256):\n        try:\n"
         "            os.write(fd, b'\\xff\\xff\\xff\\xff')\n        except OSError:\n            pass\n"
         "    import time\n    time.sleep(9)\n",
     ),

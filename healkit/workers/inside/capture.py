@@ -8,24 +8,16 @@ from __future__ import annotations
 
 import linecache
 import os
-import threading
 import traceback
-from typing import Any, ClassVar
-
-import ipykernel
-import IPython.core.interactiveshell
-from ipykernel.iostream import OutStream
+from typing import ClassVar
 
 from healkit.contracts.failure import Failure, Frame
 from healkit.contracts.tools import EntryRef
 from healkit.workers.inside.deadline import TimeIsUp, deadline
 
 #: Files whose frames are ours or the kernel's: between a tool and what it calls they are only in the way.
-_OWN = (
-    os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep,
-    os.path.dirname(os.path.abspath(ipykernel.__file__)) + os.sep,
-    os.path.abspath(IPython.core.interactiveshell.__file__),
-)
+_OWN_FOLDER = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
+_OWN_PARTS = (f"{os.sep}ipykernel{os.sep}", f"{os.sep}IPython{os.sep}core{os.sep}interactiveshell.py")
 #: The module that a tool's code is. Registered, because dataclasses look their module up; no real module's name.
 TOOL_MODULE = "__healkit_tool__"
 _TRACEBACK_MAX_CHARS = 200_000
@@ -44,30 +36,33 @@ class OutputLimit(Exception):
     __module__ = "builtins"  # so that a traceback shows the bare name
 
 
-class CappedStream(OutStream):  # type: ignore[misc]
-    """ipykernel's output stream with a budget shared by stdout and stderr; over it, writing raises.
+class Output:
+    """The budget that stdout and stderr share, and where their last words go; one for each process.
 
-    What C code writes to the descriptor arrives here too, on ipykernel's own thread. That thread must go on, or the
-    tool would block on a full pipe; it drops the text, and `exceeded` tells the runner.
+    What C code writes to a descriptor may arrive on a thread that must go on reading, or the tool would block on a full
+    pipe; such a stream drops what is over the budget, and `exceeded` tells the runner.
     """
 
-    budget_chars: ClassVar[int | None] = None
+    left_chars: ClassVar[int | None] = None
     exceeded: ClassVar[bool] = False
-    #: ipykernel sends text every 0.2 s; a crash in between must not swallow the last words, so they go here at once.
+    #: Text that a buffer still holds is lost in a crash, so the end of each write goes here at once.
     crash_fd: ClassVar[int | None] = None
 
-    def write(self, string: str) -> Any:
-        """Write, or raise `OutputLimit`; called by print and everything else that writes."""
-        if CappedStream.budget_chars is not None:
-            CappedStream.budget_chars -= len(string)
-            if CappedStream.budget_chars < 0:
-                CappedStream.exceeded = True
-                if threading.current_thread() is getattr(self, "watch_fd_thread", None):
-                    return 0
-                raise OutputLimit(OVER_LIMIT)
-            if CappedStream.crash_fd is not None:
-                os.write(CappedStream.crash_fd, string[-_LAST_WORDS_CHARS:].encode(errors="backslashreplace"))
-        return super().write(string)
+    @classmethod
+    def admit(cls, text: str) -> bool:
+        """Whether there is room for the text; takes it off the budget."""
+        if cls.left_chars is not None:
+            cls.left_chars -= len(text)
+            if cls.left_chars < 0:
+                cls.exceeded = True
+                return False
+        return True
+
+    @classmethod
+    def remember(cls, text: str, limit: int = _LAST_WORDS_CHARS) -> None:
+        """Write the end of a text where the host finds it, whatever becomes of this process."""
+        if cls.crash_fd is not None:
+            os.write(cls.crash_fd, text[-limit:].encode(errors="backslashreplace"))
 
 
 def show_source(entry: EntryRef, code: str) -> None:
@@ -150,10 +145,14 @@ def _cut_own_frames(told: traceback.TracebackException, seen: set[int]) -> None:
     if id(told) in seen:
         return
     seen.add(id(told))
-    told.stack = traceback.StackSummary.from_list([f for f in told.stack if not f.filename.startswith(_OWN)])
+    told.stack = traceback.StackSummary.from_list([f for f in told.stack if not _is_own(f.filename)])
     for linked in (told.__cause__, told.__context__, *(told.exceptions or [])):
         if linked is not None:
             _cut_own_frames(linked, seen)
+
+
+def _is_own(filename: str) -> bool:
+    return filename.startswith(_OWN_FOLDER) or any(part in filename for part in _OWN_PARTS)
 
 
 def _frame(summary: traceback.FrameSummary, tool_filename: str) -> Frame:

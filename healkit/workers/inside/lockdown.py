@@ -27,6 +27,7 @@ class Policy(msgspec.Struct, frozen=True):
     """What the host asks a worker to give up; handed over in its environment, as JSON.
 
     `read` and `write` are folders and files; `socket_dir` is where sockets, and nothing else, may be created.
+    `scratch_files` is how many files may lie in the scratch folder, where a mount can count them.
     """
 
     tier: str
@@ -35,7 +36,8 @@ class Policy(msgspec.Struct, frozen=True):
     socket_dir: str
     read: list[str]
     write: list[str]
-    file_size_bytes: int
+    scratch_bytes: int
+    scratch_files: int
     open_files: int
 
 
@@ -43,6 +45,7 @@ POLICY_VARIABLE = "HEALKIT_WORKER_POLICY"
 
 _PR_SET_PDEATHSIG, _PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS = 1, 24, 38
 _CAPABILITY_VERSION_3 = 0x20080522
+_CLONE_NEWNS, _MS_NOSUID, _MS_NODEV, _MS_REC, _MS_PRIVATE = 0x20000, 2, 4, 1 << 14, 1 << 18
 
 
 def enter(policy: Policy) -> dict[str, str]:
@@ -50,7 +53,8 @@ def enter(policy: Policy) -> dict[str, str]:
     if policy.tier == "process":
         return {"rlimits": _attempt(lambda: _limit_resources(policy))}
     return {
-        "parent": _attempt(lambda: _die_with_parent(policy.tier)),
+        "parent": _attempt(die_with_parent),
+        **({"scratch": _attempt(lambda: _mount_scratch(policy))} if policy.tier == "namespaces" else {}),
         "capabilities": _attempt(_drop_capabilities),
         "landlock": _attempt(lambda: _enter_landlock(policy)),
         "rlimits": _attempt(lambda: _limit_resources(policy)),
@@ -93,15 +97,29 @@ def _attempt(step: Callable[[], str]) -> str:
         return f"failed: {error}"
 
 
-def _die_with_parent(tier: str) -> str:
-    # In a process namespace bubblewrap sees to this; here getppid() would name the namespace's init.
-    if tier == "namespaces":
-        return "bubblewrap"
+def die_with_parent() -> str:
+    """Be killed when the parent ends: the host, the nursery, or the init of the process namespace."""
     parent = os.getppid()
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:  # it died between the two calls
         os._exit(1)
     return "pdeathsig"
+
+
+def _mount_scratch(policy: Policy) -> str:
+    """A scratch folder of its own in memory, of bounded size and number of files, that no other process sees."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    options = f"size={policy.scratch_bytes},nr_inodes={policy.scratch_files},mode=0700"
+
+    def check(result: int) -> None:
+        if result != 0:
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+
+    check(libc.unshare(_CLONE_NEWNS))
+    check(libc.mount(b"none", b"/", None, _MS_REC | _MS_PRIVATE, None))
+    check(libc.mount(b"tmpfs", policy.scratch.encode(), b"tmpfs", _MS_NOSUID | _MS_NODEV, options.encode()))
+    os.chdir(policy.scratch)  # the working directory was the folder underneath
+    return f"{policy.scratch_bytes:,} bytes, {policy.scratch_files:,} files"
 
 
 def _drop_capabilities() -> str:
@@ -150,11 +168,11 @@ def _file_rights(rights: AccessFS) -> AccessFS:
 
 def _limit_resources(policy: Policy) -> str:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (policy.file_size_bytes, policy.file_size_bytes))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (policy.scratch_bytes, policy.scratch_bytes))
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     files = policy.open_files if hard == resource.RLIM_INFINITY else min(policy.open_files, hard)
     resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
-    return f"files {files}, file size {policy.file_size_bytes:,} bytes"
+    return f"files {files}, file size {policy.scratch_bytes:,} bytes"
 
 
 def _load_seccomp() -> str:

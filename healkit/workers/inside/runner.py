@@ -39,17 +39,17 @@ class Runner:
         except BaseException as error:  # noqa: BLE001 - the report must go out, whatever happened
             lockdown.lift_for_report()
             complete = rpc.ExecutionComplete(failure=capture.to_failure(error, init.entry, init.timeout_s))
-        capture.CappedStream.budget_chars = None
+        capture.Output.left_chars = None
         self.endpoint.send(complete)
 
     def _execute(self, init: rpc.Init) -> rpc.ExecutionComplete:
         capture.show_source(init.entry, init.code)
-        capture.CappedStream.budget_chars = init.output_max_bytes
-        capture.CappedStream.crash_fd = self.crash_fd
+        capture.Output.left_chars = init.output_max_bytes
+        capture.Output.crash_fd = self.crash_fd
         lockdown.limit_tool(init.memory_bytes, init.cpu_s)
         with deadline(init.timeout_s, self.crash_fd), _no_running_loop():
             value = self._call(init)
-            if capture.CappedStream.exceeded:
+            if capture.Output.exceeded:
                 raise capture.OutputLimit(capture.OVER_LIMIT)
             try:
                 jsonable, conversions = to_jsonable(value, capture.describe, max_chars=init.result_max_bytes)

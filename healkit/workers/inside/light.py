@@ -1,0 +1,69 @@
+"""A worker without a kernel: one interpreter, one tool, one answer.
+
+Forked from a nursery for trials by the hundred, or started afresh as `python -m healkit.workers.inside.light` for
+the `subprocess` mode. Restrictions, bridge and tracebacks are those of a kernel worker; displays are not.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import io
+import os
+import socket
+import sys
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from healkit.contracts import rpc
+from healkit.workers.inside import lockdown
+from healkit.workers.inside.capture import OVER_LIMIT, Output, OutputLimit
+from healkit.workers.inside.runner import Runner
+
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+
+class PlainStream(io.TextIOBase):
+    """stdout and stderr in one: straight to the file that the host reads."""
+
+    encoding = "utf-8"  # type: ignore[assignment]  # a class attribute is all that callers look at
+
+    def write(self, text: str) -> int:
+        """Write at once; called by print. Over the budget it raises `OutputLimit`."""
+        if not Output.admit(text):
+            raise OutputLimit(OVER_LIMIT)
+        Output.remember(text, limit=len(text))
+        return len(text)
+
+    def writable(self) -> bool:
+        """Yes; asked by io."""
+        return True
+
+    def fileno(self) -> int:
+        """The descriptor behind it; asked by whoever writes past Python."""
+        return 1
+
+
+def serve(policy: lockdown.Policy, layers: dict[str, str]) -> None:
+    """Seal the process, tell the host, run the one tool that it sends."""
+    crash_fd = os.dup(2)
+    faulthandler.enable(file=crash_fd)
+    bridge = socket.socket(fileno=policy.bridge_fd)
+    os.set_inheritable(policy.bridge_fd, False)
+    sys.stdout = sys.stderr = PlainStream()
+    layers |= lockdown.seal(policy)
+    runner = Runner(bridge, crash_fd)
+    runner.endpoint.send(rpc.Ready(os.getpid(), layers))
+    runner.run()
+
+
+def main() -> NoReturn:
+    """Lock down, serve, and leave without the interpreter's own farewell: threads of a tool must not delay it."""
+    policy = msgspec.json.decode(os.environ.pop(lockdown.POLICY_VARIABLE), type=lockdown.Policy)
+    serve(policy, lockdown.enter(policy))
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,255 @@
+"""One worker: start it, let it run one tool, end it; what kernels and light workers share.
+
+What happened is decided from what the host itself observes: its own deadline, the process's death, the bytes that
+arrived. The worker's `execution_complete` is a claim; it settles nothing but the value or the traceback.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import os
+import re
+import socket
+from collections.abc import Callable
+from typing import Any, Literal
+
+from healkit.config import MIB, Config
+from healkit.contracts import rpc
+from healkit.errors import WorkerError, WorkerStartFailed
+from healkit.workers.bridge import Bridge, CallHandler
+from healkit.workers.limits import SCRATCH_FILES, Sandbox
+from healkit.workers.nursery import Nursery
+from healkit.workers.process import Process, spawn
+
+#: How the host saw it end. `complete` is the only one with a message from the worker.
+Ending = Literal["complete", "timeout", "stopped", "died", "lost", "protocol", "output_limit", "disk_limit"]
+OnOutput = Callable[[dict[str, Any]], None]
+
+#: The last this many characters of what was printed are kept with a failure.
+LAST_CHARS = 4000
+_TICK_S = 0.1
+_CRASH_TEXT_BYTES = 64 * 1024
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    """How a worker ended, as the host saw it.
+
+    `status` is the exit status where the process died by itself: negative for a signal, as in subprocess.
+    `last_output` is the end of what was printed; `crash_text` is what `faulthandler` left; `detail` names what broke
+    the protocol.
+    """
+
+    ending: Ending
+    complete: rpc.ExecutionComplete | None = None
+    status: int | None = None
+    outputs: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+    last_output: str = ""
+    crash_text: str = ""
+    detail: str = ""
+
+
+class Worker:
+    """A restricted process for one execution; make it with `start`, and always `close` it.
+
+    With a nursery it is forked, without one started cold.
+    """
+
+    def __init__(self, sandbox: Sandbox, config: Config, nursery: Nursery | None) -> None:
+        self.sandbox = sandbox
+        self.config = config
+        self.nursery = nursery
+        self.layers: dict[str, str] = {}
+        self.process: Process | None = None
+        self._loop = asyncio.get_running_loop()
+        self._ready: asyncio.Future[rpc.Ready] = self._loop.create_future()
+        self._complete: asyncio.Future[rpc.ExecutionComplete] = self._loop.create_future()
+        self._protocol: asyncio.Future[str] = self._loop.create_future()
+        self._bridge: Bridge | None = None
+
+    async def start(self) -> None:
+        """Lock it down and wait until it says so; raises `WorkerStartFailed` when it is not there in time."""
+        try:
+            async with asyncio.timeout(self.config.start_timeout_s):
+                await self._start()
+        except (TimeoutError, OSError, WorkerError) as error:
+            reason = str(error) or f"it was not ready within {self.config.start_timeout_s:g} s"
+            crash_text = self._crash_text().strip()
+            await self.close()
+            said = f"\nIts last words:\n{crash_text}" if crash_text else ""
+            raise WorkerStartFailed(
+                f"No worker could be started: {reason}.{said}",
+                hint="Run `healkit doctor`; on a slow machine give it more time with HEALKIT_START_TIMEOUT_S.",
+            ) from error
+        except BaseException:
+            await self.close()
+            raise
+
+    async def run(
+        self,
+        init: rpc.Init,
+        handler: CallHandler,
+        *,
+        on_output: OnOutput | None = None,
+        stop: asyncio.Event | None = None,
+    ) -> Outcome:
+        """Run one tool to its end, whichever that is; never raises for what the tool does."""
+        raise NotImplementedError
+
+    @property
+    def alive(self) -> bool:
+        """Whether its process still runs."""
+        return self.process is not None and not self.process.exited.done()
+
+    async def close(self) -> None:
+        """Kill the process and take away all that belonged to it; safe to call twice and at any stage."""
+        if self._bridge is not None:
+            self._bridge.close()
+        if self.process is not None:
+            self.process.kill()
+            await asyncio.wait([self.process.exited], timeout=5)
+        # Thousands of small files take their time; the loop has other workers to serve.
+        await asyncio.to_thread(self.sandbox.folder.remove)
+
+    async def _start(self) -> None:
+        """Folders, bridge, process, and its `Ready`."""
+        self.sandbox.folder.create()
+        ours, theirs = socket.socketpair()
+        with theirs:
+            self._bridge = Bridge(
+                ours,
+                self._on_message,
+                lambda problem: self._post(self._protocol, problem),
+                rpc_timeout_s=self.config.rpc_timeout_s,
+                max_in_flight=self.config.max_calls_in_flight,
+            )
+            self.process = await self._launch(theirs.fileno())
+        events: list[asyncio.Future[Any]] = [self._ready, self.process.exited]
+        await asyncio.wait(events, return_when=asyncio.FIRST_COMPLETED)
+        if not self._ready.done():
+            raise WorkerStartFailed(f"its process ended with status {self.process.exited.result()}")
+        self.layers = self._ready.result().layers
+
+    async def _launch(self, bridge_fd: int) -> Process:
+        """Make the process, with its end of the bridge; how, is the kinds' own."""
+        raise NotImplementedError
+
+    async def _process(self, module: str, argv: list[str], bridge_fd: int, *, light: bool = False) -> Process:
+        """Forked where there is a nursery, else `python -m module argv` in the sandbox."""
+        if self.nursery is not None:
+            return await self.nursery.fork(self.sandbox, bridge_fd, [] if light else argv)
+        command = [self.sandbox.python, "-m", module, *argv]
+        return spawn(self.sandbox, command, (bridge_fd,), self.sandbox.environment(bridge_fd))
+
+    async def _wait(
+        self, init: rpc.Init, stop: asyncio.Event | None, overflow: asyncio.Future[None]
+    ) -> tuple[Ending, str]:
+        """Until the first of: the worker's claim, a limit, a broken protocol, its death, stop, deadline."""
+        assert self._bridge is not None
+        assert self.process is not None
+        background = [asyncio.create_task(self._disk_full())]
+        watched: dict[asyncio.Future[Any], Ending] = {
+            self._complete: "complete",
+            overflow: "output_limit",
+            self._protocol: "protocol",
+            self.process.exited: "died",
+            background[0]: "disk_limit",
+        }
+        if stop is not None:
+            background.append(asyncio.create_task(stop.wait()))  # type: ignore[arg-type]  # its value is not looked at
+            watched[background[-1]] = "stopped"
+        deadline = self._loop.time() + init.timeout_s + self.config.grace_s
+        try:
+            while (left_s := deadline - self._loop.time()) > 0:
+                done, _ = await asyncio.wait(
+                    watched, timeout=min(left_s, _TICK_S), return_when=asyncio.FIRST_COMPLETED
+                )
+                self._bridge.expire()
+                for future, ending in watched.items():  # in the order above: a claim counts before a death
+                    if future in done:
+                        return await self._settle(future, ending)
+                if self._crash_size() > 2 * init.output_max_bytes:
+                    return "output_limit", ""
+            return "timeout", ""
+        finally:
+            for task in background:
+                task.cancel()
+
+    async def _settle(self, future: asyncio.Future[Any], ending: Ending) -> tuple[Ending, str]:
+        """An end of file on the bridge is a death that the process's own end is about to explain."""
+        assert self.process is not None
+        if ending == "protocol":
+            problem: str = future.result()
+            if problem:
+                return "protocol", problem
+            await asyncio.wait([self.process.exited], timeout=self.config.grace_s)
+            if not self.process.exited.done():
+                return "protocol", "the tool closed the bridge"
+            ending = "died"
+        if ending == "died" and self.nursery is not None and not self.nursery.alive:
+            return "lost", "the nursery it was forked from has died"
+        return ending, ""
+
+    async def _disk_full(self) -> None:
+        """Returns when the scratch folder holds more than it may; for ever, where the mount itself sees to that."""
+        while True:
+            await asyncio.sleep(5 * _TICK_S)
+            if self.sandbox.tier != "namespaces" and await asyncio.to_thread(
+                _exceeds, str(self.sandbox.folder.scratch), self.sandbox.scratch_mb * MIB, SCRATCH_FILES
+            ):
+                return
+
+    def _on_message(self, message: rpc.Ready | rpc.ExecutionComplete) -> None:
+        future: asyncio.Future[Any] = self._ready if isinstance(message, rpc.Ready) else self._complete
+        self._post(future, message)
+
+    def _post(self, future: asyncio.Future[Any], value: object) -> None:
+        """Hand a value from a bridge thread to the loop; the first one counts."""
+
+        def settle() -> None:
+            if not future.done():
+                future.set_result(value)
+
+        try:
+            self._loop.call_soon_threadsafe(settle)
+        except RuntimeError:
+            pass  # the loop was closed while the thread was reading: nobody waits any more
+
+    def _crash_size(self) -> int:
+        try:
+            return self.sandbox.folder.crash_file.stat().st_size
+        except OSError:
+            return 0
+
+    def _crash_text(self, limit: int = _CRASH_TEXT_BYTES) -> str:
+        try:
+            with self.sandbox.folder.crash_file.open("rb") as file:
+                file.seek(max(0, self._crash_size() - limit))
+                return file.read(limit).decode(errors="replace")
+        except OSError:
+            return ""
+
+
+_DUMP = re.compile(r"^(?:Fatal Python error: |Timeout \(\d+:)", re.MULTILINE)
+
+
+def split_crash_text(text: str) -> tuple[str, str]:
+    """The tool's last words and `faulthandler`'s dump, out of the one file that holds both."""
+    starts = [match.start() for match in _DUMP.finditer(text)]
+    return (text, "") if not starts else (text[: starts[0]], text[starts[0] :])
+
+
+def _exceeds(folder: str, max_bytes: int, max_files: int) -> bool:
+    """Whether a folder holds more than that; stops counting as soon as it does."""
+    total = files = 0
+    for parent, folders, names in os.walk(folder):
+        files += len(folders) + len(names)
+        for name in names:
+            try:
+                total += os.lstat(os.path.join(parent, name)).st_blocks * 512
+            except OSError:
+                continue
+        if total > max_bytes or files > max_files:
+            return True
+    return False
