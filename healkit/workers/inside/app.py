@@ -42,7 +42,7 @@ def serve(policy: lockdown.Policy, layers: dict[str, str], argv: list[str]) -> N
     warnings.filterwarnings("ignore", message="Couldn't bind IOPub Pipe")
     # Above it pyzmq sends without copying, for which it makes another socket: libzmq aborts when that is refused.
     zmq.COPY_THRESHOLD = 2**31 - 1
-    app = WorkerApp.instance(config=_kernel_config())
+    app = WorkerApp.instance(config=kernel_config())
     app.initialize(argv)
     layers |= lockdown.seal(policy)
     runner = Runner(bridge, crash_fd)
@@ -51,7 +51,7 @@ def serve(policy: lockdown.Policy, layers: dict[str, str], argv: list[str]) -> N
     app.start()
 
 
-def _kernel_config() -> Any:
+def kernel_config() -> Any:
     """Traits of a kernel that lives for one cell: no history file, no start-up files."""
     config = Config()
     config.HistoryManager.enabled = False

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 class PlainStream(io.TextIOBase):
     """stdout and stderr in one: straight to the file that the host reads."""
 
-    encoding = "utf-8"  # type: ignore[assignment]  # a class attribute is all that callers look at
+    encoding = "utf-8"
 
     def write(self, text: str) -> int:
         """Write at once; called by print. Over the budget it raises `OutputLimit`."""

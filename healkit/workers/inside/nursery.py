@@ -89,11 +89,11 @@ class Nursery:
         """Until the host hangs up; then the children are killed with us."""
         self.control.send(msgspec.json.encode(Hatched(len(sys.modules))))
         while True:
-            ready, _, _ = select.select([self.control, self.wake], [], [])
+            ready, _, _ = select.select([self.control.fileno(), self.wake], [], [])
             if self.wake in ready:
                 os.read(self.wake, 4096)
                 self.reap()
-            if self.control in ready and not self.fork_one():
+            if self.control.fileno() in ready and not self.fork_one():
                 return
 
     def fork_one(self) -> bool:
@@ -182,21 +182,14 @@ def preload(plan: Plan) -> None:
 
 
 def _run_a_cell() -> None:
-    """A kernel's first cell without the kernel's sockets; what it loads, every worker would load again."""
-    from ipykernel.zmqshell import ZMQInteractiveShell
-    from IPython.core.interactiveshell import InteractiveShell
+    """A whole kernel's first cell, in the nursery's own folder; what it loads, every worker would load again."""
+    from healkit.workers.inside.app import WorkerApp, kernel_config
 
-    for module in (
-        "ipykernel.inprocess.ipkernel",
-        "jupyter_client.session",
-        "zmq.eventloop.zmqstream",
-        "comm",
-    ):
-        _try_import(module)
-    shell = ZMQInteractiveShell()
-    InteractiveShell._instance = shell
-    shell.run_cell("1\n[].append(1)", store_history=False, silent=True)
-    shell.complete("prin")
+    folder = os.environ["HOME"]
+    app = WorkerApp.instance(config=kernel_config())
+    app.initialize(["--transport=ipc", f"--ip={folder}/k", "-f", f"{folder}/connection.json"])
+    app.shell.run_cell("print(1)\n[1]", store_history=False)
+    app.shell.run_cell("1 / 0", store_history=False)
 
 
 def _rehearse(performance: Callable[[], None]) -> list[str]:
