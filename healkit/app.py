@@ -15,12 +15,12 @@ from healkit.config import Config
 from healkit.contracts.tools import ToolDefinition
 from healkit.doctor import DoctorReport, Status, examine, status_of
 from healkit.errors import ConfigError, ToolExecutionError
+from healkit.runtime import engine
 from healkit.runtime.builtins import LogTools
 from healkit.runtime.display import notebook_display
 from healkit.runtime.execution import Execution
 from healkit.runtime.executor import Executor, Request
 from healkit.runtime.history import execution_of
-from healkit.runtime.loop import BackgroundLoop
 from healkit.runtime.providers import HostFunctions, VaultTools
 from healkit.runtime.recorder import Recorder
 from healkit.runtime.reports import last_error_report
@@ -31,7 +31,6 @@ from healkit.store.log import Log
 from healkit.store.models import ExecutionLog
 from healkit.store.vault import Vault
 
-_loop = BackgroundLoop()
 _defaults: dict[str, Healkit] = {}
 _defaults_lock = threading.Lock()
 
@@ -61,7 +60,9 @@ class Healkit:
         self._recorder.recover_orphans()
         self.vault = Vault(self._database)
         self.log = Log(self._database, refresh=self._recorder.ingest)
-        self._executor = Executor(self.vault, self._recorder, self.config, self._database.url)
+        self._executor = Executor(
+            self.vault, self._recorder, self.config, self._database.url, lambda: engine.pool_for(self.config)
+        )
         self._host = HostFunctions()
         self._executor.providers |= {
             "host": self._host,
@@ -107,7 +108,7 @@ class Healkit:
         def start(emit: OnOutput, stop: asyncio.Event) -> Coroutine[Any, Any, Execution]:
             return self._executor.execute(dataclasses.replace(request, on_output=emit, stop=stop))
 
-        return _loop.run(start, on_output)
+        return engine.loop.run(start, on_output)
 
     async def aexecute(
         self,
@@ -125,7 +126,7 @@ class Healkit:
         """
         request = _request(tool_name, persona, arguments, timeout, origin)
         work = self._executor.execute(dataclasses.replace(request, on_output=on_output))
-        return await asyncio.wrap_future(_loop.submit(work))
+        return await asyncio.wrap_future(engine.loop.submit(work))
 
     def execute_tool(
         self,
@@ -192,7 +193,6 @@ class Healkit:
         """Close the database and remove the workers' folders; safe to call twice."""
         if not self._closed:
             self._closed = True
-            self._executor.close()
             self._recorder.close()
             self._database.close()
 
@@ -216,7 +216,7 @@ class Healkit:
             parent_trace_id=context.trace_id,
             depth=context.depth + 1,
         )
-        return value_or_raise(_loop.submit(self._executor.execute(request)).result())
+        return value_or_raise(engine.loop.submit(self._executor.execute(request)).result())
 
 
 #: Every Healkit that is open, to be closed when the interpreter ends.
@@ -278,4 +278,4 @@ def _close_all() -> None:
     """Leave no folder and no open database behind; called by the interpreter as it ends."""
     for healkit in list(_open):
         healkit.close()
-    _loop.close()
+    engine.shutdown()

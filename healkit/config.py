@@ -16,6 +16,7 @@ from healkit.errors import ConfigError
 Isolation = Literal["auto", "namespaces", "landlock", "process"]
 
 MIB = 1024 * 1024
+_MAY_BE_ZERO = {"spares"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,6 +25,9 @@ class Config:
 
     isolation: `auto` takes the strongest tier that this machine can really enforce and refuses to run tools where
         there is none. `process` is the opt-out, by name: a plain process with limits but no boundary.
+    nursery: whether workers are forked from a preloaded parent; without, each starts cold.
+    spares: how many unused workers are kept warm; 0 keeps none.
+    preload: modules that the nursery imports ahead, such as `numpy` and `pandas`.
     timeout_s, rpc_timeout_s, start_timeout_s: wall time of an execution, of one bridged call, of a worker's start.
     grace_s: what a tool gets after its timeout to unwind before it is killed.
     memory_mb: what a tool may add to the bare worker, in MiB of address space.
@@ -33,6 +37,9 @@ class Config:
     """
 
     isolation: Isolation = "auto"
+    nursery: bool = True
+    spares: int = 1
+    preload: tuple[str, ...] = ()
     timeout_s: float = 30.0
     rpc_timeout_s: float = 10.0
     start_timeout_s: float = 5.0
@@ -60,7 +67,12 @@ class Config:
             )
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
-            if isinstance(value, int | float) and not isinstance(value, bool) and not value > 0:
+            least = 0 if field.name in _MAY_BE_ZERO else None
+            if (
+                isinstance(value, int | float)
+                and not isinstance(value, bool)
+                and not (value > 0 or value == least)
+            ):
                 raise ConfigError(f"{field.name}={value!r} must be greater than 0.")
 
     @classmethod
@@ -77,6 +89,8 @@ class Config:
 
 def _parse(name: str, text: str, default: Any) -> Any:
     """`text` in the type of the field's default."""
+    if isinstance(default, tuple):
+        return tuple(part.strip() for part in text.split(",") if part.strip())
     if isinstance(default, bool):
         if text.lower() in {"1", "true", "yes", "on", "0", "false", "no", "off"}:
             return text.lower() in {"1", "true", "yes", "on"}

@@ -40,9 +40,8 @@ from healkit.runtime.router import CallContext, CallRouter, Provider
 from healkit.store.arguments import validate_arguments
 from healkit.store.sqltools import run_sql
 from healkit.store.vault import Vault, VaultEntry
-from healkit.workers.folders import RunFolders
-from healkit.workers.kernel import KernelWorker
-from healkit.workers.limits import Sandbox, Tier
+from healkit.workers.limits import Tier
+from healkit.workers.pool import Pool
 from healkit.workers.probe import achieved_tier
 
 #: SQL tools run in the host, on a connection that cannot write.
@@ -93,13 +92,15 @@ class _Result:
 class Executor:
     """Executes vault entries; one for each `Healkit`. `providers` may grow while it lives."""
 
-    def __init__(self, vault: Vault, recorder: Recorder, config: Config, database_url: str) -> None:
+    def __init__(
+        self, vault: Vault, recorder: Recorder, config: Config, database_url: str, pool: Callable[[], Pool]
+    ) -> None:
         self.providers: dict[str, Provider] = {}
         self._vault = vault
         self._recorder = recorder
         self._config = config
         self._database_url = database_url
-        self._folders: RunFolders | None = None
+        self._pool = pool
 
     async def execute(self, request: Request) -> Execution:
         """Run one tool and return its outcome, recorded.
@@ -120,12 +121,6 @@ class Executor:
             self._recorder.finish(_interrupted(ready.begun, error, started))
             raise
         return await self._conclude(ready, result, (time.perf_counter() - started) * 1000)
-
-    def close(self) -> None:
-        """Remove the workers' folders."""
-        if self._folders is not None:
-            self._folders.close()
-            self._folders = None
 
     def _prepare(self, request: Request, started: float) -> _Ready:
         """All that can be refused before there is a worker, up to the RUNNING row; on a thread, as it may wait."""
@@ -181,12 +176,12 @@ class Executor:
             output_max_bytes=self._config.output_max_bytes,
         )
         tier: Tier = begun.isolation  # type: ignore[assignment]  # _prepare has put a tier there
-        worker = KernelWorker(self._sandbox(tier, entry), self._config, None)
-        await worker.start()
+        pool = self._pool()
+        worker = await pool.kernel(self._config, tier, entry.grants)
         try:
             outcome = await worker.run(init, router, on_output=request.on_output, stop=request.stop)
         finally:
-            await worker.close()
+            pool.retire(worker)
             await asyncio.to_thread(journal.close)
         failure = failure_of(outcome, init)
         encoded = bytes(outcome.complete.value).decode() if outcome.complete and failure is None else "null"
@@ -218,13 +213,6 @@ class Executor:
             )
         value, conversions = to_jsonable(rows)
         return _Result(value=value, encoded=msgspec.json.encode(value).decode(), conversions=conversions)
-
-    def _sandbox(self, tier: Tier, entry: VaultEntry) -> Sandbox:
-        if self._folders is None:
-            self._folders = RunFolders()
-        return Sandbox(
-            tier, self._folders.next(), entry.grants, self._config.scratch_mb, self._config.open_files
-        )
 
     async def _finish(self, finished: Finished) -> int | None:
         """The last record; on a thread, because it may have to wait for a locked database."""

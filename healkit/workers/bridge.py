@@ -95,6 +95,11 @@ class Bridge:
         """Set who answers calls; before the work is sent, since no call can come earlier."""
         self._handler = handler
 
+    def limit(self, rpc_timeout_s: float, max_in_flight: int) -> None:
+        """Other limits than it was made with; before the work is sent."""
+        self._rpc_timeout_s = rpc_timeout_s
+        self._max_threads = max_in_flight
+
     def send(self, message: msgspec.Struct) -> None:
         """One message to the worker, whole; a worker that is gone is no error here, its end is seen elsewhere."""
         frame = rpc.encode_frame(message)

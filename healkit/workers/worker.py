@@ -97,6 +97,12 @@ class Worker:
         """Run one tool to its end, whichever that is; never raises for what the tool does."""
         raise NotImplementedError
 
+    def adopt(self, config: Config) -> None:
+        """Take another caller's time limits; for a spare that was started with the pool's."""
+        self.config = config
+        if self._bridge is not None:
+            self._bridge.limit(config.rpc_timeout_s, config.max_calls_in_flight)
+
     @property
     def alive(self) -> bool:
         """Whether its process still runs."""

@@ -1,0 +1,191 @@
+"""Workers at hand: a nursery for each kind of sandbox, and a warm spare.
+
+A worker serves one execution and is never taken back; what is kept warm is one that nobody has used. The pool is of
+the process, not of a `Healkit`: several of them share nurseries and spares. Where forking cannot work (no Landlock to
+tell siblings apart, no Linux, a nursery that dies) workers start cold, which is slower and nothing else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import sys
+from collections import defaultdict
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+from healkit.config import Config
+from healkit.contracts.records import Grants
+from healkit.errors import WorkerError
+from healkit.workers.folders import RunFolders
+from healkit.workers.kernel import KernelWorker
+from healkit.workers.light import LightWorker
+from healkit.workers.limits import Sandbox, Tier
+from healkit.workers.nursery import Nursery
+from healkit.workers.probe import probe
+
+W = TypeVar("W", KernelWorker, LightWorker)
+
+
+@dataclasses.dataclass(frozen=True)
+class Brood:
+    """What a nursery is for: one tier, one set of mounts, kernels or light workers."""
+
+    tier: Tier
+    read: tuple[str, ...] = ()
+    write: tuple[str, ...] = ()
+    kernels: bool = True
+
+
+class Pool:
+    """Hands out fresh workers and takes the used ones away. All methods belong to healkit's event loop."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._folders = RunFolders()
+        self._nurseries: dict[Brood, asyncio.Task[Nursery | None]] = {}
+        self._spares: dict[Brood, list[KernelWorker]] = defaultdict(list)
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._closed = False
+
+    async def kernel(self, config: Config, tier: Tier, grants: Grants) -> KernelWorker:
+        """A fresh kernel worker, the spare if there is one; raises `WorkerStartFailed`."""
+        brood = self._brood(tier, grants, kernels=True)
+        if not grants.read and not grants.write and (spare := self._take_spare(brood, config)) is not None:
+            self._refill(brood)
+            return spare
+        nursery = await self._nursery(brood, grants)
+        worker = await self._started(KernelWorker, self._sandbox(config, tier, grants), config, nursery)
+        if not grants.read and not grants.write:
+            self._refill(brood)
+        return worker
+
+    async def light(self, config: Config, tier: Tier, grants: Grants, *, fresh: bool = False) -> LightWorker:
+        """A fresh worker without a kernel; `fresh` starts a new interpreter for it. Raises `WorkerStartFailed`."""
+        nursery = None
+        if not fresh:
+            nursery = await self._nursery(self._brood(tier, grants, kernels=False), grants, wait=True)
+        return await self._started(LightWorker, self._sandbox(config, tier, grants), config, nursery)
+
+    def retire(self, worker: KernelWorker | LightWorker) -> None:
+        """End a worker and remove what it had, in the background."""
+        self._in_background(worker.close())
+
+    async def hatch(self, tier: Tier) -> None:
+        """Have a nursery and a spare ready, for whoever wants to wait for them."""
+        brood = self._brood(tier, Grants(), kernels=True)
+        await self._nursery(brood, Grants(), wait=True)
+        self._refill(brood)
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def close(self) -> None:
+        """End every process and remove every folder; safe to call twice."""
+        self._closed = True
+        for starting in self._nurseries.values():
+            if not starting.done():
+                starting.cancel()
+        spares = [spare for spares in self._spares.values() for spare in spares]
+        await asyncio.gather(*self._tasks, *(spare.close() for spare in spares), return_exceptions=True)
+        self._spares.clear()
+        nurseries = await asyncio.gather(*self._nurseries.values(), return_exceptions=True)
+        for nursery in nurseries:
+            if isinstance(nursery, Nursery):
+                await nursery.close()
+        self._nurseries.clear()
+        self._folders.close()
+
+    def abandon(self) -> None:
+        """Forget everything without touching it: this is a forked child, and the processes are its parent's."""
+        self._closed = True
+        self._spares.clear()
+        self._nurseries.clear()
+        self._folders.abandon()
+
+    def _brood(self, tier: Tier, grants: Grants, *, kernels: bool) -> Brood:
+        # Landlock narrows each child by itself; only mounts are the nursery's.
+        mounts = tier == "namespaces"
+        return Brood(tier, grants.read if mounts else (), grants.write if mounts else (), kernels)
+
+    async def _nursery(self, brood: Brood, grants: Grants, *, wait: bool = False) -> Nursery | None:
+        """The nursery for these workers; None while it is not there, and where there can be none."""
+        if not self._config.nursery or not _can_fork(brood.tier):
+            return None
+        starting = self._nurseries.get(brood)
+        if starting is None or (starting.done() and not _is_alive(starting)):
+            starting = self._nurseries[brood] = asyncio.create_task(self._start_nursery(brood, grants))
+        if not wait and not starting.done():
+            return None  # a cold start is sooner ready than the rest of a nursery's
+        return await starting
+
+    async def _start_nursery(self, brood: Brood, grants: Grants) -> Nursery | None:
+        preload = self._config.preload if brood.kernels else ()
+        with contextlib.suppress(WorkerError, OSError):
+            return await Nursery.start(
+                brood.tier, self._folders.root, self._folders.next(), grants, preload, kernels=brood.kernels
+            )
+        return None
+
+    async def _started(self, kind: type[W], sandbox: Sandbox, config: Config, nursery: Nursery | None) -> W:
+        worker = kind(sandbox, config, nursery)
+        try:
+            await worker.start()
+        except WorkerError:
+            if nursery is None or nursery.alive:
+                raise
+            # It died under our hands: once more, without it.
+            worker = kind(dataclasses.replace(sandbox, folder=self._folders.next()), config, None)
+            await worker.start()
+        return worker
+
+    def _sandbox(self, config: Config, tier: Tier, grants: Grants) -> Sandbox:
+        return Sandbox(tier, self._folders.next(), grants, config.scratch_mb, config.open_files)
+
+    def _take_spare(self, brood: Brood, config: Config) -> KernelWorker | None:
+        for spare in list(self._spares[brood]):
+            if not spare.alive:
+                self._spares[brood].remove(spare)
+                self.retire(spare)
+            elif (spare.sandbox.scratch_mb, spare.sandbox.open_files) == (
+                config.scratch_mb,
+                config.open_files,
+            ):
+                self._spares[brood].remove(spare)
+                spare.adopt(config)
+                return spare
+        return None
+
+    def _refill(self, brood: Brood) -> None:
+        """Make the next spare in the background; never one with grants, which are for the tool that asked."""
+        if self._closed or len(self._spares[brood]) >= self._config.spares:
+            return
+        self._in_background(self._make_spare(brood))
+
+    async def _make_spare(self, brood: Brood) -> None:
+        nursery = await self._nursery(brood, Grants(), wait=True)
+        if nursery is None or self._closed or len(self._spares[brood]) >= self._config.spares:
+            return
+        with contextlib.suppress(WorkerError):
+            worker = KernelWorker(self._sandbox(self._config, brood.tier, Grants()), self._config, nursery)
+            await worker.start()
+            if self._closed:
+                await worker.close()
+            else:
+                self._spares[brood].append(worker)
+
+    def _in_background(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+def _can_fork(tier: Tier) -> bool:
+    """Whether a nursery's children can be kept apart there: by Landlock, or where nothing is promised anyway."""
+    if sys.platform != "linux":
+        return False
+    return tier == "process" or not probe(tier).layers.get("landlock", "failed").startswith("failed")
+
+
+def _is_alive(starting: asyncio.Task[Nursery | None]) -> bool:
+    nursery = None if starting.cancelled() or starting.exception() else starting.result()
+    return nursery is not None and nursery.alive
