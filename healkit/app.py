@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import atexit
 import dataclasses
+import os
 import threading
 import weakref
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,8 @@ from healkit.runtime.display import notebook_display
 from healkit.runtime.execution import Execution
 from healkit.runtime.executor import Executor, Request
 from healkit.runtime.history import execution_of
+from healkit.runtime.mcp_servers import MCPServers, ServerStatus
+from healkit.runtime.mcp_spec import START_TIMEOUT_S, ServerSpec
 from healkit.runtime.providers import HostFunctions, VaultTools
 from healkit.runtime.recorder import Recorder
 from healkit.runtime.reports import last_error_report
@@ -69,6 +72,7 @@ class Healkit:
             "vault": VaultTools(self.vault, self._execute_nested, self.config.max_depth),
             "healkit": LogTools(self.vault, self.log),
         }
+        self._mcp = MCPServers(self._executor.providers, engine.loop.submit)
         self._closed = False
         _open.add(self)
 
@@ -177,6 +181,45 @@ class Healkit:
         """Take a provided function back."""
         self._host.withdraw(name)
 
+    def connect(
+        self,
+        name: str,
+        *,
+        command: Sequence[str | os.PathLike[str]] | None = None,
+        url: str | None = None,
+        env: Mapping[str, str] | None = None,
+        cwd: str | Path | None = None,
+        headers: Mapping[str, str] | None = None,
+        start_timeout_s: float = START_TIMEOUT_S,
+    ) -> list[ToolDefinition]:
+        """Start an MCP server, or reach one, and let tools that are granted it call `mcp.<name>.<tool>(…)`.
+
+        command: of a server that speaks over stdio; it runs with your rights, outside of any worker.
+        url: of a server that speaks streamable HTTP, instead.
+        env, headers: for the one and the other; see `ServerSpec`.
+
+        Returns its tools. The same name again replaces the server, unless nothing about it has changed. Raises
+        `McpUnavailable` when it cannot be started or the extra `healkit[mcp]` is not installed, `ConfigError` for what
+        cannot work, and `McpError` for tools that cannot be told apart.
+        """
+        return self._mcp.connect(ServerSpec(name, command, url, env, cwd, headers, start_timeout_s))
+
+    def connect_all(self, path: str | Path) -> list[str]:
+        """Make the servers of an `mcpServers` file known, and return their names.
+
+        Each is started when a tool that is granted it first runs. Raises as `connect` does, except for what only a
+        start shows.
+        """
+        return self._mcp.connect_all(path)
+
+    def disconnect(self, name: str) -> None:
+        """End a connected MCP server; raises `ConfigError` where there is none of that name."""
+        self._mcp.disconnect(name)
+
+    def servers(self) -> list[ServerStatus]:
+        """The MCP servers that are connected, and how each is."""
+        return self._mcp.status()
+
     def seed(self, *, reset: bool = False, debug_tools_only: bool = False) -> SeedReport:
         """Put the debug tools, the samples and the gallery into the vault; twice changes nothing."""
         return seed(self._database, self.vault, reset=reset, debug_tools_only=debug_tools_only)
@@ -190,9 +233,10 @@ class Healkit:
         return examine(self.config)
 
     def close(self) -> None:
-        """Close the database and remove the workers' folders; safe to call twice."""
+        """End the MCP servers and close the database; safe to call twice."""
         if not self._closed:
             self._closed = True
+            self._mcp.close()
             self._recorder.close()
             self._database.close()
 

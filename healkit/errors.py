@@ -27,6 +27,8 @@ HealkitError
 │   └── WorkerStartFailed          WORKER_START_FAILED
 ├── CallRefused                    CALL_REFUSED       (a worker's call that the host will not make)
 ├── CallTimedOut                   CALL_TIMEOUT
+├── McpError                       MCP_ERROR          (an MCP server's answer that is no value)
+│   └── McpUnavailable             MCP_UNAVAILABLE
 └── ToolExecutionError             the failure's own code, one of TOOL_CODES
 
 Constructors only store. A message names the value, the place and the next step.
@@ -255,6 +257,18 @@ class CallTimedOut(HealkitError):
     """A call through the bridge that had no answer within its time."""
 
     code = "CALL_TIMEOUT"
+
+
+class McpError(HealkitError):
+    """An MCP server answered with an error, or with what the protocol does not allow."""
+
+    code = "MCP_ERROR"
+
+
+class McpUnavailable(McpError):
+    """An MCP server that cannot be started or reached, or that went away over a call."""
+
+    code = "MCP_UNAVAILABLE"
 
 
 class ToolExecutionError(HealkitError):

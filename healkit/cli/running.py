@@ -53,6 +53,9 @@ def run(
     persona: PersonaOption = "default",
     args: Annotated[str, typer.Option("--args", metavar="JSON", help="The arguments, a JSON object.")] = "{}",
     timeout: Annotated[float | None, typer.Option(help="Seconds of wall time.", show_default=False)] = None,
+    mcp: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="MCP servers it may be granted: an mcpServers JSON.")
+    ] = None,
     as_json: JsonOption = False,
     db: DbOption = None,
 ) -> int:
@@ -62,6 +65,8 @@ def run(
     if revision is not None:
         wrong(f"{tool!r} names a revision, and the active one is what is run.", f"Run {name!r}.")
     with open_healkit(db, create=False) as healkit:
+        if mcp is not None:
+            healkit.connect_all(mcp)
         execution = healkit.execute(
             name,
             in_label or persona,

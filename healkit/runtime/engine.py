@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 from healkit.config import Config
+from healkit.runtime import mcp_servers
 from healkit.runtime.loop import BackgroundLoop
 from healkit.workers.pool import Pool
 
@@ -26,7 +27,8 @@ def pool_for(config: Config) -> Pool:
 
 
 def shutdown() -> None:
-    """End all workers, nurseries and their folders, and the loop; it all starts again when it is used again."""
+    """End all workers, nurseries and their folders, MCP servers, and the loop; all start again when they are used."""
+    mcp_servers.rest()
     if _pools:
         loop.submit(_close_pools()).result(timeout=20)
     loop.close()

@@ -167,7 +167,9 @@ class Executor:
             code=entry.code,
             arguments=msgspec.Raw(ready.arguments),
             # A tool that never says `mcp` cannot call anything, and need not be told what there is.
-            definitions=router.definitions() if "mcp" in entry.code else [],
+            definitions=await asyncio.to_thread(router.definitions, entry.code)
+            if "mcp" in entry.code
+            else [],
             timeout_s=timeout_s,
             rpc_timeout_s=self._config.rpc_timeout_s,
             memory_bytes=(entry.grants.memory_mb or self._config.memory_mb) * MIB,

@@ -13,6 +13,7 @@ from __future__ import annotations
 import dataclasses
 import fnmatch
 import itertools
+import re
 import threading
 import time
 import traceback
@@ -82,11 +83,20 @@ class CallRouter:
         """The calls that have ended, in the order in which they came."""
         return sorted(self._ended.values(), key=lambda record: int(record.task_id[1:]))
 
-    def definitions(self) -> list[ToolDefinition]:
-        """What the worker's `mcp` object shows: exactly what a call of it would be allowed to reach."""
-        found = [
-            d for provider in self._providers.values() for d in provider.definitions(self._context.persona)
-        ]
+    def definitions(self, code: str = "") -> list[ToolDefinition]:
+        """What the worker's `mcp` object shows: exactly what a call of it would be allowed to reach.
+
+        A server that cannot say what it has shows whatever `code` may call, so that the call itself is on record and
+        told why. Waits for servers that have to be started; called on a thread that may wait.
+        """
+        found: list[ToolDefinition] = []
+        for server, provider in list(self._providers.items()):
+            if not self._may_reach(server):
+                continue  # and is not started for nothing
+            try:
+                found += provider.definitions(self._context.persona)
+            except HealkitError as error:
+                found += _stand_ins(server, code, str(error.code))
         return [definition for definition in found if self._allows(definition.server, definition.name)]
 
     def handle(self, call: rpc.RpcCall) -> rpc.RpcResult:
@@ -106,15 +116,16 @@ class CallRouter:
             value, _ = to_jsonable(self._perform(call, record.task_id))
             return rpc.RpcResult(call.id, success=True, result=rpc.raw(value))
         except HealkitError as error:
+            if error.__cause__ is not None:  # what the worker is not told
+                in_full = f"{error} Cause: {error.__cause__}"
+                self._open[call.id] = msgspec.structs.replace(record, error=in_full), started
             return rpc.RpcResult(call.id, success=False, error=_told(error))
         except Exception as error:  # noqa: BLE001 - a provider is foreign code
             # The worker learns what went wrong, but not where in the host: paths of ours are none of its business.
             message = str(error)[:10_000]
             told = rpc.RpcError("CALL_FAILED", type(error).__name__, message)
-            self._open[call.id] = (
-                msgspec.structs.replace(record, error="".join(traceback.format_exception(error))),
-                started,
-            )
+            in_full = "".join(traceback.format_exception(error))
+            self._open[call.id] = msgspec.structs.replace(record, error=in_full), started
             return rpc.RpcResult(call.id, success=False, error=told)
 
     def ended(self, call: rpc.RpcCall, result: rpc.RpcResult, *, late: bool) -> None:
@@ -153,6 +164,10 @@ class CallRouter:
             raise CallRefused(f"The arguments of mcp.{call.server}.{call.tool} are not an object.")
         return provider.call(call.tool, arguments, self._context)
 
+    def _may_reach(self, server: str) -> bool:
+        """Whether a grant names that server, whatever the tool."""
+        return any(fnmatch.fnmatchcase(server, pattern.partition(".")[0]) for pattern in self._patterns)
+
     def _allows(self, server: str, tool: str) -> bool:
         if (server, tool) in self._allowed:
             return True
@@ -162,14 +177,22 @@ class CallRouter:
         return allowed
 
 
+def _stand_ins(server: str, code: str, why: str) -> list[ToolDefinition]:
+    """A proxy for each attribute in the code, with room for arguments by position: any call of it will be refused."""
+    anything: dict[str, Any] = {"properties": {f"argument_{n}": {} for n in range(1, 10)}}
+    names = dict.fromkeys(re.findall(r"\.\s*([^\W\d]\w*)", code))
+    return [ToolDefinition(server, name, f"not available: {why}", anything) for name in names]
+
+
 def _ended(record: CallRecord, result: rpc.RpcResult, duration_ms: float) -> CallRecord:
     error = result.error
+    said = "" if error is None else f"{error.ename}: {error.message}" if error.ename else error.message
     return msgspec.structs.replace(
         record,
         success=result.success,
         result_summary=summarize(bytes(result.result).decode()) if result.success else "",
         error_code=error.code if error else None,
-        error=record.error or (f"{error.ename}: {error.message}" if error else ""),
+        error=record.error or said,
         duration_ms=duration_ms,
     )
 
