@@ -27,8 +27,8 @@ class Grants(msgspec.Struct, frozen=True, omit_defaults=True):
     """What one tool may do beyond the default of nothing; stored with the tool, recorded with each execution.
 
     `read` and `write` are absolute paths. `calls` are `server.tool` patterns, `*` at the end allowed; None means
-    the default: every vault tool and every host function, but not the log (`healkit.*`). The rest override
-    the configuration's limits for this tool.
+    the default: every vault tool and every host function, but neither the log (`healkit.*`) nor MCP servers. The
+    rest override the configuration's limits for this tool.
     """
 
     read: tuple[str, ...] = ()

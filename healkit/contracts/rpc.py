@@ -18,6 +18,8 @@ import msgspec
 from healkit.contracts.failure import Failure
 from healkit.contracts.tools import EntryRef, ToolDefinition
 
+#: The parent of everything a kernel worker displays while its tool runs (Jupyter's `msg_id`).
+RUN_ID = "healkit-run"
 #: One frame's cap, both ways, in bytes.
 MAX_FRAME_BYTES = 32 * 1024 * 1024
 
@@ -80,12 +82,14 @@ class RpcResult(msgspec.Struct, frozen=True, tag="rpc_result", omit_defaults=Tru
 class ExecutionComplete(msgspec.Struct, frozen=True, tag="execution_complete", omit_defaults=True):
     """The worker's claim of how it ended: a value as JSON, or a failure.
 
-    `conversions` says, path by path, what JSON could not hold and how it is shown instead.
+    `conversions` says, path by path, what JSON could not hold and how it is shown instead. `shown` is false when there
+    was no output at all, and so none to wait for.
     """
 
     value: msgspec.Raw = msgspec.Raw(b"null")
     failure: Failure | None = None
     conversions: list[str] = []
+    shown: bool = True
 
 
 FromWorker = Ready | RpcCall | ExecutionComplete

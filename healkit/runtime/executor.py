@@ -184,7 +184,8 @@ class Executor:
             outcome = await worker.run(init, router, on_output=request.on_output, stop=request.stop)
         finally:
             pool.retire(worker)
-            await asyncio.to_thread(journal.close)
+            if journal.used:
+                await asyncio.to_thread(journal.close)
         failure = failure_of(outcome, init)
         encoded = bytes(outcome.complete.value).decode() if outcome.complete and failure is None else "null"
         return _Result(

@@ -53,6 +53,11 @@ class CallJournal:
             if not self._write(record) or time.monotonic() - self._since > _FLUSH_AFTER_S:
                 self._flush()
 
+    @property
+    def used(self) -> bool:
+        """Whether anything was ever put into it."""
+        return self._file is not None or bool(self._waiting)
+
     def close(self) -> None:
         """Move what waits to the table and remove the file; before the execution's own end is recorded."""
         with self._lock:

@@ -28,7 +28,8 @@ from healkit.contracts.records import CallRecord, Grants, summarize, utc_now
 from healkit.contracts.tools import ToolDefinition
 from healkit.errors import CallRefused, HealkitError, ToolExecutionError, did_you_mean
 
-#: What a tool may call without a grant: other vault tools and the user's functions, but not the log.
+#: What a tool may call without a grant: other vault tools and the user's functions, but neither the log nor any MCP
+#: server. Providing a function is a grant of that function; connecting a server must not be one of all it can do.
 DEFAULT_CALLS = ("vault.*", "host.*")
 
 

@@ -43,6 +43,16 @@ from healkit.store.vaultrows import DEFAULT_PERSONA
 __all__ = ["Blame", "RevisionInfo", "Vault", "VaultEntry"]
 
 
+#: Every tool with its active revision and that one's code.
+_ACTIVE = (
+    select(ToolRegistry, Revision, CodeVault)
+    .where(Revision.tool_name == ToolRegistry.tool_name)
+    .where(Revision.target_persona == ToolRegistry.target_persona)
+    .where(Revision.number == ToolRegistry.active_revision)
+    .where(CodeVault.hash == Revision.code_hash)
+)
+
+
 class Vault:
     """The tools of one database."""
 
@@ -189,7 +199,14 @@ class Vault:
 
         Raises `ToolNotFound` or `PersonaNotFound` with near matches, and `VaultTampered`.
         """
-        return self.get(name, persona)
+        statement = _ACTIVE.where(ToolRegistry.tool_name == name).where(
+            col(ToolRegistry.target_persona).in_((persona, DEFAULT_PERSONA))
+        )
+        with self._database.read() as session:
+            found = {tool.target_persona: (tool, row, code) for tool, row, code in session.execute(statement)}
+        chosen = found.get(persona) or found.get(DEFAULT_PERSONA)
+        # Nothing found, or not all of it: the slower way knows how to say what is wrong.
+        return self.get(name, persona) if chosen is None else entry_of(*chosen)
 
     def get(self, name: str, persona: str = DEFAULT_PERSONA, revision: int | None = None) -> VaultEntry:
         """The same for any revision by number; raises `RevisionNotFound` too."""
@@ -202,14 +219,7 @@ class Vault:
 
     def list(self, persona: str | None = None) -> builtins.list[VaultEntry]:
         """The active revision of every tool, of one persona where it is given, sorted by name and persona."""
-        statement = (
-            select(ToolRegistry, Revision, CodeVault)
-            .where(Revision.tool_name == ToolRegistry.tool_name)
-            .where(Revision.target_persona == ToolRegistry.target_persona)
-            .where(Revision.number == ToolRegistry.active_revision)
-            .where(CodeVault.hash == Revision.code_hash)
-            .order_by(col(ToolRegistry.tool_name), col(ToolRegistry.target_persona))
-        )
+        statement = _ACTIVE.order_by(col(ToolRegistry.tool_name), col(ToolRegistry.target_persona))
         if persona is not None:
             statement = statement.where(ToolRegistry.target_persona == persona)
         with self._database.read() as session:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import Any
 
 from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
@@ -14,8 +15,11 @@ from healkit.workers.outputs import OutputCollector
 from healkit.workers.process import Process
 from healkit.workers.worker import LAST_CHARS, OnOutput, Outcome, Worker, split_crash_text
 
+# jupyter_client reports to the terminal what is raised here anyway.
+_log = logging.getLogger("healkit.jupyter_client")
+_log.setLevel(logging.CRITICAL + 1)
+
 _MODULE = "healkit.workers.inside"
-_CELL = "__healkit_runner__.run()"
 #: How long after its claim a worker may still send what it had displayed.
 _DRAIN_S, _DRAIN_DEAD_S = 1.0, 0.05
 
@@ -52,13 +56,14 @@ class KernelWorker(Worker):
         assert self.process is not None
         self._bridge.serve(handler)
         collector = OutputCollector(init.output_max_bytes, on_output)
-        message_id = self._client.execute(_CELL, store_history=False, allow_stdin=False)
-        reader = asyncio.create_task(collector.read(self._client, message_id))
+        reader = asyncio.create_task(collector.read(self._client, rpc.RUN_ID))
         try:
             self._bridge.send(init)
             ending, detail = await self._wait(init, stop, collector.overflow)
-            drain_s = _DRAIN_S if ending == "complete" else _DRAIN_DEAD_S
-            await asyncio.wait([collector.idle], timeout=drain_s)
+            if ending != "complete":
+                await asyncio.wait([collector.idle], timeout=_DRAIN_DEAD_S)
+            elif self._complete.result().shown:
+                await asyncio.wait([collector.idle], timeout=_DRAIN_S)
         finally:
             reader.cancel()
             await asyncio.gather(reader, return_exceptions=True)
@@ -87,7 +92,7 @@ class KernelWorker(Worker):
         await super()._start()
         # Only now: a client that connects before the sockets are bound waits for ZeroMQ's reconnection.
         self._client = self._manager.client()
-        self._client.start_channels(stdin=False, hb=False, control=False)
+        self._client.start_channels(shell=False, stdin=False, hb=False, control=False)
         while (await self._client.get_iopub_msg())["msg_type"] != "iopub_welcome":
             continue
 
@@ -99,6 +104,7 @@ class KernelWorker(Worker):
             transport="ipc",
             ip=str(ipc / "k"),
             connection_file=str(ipc / "connection.json"),
+            log=_log,
         )
 
         async def launch(command: list[str]) -> Process:

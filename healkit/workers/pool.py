@@ -12,7 +12,7 @@ import contextlib
 import dataclasses
 import sys
 from collections import defaultdict
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 from healkit.config import Config
@@ -24,6 +24,8 @@ from healkit.workers.light import LightWorker
 from healkit.workers.limits import Sandbox, Tier
 from healkit.workers.nursery import Nursery
 from healkit.workers.probe import probe
+
+_RETIRE_AFTER_S = 0.005
 
 W = TypeVar("W", KernelWorker, LightWorker)
 
@@ -69,8 +71,8 @@ class Pool:
         return await self._started(LightWorker, self._sandbox(config, tier, grants), config, nursery)
 
     def retire(self, worker: KernelWorker | LightWorker) -> None:
-        """End a worker and remove what it had, in the background."""
-        self._in_background(worker.close())
+        """End a worker and remove what it had, in the background and once its caller has been answered."""
+        self._in_background(_later(worker.close))
 
     async def hatch(self, tier: Tier) -> None:
         """Have a nursery and a spare ready, for whoever wants to wait for them."""
@@ -177,6 +179,11 @@ class Pool:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+
+async def _later(close: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    await asyncio.sleep(_RETIRE_AFTER_S)
+    await close()
 
 
 def _can_fork(tier: Tier) -> bool:

@@ -8,6 +8,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -23,6 +24,7 @@ from healkit.workers.folders import RunFolders, sweep
 
 HOST = """
 import sys
+import tempfile
 from healkit import Healkit
 hk = Healkit(sys.argv[1])
 hk.provide(lambda: print("running", flush=True), "started")
@@ -72,7 +74,7 @@ def test_after_kill_9_of_the_host_the_row_says_what_died_and_no_worker_survives(
         assert [call.tool for call in healkit.log.calls(row.trace_id)] == ["started"]
         healkit.vault.add("one", "def one():\n    return 1\n")
         assert healkit.execute_tool("one") == 1
-        base = healkit._executor._folders.root.parent
+        base = Path(tempfile.gettempdir()) / f"healkit-{os.getuid()}"
     assert not list(base.glob(f"{host.pid}-*"))
 
 
@@ -261,7 +263,8 @@ def test_a_tampered_row_is_a_security_error_and_nothing_runs(healkit: Healkit, t
 
 
 def test_folders_of_dead_hosts_are_swept_and_those_of_living_ones_are_not(tmp_path: Path) -> None:
-    mine = RunFolders(tmp_path).next().create()
+    folders = RunFolders(tmp_path)
+    mine = folders.next().create()
     dead = tmp_path / "999999999-1" / "1" / "scratch"
     dead.mkdir(parents=True)
     (tmp_path / "unrelated-folder").mkdir()
@@ -269,3 +272,5 @@ def test_folders_of_dead_hosts_are_swept_and_those_of_living_ones_are_not(tmp_pa
     assert not dead.exists()
     assert mine.scratch.exists()
     assert (tmp_path / "unrelated-folder").exists()
+    folders.close()
+    assert not mine.root.exists()

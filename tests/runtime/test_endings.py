@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import threading
@@ -13,6 +14,8 @@ import pytest
 
 from healkit import Config, Healkit, ToolExecutionError
 from healkit.errors import TOOL_CODES
+from healkit.runtime import engine
+from healkit.workers.probe import achieved_tier
 
 BAD_TOOLS = {
     "raises": ("TOOL_EXCEPTION", "ZeroDivisionError", "def raises():\n    return 1 / 0\n"),
@@ -147,22 +150,31 @@ def test_using_up_the_processor_time_is_its_own_ending(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("WORK-4", "LOG-2")
-def test_a_worker_killed_from_outside_is_recorded_as_such(healkit: Healkit) -> None:
-    healkit.vault.add("sleeper", "import time\ndef sleeper():\n    mcp.host.started()\n    time.sleep(60)\n")
-    running = threading.Event()
-    healkit.provide(running.set, "started")
-    killer = threading.Thread(target=lambda: running.wait(60) and _kill_workers())
-    killer.start()
-    execution = healkit.execute("sleeper")
-    killer.join()
-    assert execution.failure.code == "TOOL_CRASHED"
-    assert execution.failure.ename == "SIGKILL"
-    assert healkit.log.get(execution.log_id).status == "FAILURE"
-    assert [call.tool for call in execution.calls] == ["started"]
+@pytest.mark.parametrize(("nursery", "code"), [(False, "TOOL_CRASHED"), (True, "WORKER_LOST")])
+def test_a_worker_killed_from_outside_is_recorded_as_such(tmp_path: Path, nursery: bool, code: str) -> None:
+    """Alone it died of SIGKILL; together with the nursery that it was forked from, it was lost."""
+    config = Config(nursery=nursery, spares=0, start_timeout_s=30)
+    with Healkit(tmp_path / "x.db", config=config) as healkit:
+        engine.loop.submit(_hatch(config)).result(timeout=30)
+        healkit.vault.add(
+            "sleeper", "import time\ndef sleeper():\n    mcp.host.started()\n    time.sleep(60)\n"
+        )
+        running = threading.Event()
+        healkit.provide(running.set, "started")
+        killer = threading.Thread(target=lambda: running.wait(60) and _kill_workers())
+        killer.start()
+        execution = healkit.execute("sleeper")
+        killer.join()
+        assert execution.failure.code == code
+        assert healkit.log.get(execution.log_id).status == "FAILURE"
+        assert [call.tool for call in execution.calls] == ["started"]
+        healkit.vault.add("one", "def one():\n    return 1\n")
+        assert healkit.execute_tool("one") == 1
 
 
 @pytest.mark.requirement("WORK-4")
-def test_ctrl_c_stops_the_worker_records_it_and_reaches_the_caller(healkit: Healkit) -> None:
+def test_ctrl_c_stops_the_worker_records_it_and_reaches_the_caller(tmp_path: Path) -> None:
+    healkit = Healkit(tmp_path / "x.db", config=Config(nursery=False, start_timeout_s=30))
     healkit.vault.add("sleeper", "import time\ndef sleeper():\n    mcp.host.started()\n    time.sleep(60)\n")
     running = threading.Event()
     healkit.provide(running.set, "started")
@@ -181,15 +193,26 @@ def test_ctrl_c_stops_the_worker_records_it_and_reaches_the_caller(healkit: Heal
     assert time.monotonic() - begun < 40
     row = healkit.log.last_error("sleeper")
     assert row.error_code == "TOOL_KILLED"
+    healkit.close()
+    engine.shutdown()
     assert _workers() == []
 
 
+async def _hatch(config: Config) -> None:
+    await engine.pool_for(config).hatch(achieved_tier(config))
+
+
 def _workers() -> list[psutil.Process]:
-    return [
-        child for child in psutil.Process().children(recursive=True) if child.status() != psutil.STATUS_ZOMBIE
-    ]
+    """Every process of ours that holds a worker or a nursery."""
+    found = []
+    for child in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if "healkit.workers" in " ".join(child.cmdline()):
+                found.append(child)
+    return found
 
 
 def _kill_workers() -> None:
     for process in _workers():
-        process.kill()
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()

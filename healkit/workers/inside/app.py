@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import faulthandler
 import os
 import signal
 import socket
+import sys
 import warnings
 from typing import Any
 
 import zmq
 from ipykernel.kernelapp import IPKernelApp
+from tornado import ioloop
 from traitlets.config import Config
 
 from healkit.contracts import rpc
 from healkit.workers.inside import lockdown
+from healkit.workers.inside.capture import Output
 from healkit.workers.inside.runner import Runner
-
-#: The name in the kernel's namespace that the host's one cell calls.
-RUNNER_NAME = "__healkit_runner__"
 
 
 class WorkerApp(IPKernelApp):
@@ -45,10 +46,53 @@ def serve(policy: lockdown.Policy, layers: dict[str, str], argv: list[str]) -> N
     app = WorkerApp.instance(config=kernel_config())
     app.initialize(argv)
     layers |= lockdown.seal(policy)
-    runner = Runner(bridge, crash_fd)
-    app.shell.user_ns[RUNNER_NAME] = runner
+    runner = Runner(bridge, crash_fd, finish=lambda: _finish_cell(app))
+    _warm_up(app.shell)
+    ioloop.IOLoop.current().add_callback(_run_when_asked, app, runner, bridge)
     runner.endpoint.send(rpc.Ready(os.getpid(), layers))
     app.start()
+
+
+def _run_when_asked(app: WorkerApp, runner: Runner, bridge: socket.socket) -> None:
+    """Run the tool, as a cell, once its work arrives on the bridge; called by the kernel's event loop.
+
+    An execute request would do the same and take four times as long: two more threads, a cell to transform and to
+    compile, and a reply that nobody reads.
+    """
+    loop = asyncio.get_running_loop()
+    kernel = app.kernel
+
+    def run() -> None:
+        loop.remove_reader(bridge)
+        parent = kernel.session.msg("execute_request")
+        parent["header"]["msg_id"] = rpc.RUN_ID
+        kernel.set_parent([], parent)
+        app.shell.events.trigger("pre_execute")
+        try:
+            runner.run()
+        finally:
+            content = {"execution_state": "idle"}
+            kernel.session.send(kernel.iopub_socket, "status", content, parent=parent, ident=b"status")
+
+    loop.add_reader(bridge, run)
+
+
+def _finish_cell(app: WorkerApp) -> None:
+    """What happens at the end of any cell: figures that were not shown are, and streams are flushed."""
+    app.shell.events.trigger("post_execute")
+    sys.stdout.flush()
+    sys.stderr.flush()
+
+
+def _warm_up(shell: Any) -> None:
+    """Run an empty cell while nobody waits: what it touches, the tool need not touch first."""
+
+    def note(message: dict[str, Any]) -> dict[str, Any]:
+        Output.shown = True
+        return message
+
+    shell.display_pub.register_hook(note)
+    shell.run_cell("None", store_history=False, silent=True)
 
 
 def kernel_config() -> Any:

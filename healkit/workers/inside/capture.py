@@ -45,12 +45,15 @@ class Output:
 
     left_chars: ClassVar[int | None] = None
     exceeded: ClassVar[bool] = False
+    #: Whether anything was written or displayed.
+    shown: ClassVar[bool] = False
     #: Text that a buffer still holds is lost in a crash, so the end of each write goes here at once.
     crash_fd: ClassVar[int | None] = None
 
     @classmethod
     def admit(cls, text: str) -> bool:
         """Whether there is room for the text; takes it off the budget."""
+        cls.shown = True
         if cls.left_chars is not None:
             cls.left_chars -= len(text)
             if cls.left_chars < 0:

@@ -8,6 +8,7 @@ nursery and its children with it.
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import random
@@ -230,6 +231,9 @@ def main() -> None:
     plan = msgspec.json.decode(os.environ.pop(CONTROL_VARIABLE), type=Plan)
     lockdown.die_with_parent()
     preload(plan)
+    # What is here now stays: the collector need not touch it in each child, and copy its pages by that.
+    gc.collect()
+    gc.freeze()
     Nursery(plan).serve()
 
 

@@ -8,7 +8,7 @@ import inspect
 import socket
 import sys
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
@@ -25,14 +25,20 @@ from healkit.workers.inside.proxies import build_servers
 
 
 class Runner:
-    """What the kernel's one cell calls: `run()`, once."""
+    """Receives the work, executes it, reports: `run()`, once.
 
-    def __init__(self, bridge: socket.socket, crash_fd: int) -> None:
+    `finish` is called when the tool has ended, before the report: a kernel has displays to send then.
+    """
+
+    def __init__(
+        self, bridge: socket.socket, crash_fd: int, finish: Callable[[], None] = lambda: None
+    ) -> None:
         self.endpoint = Endpoint(bridge)
         self.crash_fd = crash_fd
+        self.finish = finish
 
     def run(self) -> None:
-        """Receive, execute, report; called through an ordinary execute request, so that outputs find their cell."""
+        """The one execution of this process."""
         init = self.endpoint.receive_init()
         try:
             complete = self._execute(init)
@@ -40,11 +46,14 @@ class Runner:
             lockdown.lift_for_report()
             complete = rpc.ExecutionComplete(failure=capture.to_failure(error, init.entry, init.timeout_s))
         capture.Output.left_chars = None
-        self.endpoint.send(complete)
+        with contextlib.suppress(Exception):  # a display that fails must not take the report with it
+            self.finish()
+        self.endpoint.send(msgspec.structs.replace(complete, shown=capture.Output.shown))
 
     def _execute(self, init: rpc.Init) -> rpc.ExecutionComplete:
         capture.show_source(init.entry, init.code)
         capture.Output.left_chars = init.output_max_bytes
+        capture.Output.shown = False
         capture.Output.crash_fd = self.crash_fd
         lockdown.limit_tool(init.memory_bytes, init.cpu_s)
         with deadline(init.timeout_s, self.crash_fd), _no_running_loop():
