@@ -13,9 +13,9 @@ import asyncio
 import contextlib
 import logging
 import math
-import os
 import time
 from collections.abc import AsyncIterator
+from http import HTTPStatus
 from typing import Any, cast
 
 import anyio
@@ -26,7 +26,6 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.client.subscriptions import SubscriptionLost
 from mcp_types import (
     CONNECTION_CLOSED,
-    INVALID_REQUEST,
     Implementation,
     Tool,
     ToolListChangedNotification,
@@ -39,12 +38,13 @@ from healkit.contracts.tools import ToolDefinition
 from healkit.errors import CallRefused, McpError, McpUnavailable, did_you_mean
 from healkit.runtime.mcp_content import by_identifier, definition_of, value_of
 from healkit.runtime.mcp_spec import ServerSpec
+from healkit.runtime.mcp_streams import LastWords, Watched
 
 _CLOSE_S = 8.0  # the SDK gives a server 2 s to leave, 2 s after SIGTERM, 2 s after SIGKILL
 _WHY_S = 1.0
 _LISTEN_AGAIN_S = 2.0
 _MAX_PAGES = 1000
-_LAST_WORDS_BYTES = 4000
+_NOT_CONNECTED = "cannot connect"
 
 # Without a handler of their own, Python would print the SDK's tracebacks in the middle of a notebook.
 for _name in ("mcp", "client"):
@@ -71,10 +71,11 @@ class Session:
         self.refusal: McpError | None = None
         self.ended_at = math.inf
         self._client: Client | None = None
-        self._last_words: _LastWords | None = None
+        self._last_words: LastWords | None = None
         self._tools: dict[str, Tool] = {}
         self._stale = True
         self._strange = ""
+        self._forgotten = False
         self._in_flight = 0
         self._end = asyncio.Event()
         self._scope = anyio.CancelScope()
@@ -171,7 +172,11 @@ class Session:
             if self.spec.url is not None:
                 timeout = httpx2.Timeout(self.spec.start_timeout_s, read=None)
                 http = await stack.enter_async_context(
-                    httpx2.AsyncClient(headers=dict(self.spec.headers or {}), timeout=timeout)
+                    httpx2.AsyncClient(
+                        headers=dict(self.spec.headers or {}),
+                        timeout=timeout,
+                        event_hooks={"response": [self._on_response]},
+                    )
                 )
                 opening: Any = streamable_http_client(
                     self.spec.url, http_client=http, max_sse_event_size=MAX_FRAME_BYTES
@@ -179,11 +184,11 @@ class Session:
             else:
                 command, *args = map(str, self.spec.command or ())
                 env, cwd = dict(self.spec.env or {}), self.spec.cwd
-                self._last_words = _LastWords()
+                self._last_words = LastWords()
                 parameters = StdioServerParameters(command=command, args=args, env=env, cwd=cwd)
                 opening = stdio_client(parameters, self._last_words.file)
             read, write = await stack.enter_async_context(opening)
-            yield _Watched(read, self._end), write
+            yield Watched(read, self._end), write
 
     async def _fresh(self) -> None:
         """Refresh what is stale; raises `CallNotMade` where the server has gone, as nothing was lost by asking."""
@@ -192,7 +197,7 @@ class Session:
         try:
             await self._refresh()
         except MCPError as error:
-            if error.code == CONNECTION_CLOSED or _forgotten(error):
+            if error.code == CONNECTION_CLOSED or self._forgotten:
                 self._end.set()
                 raise CallNotMade from error
             raise McpError(error.message) from error
@@ -226,6 +231,13 @@ class Session:
         elif isinstance(message, ValidationError) and not self.ready and not self._strange:
             self._strange = f"; it prints what is no message: {message.errors()[0].get('input')!r:.80}"
 
+    async def _on_response(self, response: httpx2.Response) -> None:
+        """See an HTTP server that was restarted: it knows nothing of the session, and so has run nothing."""
+        if response.status_code == HTTPStatus.NOT_FOUND and "mcp-session-id" in response.request.headers:
+            self._forgotten = True
+        if response.status_code >= HTTPStatus.BAD_REQUEST:
+            self._strange = f" (HTTP {response.status_code} {response.reason_phrase})"
+
     async def _listen(self, client: Client) -> None:
         """Hear of changes where the protocol's newer versions want to be asked for them."""
         tools = client.server_capabilities.tools
@@ -250,10 +262,10 @@ class Session:
     async def _failure(self, error: MCPError, tool: str, *, alone: bool) -> Exception:
         """What an error of the protocol means for the call; `alone` when no other was in flight."""
         name = self.spec.name
-        if _forgotten(error):
-            self._end.set()
-            return CallNotMade()
         if error.code != CONNECTION_CLOSED:
+            if self._forgotten:
+                self._end.set()
+                return CallNotMade()
             return McpError(error.message)
         with contextlib.suppress(TimeoutError):  # the task learns why a moment after the call does
             async with asyncio.timeout(_WHY_S):
@@ -267,73 +279,6 @@ class Session:
             f"The MCP server {name!r} went away before it had answered {tool!r}{why}.",
             hint="The call may have been carried out, so it was not repeated; the next one starts the server again.",
         )
-
-
-class _Watched:
-    """A stream of messages that sets `end` when there will be no more; the SDK keeps the end of a stream to itself."""
-
-    def __init__(self, stream: Any, end: asyncio.Event) -> None:
-        self._stream = stream
-        self._end = end
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
-
-    def __aiter__(self) -> _Watched:
-        return self
-
-    async def __anext__(self) -> Any:
-        try:
-            return await self._stream.__anext__()
-        except BaseException:
-            self._end.set()
-            raise
-
-    async def __aenter__(self) -> _Watched:
-        await self._stream.__aenter__()
-        return self
-
-    async def __aexit__(self, *exc: Any) -> Any:
-        return await self._stream.__aexit__(*exc)
-
-
-class _LastWords:
-    """A pipe for a server's stderr, read as it fills, so that it never blocks, and kept by its end."""
-
-    def __init__(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._read, write = os.pipe()
-        self._bytes = b""
-        os.set_blocking(self._read, False)
-        self.file = open(write, "w", encoding="utf-8")  # noqa: SIM115 - closed by `close`
-        self._loop.add_reader(self._read, self._more)
-
-    @property
-    def text(self) -> str:
-        """What there is, in whole lines where it was cut."""
-        return self._bytes.decode(errors="replace").strip()
-
-    def close(self) -> None:
-        """Read what is left, and let go of the pipe."""
-        self._more()
-        self._loop.remove_reader(self._read)
-        os.close(self._read)
-        self.file.close()
-
-    def _more(self) -> None:
-        try:
-            while chunk := os.read(self._read, 64 * 1024):
-                self._bytes = (self._bytes + chunk)[-_LAST_WORDS_BYTES:]
-        except BlockingIOError:
-            pass
-
-
-_NOT_CONNECTED = "cannot connect"
-
-
-def _forgotten(error: MCPError) -> bool:
-    """Whether an HTTP server has been restarted: it knows nothing of the session, and so has run nothing."""
-    return error.code == INVALID_REQUEST and error.message == "Session terminated"
 
 
 def _first(error: BaseException) -> BaseException:

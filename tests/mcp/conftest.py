@@ -1,0 +1,65 @@
+"""Real servers for the tests: over stdio, and over streamable HTTP on a free port."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp_samples import WORKSHOP, HttpServer
+
+from healkit import Healkit
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """The folder that the workshop serves, with a file in it and a secret beside it."""
+    served = tmp_path / "served"
+    served.mkdir()
+    (served / "note.txt").write_text("buy tea")
+    (tmp_path / "secret.txt").write_text("42")
+    return served
+
+
+@pytest.fixture
+def stdio(folder: Path) -> dict[str, Any]:
+    """What connects to the workshop over stdio."""
+    return {"command": [sys.executable, WORKSHOP, folder]}
+
+
+@pytest.fixture
+def http(folder: Path, tmp_path: Path) -> Iterator[HttpServer]:
+    """The workshop over streamable HTTP."""
+    server = HttpServer(folder, tmp_path / "http.log")
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def older_http(folder: Path, tmp_path: Path) -> Iterator[HttpServer]:
+    """The same in the protocol's older form, with sessions."""
+    server = HttpServer(folder, tmp_path / "http.log", WORKSHOP_OLDER="1")
+    yield server
+    server.stop()
+
+
+@pytest.fixture(params=["stdio", "http"])
+def reached(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """What connects to the workshop, the one way and the other."""
+    found = request.getfixturevalue(request.param)
+    return {"url": found.url} if request.param == "http" else found
+
+
+@pytest.fixture
+def run(healkit: Healkit) -> Callable[..., Any]:
+    """Run lines of code in a restricted worker as a tool that may call the server `shop`; the execution."""
+
+    def run_(body: str, calls: tuple[str, ...] = ("shop.*",)) -> Any:
+        code = "def probe():\n" + "".join(f"    {line}\n" for line in body.splitlines())
+        name = f"probe_{len(healkit.vault.names())}"
+        healkit.vault.add(name, code.replace("probe", name), grants={"calls": calls})
+        return healkit.execute(name)
+
+    return run_

@@ -1,0 +1,76 @@
+"""What the tests of MCP servers start, and how they wait for it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from healkit import Healkit
+
+SERVERS = Path(__file__).parent / "servers"
+WORKSHOP, PLAIN = str(SERVERS / "workshop.py"), str(SERVERS / "plain.py")
+
+
+def wait_until(condition: Callable[[], Any], timeout_s: float = 20) -> bool:
+    """Whether it became true in time."""
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+def gone(pid: int) -> bool:
+    """Whether that process has ended; what nobody has reaped yet has."""
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
+def plain(mode: str) -> list[str]:
+    """The command of the older server in that mode."""
+    return [sys.executable, PLAIN, mode]
+
+
+def state(healkit: Healkit, name: str = "shop") -> str:
+    """How that server is."""
+    return next(status.state for status in healkit.servers() if status.name == name)
+
+
+class HttpServer:
+    """The workshop over HTTP, as a process that can be stopped and started again on the same port."""
+
+    def __init__(self, folder: Path, log: Path, **environment: str) -> None:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}/mcp"
+        self._command = [sys.executable, WORKSHOP, str(folder), str(self.port)]
+        self._environment = {**os.environ, **environment}
+        self._log = log
+        self.start()
+
+    def start(self) -> None:
+        with self._log.open("a") as log:
+            self.process = subprocess.Popen(self._command, env=self._environment, stdout=log, stderr=log)
+        assert wait_until(self._answers), self._log.read_text()
+
+    def stop(self) -> None:
+        self.process.kill()
+        self.process.wait(timeout=20)
+
+    def _answers(self) -> bool:
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), timeout=1):
+            return True
+        return False

@@ -1,0 +1,349 @@
+"""How servers are started, told apart, found wanting, and ended."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from mcp_samples import WORKSHOP, gone, plain, state, wait_until
+
+from healkit import Healkit
+from healkit.errors import ConfigError, McpError, McpUnavailable
+from healkit.runtime import engine
+
+pytestmark = pytest.mark.requirement("WORK-9")
+Run = Callable[..., Any]
+
+
+def closed_port() -> int:
+    """A port on which nothing listens."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
+@pytest.mark.parametrize(
+    ("how", "expected"),
+    [
+        ({"command": ["/nowhere/server"]}, "No such file or directory: '/nowhere/server'"),
+        ({"command": plain("leaves")}, "it ended before it had answered. It wrote: no licence"),
+        ({"command": plain("mute"), "start_timeout_s": 1}, "it did not answer within 1 s"),
+        ({"command": plain("garbage"), "start_timeout_s": 1}, "it prints what is no message: 'Welcome!'"),
+        ({"url": f"http://127.0.0.1:{closed_port()}/mcp"}, "cannot connect"),
+    ],
+    ids=["missing", "leaves", "mute", "garbage", "nobody-listens"],
+)
+def test_a_server_that_cannot_be_started_is_one_clear_error_and_leaves_nothing(
+    healkit: Healkit, how: dict[str, Any], expected: str
+) -> None:
+    before = set(psutil.Process().children())
+    with pytest.raises(McpUnavailable) as caught:
+        healkit.connect("shop", **how)
+    assert expected in str(caught.value)
+    assert caught.value.code == "MCP_UNAVAILABLE"
+    assert healkit.servers() == []
+    assert all(gone(child.pid) for child in set(psutil.Process().children()) - before)
+
+
+def test_a_page_that_is_no_mcp_server_is_one_clear_error(healkit: Healkit, http: Any) -> None:
+    with pytest.raises(McpUnavailable, match="cannot be used: .* .HTTP 404 Not Found"):
+        healkit.connect("shop", url=http.url.replace("/mcp", "/elsewhere"))
+
+
+@pytest.mark.parametrize(
+    ("mode", "expected"),
+    [
+        ("clash", "two tools that would both be mcp.shop.read_file: 'read-file' and 'read_file'"),
+        ("endless", "lists its tools without an end"),
+    ],
+)
+def test_tools_that_cannot_be_told_apart_or_counted_are_refused(
+    healkit: Healkit, mode: str, expected: str
+) -> None:
+    with pytest.raises(McpError, match=expected) as caught:
+        healkit.connect("shop", command=plain(mode))
+    assert caught.value.code == "MCP_ERROR"
+    assert healkit.servers() == []
+
+
+@pytest.mark.requirement("WORK-7")
+def test_tools_in_pages_are_all_there_under_names_that_python_can_write(healkit: Healkit, run: Run) -> None:
+    tools = healkit.connect("shop", command=plain("chatty"))  # what it prints besides is passed over
+    assert [tool.name for tool in tools] == ["first", "second_tool", "tool_3rd", "import_"]
+    assert run("return mcp.shop.second_tool()").value == '{"called": "second-tool"}'
+    assert run("return mcp.shop.import_(x=1)").value == '{"called": "import"}'
+
+
+@pytest.mark.parametrize(
+    ("name", "how", "expected"),
+    [
+        ("vault", {"command": ["x"]}, "it is healkit's own"),
+        ("two words", {"command": ["x"]}, "it is no identifier"),
+        ("_hidden", {"command": ["x"]}, "it is no identifier"),
+        ("shop", {}, "one of the two"),
+        ("shop", {"command": ["x"], "url": "http://x"}, "one of the two"),
+        ("shop", {"command": "npx -y server"}, r"use command=\['npx', '-y', 'server'\]"),
+        ("shop", {"command": []}, "not a list of texts"),
+        ("shop", {"command": ["x", 1]}, "not a list of texts"),
+        ("shop", {"url": "ftp://x"}, "not an http:// or https:// address"),
+        ("shop", {"command": ["x"], "start_timeout_s": 0}, "greater than 0"),
+    ],
+)
+def test_what_could_not_work_is_refused_before_anything_is_started(
+    healkit: Healkit, name: str, how: dict[str, Any], expected: str
+) -> None:
+    with pytest.raises(ConfigError, match=expected):
+        healkit.connect(name, **how)
+
+
+def test_the_same_cell_again_keeps_the_server_and_another_command_replaces_it(
+    healkit: Healkit, stdio: dict[str, Any], run: Run
+) -> None:
+    healkit.connect("shop", **stdio)
+    first = run("return mcp.shop.pid()").value
+    healkit.connect("shop", **stdio)
+    assert run("return mcp.shop.pid()").value == first
+    healkit.connect("shop", command=plain("ok"))
+    assert gone(first)
+    assert run("return mcp.shop.first()").ok
+
+
+def test_a_disconnected_server_has_gone_and_so_have_its_tools(
+    healkit: Healkit, stdio: dict[str, Any], run: Run
+) -> None:
+    healkit.connect("shop", **stdio)
+    pid = run("return mcp.shop.pid()").value
+    with pytest.raises(ConfigError, match="Did you mean 'shop'"):
+        healkit.disconnect("shpo")
+    healkit.disconnect("shop")
+    assert gone(pid)
+    assert healkit.servers() == []
+    assert "mcp has no server 'shop'" in run("mcp.shop.pid()").failure.evalue
+    with pytest.raises(ConfigError, match="No MCP server 'host'"):
+        healkit.disconnect("host")
+
+
+def write_config(path: Path, **servers: Any) -> Path:
+    """A file as most MCP clients have one."""
+    path.write_text(json.dumps({"mcpServers": servers}))
+    return path
+
+
+def test_the_servers_of_a_file_are_started_only_for_tools_that_may_call_them(
+    healkit: Healkit, tmp_path: Path, folder: Path, run: Run
+) -> None:
+    config = write_config(
+        tmp_path / "mcp.json",
+        **{
+            "the-shop": {"command": sys.executable, "args": [WORKSHOP, str(folder)], "autoApprove": ["x"]},
+            "broken": {"type": "stdio", "command": "/nowhere/server", "env": {"KEY": "secret"}},
+            "away": {"type": "http", "url": "http://127.0.0.1:1/mcp?key=secret", "headers": {"X": "secret"}},
+            "off": {"command": "x", "disabled": True},
+        },
+    )
+    assert healkit.connect_all(config) == ["the_shop", "broken", "away"]
+    assert run("return mcp.the_shop.read_file(path='note.txt')", calls=("the_shop.*",)).value == "buy tea"
+    assert [state(healkit, name) for name in ("the_shop", "broken", "away")] == ["running", "idle", "idle"]
+    assert "secret" not in repr(healkit.servers())
+
+
+def test_a_tool_learns_that_its_server_is_unavailable_and_the_log_learns_why(
+    healkit: Healkit, tmp_path: Path, run: Run
+) -> None:
+    healkit.connect_all(write_config(tmp_path / "mcp.json", shop={"command": "/nowhere/server"}))
+    execution = run("shop = mcp.shop\nshop.buy('tea', number=2)")
+    assert execution.failure.ename == "ToolCallError"
+    assert "mcp.shop.buy: The MCP server 'shop' is not available" in execution.failure.evalue
+    assert "/nowhere" not in execution.failure.traceback
+    call = healkit.log.calls(execution.trace_id)[0]
+    assert (call.success, call.error_code) == (False, "MCP_UNAVAILABLE")
+    assert "No such file or directory: '/nowhere/server'" in call.error
+    assert state(healkit) == "failed"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("{", "Cannot read MCP servers"),
+        ("[]", "has no mcpServers object"),
+        ('{"mcpServers": {"x": "npx"}}', "has no mcpServers object"),
+        ('{"mcpServers": {"x": {"type": "sse", "url": "http://x"}}}', "'x' speaks 'sse'"),
+        ('{"mcpServers": {"x": {"command": ["npx"]}}}', "command .a text. and args"),
+        ('{"mcpServers": {"x": {"command": "npx", "env": {"A": 1}}}}', "env of the MCP server 'x'"),
+        ('{"mcpServers": {"a-b": {"command": "x"}, "a_b": {"command": "x"}}}', "would both be mcp.a_b"),
+        ('{"mcpServers": {"host": {"command": "x"}}}', "it is healkit's own"),
+    ],
+)
+def test_a_file_that_cannot_be_read_as_servers_is_refused(
+    healkit: Healkit, tmp_path: Path, text: str, expected: str
+) -> None:
+    (tmp_path / "mcp.json").write_text(text)
+    with pytest.raises(ConfigError, match=expected):
+        healkit.connect_all(tmp_path / "mcp.json")
+    assert healkit.servers() == []
+
+
+def test_the_command_line_takes_the_same_file(healkit: Healkit, tmp_path: Path, folder: Path) -> None:
+    config = write_config(
+        tmp_path / "mcp.json", shop={"command": sys.executable, "args": [WORKSHOP, str(folder)]}
+    )
+    code = "def note():\n    return mcp.shop.read_file(path='note.txt')\n"
+    healkit.vault.add("note", code, grants={"calls": ["shop.read_file"]})
+    command = [sys.executable, "-m", "healkit", "run", "note", "--db", str(healkit.path)]
+    done = subprocess.run(
+        [*command, "--mcp", str(config)], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, "buy tea\n"), done.stderr
+    done = subprocess.run(
+        [*command, "--mcp", str(tmp_path / "none.json")],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith("CONFIG_INVALID: Cannot read MCP servers from")
+
+
+@pytest.mark.parametrize("mode", ["ok", "stubborn"])
+def test_closing_leaves_no_server_behind(tmp_path: Path, mode: str) -> None:
+    before = set(psutil.Process().children())
+    with Healkit(tmp_path / "x.db") as healkit:
+        healkit.connect("shop", command=plain(mode))
+        started = set(psutil.Process().children()) - before
+        assert started
+    assert all(gone(child.pid) for child in started)
+    healkit.close()
+
+
+def test_a_stopped_event_loop_ends_the_servers_and_they_start_again_when_asked(
+    healkit: Healkit, stdio: dict[str, Any], run: Run
+) -> None:
+    healkit.connect("shop", **stdio)
+    pid = run("return mcp.shop.pid()").value
+    engine.shutdown()
+    assert gone(pid)
+    again = run("return mcp.shop.pid()")
+    assert again.failure is None, again.failure.traceback
+    assert again.value != pid
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_a_forked_child_starts_a_server_of_its_own_and_leaves_the_parents_alone(
+    healkit: Healkit, stdio: dict[str, Any], run: Run
+) -> None:
+    healkit.connect("shop", **stdio)
+    pid = run("return mcp.shop.pid()").value
+    child = textwrap.dedent("""
+        import os, sys
+        from healkit import Healkit
+        with Healkit(sys.argv[1]) as healkit:
+            healkit.connect("shop", command=sys.argv[2:])
+            healkit.vault.add("own", "def own():\\n    return mcp.shop.pid()\\n", grants={"calls": ["shop.*"]})
+            first = healkit.execute_tool("own")
+            if os.fork() == 0:
+                mine = healkit.execute_tool("own")
+                healkit.close()
+                os._exit(0 if mine != first else 1)
+            _, status = os.wait()
+            print(status, healkit.execute_tool("own") == first)
+    """)
+    command = [
+        sys.executable,
+        "-c",
+        child,
+        str(healkit.path),
+        sys.executable,
+        WORKSHOP,
+        str(stdio["command"][2]),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+    assert done.stdout == "0 True\n", done.stderr
+    assert not gone(pid)
+
+
+HOST = """
+    import sys, threading
+    from healkit import Healkit
+    healkit = Healkit(sys.argv[1])
+    healkit.connect("shop", command=sys.argv[2:])
+    healkit.vault.add("pid", "def pid():\\n    return mcp.shop.pid()\\n", grants={"calls": ["shop.*"]})
+    healkit.vault.add("slow", "def slow():\\n    mcp.shop.slow(seconds=60, mark='slow')\\n", grants={"calls": ["shop.*"]})
+    print(healkit.execute_tool("pid"), flush=True)
+"""
+
+
+def start_host(tmp_path: Path, folder: Path, ending: str) -> subprocess.Popen[str]:
+    """A process of its own that connects to the workshop and prints the server's process id."""
+    command = [sys.executable, "-c", textwrap.dedent(HOST) + ending, str(tmp_path / "host.db")]
+    return subprocess.Popen(
+        [*command, sys.executable, WORKSHOP, str(folder)], stdout=subprocess.PIPE, text=True
+    )
+
+
+def test_a_host_that_ends_without_closing_leaves_no_server_behind(tmp_path: Path, folder: Path) -> None:
+    with start_host(tmp_path, folder, "del healkit") as host:
+        pid = int(host.stdout.readline())
+        assert host.wait(timeout=60) == 0
+    assert gone(pid)
+
+
+@pytest.mark.requirement("WORK-4")
+def test_a_host_that_is_killed_leaves_no_server_behind_not_even_in_a_call(
+    tmp_path: Path, folder: Path
+) -> None:
+    with start_host(tmp_path, folder, "healkit.execute('slow')") as host:
+        pid = int(host.stdout.readline())
+        assert wait_until((folder / "slow").exists)
+        os.kill(host.pid, signal.SIGKILL)
+        host.wait(timeout=60)
+        assert wait_until(lambda: gone(pid))
+
+
+def test_nothing_is_loaded_of_the_protocol_before_a_server_is_connected() -> None:
+    code = (
+        "import sys, healkit.app, healkit.cli, healkit.runtime.mcp_servers\n"
+        "print(sorted({'mcp', 'mcp_types', 'httpx2', 'starlette'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_without_the_extra_the_error_says_what_to_install(tmp_path: Path) -> None:
+    code = (
+        "import sys\nsys.modules['mcp'] = None\n"
+        "from healkit import Healkit\n"
+        "with Healkit(sys.argv[1]) as healkit:\n"
+        "    try:\n        healkit.connect('shop', command=['x'])\n"
+        "    except Exception as error:\n        print(error.code, error)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "x.db")], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.startswith("MCP_UNAVAILABLE MCP servers need the package 'mcp'")
+    assert "pip install 'healkit[mcp]'" in done.stdout
+
+
+@pytest.mark.published
+@pytest.mark.timeout(300)
+def test_a_published_server_works_as_it_is(healkit: Healkit, tmp_path: Path, run: Run) -> None:
+    subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], check=True)
+    pip = [tmp_path / "venv" / "bin" / "pip", "install", "--quiet", "mcp-server-time"]
+    subprocess.run(pip, check=True)
+    tools = healkit.connect("time", command=[tmp_path / "venv" / "bin" / "mcp-server-time"])
+    assert {tool.name for tool in tools} == {"get_current_time", "convert_time"}
+    execution = run(
+        "return mcp.time.convert_time('Asia/Tokyo', '12:00', 'UTC')['target']['datetime'][11:16]",
+        calls=("time.convert_time",),
+    )
+    assert execution.value == "03:00", execution.failure
