@@ -30,6 +30,12 @@ _SYSTEM_READ = (
     "/lib", "/lib32", "/lib64", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/local/lib",
     "/etc/ld.so.cache", "/etc/localtime", "/etc/fonts", "/usr/share/fonts", "/usr/share/zoneinfo",
 )  # fmt: skip
+#: What measures oneself and the machine. Not all of /proc/self: beneath it are also the host's sockets and mounts.
+_PROC_READ = (
+    *(f"/proc/self/{name}" for name in ("cmdline", "comm", "fd", "io", "limits", "maps", "smaps", "smaps_rollup",
+                                        "stat", "statm", "status")),
+    *(f"/proc/{name}" for name in ("cpuinfo", "loadavg", "meminfo", "stat", "uptime")),
+)  # fmt: skip
 #: How many files a scratch folder may hold, where the tier can count them.
 SCRATCH_FILES = 20_000
 _ENVIRONMENT_KEPT = ("LANG", "LC_ALL", "LC_CTYPE", "TZ")
@@ -68,8 +74,12 @@ class RunFolder:
         def retry(_function: object, path: str, _error: object) -> None:
             try:
                 os.chmod(os.path.dirname(path), 0o700)
+                # A chmod would reach what a link points at, and a tool can leave a link to any file of the user's.
+                if os.path.islink(path) or not os.path.isdir(path):
+                    os.unlink(path)
+                    return
                 os.chmod(path, 0o700)
-                shutil.rmtree(path) if os.path.isdir(path) else os.unlink(path)
+                shutil.rmtree(path)
             except OSError:
                 pass  # the sweep at the next start tries again
 
@@ -94,8 +104,7 @@ class Sandbox:
             bridge_fd=bridge_fd,
             scratch=str(self.folder.scratch),
             socket_dir=str(self.folder.ipc),
-            read=[*interpreter_paths(), str(self.folder.ipc), "/proc" if self.tier == "namespaces" else "/proc/self",
-                  *self.grants.read, *self.grants.write],
+            read=[*interpreter_paths(), str(self.folder.ipc), *_PROC_READ, *self.grants.read, *self.grants.write],
             write=list(self.grants.write),
             scratch_bytes=self.scratch_mb * MIB,
             scratch_files=SCRATCH_FILES,
@@ -192,16 +201,23 @@ def interpreter_paths() -> tuple[str, ...]:
     """
     named: list[str | Path] = [sys.executable, Path(sys.prefix) / "pyvenv.cfg", Path(healkit.__file__).parent]
     named += [sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
-    named += [_library_folder(), *_SYSTEM_READ]
+    named += [*_library_folders(), *_SYSTEM_READ]
     found: list[str] = []
-    for path in map(Path, named):
-        found += [str(p) for p in (*_link_chain(path), path.resolve()) if p.exists()]
+    # Python may have been moved since it was built; where it lay then is perhaps not to be entered.
+    for path in map(Path, filter(os.path.exists, named)):
+        found += [str(p) for p in (*_link_chain(path), path.resolve()) if os.path.exists(p)]
     return tuple(_without_nested(dict.fromkeys(found)))
 
 
-def _library_folder() -> str:
-    """Where libpython lies, for an interpreter that is linked against a shared one."""
-    return sysconfig.get_config_var("LIBDIR") or sysconfig.get_path("stdlib")
+def _library_folders() -> list[str]:
+    """Where libpython and what comes with it lie: as it was built, and as it was really loaded."""
+    folders = [sysconfig.get_config_var("LIBDIR") or sysconfig.get_path("stdlib")]
+    try:
+        with open("/proc/self/maps") as maps:
+            loaded = {line.split(maxsplit=5)[-1].rstrip("\n") for line in maps if "/libpython3" in line}
+    except OSError:
+        loaded = set()
+    return folders + [os.path.dirname(path) for path in sorted(loaded)]
 
 
 def _link_chain(path: Path) -> list[Path]:

@@ -43,13 +43,19 @@ class Policy(msgspec.Struct, frozen=True):
 
 POLICY_VARIABLE = "HEALKIT_WORKER_POLICY"
 
+#: Timers and queued signals that a worker may have.
+_SIGNALS_PENDING = 128
 _PR_SET_PDEATHSIG, _PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS = 1, 24, 38
 _CAPABILITY_VERSION_3 = 0x20080522
 _CLONE_NEWNS, _MS_NOSUID, _MS_NODEV, _MS_REC, _MS_PRIVATE = 0x20000, 2, 4, 1 << 14, 1 << 18
 
 
+_own_size_fd = -1
+
+
 def enter(policy: Policy) -> dict[str, str]:
     """First half, with one thread only; returns layer → what was done, or `failed: …`."""
+    _open_own_size()
     if policy.tier == "process":
         return {"rlimits": _attempt(lambda: _limit_resources(policy))}
     return {
@@ -76,8 +82,7 @@ def limit_tool(memory_bytes: int, cpu_s: int) -> None:
     """
     if sys.platform != "linux":  # no measure there that would hold
         return
-    with open("/proc/self/statm") as statm:
-        used = int(statm.read().split()[0]) * resource.getpagesize()
+    used = int(os.pread(_own_size_fd, 100, 0).split()[0]) * resource.getpagesize()
     report_bytes = 64 * 1024 * 1024
     resource.setrlimit(resource.RLIMIT_AS, (used + memory_bytes, used + memory_bytes + report_bytes))
     spent = int(sum(resource.getrusage(resource.RUSAGE_SELF)[:2]))
@@ -88,6 +93,13 @@ def lift_for_report() -> None:
     """Use the room that `limit_tool` left, so that a MemoryError can be told."""
     hard = resource.getrlimit(resource.RLIMIT_AS)[1]
     resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
+
+
+def _open_own_size() -> None:
+    """Open /proc/self/statm for later: a Landlock rule on a file of /proc is lost when the kernel forgets its inode."""
+    global _own_size_fd
+    if sys.platform == "linux":
+        _own_size_fd = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
 
 
 def _attempt(step: Callable[[], str]) -> str:
@@ -172,6 +184,9 @@ def _limit_resources(policy: Policy) -> str:
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     files = policy.open_files if hard == resource.RLIM_INFINITY else min(policy.open_files, hard)
     resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
+    # Counted for the user in all processes together: a worker must not use them up. Python itself needs none.
+    pending = min(_SIGNALS_PENDING, *(n for n in resource.getrlimit(resource.RLIMIT_SIGPENDING) if n >= 0))
+    resource.setrlimit(resource.RLIMIT_SIGPENDING, (pending, pending))
     return f"files {files}, file size {policy.scratch_bytes:,} bytes"
 
 
