@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import concurrent.futures
 import dataclasses
 import os
 import threading
 import weakref
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from healkit.config import Config
 from healkit.contracts.tools import ToolDefinition
@@ -20,7 +21,7 @@ from healkit.runtime import engine
 from healkit.runtime.builtins import LogTools
 from healkit.runtime.display import notebook_display
 from healkit.runtime.execution import Execution
-from healkit.runtime.executor import Executor, Request
+from healkit.runtime.executor import Executor, Mode, Request
 from healkit.runtime.history import execution_of
 from healkit.runtime.mcp_servers import MCPServers, ServerStatus
 from healkit.runtime.mcp_spec import START_TIMEOUT_S, ServerSpec
@@ -28,6 +29,7 @@ from healkit.runtime.providers import HostFunctions, VaultTools
 from healkit.runtime.recorder import Recorder
 from healkit.runtime.reports import last_error_report
 from healkit.runtime.router import CallContext
+from healkit.runtime.trials import Trial, TrialResult, Trials
 from healkit.seeding import SeedReport, seed
 from healkit.store.database import Database, resolve_url
 from healkit.store.log import Log
@@ -66,6 +68,7 @@ class Healkit:
         self._executor = Executor(
             self.vault, self._recorder, self.config, self._database.url, lambda: engine.pool_for(self.config)
         )
+        self._trials = Trials(self._recorder, self.config)
         self._host = HostFunctions()
         self._executor.providers |= {
             "host": self._host,
@@ -93,11 +96,14 @@ class Healkit:
         arguments: Mapping[str, Any] | None = None,
         *,
         timeout: float | None = None,
+        mode: Mode = "worker",
         origin: str = "python",
         on_output: OnOutput | None = None,
     ) -> Execution:
         """Run a tool in a restricted worker and return its outcome; never raises for what the tool does.
 
+        mode: `worker` is a Jupyter kernel; `subprocess` a plain fresh interpreter under the same restrictions, which
+            displays nothing.
         timeout: seconds of wall time, instead of the tool's own or the configured one.
         on_output: gets each output (an nbformat dict) as it comes; in a notebook, outputs are displayed by default.
 
@@ -107,7 +113,7 @@ class Healkit:
         if on_output is None and self.config.show_outputs:
             on_output = notebook_display()
 
-        request = _request(tool_name, persona, arguments, timeout, origin)
+        request = _request(tool_name, persona, arguments, timeout, origin, mode)
 
         def start(emit: OnOutput, stop: asyncio.Event) -> Coroutine[Any, Any, Execution]:
             return self._executor.execute(dataclasses.replace(request, on_output=emit, stop=stop))
@@ -121,6 +127,7 @@ class Healkit:
         arguments: Mapping[str, Any] | None = None,
         *,
         timeout: float | None = None,  # noqa: ASYNC109 - the tool's limit, kept by the worker, not this coroutine's
+        mode: Mode = "worker",
         origin: str = "python",
         on_output: OnOutput | None = None,
     ) -> Execution:
@@ -128,7 +135,7 @@ class Healkit:
 
         `on_output` is called on healkit's own thread.
         """
-        request = _request(tool_name, persona, arguments, timeout, origin)
+        request = _request(tool_name, persona, arguments, timeout, origin, mode)
         work = self._executor.execute(dataclasses.replace(request, on_output=on_output))
         return await asyncio.wrap_future(engine.loop.submit(work))
 
@@ -151,6 +158,24 @@ class Healkit:
     async def aexecute_tool(self, *args: Any, **kwargs: Any) -> Any:
         """`execute_tool` for async code."""
         return value_or_raise(await self.aexecute(*args, **kwargs))
+
+    def trials(
+        self,
+        trials: Iterable[Trial | tuple[str, Mapping[str, Any]]],
+        *,
+        parallel: int | None = None,
+        executor: concurrent.futures.Executor | None = None,
+    ) -> list[TrialResult]:
+        """Try many pairs of code and arguments, each in a restricted child of its own, and return what became of each.
+
+        A trial has no kernel, no displays and nothing to call; it is restricted and recorded like any execution.
+        parallel: how many at a time; by default as many as there are processors.
+        executor: any `concurrent.futures.Executor`; its workers then do the work, a share each.
+
+        Raises `IsolationUnavailable` or `WorkerStartFailed`; what a trial does never raises.
+        """
+        chosen = [trial if isinstance(trial, Trial) else Trial(*trial) for trial in trials]
+        return engine.loop.submit(self._trials.run(chosen, parallel, executor)).result()
 
     def last_error(self, tool_name: str | None = None, persona: str | None = None) -> Execution | None:
         """The newest failure on record, of one tool and persona where given; None when there is none."""
@@ -308,13 +333,38 @@ def _database_of(session: Any) -> str:
 
 
 def _request(
-    tool_name: str, persona: str, arguments: Mapping[str, Any] | None, timeout_s: float | None, origin: str
+    tool_name: str,
+    persona: str,
+    arguments: Mapping[str, Any] | None,
+    timeout_s: float | None,
+    origin: str,
+    mode: Mode,
 ) -> Request:
+    if mode not in get_args(Mode):
+        raise ConfigError(f"mode={mode!r} is none of {', '.join(get_args(Mode))}.")
     if timeout_s is not None and not timeout_s > 0:
         raise ConfigError(f"timeout={timeout_s!r} must be greater than 0 seconds.")
     return Request(
-        tool_name, persona, {} if arguments is None else arguments, timeout_s=timeout_s, origin=origin
+        tool_name,
+        persona,
+        {} if arguments is None else arguments,
+        timeout_s=timeout_s,
+        mode=mode,
+        origin=origin,
     )
+
+
+def release() -> None:
+    """End what this process keeps warm: the default Healkits, all workers and servers, the event loop.
+
+    Called on `%unload_ext healkit`. A Healkit of the user's own stays open, and starts what it needs again.
+    """
+    with _defaults_lock:
+        defaults = list(_defaults.values())
+        _defaults.clear()
+    for healkit in defaults:
+        healkit.close()
+    engine.shutdown()
 
 
 @atexit.register

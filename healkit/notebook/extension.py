@@ -6,6 +6,7 @@ the shell, so that unloading removes exactly that, also after the package was re
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from healkit.notebook.commands import PARSERS
@@ -54,3 +55,5 @@ def unload_ipython_extension(shell: Any) -> None:
     if magics in shell.configurables:
         shell.configurables.remove(magics)
     delattr(shell, _ADDED)
+    if (app := sys.modules.get("healkit.app")) is not None:
+        app.release()

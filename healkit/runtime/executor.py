@@ -14,7 +14,7 @@ import dataclasses
 import time
 from collections.abc import Callable, Mapping
 from datetime import timedelta
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -40,12 +40,16 @@ from healkit.runtime.router import CallContext, CallRouter, Provider
 from healkit.store.arguments import validate_arguments
 from healkit.store.sqltools import run_sql
 from healkit.store.vault import Vault, VaultEntry
+from healkit.workers.kernel import KernelWorker
+from healkit.workers.light import LightWorker
 from healkit.workers.limits import Tier
 from healkit.workers.pool import Pool
 from healkit.workers.probe import achieved_tier
 
 #: SQL tools run in the host, on a connection that cannot write.
 SQL_ISOLATION = "read-only connection"
+#: `worker` is a Jupyter kernel, `subprocess` a plain interpreter; the restrictions are the same.
+Mode = Literal["worker", "subprocess"]
 _ARGUMENTS_MAX_CHARS = MAX_FRAME_BYTES // 4
 
 
@@ -57,6 +61,7 @@ class Request:
     persona: str = "default"
     arguments: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     timeout_s: float | None = None
+    mode: Mode = "worker"
     origin: str = "python"
     parent_trace_id: str | None = None
     depth: int = 0
@@ -179,7 +184,11 @@ class Executor:
         )
         tier: Tier = begun.isolation  # type: ignore[assignment]  # _prepare has put a tier there
         pool = self._pool()
-        worker = await pool.kernel(self._config, tier, entry.grants)
+        worker: KernelWorker | LightWorker
+        if request.mode == "subprocess":
+            worker = await pool.light(self._config, tier, entry.grants, fresh=True)
+        else:
+            worker = await pool.kernel(self._config, tier, entry.grants)
         try:
             outcome = await worker.run(init, router, on_output=request.on_output, stop=request.stop)
         finally:

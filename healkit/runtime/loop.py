@@ -7,6 +7,7 @@ process. That thread also spawns the workers, whose sandbox dies with the thread
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import queue
 import threading
@@ -61,6 +62,8 @@ class BackgroundLoop:
             loop, thread, self._loop, self._thread = self._loop, self._thread, None, None
         if loop is None or thread is None or self._pid != os.getpid():
             return
+        with contextlib.suppress(TimeoutError, RuntimeError):
+            asyncio.run_coroutine_threadsafe(loop.shutdown_default_executor(), loop).result(timeout=5)
         loop.call_soon_threadsafe(loop.stop)
         thread.join(timeout=5)
         if not thread.is_alive():

@@ -48,6 +48,11 @@ class Endpoint:
         with self._send_lock:
             self._sock.sendall(frame)
 
+    def close(self) -> None:
+        """Hang up; every later call raises `BridgeClosed` or `OSError`."""
+        self._closed = True
+        self._sock.close()
+
     def receive_init(self) -> rpc.Init:
         """The work; called once, before there are any calls to answer."""
         frame = self._reader.read()

@@ -21,6 +21,7 @@ from healkit.contracts.tools import Tool
 from healkit.workers.inside import capture, lockdown
 from healkit.workers.inside.deadline import TimeIsUp, deadline
 from healkit.workers.inside.endpoint import Endpoint
+from healkit.workers.inside.post_mortem import PostMortem
 from healkit.workers.inside.proxies import build_servers
 
 
@@ -36,19 +37,26 @@ class Runner:
         self.endpoint = Endpoint(bridge)
         self.crash_fd = crash_fd
         self.finish = finish
+        #: Of the failure, once there is one.
+        self.post_mortem: PostMortem | None = None
 
     def run(self) -> None:
-        """The one execution of this process."""
-        init = self.endpoint.receive_init()
+        """The one execution of this process: receive, execute, report."""
+        self.endpoint.send(self.complete(self.endpoint.receive_init()))
+        capture.Output.crash_fd = None  # nobody reads that file any more
+
+    def complete(self, init: rpc.Init) -> rpc.ExecutionComplete:
+        """Execute the work and say how it ended; never raises."""
         try:
             complete = self._execute(init)
         except BaseException as error:  # noqa: BLE001 - the report must go out, whatever happened
             lockdown.lift_for_report()
             complete = rpc.ExecutionComplete(failure=capture.to_failure(error, init.entry, init.timeout_s))
+            self.post_mortem = PostMortem(error, init.entry.filename)
         capture.Output.left_chars = None
         with contextlib.suppress(Exception):  # a display that fails must not take the report with it
             self.finish()
-        self.endpoint.send(msgspec.structs.replace(complete, shown=capture.Output.shown))
+        return msgspec.structs.replace(complete, shown=capture.Output.shown)
 
     def _execute(self, init: rpc.Init) -> rpc.ExecutionComplete:
         capture.show_source(init.entry, init.code)
@@ -56,7 +64,7 @@ class Runner:
         capture.Output.shown = False
         capture.Output.crash_fd = self.crash_fd
         lockdown.limit_tool(init.memory_bytes, init.cpu_s)
-        with deadline(init.timeout_s, self.crash_fd), _no_running_loop():
+        with deadline(init.timeout_s, self.crash_fd), no_running_loop():
             value = self._call(init)
             if capture.Output.exceeded:
                 raise capture.OutputLimit(capture.OVER_LIMIT)
@@ -104,7 +112,7 @@ def _too_large(size: str, init: rpc.Init) -> Failure:
 
 
 @contextlib.contextmanager
-def _no_running_loop() -> Iterator[None]:
+def no_running_loop() -> Iterator[None]:
     """Hide the kernel's event loop from the tool: `asyncio.run` is what generated async code calls.
 
     The loop does not run meanwhile anyway, because the tool holds its thread; `_set_running_loop` is the hook that

@@ -1,0 +1,197 @@
+"""Trials: pairs of code and arguments, by the hundred, each restricted and each on record."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Executor, Future
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+
+from healkit.config import MIB, Config
+from healkit.contracts.encoding import to_jsonable
+from healkit.contracts.failure import Failure
+from healkit.contracts.fingerprint import fingerprint
+from healkit.contracts.records import (
+    Finished,
+    Started,
+    host_identity,
+    new_trace_id,
+    summarize,
+    utc_now,
+)
+from healkit.contracts.rpc import Init
+from healkit.contracts.tools import EntryRef
+from healkit.runtime.endings import failure_of
+from healkit.runtime.recorder import Recorder
+from healkit.workers.folders import RunFolders
+from healkit.workers.limits import Tier
+from healkit.workers.probe import achieved_tier
+from healkit.workers.trials import run_trials
+
+
+class Trial(msgspec.Struct, frozen=True):
+    """Code to try, as a vault entry would hold it, and the arguments to try it with.
+
+    `name` is what a traceback calls it (`<name@0>`); it is also which function of several is meant.
+    """
+
+    code: str
+    arguments: Mapping[str, Any] = {}
+    name: str = "trial"
+    timeout_s: float | None = None
+
+
+class TrialResult(msgspec.Struct, frozen=True):
+    """What became of one trial, in the place of its trial in the list."""
+
+    trace_id: str
+    duration_ms: float
+    value: Any = None
+    failure: Failure | None = None
+    printed: str = ""
+
+    @property
+    def ok(self) -> bool:
+        """Whether it returned."""
+        return self.failure is None
+
+
+def begun(trial: Trial, config: Config, tier: Tier) -> Started:
+    """The write-ahead record of a trial; its persona and revision are nobody's."""
+    arguments, _ = to_jsonable(trial.arguments)
+    now = utc_now()
+    return Started(
+        trace_id=new_trace_id(),
+        timestamp=now,
+        tool_name=trial.name,
+        persona="default",
+        arguments=msgspec.json.encode(arguments).decode(),
+        origin="trial",
+        host=host_identity(),
+        deadline=now + timedelta(seconds=(trial.timeout_s or config.timeout_s) + config.start_timeout_s),
+        isolation=tier,
+    )
+
+
+def finished(result: TrialResult) -> Finished:
+    """Its end, for the log."""
+    value = None if result.failure else summarize(msgspec.json.encode(result.value).decode())
+    mark = fingerprint(result.failure) if result.failure else None
+    last = result.printed if result.failure else ""
+    return Finished(result.trace_id, utc_now(), result.duration_ms, value, result.failure, mark, last)
+
+
+async def run_here(
+    trials: list[Trial],
+    records: list[Started],
+    config: Config,
+    parallel: int,
+    on_result: Callable[[int, TrialResult], None],
+) -> None:
+    """Run trials in templates of this process; `on_result` gets position and result as each ends."""
+    folders = RunFolders()
+    tier = achieved_tier(config)
+    inits = [_init(trial, record, config) for trial, record in zip(trials, records, strict=True)]
+    try:
+        async for position, outcome, duration_ms in run_trials(inits, tier, config, folders, parallel):
+            failure = failure_of(outcome, inits[position])
+            claim = outcome.complete
+            value = msgspec.json.decode(claim.value) if claim is not None and failure is None else None
+            on_result(
+                position,
+                TrialResult(records[position].trace_id, duration_ms, value, failure, outcome.last_output),
+            )
+    finally:
+        folders.close()
+
+
+def run_elsewhere(trials: list[Trial], records: list[Started], config: Config) -> list[TrialResult]:
+    """Run trials in whatever process an executor calls this in; the records are the caller's to write."""
+    results: list[TrialResult | None] = [None] * len(trials)
+    asyncio.run(run_here(trials, records, config, 1, results.__setitem__))
+    return [result for result in results if result is not None]
+
+
+class Trials:
+    """Runs lists of trials and records each; one for each `Healkit`."""
+
+    def __init__(self, recorder: Recorder, config: Config) -> None:
+        self._recorder = recorder
+        self._config = config
+
+    async def run(
+        self, trials: Iterable[Trial], parallel: int | None, executor: Executor | None
+    ) -> list[TrialResult]:
+        """All of them; results are in the order of the trials. Raises `IsolationUnavailable`, `WorkerStartFailed`."""
+        chosen = list(trials)
+        tier = await asyncio.to_thread(achieved_tier, self._config)
+        records = [begun(trial, self._config, tier) for trial in chosen]
+        parallel = max(1, min(parallel or os.cpu_count() or 1, len(chosen)))
+        results: dict[int, TrialResult] = {}
+
+        def take(position: int, result: TrialResult) -> None:
+            results[position] = result
+            self._recorder.finish(finished(result))
+
+        started = time.perf_counter()
+        try:
+            for record in records:
+                self._recorder.begin(record)
+            if executor is None:
+                await run_here(chosen, records, self._config, parallel, take)
+            else:
+                await self._hand_out(executor, chosen, records, parallel, take)
+        finally:
+            for position in set(range(len(chosen))) - set(results):
+                self._give_up(records[position], started)
+        return [results[position] for position in range(len(chosen))]
+
+    async def _hand_out(
+        self,
+        executor: Executor,
+        trials: list[Trial],
+        records: list[Started],
+        parallel: int,
+        take: Callable[[int, TrialResult], None],
+    ) -> None:
+        """Spread over an executor's workers, each of which has a template of its own for its share."""
+        shares = [range(start, len(trials), parallel) for start in range(parallel)]
+        futures: list[Future[list[TrialResult]]] = [
+            executor.submit(
+                run_elsewhere, [trials[i] for i in share], [records[i] for i in share], self._config
+            )
+            for share in shares
+        ]
+        for share, future in zip(shares, futures, strict=True):
+            results: list[TrialResult] = await asyncio.wrap_future(future)
+            for position, result in zip(share, results, strict=True):
+                take(position, result)
+
+    def _give_up(self, record: Started, started: float) -> None:
+        failure = Failure(
+            "TOOL_KILLED", "Stopped", "the trials were stopped", "Stopped: the trials were stopped"
+        )
+        duration_ms = (time.perf_counter() - started) * 1000
+        self._recorder.finish(
+            Finished(record.trace_id, utc_now(), duration_ms, None, failure, fingerprint(failure))
+        )
+
+
+def _init(trial: Trial, record: Started, config: Config) -> Init:
+    return Init(
+        entry=EntryRef(trial.name, "default", 0, ""),
+        code=trial.code,
+        arguments=msgspec.Raw(record.arguments.encode()),
+        definitions=[],
+        timeout_s=trial.timeout_s or config.timeout_s,
+        rpc_timeout_s=config.rpc_timeout_s,
+        memory_bytes=config.memory_mb * MIB,
+        cpu_s=config.cpu_s,
+        result_max_bytes=config.result_max_bytes,
+        output_max_bytes=config.output_max_bytes,
+    )

@@ -1,0 +1,162 @@
+"""A template for trials: locked down once, then forked for each of hundreds.
+
+`python -m healkit.workers.inside.trials`. The template has one thread and runs no tool. It enters the sandbox, says so,
+and then, for each piece of work, forks a child that seals itself, runs the code and answers through a pipe; when the
+child has ended, or been killed at its deadline, the template empties the scratch folder and tells the host what it saw.
+A trial shares nothing with the one before it but the pages it has not written to.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import gc
+import importlib
+import os
+import random
+import select
+import shutil
+import signal
+import socket
+import sys
+import time
+from typing import NoReturn
+
+import msgspec
+
+from healkit.contracts import rpc
+from healkit.workers.inside import lockdown, seccomp
+from healkit.workers.inside.capture import Output
+from healkit.workers.inside.light import PlainStream
+from healkit.workers.inside.runner import Runner
+
+PRELOAD_VARIABLE = "HEALKIT_PRELOAD"
+_READ_BYTES = 1 << 16
+_CRASH_BYTES = 64 * 1024
+#: What a claim may be longer than the result in it: conversions, a traceback.
+_CLAIM_EXTRA_BYTES = 1 << 20
+
+
+class TrialDone(msgspec.Struct, frozen=True, tag="trial_done"):
+    """What the template saw of one trial; `claim` is the child's own message, unread.
+
+    `status` is the exit status, negative for a signal; `timed_out` says that the template killed it.
+    """
+
+    status: int
+    timed_out: bool
+    claim: bytes
+    printed: bytes
+
+
+class Template:
+    """The loop: work in, a child, what became of it out."""
+
+    def __init__(self, policy: lockdown.Policy, bridge: socket.socket) -> None:
+        self.policy = policy
+        self.bridge = bridge
+        self.reader = rpc.FrameReader(bridge)
+        self.filter = seccomp.build_filter(_PLACEHOLDER_PID) if policy.tier != "process" else b""
+        self.printed = os.memfd_create("printed")
+
+    def serve(self) -> None:
+        """Until the host hangs up."""
+        while (frame := self.reader.read()) is not None:
+            init = rpc.decode_from_host(frame)
+            if isinstance(init, rpc.Init):
+                self.bridge.sendall(rpc.encode_frame(self.try_one(init)))
+
+    def try_one(self, init: rpc.Init) -> TrialDone:
+        """One trial from fork to cleaned folder."""
+        reading, writing = os.pipe()
+        os.ftruncate(self.printed, 0)
+        os.lseek(self.printed, 0, os.SEEK_SET)
+        pid = os.fork()
+        if pid == 0:
+            os.close(reading)
+            self.become(init, writing)
+        os.close(writing)
+        deadline = time.monotonic() + init.timeout_s + _GRACE_S
+        claim, timed_out = _read_claim(reading, init.result_max_bytes + _CLAIM_EXTRA_BYTES, deadline)
+        os.close(reading)
+        if timed_out or claim is None:
+            os.kill(pid, signal.SIGKILL)
+        status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        _empty(self.policy.scratch)
+        printed = os.pread(self.printed, _CRASH_BYTES, max(0, os.fstat(self.printed).st_size - _CRASH_BYTES))
+        return TrialDone(status, timed_out, claim or b"", printed)
+
+    def become(self, init: rpc.Init, writing: int) -> NoReturn:
+        """The child's whole life."""
+        try:
+            for standard in (1, 2):
+                os.dup2(self.printed, standard)
+            random.seed()
+            if (numpy := sys.modules.get("numpy")) is not None:
+                numpy.random.seed()
+            lockdown.die_with_parent()
+            faulthandler.enable(file=2)
+            if self.filter:
+                seccomp.load_filter(self.filter.replace(_PLACEHOLDER, os.getpid().to_bytes(4, "little")))
+            sys.stdout = sys.stderr = PlainStream()
+            Output.crash_fd = 2
+            # The bridge is the template's; a trial may call nothing, and has nobody to call.
+            runner = Runner(socket.socket(fileno=self.bridge.detach()), crash_fd=2)
+            runner.endpoint.close()
+            claim = msgspec.json.encode(runner.complete(init))
+            with os.fdopen(writing, "wb") as pipe:
+                pipe.write(claim)
+        except BaseException:  # noqa: BLE001 - the last thing this process can do is to say why
+            sys.__excepthook__(*sys.exc_info())
+        finally:
+            os._exit(0)
+
+
+_GRACE_S = 0.3
+_PLACEHOLDER_PID = 0x7EADBEE5
+_PLACEHOLDER = _PLACEHOLDER_PID.to_bytes(4, "little")
+
+
+def _read_claim(reading: int, limit: int, deadline: float) -> tuple[bytes | None, bool]:
+    """All that the child writes, and whether time ran out; None when it wrote more than it may."""
+    received = bytearray()
+    while (left_s := deadline - time.monotonic()) > 0:
+        ready, _, _ = select.select([reading], [], [], left_s)
+        if not ready:
+            break
+        chunk = os.read(reading, _READ_BYTES)
+        if not chunk:
+            return bytes(received), False
+        received += chunk
+        if len(received) > limit:
+            return None, False
+    return bytes(received), True
+
+
+def _empty(folder: str) -> None:
+    for entry in list(os.scandir(folder)):
+        if entry.is_dir(follow_symlinks=False):
+            shutil.rmtree(entry.path, ignore_errors=True)
+        else:
+            os.unlink(entry.path)
+
+
+def main() -> None:
+    """Lock down, preload, serve."""
+    policy = msgspec.json.decode(os.environ.pop(lockdown.POLICY_VARIABLE), type=lockdown.Policy)
+    layers = lockdown.enter(policy)
+    for name in filter(None, os.environ.pop(PRELOAD_VARIABLE, "").split(",")):
+        try:
+            importlib.import_module(name)
+        except ImportError:  # the trial that wants it will say so
+            continue
+    bridge = socket.socket(fileno=policy.bridge_fd)
+    os.set_inheritable(policy.bridge_fd, False)
+    template = Template(policy, bridge)
+    gc.collect()
+    gc.freeze()
+    bridge.sendall(rpc.encode_frame(rpc.Ready(os.getpid(), layers | {"seccomp": "filter, in each trial"})))
+    template.serve()
+
+
+if __name__ == "__main__":
+    main()

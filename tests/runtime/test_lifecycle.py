@@ -1,0 +1,192 @@
+"""Nurseries, spares and folders: there when they are needed, and nowhere afterwards."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+from healkit import Config, Healkit
+from healkit.runtime import engine
+from healkit.workers.probe import achieved_tier
+
+BASE = Path(tempfile.gettempdir()) / f"healkit-{os.getuid()}"
+
+HOST = """
+import os, signal, sys, time
+from healkit import Config, Healkit
+from healkit.runtime import engine
+from healkit.workers.probe import achieved_tier
+config = Config(start_timeout_s=30)
+hk = Healkit(sys.argv[1], config=config)
+async def hatch():
+    await engine.pool_for(config).hatch(achieved_tier(config))
+engine.loop.submit(hatch()).result(timeout=60)
+hk.vault.add("one", "def one():\\n    return 1\\n")
+assert hk.execute_tool("one") == 1
+engine.loop.submit(hatch()).result(timeout=60)
+print("ready", flush=True)
+{end}
+"""
+
+
+def wait_until(condition: Callable[[], bool], within_s: float = 20) -> None:
+    give_up = time.monotonic() + within_s
+    while not condition():
+        assert time.monotonic() < give_up, "it did not happen in time"
+        time.sleep(0.02)
+
+
+def running(processes: list[psutil.Process]) -> list[psutil.Process]:
+    found = []
+    for process in processes:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+    return found
+
+
+ENDS = {
+    "the interpreter's exit": "sys.stdin.readline()",
+    "SIGTERM": "os.kill(os.getpid(), signal.SIGTERM)\ntime.sleep(60)",
+    "kill -9": "sys.stdin.readline()\nos.kill(os.getpid(), signal.SIGKILL)",
+    "an exception": "sys.stdin.readline()\nraise RuntimeError('as it happens')",
+    "os._exit": "sys.stdin.readline()\nos._exit(0)",
+}
+
+
+@pytest.mark.requirement("WORK-5", "WORK-2")
+@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize("tier", ["namespaces", "landlock"])
+def test_no_process_and_no_folder_survives(tmp_path: Path, end: str, tier: str) -> None:
+    host = subprocess.Popen(
+        [sys.executable, "-c", HOST.replace("{end}", ENDS[end]), str(tmp_path / "healkit.db")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env={**os.environ, "HEALKIT_ISOLATION": tier},
+    )
+    assert host.stdout is not None
+    assert host.stdout.readline().strip() == "ready"
+    children = psutil.Process(host.pid).children(recursive=True)
+    assert end == "SIGTERM" or any("nursery" in " ".join(child.cmdline()) for child in children)
+    host.communicate("\n", timeout=30)
+    wait_until(lambda: running(children) == [])
+    wait_until(lambda: not list(BASE.glob(f"{host.pid}-*")))
+
+
+def test_a_forked_child_leaves_its_parents_workers_alone_and_has_its_own(tmp_path: Path) -> None:
+    end = (
+        "pid = os.fork()\nif pid == 0:\n    with Healkit(sys.argv[1], config=config) as mine:\n"
+        "        os._exit(mine.execute_tool('one'))\n"
+        "status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])\n"
+        "print(status, hk.execute_tool('one'), flush=True)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", HOST.replace("{end}", end), str(tmp_path / "healkit.db")],
+        capture_output=True, text=True, check=True, timeout=60,
+    )  # fmt: skip
+    assert done.stdout.split() == ["ready", "1", "1"], done.stderr
+
+
+@pytest.mark.requirement("WORK-5")
+def test_a_spare_is_ready_is_never_used_twice_and_is_replaced(tmp_path: Path) -> None:
+    config = Config(start_timeout_s=30)
+    with Healkit(tmp_path / "x.db", config=config) as healkit:
+        hatch(config)
+        healkit.vault.add("pid", "import os\ndef pid():\n    return [os.getpid(), os.getcwd()]\n")
+        seen = []
+        for _ in range(4):
+            seen.append(tuple(healkit.execute_tool("pid")))
+            hatch(config)
+        assert len(set(seen)) == 4
+
+
+def test_a_nursery_that_dies_is_replaced_and_nobody_notices(tmp_path: Path) -> None:
+    config = Config(start_timeout_s=30)
+    with Healkit(tmp_path / "x.db", config=config) as healkit:
+        hatch(config)
+        healkit.vault.add("one", "def one():\n    return 1\n")
+        for child in psutil.Process().children(recursive=True):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                if "healkit.workers.inside.nursery" in " ".join(child.cmdline()):
+                    child.kill()
+        assert [healkit.execute_tool("one") for _ in range(3)] == [1, 1, 1]
+        assert healkit.log.count(status="FAILURE") == 0
+
+
+def test_the_preloaded_modules_are_there_and_random_numbers_differ(tmp_path: Path) -> None:
+    config = Config(start_timeout_s=30, preload=("numpy",))
+    with Healkit(tmp_path / "x.db", config=config) as healkit:
+        hatch(config)
+        healkit.vault.add(
+            "draw",
+            "import sys\nloaded = 'numpy' in sys.modules\n"
+            "def draw():\n    import numpy, random\n    return [loaded, random.random(), float(numpy.random.rand())]\n",
+        )
+        first, second = healkit.execute_tool("draw"), healkit.execute_tool("draw")
+        assert first[0] is True
+        assert first[1:] != second[1:]
+
+
+@pytest.mark.requirement("FACE-1")
+def test_unloading_the_extension_leaves_no_thread_and_no_process(tmp_path: Path) -> None:
+    script = (
+        "import threading, psutil\nfrom IPython.core.interactiveshell import InteractiveShell\n"
+        "shell = InteractiveShell.instance()\nbefore = threading.active_count()\n"
+        "for _ in range(2):\n"
+        "    shell.run_line_magic('load_ext', 'healkit')\n"
+        "    shell.run_cell_magic('tool', 'one', 'def one():\\n    return 1\\n')\n"
+        "    assert shell.run_line_magic('run_tool', 'one') == 1\n"
+        "    shell.run_line_magic('unload_ext', 'healkit')\n"
+        "print(threading.active_count() - before, len(psutil.Process().children(recursive=True)))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=60,
+        env={**os.environ, "HEALKIT_DB": str(tmp_path / "x.db")},
+    )  # fmt: skip
+    assert done.stdout.splitlines()[-1] == "0 0", done.stdout + done.stderr
+
+
+def test_fifty_executions_grow_nothing(tmp_path: Path) -> None:
+    config = Config(start_timeout_s=30)
+    with Healkit(tmp_path / "x.db", config=config) as healkit:
+        healkit.provide(lambda: 1, "one")
+        healkit.vault.add("calls", "def calls():\n    return mcp.host.one()\n")
+
+        def run(times: int) -> tuple[int, int, int]:
+            for _ in range(times):
+                assert healkit.execute_tool("calls") == 1
+            settle(config)
+            gc.collect()
+            process = psutil.Process()
+            folders = sum(1 for _ in BASE.glob(f"{os.getpid()}-*/*"))
+            return process.num_fds(), threading.active_count(), folders
+
+        run(5)
+        before = run(5)
+        after = run(50)
+        assert all(now <= then + 2 for now, then in zip(after, before, strict=True)), (before, after)
+
+
+def hatch(config: Config) -> None:
+    async def wait() -> None:
+        await engine.pool_for(config).hatch(achieved_tier(config))
+
+    engine.loop.submit(wait()).result(timeout=60)
+
+
+def settle(config: Config) -> None:
+    """Until retired workers are gone and the spare is there."""
+    hatch(config)

@@ -1,0 +1,134 @@
+"""Trials by the hundred, and the mode without a kernel: the same restrictions, the same record."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
+import pytest
+
+from healkit import Config, Healkit
+from healkit.errors import ConfigError
+from healkit.runtime.trials import Trial
+
+DOUBLE = "def double(n):\n    return n * 2\n"
+
+
+@pytest.mark.requirement("WORK-6")
+def test_results_come_in_the_order_of_the_trials_and_each_is_on_record(healkit: Healkit) -> None:
+    results = healkit.trials([(DOUBLE, {"n": n}) for n in range(30)])
+    assert [result.value for result in results] == [2 * n for n in range(30)]
+    rows = healkit.log.query(limit=100).rows
+    assert {row.trace_id for row in rows} == {result.trace_id for result in results}
+    assert {(row.status, row.origin) for row in rows} == {("SUCCESS", "trial")}
+    assert {row.isolation for row in rows} <= {"namespaces", "landlock"}
+    assert healkit.trials([]) == []
+
+
+ENDINGS = [
+    ("def f():\n    return {}['x']\n", "TOOL_EXCEPTION", "KeyError"),
+    ("def f():\n    while True:\n        pass\n", "TOOL_TIMEOUT", "TimeoutError"),
+    ("def f():\n    return sum(range(10**11))\n", "TOOL_TIMEOUT", "TimeoutError"),
+    ("import os\ndef f():\n    os._exit(4)\n", "TOOL_EXITED", "ProcessExited"),
+    ("import ctypes\ndef f():\n    ctypes.string_at(0)\n", "TOOL_CRASHED", "SIGSEGV"),
+    (
+        "def f():\n    held = []\n    while True:\n        held.append(bytearray(10**7))\n",
+        "TOOL_OUT_OF_MEMORY",
+        "MemoryError",
+    ),
+    ("def f():\n    return 'x' * 10**8\n", "TOOL_RESULT_TOO_LARGE", "ResultTooLarge"),
+    ("def f():\n    while True:\n        print('x' * 10**6)\n", "TOOL_OUTPUT_LIMIT", "OutputLimit"),
+    ("def f():\n    return mcp.host.anything()\n", "TOOL_EXCEPTION", "AttributeError"),
+]
+
+
+@pytest.mark.requirement("WORK-6", "WORK-4")
+def test_every_ending_is_told_apart_with_the_line_it_happened_in(tmp_path: Path) -> None:
+    with Healkit(tmp_path / "x.db", config=Config(memory_mb=128, start_timeout_s=30)) as healkit:
+        results = healkit.trials(Trial(code, {}, "f", timeout_s=1.0) for code, _, _ in ENDINGS)
+    for result, (code, ending, ename) in zip(results, ENDINGS, strict=True):
+        assert result.failure is not None, code
+        assert (result.failure.code, result.failure.ename) == (ending, ename), code
+        if ending in {"TOOL_EXCEPTION", "TOOL_TIMEOUT", "TOOL_CRASHED"}:
+            assert result.failure.tool_frame is not None, code
+            assert result.failure.tool_frame.filename == "<f@0>"
+
+
+@pytest.mark.requirement("WORK-6", "WORK-2")
+@pytest.mark.parametrize("tier", ["namespaces", "landlock"])
+def test_trials_are_restricted_and_share_nothing_with_each_other(tmp_path: Path, tier: str) -> None:
+    secret = tmp_path / "secret.txt"
+    secret.write_text("the host's")
+    attempts = [
+        f"def f():\n    return open({str(secret)!r}).read()\n",
+        "import socket\ndef f():\n    socket.socket()\n",
+        "import os\ndef f():\n    os.fork()\n",
+        "import os\ndef f():\n    os.kill(os.getppid(), 9)\n",
+        "import os\ndef f():\n    os.write(3, b'x')\n    raise PermissionError\n",
+    ]
+    leak = "import os, builtins\ndef f():\n    seen = [os.listdir('.'), hasattr(builtins, 'leak')]\n    open('leak', 'w').write('x')\n    builtins.leak = True\n    return seen\n"
+    with Healkit(tmp_path / "x.db", config=Config(isolation=tier, start_timeout_s=30)) as healkit:
+        denied = healkit.trials([Trial(code, {}, "f") for code in attempts], parallel=1)
+        assert [r.failure.ename in {"FileNotFoundError", "PermissionError", "OSError"} for r in denied] == [
+            True
+        ] * 5
+        clean = healkit.trials([Trial(leak, {}, "f")] * 3, parallel=1)
+        assert [r.value for r in clean] == [[[], False]] * 3
+
+
+@pytest.mark.requirement("WORK-6")
+def test_random_numbers_differ_from_trial_to_trial(healkit: Healkit) -> None:
+    code = "import random\ndef f():\n    return random.random()\n"
+    values = [result.value for result in healkit.trials([Trial(code, {}, "f")] * 4, parallel=1)]
+    assert len(set(values)) == 4
+
+
+@pytest.mark.requirement("WORK-6", "SCALE-2")
+@pytest.mark.parametrize("kind", ["threads", "processes"])
+def test_any_executor_will_do(healkit: Healkit, kind: str) -> None:
+    executor = (
+        ThreadPoolExecutor(2)
+        if kind == "threads"
+        else ProcessPoolExecutor(2, mp_context=get_context("spawn"))
+    )
+    with executor:
+        results = healkit.trials([(DOUBLE, {"n": n}) for n in range(7)], executor=executor)
+    assert [result.value for result in results] == [2 * n for n in range(7)]
+    assert healkit.log.count(status="SUCCESS") == 7
+
+
+@pytest.mark.requirement("WORK-12")
+@pytest.mark.parametrize("tier", ["namespaces", "landlock"])
+def test_the_subprocess_mode_runs_the_same_tool_under_the_same_restrictions(
+    tmp_path: Path, tier: str
+) -> None:
+    with Healkit(tmp_path / "x.db", config=Config(isolation=tier, start_timeout_s=30)) as healkit:
+        healkit.provide(lambda: "from the host", "hello")
+        healkit.vault.add(
+            "tool",
+            "import sys\ndef tool():\n    print('printed')\n"
+            "    return ['ipykernel' in sys.modules, mcp.host.hello()]\n",
+        )
+        execution = healkit.execute("tool", mode="subprocess")
+        assert execution.value == [False, "from the host"]
+        assert execution.outputs == [{"output_type": "stream", "name": "stdout", "text": "printed\n"}]
+        assert execution.isolation == tier
+        assert [call.tool for call in execution.calls] == ["hello"]
+        healkit.vault.add("thief", "def thief():\n    return open('/etc/passwd').read()\n")
+        assert healkit.execute("thief", mode="subprocess").failure.ename in {
+            "FileNotFoundError",
+            "PermissionError",
+        }
+        healkit.vault.add("hang", "def hang():\n    return sum(range(10**11))\n")
+        hung = healkit.execute("hang", mode="subprocess", timeout=1)
+        assert hung.failure.code == "TOOL_TIMEOUT"
+        assert hung.failure.tool_frame.lineno == 2
+
+
+@pytest.mark.requirement("WORK-12")
+def test_an_unknown_mode_is_refused_by_name(healkit: Healkit) -> None:
+    with pytest.raises(ConfigError, match="worker, subprocess"):
+        healkit.execute("x", mode="thread")  # type: ignore[arg-type]
+    assert os.getpid()
