@@ -237,7 +237,9 @@ class Worker:
             return ""
 
 
-_DUMP = re.compile(r"^(?:Fatal Python error: |Timeout \(\d+:)", re.MULTILINE)
+_DUMP = re.compile(
+    r"^(?:Fatal Python error: |Timeout \(\d+:|(?:Current thread|Stack) .*\(most recent)", re.MULTILINE
+)
 
 
 def split_crash_text(text: str) -> tuple[str, str]:

@@ -56,6 +56,13 @@ def test_every_ending_is_told_apart_with_the_line_it_happened_in(tmp_path: Path)
             assert result.failure.tool_frame.filename == "<f@0>"
 
 
+@pytest.mark.requirement("WORK-6")
+def test_what_a_trial_printed_is_kept(healkit: Healkit) -> None:
+    (result,) = healkit.trials([Trial("def f():\n    print('so far')\n    return 1 / 0\n", {}, "f")])
+    assert result.printed == "so far\n"
+    assert healkit.log.by_trace(result.trace_id).last_output == "so far\n"
+
+
 @pytest.mark.requirement("WORK-6", "WORK-2")
 @pytest.mark.parametrize("tier", ["namespaces", "landlock"])
 def test_trials_are_restricted_and_share_nothing_with_each_other(tmp_path: Path, tier: str) -> None:

@@ -78,6 +78,9 @@ class Template:
         deadline = time.monotonic() + init.timeout_s + _GRACE_S
         claim, timed_out = _read_claim(reading, init.result_max_bytes + _CLAIM_EXTRA_BYTES, deadline)
         os.close(reading)
+        if timed_out:
+            os.kill(pid, signal.SIGUSR1)  # faulthandler's, which speaks even for a hang in C code
+            time.sleep(_DUMP_S)
         if timed_out or claim is None:
             os.kill(pid, signal.SIGKILL)
         status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
@@ -95,12 +98,13 @@ class Template:
                 numpy.random.seed()
             lockdown.die_with_parent()
             faulthandler.enable(file=2)
+            faulthandler.register(signal.SIGUSR1, file=2, all_threads=False)
             if self.filter:
                 seccomp.load_filter(self.filter.replace(_PLACEHOLDER, os.getpid().to_bytes(4, "little")))
             sys.stdout = sys.stderr = PlainStream()
             Output.crash_fd = 2
             # The bridge is the template's; a trial may call nothing, and has nobody to call.
-            runner = Runner(socket.socket(fileno=self.bridge.detach()), crash_fd=2)
+            runner = Runner(socket.socket(fileno=self.bridge.detach()), crash_fd=2, dump=False)
             runner.endpoint.close()
             claim = msgspec.json.encode(runner.complete(init))
             with os.fdopen(writing, "wb") as pipe:
@@ -112,6 +116,8 @@ class Template:
 
 
 _GRACE_S = 0.3
+#: What faulthandler gets to write a stack; it takes well under a millisecond.
+_DUMP_S = 0.02
 _PLACEHOLDER_PID = 0x7EADBEE5
 _PLACEHOLDER = _PLACEHOLDER_PID.to_bytes(4, "little")
 

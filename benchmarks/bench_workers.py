@@ -1,0 +1,218 @@
+"""Workers against a bare Jupyter kernel: fresh, warm, by the hundred, and at their limits.
+
+Everything is measured in one run, ours and the bare kernel's in turns where they are compared, so that a busy machine
+slows both. Prints one JSON object; read the ratios. The bounds are the project's own targets.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import os
+import statistics
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+from jupyter_client.manager import KernelManager
+
+from healkit import Config, Healkit
+from healkit.contracts.records import Grants
+from healkit.runtime import engine
+from healkit.workers.folders import RunFolders
+from healkit.workers.kernel import KernelWorker
+from healkit.workers.limits import Sandbox
+from healkit.workers.nursery import Nursery
+from healkit.workers.probe import achieved_tier
+
+TOOL = "def trivial(n: int):\n    return n + 1\n"
+PAUSE_S = 0.15
+
+
+def timed(work: Callable[[], object]) -> float:
+    begun = time.perf_counter()
+    work()
+    return (time.perf_counter() - begun) * 1000
+
+
+def summary(times: list[float]) -> dict[str, float]:
+    times = sorted(times)
+    return {"p50_ms": round(statistics.median(times), 2), "p95_ms": round(times[int(len(times) * 0.95)], 2)}
+
+
+class BareKernel:
+    """jupyter_client's own kernel, as anybody would start it."""
+
+    def __init__(self) -> None:
+        self.manager = KernelManager(kernel_name="python3", transport="ipc")
+        self.manager.start_kernel()
+        self.client = self.manager.client()
+        self.client.start_channels()
+        self.client.wait_for_ready(timeout=30)
+
+    def execute(self) -> None:
+        self.client.execute_interactive(f"{TOOL}trivial(1)", timeout=30, output_hook=lambda _: None)
+
+    def close(self) -> None:
+        self.client.stop_channels()
+        self.manager.shutdown_kernel(now=True)
+
+
+def cold_kernel() -> None:
+    kernel = BareKernel()
+    kernel.execute()
+    kernel.close()
+
+
+async def fresh_workers(config: Config, rounds: int) -> tuple[list[float], float]:
+    """Fork to the end of a first run, and what a waiting worker adds in private memory (MiB)."""
+    from healkit.contracts.rpc import Init, raw
+    from healkit.contracts.tools import EntryRef
+
+    class NoCalls:
+        def handle(self, call: object) -> object:
+            raise NotImplementedError
+
+        def ended(self, call: object, result: object, *, late: bool) -> None:
+            raise NotImplementedError
+
+    tier, folders = achieved_tier(config), RunFolders()
+    nursery = await Nursery.start(tier, folders.root, folders.next(), Grants(), ())
+    times, memory = [], []
+    try:
+        for _ in range(rounds):
+            begun = time.perf_counter()
+            worker = KernelWorker(Sandbox(tier, folders.next()), config, nursery)
+            await worker.start()
+            memory.append(psutil.Process(worker_pid(worker)).memory_full_info().uss / 2**20)
+            init = Init(
+                EntryRef("trivial", "default", 1, ""),
+                TOOL,
+                raw({"n": 1}),
+                [],
+                30,
+                10,
+                2**30,
+                60,
+                10**7,
+                10**7,
+            )
+            await worker.run(init, NoCalls())  # type: ignore[arg-type]
+            times.append((time.perf_counter() - begun) * 1000)
+            await worker.close()
+    finally:
+        await nursery.close()
+        folders.close()
+    return times, statistics.median(memory)
+
+
+def worker_pid(worker: KernelWorker) -> int:
+    """The worker's process id as the host sees it, read from its pidfd."""
+    assert worker.process is not None
+    fdinfo = Path(f"/proc/self/fdinfo/{worker.process.pidfd}").read_text()
+    return next(int(line.split()[1]) for line in fdinfo.splitlines() if line.startswith("Pid:"))
+
+
+def warm(healkit: Healkit, bare: BareKernel, rounds: int) -> dict[str, object]:
+    ours, theirs = [], []
+    for _ in range(rounds):
+        theirs.append(timed(bare.execute))
+        time.sleep(PAUSE_S)
+        ours.append(timed(lambda: healkit.execute("trivial", arguments={"n": 1})))
+        time.sleep(PAUSE_S)  # the spare is replaced meanwhile
+    ratio = statistics.median(ours) / statistics.median(theirs)
+    return {"healkit": summary(ours), "bare_warm_kernel": summary(theirs), "ratio": round(ratio, 2),
+            "bound": "ratio <= 1.5, p95 <= 15 ms"}  # fmt: skip
+
+
+def sustained(healkit: Healkit, seconds: float) -> float:
+    begun, count = time.perf_counter(), 0
+    while time.perf_counter() - begun < seconds:
+        healkit.execute("trivial", arguments={"n": 1})
+        count += 1
+    return count / (time.perf_counter() - begun)
+
+
+def trials(healkit: Healkit, count: int) -> float:
+    begun = time.perf_counter()
+    results = healkit.trials([(TOOL, {"n": n}) for n in range(count)])
+    assert all(result.ok for result in results)
+    return count / (time.perf_counter() - begun)
+
+
+def overshoot(healkit: Healkit, config: Config) -> float:
+    """How long past deadline and grace a hang in C code lives, in ms."""
+    healkit.vault.add("hang", "def hang():\n    return sum(range(10**11))\n")
+    past = []
+    for _ in range(3):
+        time.sleep(1)  # a spare is there, so that the start does not count
+        took_ms = timed(lambda: healkit.execute("hang", timeout=1.0))
+        past.append(took_ms - 1000 - config.grace_s * 1000)
+    return statistics.median(past)
+
+
+def growth(healkit: Healkit, count: int) -> dict[str, float]:
+    """What so many executions leave behind in the host."""
+
+    def now() -> tuple[int, int, int, float]:
+        asyncio.run_coroutine_threadsafe(
+            engine.pool_for(healkit.config).hatch(achieved_tier(healkit.config)), engine.loop._running()
+        ).result()
+        gc.collect()
+        process = psutil.Process()
+        base = Path(tempfile.gettempdir()) / f"healkit-{os.getuid()}"
+        folders = sum(1 for _ in base.glob(f"{os.getpid()}-*/*"))
+        return process.num_fds(), threading.active_count(), folders, process.memory_info().rss / 2**20
+
+    for _ in range(50):
+        healkit.execute("trivial", arguments={"n": 1})
+    before = now()
+    for _ in range(count):
+        healkit.execute("trivial", arguments={"n": 1})
+    after = now()
+    names = ("descriptors", "threads", "folders", "host_memory_mib")
+    return {name: round(b - a, 1) for name, a, b in zip(names, before, after, strict=True)}
+
+
+def main() -> None:
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
+    config = Config(start_timeout_s=30)
+    cold = [timed(cold_kernel) for _ in range(5)]
+    fresh, spare_mib = asyncio.run(fresh_workers(config, 20))
+    report: dict[str, object] = {
+        "cold_bare_kernel": summary(cold),
+        "fresh_through_nursery": summary(fresh)
+        | {
+            "ratio_to_cold": round(statistics.median(fresh) / statistics.median(cold), 3),
+            "bound": "<= 60 ms and <= 1/8",
+        },
+        "spare_private_mib": {"value": round(spare_mib, 1), "bound": "<= 25"},
+    }
+    bare = BareKernel()
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Healkit(Path(folder) / "healkit.db", config=config) as healkit,
+    ):
+        healkit.vault.add("trivial", TOOL)
+        healkit.execute("trivial", arguments={"n": 1})
+        time.sleep(2)  # the nursery hatches
+        report["warm_execute"] = warm(healkit, bare, 40)
+        report["sustained_per_s"] = {"value": round(sustained(healkit, 5), 1), "bound": ">= 20"}
+        report["trials_per_s"] = {"value": round(trials(healkit, 1000)), "bound": ">= 400"}
+        report["overshoot_of_a_c_level_hang_ms"] = {
+            "value": round(overshoot(healkit, config), 1),
+            "bound": "<= 100",
+        }
+        report[f"growth_over_{count}"] = growth(healkit, count) | {"bound": "none, 10 MiB"}  # type: ignore[operator]
+    bare.close()
+    json.dump(report, sys.stdout, indent=2)
+    print()
+
+
+if __name__ == "__main__":
+    main()
