@@ -16,7 +16,7 @@ from healkit.errors import ConfigError
 Isolation = Literal["auto", "namespaces", "landlock", "process"]
 
 MIB = 1024 * 1024
-_MAY_BE_ZERO = {"spares"}
+_MAY_BE_ZERO = {"spares", "post_mortem_kept"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,6 +32,8 @@ class Config:
     grace_s: what a tool gets after its timeout to unwind before it is killed.
     memory_mb: what a tool may add to the bare worker, in MiB of address space.
     scratch_mb: the size of its scratch folder, in MiB (enforced as a whole in the `namespaces` tier; per file below).
+    post_mortem_kept: how many failed runs' workers are kept to be asked; 0 keeps none.
+    post_mortem_s: for how long after the run, or the last question.
     log_wait_s: how long a row waits for a locked database before it goes to the spool file.
     synchronous: SQLite's own setting; `NORMAL` loses nothing on kill -9, `FULL` nothing on a power cut either.
     """
@@ -53,6 +55,8 @@ class Config:
     max_calls: int = 10_000
     max_calls_in_flight: int = 16
     max_depth: int = 8
+    post_mortem_kept: int = 3
+    post_mortem_s: float = 600.0
     log_wait_s: float = 1.0
     sql_row_limit: int = 1000
     synchronous: Literal["NORMAL", "FULL"] = "NORMAL"

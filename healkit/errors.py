@@ -25,6 +25,8 @@ HealkitError
 ├── IsolationUnavailable           ISOLATION_UNAVAILABLE
 ├── WorkerError                    WORKER_ERROR
 │   └── WorkerStartFailed          WORKER_START_FAILED
+├── PostMortemError                POST_MORTEM_ERROR  (a question about a failed run that has no answer)
+│   └── PostMortemGone             POST_MORTEM_GONE
 ├── CallRefused                    CALL_REFUSED       (a worker's call that the host will not make)
 ├── CallTimedOut                   CALL_TIMEOUT
 ├── McpError                       MCP_ERROR          (an MCP server's answer that is no value)
@@ -245,6 +247,18 @@ class WorkerStartFailed(WorkerError):
     """No worker was ready within its start time."""
 
     code = "WORKER_START_FAILED"
+
+
+class PostMortemError(HealkitError):
+    """A question about a failed run that cannot be answered: no such frame, no console here."""
+
+    code = "POST_MORTEM_ERROR"
+
+
+class PostMortemGone(PostMortemError):
+    """The failed run's worker is not there to be asked: it was never kept, or has gone since."""
+
+    code = "POST_MORTEM_GONE"
 
 
 class CallRefused(HealkitError):

@@ -1,4 +1,4 @@
-"""Look-ups of `%vault`, `%executions`, `%trace_last_error`."""
+"""Look-ups of `%vault`, `%executions`, `%trace_last_error`, `%post_mortem`."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from collections.abc import Callable
 
 from healkit import rendering
 from healkit.app import Healkit
-from healkit.errors import UsageInvalid
+from healkit.errors import PostMortemError, UsageInvalid
 from healkit.notebook.commands import VAULT_COMMANDS
 from healkit.notebook.shown import Shown
 from healkit.parsing import parse_revision, parse_since, split_label, unknown
 from healkit.rendering import markup as m
-
-_NO_LOCALS = "Local variables were not recorded with this failure: healkit does not record them yet."
+from healkit.runtime.post_mortem import SHOWN_FRAMES, PostMortem
 
 
 def last_error(healkit: Healkit, options: Namespace) -> Shown:
@@ -26,11 +25,25 @@ def last_error(healkit: Healkit, options: Namespace) -> Shown:
         if options.persona is not None and not text.startswith("No errors found"):
             text = f"No errors found for persona {options.persona!r}."
         return Shown(text, m.card(m.section(text)))
-    note = _NO_LOCALS if options.locals else ""
-    return Shown(
-        rendering.execution_text(execution, frames=options.frames, note=note),
-        rendering.execution_html(execution, frames=options.frames, note=note),
-    )
+    note, asked = "", None
+    if options.locals:
+        try:
+            asked = execution.post_mortem().all_locals(options.frames or SHOWN_FRAMES)
+        except PostMortemError as error:
+            note = f"Local variables cannot be shown. {error}"
+    text = rendering.execution_text(execution, frames=options.frames, note=note)
+    html = rendering.execution_html(execution, frames=options.frames, note=note)
+    if asked is not None:
+        text, html = f"{text}\n{rendering.locals_text(asked)}", f"{html}{rendering.locals_html(asked)}"
+    return Shown(text, html)
+
+
+def post_mortem(healkit: Healkit, options: Namespace) -> PostMortem:
+    """The newest failure's worker, to be asked."""
+    execution = healkit.last_error(options.tool, options.persona)
+    if execution is None:
+        raise PostMortemError("There is no failure on record to look into.")
+    return execution.post_mortem()
 
 
 def executions(healkit: Healkit, options: Namespace) -> Shown:

@@ -79,8 +79,22 @@ def trace_parser() -> MagicParser:
     parser.add_argument("--persona", help="only of this persona")
     parser.add_argument("--frames", type=int, metavar="N", help="only the N innermost frames")
     parser.add_argument(
-        "--locals", action="store_true", help="with the local variables, where they were recorded"
+        "--locals", action="store_true", help="with the local variables, while the run's worker is kept"
     )
+    return parser
+
+
+@cache
+def post_mortem_parser() -> MagicParser:
+    """`%post_mortem`."""
+    parser = MagicParser(
+        "%post_mortem",
+        "Look into the newest failure while its worker is kept: frames and locals.\n"
+        'Its value can be asked on: pm = %post_mortem, then pm.eval("len(rows)"), pm.source(), pm.console().',
+        "Python twin: hk.last_error(name).post_mortem()",
+    )
+    parser.add_argument("tool", nargs="?", help="only of this tool")
+    parser.add_argument("--persona", help="only of this persona")
     return parser
 
 
@@ -132,6 +146,7 @@ PARSERS = {
     "tool": tool_parser,
     "run_tool": run_parser,
     "trace_last_error": trace_parser,
+    "post_mortem": post_mortem_parser,
     "vault": vault_parser,
     "executions": executions_parser,
     "healkit": healkit_parser,

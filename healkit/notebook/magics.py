@@ -120,6 +120,14 @@ class HealkitMagics(Magics):
     @no_var_expand
     @line_magic
     @_helps
+    def post_mortem(self, line: str) -> Any:
+        """Look into the newest failure; returns what can be asked."""
+        options = commands.post_mortem_parser().read(words_of(line, self.shell.user_ns))
+        return browsing.post_mortem(self.healkit, options)
+
+    @no_var_expand
+    @line_magic
+    @_helps
     def vault(self, line: str) -> None:
         """Look at the vault."""
         options = commands.vault_parser().read(words_of(line, self.shell.user_ns))

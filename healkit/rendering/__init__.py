@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         vault_html,
         vault_text,
     )
+    from healkit.rendering.locals import locals_html, locals_text
     from healkit.rendering.outputs import safe_output
     from healkit.rendering.reports import (
         blame_html,
@@ -46,6 +47,8 @@ _HOMES = {
     "executions_text": "listings",
     "history_html": "listings",
     "history_text": "listings",
+    "locals_html": "locals",
+    "locals_text": "locals",
     "safe_output": "outputs",
     "status_html": "reports",
     "status_text": "reports",
@@ -69,6 +72,8 @@ __all__ = [
     "executions_text",
     "history_html",
     "history_text",
+    "locals_html",
+    "locals_text",
     "safe_output",
     "status_html",
     "status_text",

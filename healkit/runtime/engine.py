@@ -9,9 +9,13 @@ from __future__ import annotations
 import os
 
 from healkit.config import Config
+from healkit.errors import PostMortemGone
 from healkit.runtime import mcp_servers
 from healkit.runtime.loop import BackgroundLoop
+from healkit.workers.kept import KeptWorker
 from healkit.workers.pool import Pool
+
+_NOT_KNOWN = "the run was another process's, or healkit has been shut down since"
 
 loop = BackgroundLoop()
 _pools: dict[tuple[object, ...], Pool] = {}
@@ -24,6 +28,27 @@ def pool_for(config: Config) -> Pool:
     if pool is None:
         pool = _pools[settings] = Pool(config)
     return pool
+
+
+async def kept_worker(trace_id: str, *, hold: bool = False) -> KeptWorker:
+    """The worker of a failed run; raises `PostMortemGone` with the reason. `hold` lets its time stand still."""
+    reason = ""
+    for pool in _pools.values():
+        if (found := pool.kept.find(trace_id)) is not None:
+            if hold:
+                pool.kept.hold(trace_id)
+            return found
+        reason = reason or pool.kept.reason(trace_id)
+    raise PostMortemGone(
+        f"The worker of that run is not there to be asked: {reason or _NOT_KNOWN}.",
+        hint="Run the tool again; HEALKIT_POST_MORTEM_KEPT and HEALKIT_POST_MORTEM_S say how many are kept, how long.",
+    )
+
+
+async def let_go(trace_id: str) -> None:
+    """End the worker of a failed run before its time; no error when there is none."""
+    for pool in _pools.values():
+        pool.kept.let_go(trace_id, "it was let go")
 
 
 def shutdown() -> None:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from healkit import rendering
 from healkit.contracts.failure import Failure
 from healkit.contracts.records import CallRecord
+from healkit.errors import PostMortemError
+
+if TYPE_CHECKING:
+    from healkit.runtime.post_mortem import PostMortem
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,6 +56,18 @@ class Execution:
     def ok(self) -> bool:
         """Whether it ended with a value."""
         return self.status == "SUCCESS"
+
+    def post_mortem(self) -> PostMortem:
+        """The failed run's worker, to be asked for frames, locals and expressions, while it is kept.
+
+        In the process that ran the tool only. Raises `PostMortemGone` with the reason when there is none to ask, and
+        `PostMortemError` when the run did not fail.
+        """
+        from healkit.runtime.post_mortem import PostMortem
+
+        if self.failure is None:
+            raise PostMortemError(f"{self.label} did not fail: there is nothing to look into.")
+        return PostMortem(self.trace_id, self.label)
 
     def to_text(self) -> str:
         """The card as plain text, for a terminal or a log."""

@@ -189,10 +189,13 @@ class Executor:
             worker = await pool.light(self._config, tier, entry.grants, fresh=True)
         else:
             worker = await pool.kernel(self._config, tier, entry.grants)
+        kept = False
         try:
             outcome = await worker.run(init, router, on_output=request.on_output, stop=request.stop)
+            kept = pool.kept.keep(begun.trace_id, worker, outcome, self._config)
         finally:
-            pool.retire(worker)
+            if not kept:
+                pool.retire(worker)
             if journal.used:
                 await asyncio.to_thread(journal.close)
         failure = failure_of(outcome, init)

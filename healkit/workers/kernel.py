@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import signal
+from pathlib import Path
 from typing import Any
 
 from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
@@ -77,6 +79,35 @@ class KernelWorker(Worker):
             crash_text=crash_text,
             detail=detail,
         )
+
+    @property
+    def connection_file(self) -> Path:
+        """Where other Jupyter clients find it; its owner's only."""
+        return Path(self._manager.connection_file)
+
+    def connection_info(self) -> dict[str, Any]:
+        """Addresses, key and session, as jupyter_client gives them."""
+        info: dict[str, Any] = self._manager.get_connection_info(session=True)
+        return info
+
+    def hang_up(self) -> None:
+        """Stop serving and hearing it; what is left is a kernel that can be asked. For a run that has ended."""
+        assert self._bridge is not None
+        self._bridge.close()
+        self._client.stop_channels()
+        self._client = None
+
+    def pause(self) -> None:
+        """Let none of its threads run; not where the process at hand is bubblewrap's and not the kernel's own."""
+        self._signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let it run again."""
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self.process is not None and (self.nursery is not None or self.sandbox.tier != "namespaces"):
+            self.process.send(number)
 
     async def close(self) -> None:
         """Kill the kernel and take away all that belonged to it; safe to call twice and at any stage."""

@@ -19,6 +19,7 @@ from healkit.config import Config
 from healkit.contracts.records import Grants
 from healkit.errors import WorkerError
 from healkit.workers.folders import RunFolders
+from healkit.workers.kept import KeptWorkers
 from healkit.workers.kernel import KernelWorker
 from healkit.workers.light import LightWorker
 from healkit.workers.limits import Sandbox, Tier
@@ -50,6 +51,7 @@ class Pool:
         self._spares: dict[Brood, list[KernelWorker]] = defaultdict(list)
         self._tasks: set[asyncio.Task[None]] = set()
         self._closed = False
+        self.kept = KeptWorkers(self.retire)
 
     async def kernel(self, config: Config, tier: Tier, grants: Grants) -> KernelWorker:
         """A fresh kernel worker, the spare if there is one; raises `WorkerStartFailed`."""
@@ -88,6 +90,7 @@ class Pool:
             if not starting.done():
                 starting.cancel()
         spares = [spare for spares in self._spares.values() for spare in spares]
+        await self.kept.close()
         await asyncio.gather(*self._tasks, *(spare.close() for spare in spares), return_exceptions=True)
         self._spares.clear()
         nurseries = await asyncio.gather(*self._nurseries.values(), return_exceptions=True)
@@ -100,6 +103,7 @@ class Pool:
     def abandon(self) -> None:
         """Forget everything without touching it: this is a forked child, and the processes are its parent's."""
         self._closed = True
+        self.kept.abandon()
         self._spares.clear()
         self._nurseries.clear()
         self._folders.abandon()

@@ -24,9 +24,13 @@ class Process:
 
     def kill(self) -> None:
         """SIGKILL; one that has ended already is no error."""
+        self.send(signal.SIGKILL)
+
+    def send(self, number: signal.Signals) -> None:
+        """Any signal; one that has ended already is no error."""
         if self.pidfd >= 0:
             try:
-                signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
+                signal.pidfd_send_signal(self.pidfd, number)
             except ProcessLookupError:
                 pass
 

@@ -16,10 +16,10 @@ from ipykernel.kernelapp import IPKernelApp
 from tornado import ioloop
 from traitlets.config import Config
 
-from healkit.contracts import rpc
+from healkit.contracts import post_mortem, rpc
 from healkit.workers.inside import lockdown
 from healkit.workers.inside.capture import Output
-from healkit.workers.inside.runner import Runner
+from healkit.workers.inside.runner import Runner, no_running_loop
 
 
 class WorkerApp(IPKernelApp):
@@ -48,6 +48,7 @@ def serve(policy: lockdown.Policy, layers: dict[str, str], argv: list[str]) -> N
     layers |= lockdown.seal(policy)
     runner = Runner(bridge, crash_fd, finish=lambda: _finish_cell(app))
     _warm_up(app.shell)
+    _answer_questions(app, runner)
     ioloop.IOLoop.current().add_callback(_run_when_asked, app, runner, bridge)
     runner.endpoint.send(rpc.Ready(os.getpid(), layers))
     app.start()
@@ -75,6 +76,25 @@ def _run_when_asked(app: WorkerApp, runner: Runner, bridge: socket.socket) -> No
             kernel.session.send(kernel.iopub_socket, "status", content, parent=parent, ident=b"status")
 
     loop.add_reader(bridge, run)
+
+
+def _answer_questions(app: WorkerApp, runner: Runner) -> None:
+    """Take questions about a failure as a message type of their own, which no code of the tool has to run for.
+
+    A comm would do too, but leaves its ends in the tool's reach; an execute request evaluates in the namespace of the
+    prompt, with whatever names are there by then.
+    """
+    session = app.kernel.session
+
+    def handle(stream: Any, idents: Any, message: dict[str, Any]) -> None:
+        if runner.post_mortem is None:
+            answer = post_mortem.encode(post_mortem.Refused("nothing has failed here"))
+        else:
+            with no_running_loop():
+                answer = runner.post_mortem.answer(str(message["content"].get("question")), app.shell.push)
+        session.send(stream, post_mortem.REPLY, {"answer": answer}, parent=message, ident=idents)
+
+    app.kernel.shell_handlers[post_mortem.REQUEST] = handle
 
 
 def _finish_cell(app: WorkerApp) -> None:

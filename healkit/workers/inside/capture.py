@@ -110,8 +110,8 @@ def to_failure(error: BaseException, entry: EntryRef, timeout_s: float) -> Failu
     return Failure(
         code=code,
         ename=ename,
-        evalue=_safe(message, _MESSAGE_MAX_CHARS),
-        traceback=_safe(text.rstrip(), _TRACEBACK_MAX_CHARS),
+        evalue=safe(message, _MESSAGE_MAX_CHARS),
+        traceback=safe(text.rstrip(), _TRACEBACK_MAX_CHARS),
         frames=_thin(frames),
         hint=hint,
     )
@@ -148,22 +148,23 @@ def _cut_own_frames(told: traceback.TracebackException, seen: set[int]) -> None:
     if id(told) in seen:
         return
     seen.add(id(told))
-    told.stack = traceback.StackSummary.from_list([f for f in told.stack if not _is_own(f.filename)])
+    told.stack = traceback.StackSummary.from_list([f for f in told.stack if not is_own(f.filename)])
     for linked in (told.__cause__, told.__context__, *(told.exceptions or [])):
         if linked is not None:
             _cut_own_frames(linked, seen)
 
 
-def _is_own(filename: str) -> bool:
+def is_own(filename: str) -> bool:
+    """Whether a file is ours or the kernel's, so that its frames are left out."""
     return filename.startswith(_OWN_FOLDER) or any(part in filename for part in _OWN_PARTS)
 
 
 def _frame(summary: traceback.FrameSummary, tool_filename: str) -> Frame:
     return Frame(
-        filename=_safe(summary.filename, 1000),
+        filename=safe(summary.filename, 1000),
         lineno=summary.lineno or 0,
-        name=_safe(summary.name, 200),
-        line=_safe(summary.line or "", 500),
+        name=safe(summary.name, 200),
+        line=safe(summary.line or "", 500),
         in_tool=summary.filename == tool_filename,
     )
 
@@ -180,7 +181,8 @@ def _type_name(error: BaseException) -> str:
     return kind.__qualname__ if plain else f"{kind.__module__}.{kind.__qualname__}"
 
 
-def _safe(text: str, limit: int) -> str:
+def safe(text: str, limit: int) -> str:
+    """Text that can be encoded, without its middle when it is longer than `limit` characters."""
     text = text.encode(errors="backslashreplace").decode()
     return (
         text

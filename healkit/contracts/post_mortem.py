@@ -1,0 +1,142 @@
+"""Questions to a failed run's worker, and its answers.
+
+They travel as one message type of Jupyter's shell channel, each as JSON text in the message's content. An answer is a
+claim of the worker's: the host takes it only in these types, and at most `ANSWER_MAX_BYTES` of it.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+#: Jupyter's `msg_type` of a question; that of the answer ends in `_reply`.
+REQUEST, REPLY = "healkit_post_mortem_request", "healkit_post_mortem_reply"
+#: The longest answer that the host reads, in bytes.
+ANSWER_MAX_BYTES = 1024 * 1024
+#: At most so many frames, and locals of one frame, are told.
+FRAMES_MAX, LOCALS_MAX = 200, 200
+
+
+class KeptFrame(msgspec.Struct, frozen=True):
+    """One frame of the failed stack: `number` counts from the outermost, 0. `in_tool` is false for a library's."""
+
+    number: int
+    filename: str
+    lineno: int
+    name: str
+    line: str
+    in_tool: bool
+
+
+class Local(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One local variable: its type, its shape where it has one (as numpy means it), and a short repr."""
+
+    name: str
+    type: str
+    repr: str
+    shape: list[int] | None = None
+
+
+class Source(msgspec.Struct, frozen=True):
+    """The code around a frame: `text` starts at line `first_lineno`, the frame stands at `lineno`."""
+
+    text: str
+    first_lineno: int
+    lineno: int
+
+
+class Evaluated(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What came of an expression: its value as type, shape and short repr, or what it raised (`ename`, `evalue`).
+
+    `output` is what it printed, cut.
+    """
+
+    type: str = ""
+    repr: str = ""
+    shape: list[int] | None = None
+    output: str = ""
+    ename: str = ""
+    evalue: str = ""
+
+    @property
+    def ok(self) -> bool:
+        """Whether it has a value."""
+        return not self.ename
+
+
+class AskFrames(msgspec.Struct, frozen=True, tag="frames"):
+    """Which frames there are."""
+
+
+class AskLocals(msgspec.Struct, frozen=True, tag="locals"):
+    """The locals of one frame."""
+
+    frame: int
+
+
+class AskSource(msgspec.Struct, frozen=True, tag="source"):
+    """The code of one frame."""
+
+    frame: int
+
+
+class AskEval(msgspec.Struct, frozen=True, tag="eval"):
+    """The value of an expression in one frame, within a time."""
+
+    frame: int
+    expression: str
+    timeout_s: float
+
+
+class AskConsole(msgspec.Struct, frozen=True, tag="console"):
+    """Put one frame's names at the prompt of a console that is about to attach."""
+
+    frame: int
+
+
+class Frames(msgspec.Struct, frozen=True, tag="frames"):
+    """All frames that were kept, libraries' too."""
+
+    frames: list[KeptFrame]
+
+
+class Locals(msgspec.Struct, frozen=True, tag="locals"):
+    """One frame's locals."""
+
+    locals: list[Local]
+
+
+class SourceFound(msgspec.Struct, frozen=True, tag="source"):
+    """The answer to `AskSource`."""
+
+    source: Source
+
+
+class EvalDone(msgspec.Struct, frozen=True, tag="eval"):
+    """The answer to `AskEval`."""
+
+    evaluated: Evaluated
+
+
+class Refused(msgspec.Struct, frozen=True, tag="refused"):
+    """The question has no answer: why."""
+
+    reason: str
+
+
+class Done(msgspec.Struct, frozen=True, tag="done"):
+    """Done as asked."""
+
+
+Question = AskFrames | AskLocals | AskSource | AskEval | AskConsole
+Answer = Frames | Locals | SourceFound | EvalDone | Refused | Done
+
+_encoder = msgspec.json.Encoder()
+_question: msgspec.json.Decoder[Question] = msgspec.json.Decoder(Question)
+_answer: msgspec.json.Decoder[Answer] = msgspec.json.Decoder(Answer)
+decode_question = _question.decode
+decode_answer = _answer.decode
+
+
+def encode(message: Question | Answer) -> str:
+    """A question or an answer as the text that travels."""
+    return _encoder.encode(message).decode()

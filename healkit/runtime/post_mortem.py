@@ -1,0 +1,164 @@
+"""A failed run's worker, as its user asks it.
+
+Everything is computed in the worker, under the restrictions of the run and with a time limit for each question; what
+comes back is its claim. A bridged call (`mcp.…`) is not answered any more: the run is over, and on record.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import shlex
+import subprocess
+import sys
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from healkit import rendering
+from healkit.contracts import post_mortem as pm
+from healkit.contracts.post_mortem import Evaluated, KeptFrame, Local, Source
+from healkit.errors import PostMortemError, PostMortemGone
+from healkit.runtime import engine
+
+T = TypeVar("T")
+A = TypeVar("A", bound=pm.Answer)
+
+#: What the worker gives itself for a question that has no timeout of its own.
+_ANSWER_S = 3.0
+#: Of a deep recursion, only the last calls are shown: each frame is a question.
+SHOWN_FRAMES = 12
+
+
+def presentable(text: str, _name: str = "") -> str:
+    """What is shown of a value under that name: the one place for what must not be seen."""
+    return text
+
+
+class PostMortem:
+    """A failed run that can be asked, as long as its worker is kept; from `Execution.post_mortem()`.
+
+    Frames are numbered from the outermost, 0; where none is given, the tool's innermost one is meant. Each method
+    raises `PostMortemGone` when the worker is gone, and `PostMortemError` when it has no answer.
+    """
+
+    def __init__(self, trace_id: str, label: str) -> None:
+        self.trace_id = trace_id
+        self.label = label
+        self._frames = self._ask(pm.AskFrames(), pm.Frames).frames
+
+    def frames(self, *, libraries: bool = False) -> list[KeptFrame]:
+        """The tool's own frames, outermost first; with `libraries`, those of what it called too."""
+        return [frame for frame in self._frames if libraries or frame.in_tool]
+
+    def locals(self, frame: KeptFrame | int | None = None) -> list[Local]:
+        """A frame's local variables: name, type, shape where there is one, and a short repr."""
+        found = self._ask(pm.AskLocals(self._number(frame)), pm.Locals).locals
+        return [msgspec.structs.replace(one, repr=presentable(one.repr, one.name)) for one in found]
+
+    def source(self, frame: KeptFrame | int | None = None) -> Source:
+        """The code of a frame's function, and the line where it stands."""
+        return self._ask(pm.AskSource(self._number(frame)), pm.SourceFound).source
+
+    def eval(
+        self, expression: str, frame: KeptFrame | int | None = None, *, timeout: float = 5.0
+    ) -> Evaluated:
+        """The value of a Python expression in a frame, or what it raised; within `timeout` seconds.
+
+        What is changed by it stays changed for the next question.
+        """
+        question = pm.AskEval(self._number(frame), expression, timeout)
+        done = self._ask(question, pm.EvalDone, timeout).evaluated
+        return msgspec.structs.replace(
+            done,
+            repr=presentable(done.repr),
+            output=presentable(done.output),
+            evalue=presentable(done.evalue),
+        )
+
+    def attach(self, frame: KeptFrame | int | None = None) -> Path:
+        """The worker's connection file, for any Jupyter client: a real kernel, with the run's restrictions.
+
+        At its prompt are the names of the frame, and `%debug` enters the failed stack. Its time goes on from here as
+        from any question.
+        """
+        number = self._number(frame) if self._frames else None
+        return self._run(self._attach(number))
+
+    def console(self, frame: KeptFrame | int | None = None) -> None:
+        """Open a Jupyter console on the worker in this terminal, and return when it is left.
+
+        Needs a terminal and the extra `healkit[console]`; raises `PostMortemError` with what to type instead.
+        """
+        file = self.attach(frame)
+        typed = f"jupyter console --existing {shlex.quote(str(file))}"
+        if importlib.util.find_spec("jupyter_console") is None:
+            raise PostMortemError(
+                "A console needs the package jupyter_console.",
+                hint=f"Run pip install 'healkit[console]', then, in any terminal: {typed}",
+            )
+        if not (sys.stdin.isatty() and sys.stdout.isatty()):
+            raise PostMortemError(
+                "There is no terminal here for a console.", hint=f"Open one and type: {typed}"
+            )
+        self._run(engine.kept_worker(self.trace_id, hold=True))
+        try:
+            command = [sys.executable, "-m", "jupyter_console", "--existing", str(file)]
+            subprocess.run(command, check=False)
+        finally:
+            try:
+                self._run(engine.kept_worker(self.trace_id))  # its time goes on from here
+            except PostMortemGone:
+                pass  # ended from within
+
+    def close(self) -> None:
+        """Let the worker go before its time; safe to call twice."""
+        self._run(engine.let_go(self.trace_id))
+
+    def all_locals(self, frames: int = SHOWN_FRAMES) -> list[tuple[KeptFrame, list[Local]]]:
+        """The tool's innermost frames, so many of them at most, each with its locals."""
+        return [(frame, self.locals(frame)) for frame in self.frames()[-frames:]]
+
+    def to_text(self) -> str:
+        """The tool's frames with their locals, as plain text."""
+        return rendering.locals_text(self.all_locals())
+
+    def to_html(self) -> str:
+        """The same as static HTML."""
+        return rendering.locals_html(self.all_locals())
+
+    def __repr__(self) -> str:
+        return f"<PostMortem of {self.label}, {len(self._frames)} frames>"
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        """What Jupyter shows; called by IPython's display formatter."""
+        try:
+            found = self.all_locals()
+        except PostMortemError as error:
+            return {"text/plain": f"{self!r}: {error}"}
+        return {"text/plain": rendering.locals_text(found), "text/html": rendering.locals_html(found)}
+
+    def _number(self, frame: KeptFrame | int | None) -> int:
+        if isinstance(frame, KeptFrame):
+            return frame.number
+        if frame is not None:
+            return frame
+        if not self._frames:
+            raise PostMortemError(f"{self.label} failed outside of any frame of its own.")
+        return (self.frames() or self._frames)[-1].number
+
+    def _ask(self, question: pm.Question, kind: type[A], timeout_s: float = _ANSWER_S) -> A:
+        answer = self._run(self._answer(question, timeout_s))
+        if not isinstance(answer, kind):
+            raise PostMortemError("The failed run's worker answered something else than it was asked.")
+        return answer
+
+    async def _answer(self, question: pm.Question, timeout_s: float) -> pm.Answer:
+        return await (await engine.kept_worker(self.trace_id)).ask(question, timeout_s)
+
+    async def _attach(self, number: int | None) -> Path:
+        return await (await engine.kept_worker(self.trace_id)).attach(number)
+
+    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+        return engine.loop.submit(work).result()
