@@ -11,10 +11,10 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-import msgspec
-
 from healkit.workers.worker import LAST_CHARS
 
+#: About what a message's headers take: not the tool's doing, so not counted for a message that is in order.
+_HEADERS_BYTES = 1024
 _KINDS = {"stream", "display_data", "execute_result", "update_display_data", "clear_output"}
 
 
@@ -39,22 +39,35 @@ class OutputCollector:
         return "".join(self._tail)[-LAST_CHARS:]
 
     async def read(self, client: Any, message_id: str) -> None:
-        """Collect until cancelled; one task for each execution."""
+        """Collect until cancelled; one task for each execution.
+
+        From the socket itself, because each message is counted before it is parsed, and one that is none (a wrong
+        signature, no JSON, no parent) must neither end the reading nor go uncounted.
+        """
+        channel = client.iopub_channel
         while True:
-            message = await client.get_iopub_msg()
-            kind, content = message["msg_type"], message["content"]
-            if message["parent_header"].get("msg_id") != message_id:
+            parts = await channel.socket.recv_multipart()
+            if self.overflow.done():
                 continue
+            size_bytes = sum(map(len, parts))
+            found = None if size_bytes > self._left + _HEADERS_BYTES else _decoded(channel.session, parts)
+            if found is None or found["parent_header"].get("msg_id") != message_id:
+                self._count(size_bytes)
+                continue
+            kind, content = found["msg_type"], found["content"]
             if kind == "status" and content.get("execution_state") == "idle" and not self.idle.done():
                 self.idle.set_result(None)
-            elif kind in _KINDS and not self.overflow.done():
+            elif kind in _KINDS and self._count(max(0, size_bytes - _HEADERS_BYTES)):
                 self._take(kind, content)
 
-    def _take(self, kind: str, content: dict[str, Any]) -> None:
-        self._left -= len(msgspec.json.encode(content))
+    def _count(self, size_bytes: int) -> bool:
+        """Whether that still fits; `overflow` is set when it does not."""
+        self._left -= size_bytes
         if self._left < 0:
             self.overflow.set_result(None)
-            return
+        return self._left >= 0
+
+    def _take(self, kind: str, content: dict[str, Any]) -> None:
         output = _to_nbformat(kind, content)
         if output is None:
             return
@@ -69,6 +82,15 @@ class OutputCollector:
         self._tail.append(text[-LAST_CHARS:])
         while len(self._tail) > 1 and sum(map(len, self._tail)) - len(self._tail[0]) > LAST_CHARS:
             self._tail.popleft()
+
+
+def _decoded(session: Any, parts: list[bytes]) -> dict[str, Any] | None:
+    """The message, signed and shaped as Jupyter's are, or None for whatever else a tool may have sent."""
+    try:
+        message: dict[str, Any] = session.deserialize(session.feed_identities(parts)[1])
+    except Exception:  # noqa: BLE001 - jupyter_client parses bytes of a tool's here: anything may come of it
+        return None
+    return message if all(isinstance(message[name], dict) for name in ("parent_header", "content")) else None
 
 
 def _to_nbformat(kind: str, content: dict[str, Any]) -> dict[str, Any] | None:

@@ -25,21 +25,22 @@ from healkit.workers.limits import RunFolder, Sandbox, Tier
 
 _TIMEOUT_S = 20.0
 
+_NEVER_STOPPED = (
+    "a bug in the Linux kernel itself",
+    "reading the installed Python packages and system libraries",
+    "learning about the machine: its kernel, processors, memory and load",
+    "using up to its limits of memory and processor time beside you",
+    "leaving anything in a folder that you let it write: links to elsewhere, programs, files with any content",
+    "locking a file that it may read or write, which other programs may wait for",
+    "sending a misleading result: what a tool returns is its own claim",
+)
 #: What each tier leaves open, in plain words; `healkit doctor` and docs/isolation.md say the same.
 NOT_STOPPED: dict[Tier, tuple[str, ...]] = {
-    "namespaces": (
-        "a bug in the Linux kernel itself",
-        "reading the installed Python packages and system libraries",
-        "using up to its limits of memory and processor time beside you",
-        "sending a misleading result: what a tool returns is its own claim",
-    ),
+    "namespaces": (*_NEVER_STOPPED,),
     "landlock": (
-        "a bug in the Linux kernel itself",
-        "reading the installed Python packages and system libraries",
+        *_NEVER_STOPPED,
         "learning that files exist (their names' permissions, not their content), and the host's name",
-        "filling the disk with many files in its scratch folder (each file's size is limited)",
-        "using up to its limits of memory and processor time beside you",
-        "sending a misleading result: what a tool returns is its own claim",
+        "filling the disk with open files that have no name any more (as many as it may open, each of limited size)",
     ),
     "process": ("anything that your own user account may do: this tier is no boundary",),
 }
