@@ -45,6 +45,12 @@ def attempt_all(targets: Targets) -> dict[str, str]:
         with open(os.path.join(targets.folder, "written-by-a-worker"), "wb") as file:
             file.write(b"x")
 
+    def mode() -> None:
+        before = os.stat(targets.file)
+        os.chmod(targets.file, before.st_mode & 0o777)
+        if os.stat(targets.file).st_ctime_ns == before.st_ctime_ns:  # it was not done, only said to be
+            raise PermissionError
+
     def network() -> None:
         socket.socket(socket.AF_INET, socket.SOCK_STREAM).close()
 
@@ -65,6 +71,7 @@ def attempt_all(targets: Targets) -> dict[str, str]:
     return {
         "read a file of yours": _try(read),
         "write into a folder of yours": _try(write),
+        "change the mode of a file of yours": _try(mode),
         "open a network socket": _try(network),
         "connect to a socket of yours": _try(unix_socket),
         "start a process": _try(process),
