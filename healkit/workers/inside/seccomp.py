@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import functools
 import os
 import platform
 import struct
@@ -196,14 +197,20 @@ class _SockFprog(ctypes.Structure):
     _fields_ = [("len", ctypes.c_ushort), ("filter", ctypes.c_void_p)]
 
 
+@functools.cache
+def libc() -> ctypes.CDLL:
+    """The C library; found once, because a child of a template has better things to do."""
+    return ctypes.CDLL(None, use_errno=True)
+
+
 def load_filter(code: bytes) -> None:
     """Put the program in force on every thread of this process, for good; raises `OSError`."""
     set_mode_filter, tsync = 1, 1
     number = {"x86_64": 317, "aarch64": 277}[platform.machine()]
-    libc = ctypes.CDLL(None, use_errno=True)
+    c = libc()
     buffer = ctypes.create_string_buffer(code, len(code))
     program = _SockFprog(len(code) // 8, ctypes.cast(buffer, ctypes.c_void_p))
-    result = libc.syscall(number, set_mode_filter, tsync, ctypes.byref(program))
+    result = c.syscall(number, set_mode_filter, tsync, ctypes.byref(program))
     if result != 0:  # a positive result is the id of the thread that could not be synchronised
         error = ctypes.get_errno() if result < 0 else errno.ESRCH
         raise OSError(error, f"seccomp filter not loaded: {os.strerror(error)}")

@@ -57,6 +57,7 @@ class Template:
         self.reader = rpc.FrameReader(bridge)
         self.filter = seccomp.build_filter(_PLACEHOLDER_PID) if policy.tier != "process" else b""
         self.printed = os.memfd_create("printed")
+        seccomp.libc()
 
     def serve(self) -> None:
         """Until the host hangs up."""
