@@ -227,3 +227,17 @@ def test_the_worker_side_loads_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.requirement("WORK-11", "WORK-10")
+def test_the_record_of_a_thousand_calls_stays_under_a_megabyte(healkit: Healkit) -> None:
+    """The times of WORK-11 are benchmarks/bench_bridge.py's business; the size is a fact."""
+    healkit.provide(lambda x: {"x": x}, "echo")
+    healkit.vault.add("chatty", "def chatty():\n    for i in range(1000):\n        mcp.host.echo(x=i)\n")
+    execution = healkit.execute("chatty")
+    assert len(execution.calls) == 1000
+    stored = healkit.log.calls(execution.trace_id)
+    assert [call.task_id for call in stored] == [f"t{n}" for n in range(1, 1001)]
+    row = healkit.log.get(execution.log_id)
+    size = sum(len(call.model_dump_json()) for call in stored) + len(row.model_dump_json())
+    assert size < 1_000_000
