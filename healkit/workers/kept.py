@@ -189,7 +189,8 @@ class KeptWorkers:
     async def close(self) -> None:
         """End all of them, and return when they have ended."""
         kept = [self._take(trace_id, "healkit was shut down") for trace_id in list(self._kept)]
-        await asyncio.gather(*(one.worker.close() for one in kept if one is not None))
+        # As the interpreter ends there are no threads to remove folders with: the pool removes them all.
+        await asyncio.gather(*(one.worker.close() for one in kept if one is not None), return_exceptions=True)
 
     def abandon(self) -> None:
         """Forget them in a forked child: they are its parent's."""

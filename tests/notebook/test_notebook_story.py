@@ -36,6 +36,29 @@ def test_a_tool_fails_is_traced_is_patched_and_works(run, healkit):
     assert healkit.vault.history("fibonacci")[1].motivating_log_id == 1
 
 
+@pytest.mark.requirement("FACE-2", "WORK-5")
+def test_locals_are_shown_and_asked_for_while_the_worker_is_kept(run):
+    book = run(
+        "%load_ext healkit",
+        BROKEN,
+        "%run_tool fibonacci n=10",
+        "%trace_last_error fibonacci --locals",
+        "pm = %post_mortem fibonacci\npm",
+        "pm.close()\nprint(pm.frames()[0].lineno)",
+        "%trace_last_error --locals",
+    )
+    *_, traced, looked_into, _, gone = map(text_of, book.cells)
+    for shown in (traced, looked_into):
+        assert "#0  fibonacci@1, line" in shown
+        assert "n     int   10" in shown
+    assert " open>" in book.cells[4].outputs[0].data["text/html"]
+    assert (
+        "Local variables cannot be shown. The worker of that run is not there to be asked: it was let go."
+        in gone
+    )
+    assert "return n / 0" in gone
+
+
 @pytest.mark.requirement("FACE-3", "LOG-8")
 def test_a_failure_is_a_failure_to_those_who_run_notebooks(run):
     with pytest.raises(CellExecutionError, match="ZeroDivisionError: division by zero"):
@@ -116,7 +139,9 @@ def loaded(shell, module_database, monkeypatch):
     return shell
 
 
-@pytest.mark.parametrize("magic", ["run_tool", "trace_last_error", "vault", "executions", "healkit"])
+@pytest.mark.parametrize(
+    "magic", ["run_tool", "trace_last_error", "post_mortem", "vault", "executions", "healkit"]
+)
 @pytest.mark.requirement("FACE-2")
 def test_every_magic_prints_its_help(loaded, magic, capsys):
     loaded.run_line_magic(magic, "--help")

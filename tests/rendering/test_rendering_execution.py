@@ -12,6 +12,7 @@ from rendering_samples import CALLS, FRAMES
 
 from healkit import rendering
 from healkit.contracts.failure import Failure, Frame
+from healkit.contracts.post_mortem import KeptFrame, Local
 from healkit.rendering.parts import grouped
 
 
@@ -155,6 +156,20 @@ def test_nothing_a_worker_says_becomes_markup_or_moves_the_cursor(evalue, output
     for shown in (text, page):
         assert "\x1b" not in shown
         assert "\u202e" not in shown
+
+
+def test_locals_are_text_whatever_their_names_and_values_are():
+    hostile = "<script>alert(1)</script>\x1b]0;title\x07\u202e\n"
+    frame = KeptFrame(0, f"<{hostile}>", 1, hostile, hostile, in_tool=True)
+    frames = [(frame, [Local(hostile, hostile, hostile, [2, 3])]), (frame, [])]
+    text, page = rendering.locals_text(frames), rendering.locals_html(frames)
+    assert {tag for tag, _ in Elements(page).seen}.isdisjoint({"script", "img"})
+    assert " (2, 3)" in text
+    assert "no locals" in page
+    for shown in (text, page):
+        assert "\x1b" not in shown
+        assert "\u202e" not in shown
+    assert "no frames" in rendering.locals_html([])
 
 
 def test_the_notebook_gets_text_and_html(make):
