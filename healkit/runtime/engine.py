@@ -66,10 +66,17 @@ async def _close_pools() -> None:
         await pool.close()
 
 
+#: In a forked child: what was the parent's. Kept, and not collected: a coroutine that is collected runs its `finally`,
+#: and would end the parent's workers through descriptors that the child has inherited.
+_inherited: list[object] = []
+
+
 def _abandon() -> None:
     for pool in _pools.values():
         pool.abandon()
+    _inherited.extend(_pools.values())
     _pools.clear()
+    _inherited.append(loop.abandon())
 
 
 if hasattr(os, "register_at_fork"):

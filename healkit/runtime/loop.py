@@ -69,6 +69,11 @@ class BackgroundLoop:
         if not thread.is_alive():
             loop.close()
 
+    def abandon(self) -> object:
+        """Begin anew in a forked child; returns the parent's loop, which must be kept and never be touched."""
+        inherited, self._loop, self._thread, self._lock = self._loop, None, None, threading.Lock()
+        return inherited
+
     def _running(self) -> asyncio.AbstractEventLoop:
         with self._lock:
             if self._loop is None or self._pid != os.getpid():

@@ -138,6 +138,6 @@ def signature_of(schema: dict[str, Any]) -> inspect.Signature:
         )
         for name in names
     ]
-    if schema.get("additionalProperties", True):
+    if schema.get("additionalProperties", True) and "more" not in names:
         parameters.append(inspect.Parameter("more", inspect.Parameter.VAR_KEYWORD))
     return inspect.Signature(parameters)
