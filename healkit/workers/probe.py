@@ -90,6 +90,18 @@ def achieved_tier(config: Config) -> Tier:
     )
 
 
+def missing_layers(tier: Tier, layers: dict[str, str]) -> list[str]:
+    """What that tier stands on and a worker did not report to be in force, each with what it said."""
+    needed = {
+        "namespaces": ("seccomp", "rlimits"),
+        "landlock": ("landlock", "seccomp", "rlimits"),
+        "process": (),
+    }[tier]
+    return [
+        f"{name} {layers.get(name, 'missing')}" for name in needed if "failed" in layers.get(name, "failed")
+    ]
+
+
 def _try_tier(tier: Tier, root: Path) -> TierReport:
     secret = root / "host" / "secret.txt"
     secret.parent.mkdir()
@@ -123,16 +135,7 @@ def _try_tier(tier: Tier, root: Path) -> TierReport:
 
 def _judge(tier: Tier, report: Report) -> TierReport:
     """A tier holds when its own layers are in force and nothing it promises was possible."""
-    needed = {
-        "namespaces": ("seccomp", "rlimits"),
-        "landlock": ("landlock", "seccomp", "rlimits"),
-        "process": (),
-    }[tier]
-    failed = [
-        f"{name} {report.layers.get(name, 'missing')}"
-        for name in needed
-        if "failed" in report.layers.get(name, "failed")
-    ]
+    failed = missing_layers(tier, report.layers)
     open_doors = (
         [] if tier == "process" else [name for name, got in report.attempts.items() if got != "denied"]
     )

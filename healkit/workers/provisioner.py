@@ -1,36 +1,83 @@
-"""Jupyter's seam: how a restricted worker kernel is launched and killed.
+"""Jupyter's seam: how a restricted kernel is launched and killed.
 
 Registered as `healkit-restricted` under `jupyter_client.kernel_provisioners`. jupyter_client writes the connection
-file and formats the kernel's command; what process comes of it is the launcher's business.
+file and formats the kernel's command; what process comes of it is the launcher's business. Where no launcher is given,
+as by JupyterLab or nbclient, the provisioner starts a kernel of its own for the whole notebook
+(`workers.standalone`), with what the kernel spec grants.
 """
 
 from __future__ import annotations
 
+import asyncio
+import dataclasses
+import os
 import signal
+import subprocess
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 from jupyter_client.provisioning import LocalProvisioner
+from traitlets import Integer, List, Unicode
 
+from healkit.config import Config
+from healkit.contracts.records import Grants
+from healkit.errors import WorkerStartFailed
 from healkit.workers.process import Process
+from healkit.workers.standalone import StandaloneKernel, granted_paths
 
 Launcher = Callable[[list[str]], Awaitable[Process]]
 
 
 class RestrictedProvisioner(LocalProvisioner):
-    """Starts the kernel through a `launcher`, a keyword that `KernelManager.start_kernel` passes on."""
+    """Starts the kernel through a `launcher`, a keyword that `KernelManager.start_kernel` passes on; else by itself.
 
-    process: Process | None = None
+    The traits come from `metadata.kernel_provisioner.config` of the kernel spec and are for kernels that it starts by
+    itself. None stands for the configuration's own value, for `cpu_s` for no limit: a notebook has many cells.
+    """
+
+    read = List(Unicode(), help="Paths the notebook may read; relative ones start at its folder.")
+    write = List(Unicode(), help="Paths it may read and write; relative ones start at its folder.")
+    memory_mb = Integer(None, allow_none=True, min=1, help="What it may add to the bare kernel, in MiB.")
+    cpu_s = Integer(None, allow_none=True, min=1, help="Processor time of the whole notebook, in seconds.")
+    scratch_mb = Integer(None, allow_none=True, min=1, help="The size of its scratch folder, in MiB.")
+
+    process: Process | subprocess.Popen[bytes] | None = None
+    _standalone: StandaloneKernel | None = None
 
     @property
     def has_process(self) -> bool:
         """Whether a process was launched; asked by the manager."""
         return self.process is not None
 
+    async def pre_launch(self, **kwargs: Any) -> dict[str, Any]:
+        """Make the manager speak IPC from a folder of the kernel's own; called by it before each start.
+
+        Raises `HealkitError` where there is no boundary, or a grant that does not exist.
+        """
+        if "launcher" in kwargs:
+            return await super().pre_launch(**kwargs)  # type: ignore[no-any-return]
+        if self.parent is None:
+            raise WorkerStartFailed("A restricted kernel can only be started by a kernel manager.")
+        if self._standalone is None:
+            self._standalone = await asyncio.to_thread(self._new_standalone, kwargs.get("cwd") or os.curdir)
+        try:
+            await asyncio.to_thread(self._standalone.prepare)
+            # Whatever the manager was about to use: the kernel has no network, and a signal would end bubblewrap.
+            self.parent.transport, self.parent.ip = "ipc", self._standalone.ip
+            self.parent.cache_ports = False
+            self.kernel_spec.interrupt_mode = "message"
+            return await super().pre_launch(**kwargs)  # type: ignore[no-any-return]
+        except BaseException:
+            await self._close()
+            raise
+
     async def launch_kernel(self, cmd: list[str], **kwargs: Any) -> Any:
         """Start the process; called by the kernel manager. Raises `OSError` or what the launcher raises."""
-        launcher: Launcher = kwargs["launcher"]
-        self.process = await launcher(cmd)
+        launcher: Launcher | None = kwargs.get("launcher")
+        if launcher is not None:
+            self.process = await launcher(cmd)
+        else:
+            self.process = await self._launch_standalone(cmd, kwargs["env"])
         self.pid = self.process.pid
         return self.connection_info
 
@@ -38,15 +85,23 @@ class RestrictedProvisioner(LocalProvisioner):
         """None while it runs, then its exit status; asked by the manager."""
         if self.process is None:
             return 0
+        if isinstance(self.process, subprocess.Popen):
+            return self.process.poll()
         return self.process.exited.result() if self.process.exited.done() else None
 
     async def wait(self) -> int | None:
         """The exit status, once the process has ended; called by the manager."""
-        return None if self.process is None else await self.process.exited
+        if self._standalone is not None and self.process is not None:
+            status = await self._standalone.wait()
+            self.process = None  # the manager then knows that there is nothing to end
+            return status
+        return await self.process.exited if isinstance(self.process, Process) else None
 
     async def send_signal(self, signum: int) -> None:
         """Signal the process that was started (bubblewrap's, in the `namespaces` tier); called by the manager."""
-        if self.process is not None and not self.process.exited.done():
+        if isinstance(self.process, subprocess.Popen):
+            self.process.send_signal(signum)
+        elif self.process is not None and not self.process.exited.done():
             signal.pidfd_send_signal(self.process.pidfd, signum)
 
     async def kill(self, restart: bool = False) -> None:
@@ -57,3 +112,47 @@ class RestrictedProvisioner(LocalProvisioner):
     async def terminate(self, restart: bool = False) -> None:
         """The same: a worker has nothing to say goodbye to. Called by the manager."""
         await self.kill()
+
+    async def cleanup(self, restart: bool = False) -> None:
+        """Remove a standalone kernel's folders, unless it is about to be started again; called by the manager."""
+        await super().cleanup(restart=restart)
+        if not restart:
+            await self._close()
+
+    def _new_standalone(self, folder: str) -> StandaloneKernel:
+        """Of the tier this machine can enforce; tries that out, so not on the loop."""
+        folder = os.path.abspath(folder)
+        config = Config.from_environment()
+        if self.scratch_mb is not None:
+            config = dataclasses.replace(config, scratch_mb=self.scratch_mb)
+        grants = Grants(
+            read=granted_paths(self.read, folder),
+            write=granted_paths(self.write, folder),
+            memory_mb=self.memory_mb,
+            cpu_s=self.cpu_s,
+        )
+        return StandaloneKernel(config, grants, folder)
+
+    async def _launch_standalone(self, cmd: list[str], env: dict[str, str]) -> subprocess.Popen[bytes]:
+        """The kernel's own arguments, with its own connection file, and the variables its spec names."""
+        kernel = self._standalone
+        assert kernel is not None
+        variables = {name: env[name] for name in self.kernel_spec.env if name in env}
+        try:
+            await kernel.start(cmd[3:], variables, self.parent.connection_file)
+        except BaseException:
+            await self._close()
+            raise
+        assert kernel.popen is not None
+        return kernel.popen
+
+    async def _close(self) -> None:
+        kernel, self._standalone = self._standalone, None
+        if kernel is not None:
+            self.process = None
+            try:
+                await asyncio.to_thread(kernel.close)
+            except (
+                RuntimeError
+            ):  # the interpreter ends, as when `jupyter run` shuts down at exit: no more threads
+                kernel.close()

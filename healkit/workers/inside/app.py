@@ -39,19 +39,25 @@ def serve(policy: lockdown.Policy, layers: dict[str, str], argv: list[str]) -> N
     faulthandler.enable(file=crash_fd)
     bridge = socket.socket(fileno=policy.bridge_fd)
     os.set_inheritable(policy.bridge_fd, False)
-    # A pipe for the output of subprocesses, over TCP: a worker has neither.
-    warnings.filterwarnings("ignore", message="Couldn't bind IOPub Pipe")
-    # Above it pyzmq sends without copying, for which it makes another socket: libzmq aborts when that is refused.
-    zmq.COPY_THRESHOLD = 2**31 - 1
-    app = WorkerApp.instance(config=kernel_config())
-    app.initialize(argv)
-    layers |= lockdown.seal(policy)
+    app = sealed_app(policy, layers, argv)
     runner = Runner(bridge, crash_fd, finish=lambda: _finish_cell(app))
     _warm_up(app.shell)
     _answer_questions(app, runner)
     ioloop.IOLoop.current().add_callback(_run_when_asked, app, runner, bridge)
     runner.endpoint.send(rpc.Ready(os.getpid(), layers))
     app.start()
+
+
+def sealed_app(policy: lockdown.Policy, layers: dict[str, str], argv: list[str], **traits: Any) -> WorkerApp:
+    """A kernel that has bound its sockets and can make no more of them; adds to `layers` what that took."""
+    # A pipe for the output of subprocesses, over TCP: a worker has neither.
+    warnings.filterwarnings("ignore", message="Couldn't bind IOPub Pipe")
+    # Above it pyzmq sends without copying, for which it makes another socket: libzmq aborts when that is refused.
+    zmq.COPY_THRESHOLD = 2**31 - 1
+    app: WorkerApp = WorkerApp.instance(config=kernel_config(), **traits)
+    app.initialize(argv)
+    layers |= lockdown.seal(policy)
+    return app
 
 
 def _run_when_asked(app: WorkerApp, runner: Runner, bridge: socket.socket) -> None:
