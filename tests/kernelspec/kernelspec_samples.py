@@ -1,0 +1,133 @@
+"""A notebook that is driven as a frontend drives one, and what it may leave behind."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+from jupyter_client.manager import AsyncKernelManager
+
+WAIT_S = 60.0
+
+#: Each is a cell that tries what must not be possible, and prints what it got.
+FORBIDDEN = {
+    "network": "import socket; socket.create_connection(('127.0.0.1', 1))",
+    "somebody's file": "open('/etc/passwd')",
+    "writing": "open('/usr/lib/healkit-was-here', 'w')",
+    "fork": "import os; os.fork()",
+    "program": "import subprocess; subprocess.run(['/bin/true'])",
+    "signal": "import os; os.kill(1, 9)",
+}
+
+
+@dataclasses.dataclass
+class Reply:
+    """What came of a cell."""
+
+    status: str
+    text: str
+    ename: str
+    evalue: str
+    outputs: list[dict[str, Any]]
+
+
+class Notebook:
+    """A kernel under a manager, both in an event loop of their own, as a server has them."""
+
+    def __init__(self, name: str, folder: Path) -> None:
+        self.loop = asyncio.new_event_loop()
+        self.manager = AsyncKernelManager(kernel_name=name)
+        try:
+            self.do(self.manager.start_kernel(cwd=str(folder)))
+        except BaseException:
+            self.loop.close()
+            raise
+        self.client = self.manager.client()
+        self.client.start_channels()
+        self.ready()
+        self.root = self.folder()
+
+    def do(self, awaitable: Awaitable[Any]) -> Any:
+        """Run it to its end, which must come in time."""
+
+        async def bounded() -> Any:
+            return await asyncio.wait_for(awaitable, WAIT_S)
+
+        return self.loop.run_until_complete(bounded())
+
+    def ready(self) -> None:
+        """Wait until the kernel answers."""
+        self.do(self.client.wait_for_ready(timeout=WAIT_S))
+
+    def folder(self) -> Path:
+        """The run folder of the kernel, as it itself names it."""
+        return Path(self.run("import os; print(os.environ['HOME'], end='')").text).parent
+
+    def run(self, code: str, *, stop_after_s: float | None = None, answer: str | None = None) -> Reply:
+        """Run a cell to its end; interrupt it so long after it began; give that answer to what it asks."""
+        outputs: list[dict[str, Any]] = []
+        stops: list[asyncio.Task[Any]] = []
+
+        async def stop() -> None:
+            await asyncio.sleep(stop_after_s or 0)
+            await self.manager.interrupt_kernel()
+
+        def on_output(message: dict[str, Any]) -> None:
+            outputs.append({"type": message["msg_type"], **message["content"]})
+            if message["content"].get("execution_state") == "busy" and stop_after_s is not None:
+                stops.append(self.loop.create_task(stop()))
+
+        reply = self.do(
+            self.client.execute_interactive(
+                code,
+                timeout=WAIT_S,
+                allow_stdin=answer is not None,
+                stop_on_error=False,
+                output_hook=on_output,
+                stdin_hook=lambda message: self.client.input(message["content"]["prompt"] + (answer or "")),
+            )
+        )
+        return reply_of(reply["content"], outputs)
+
+    def close(self) -> None:
+        """Shut it down as a frontend does."""
+        self.client.stop_channels()
+        self.do(self.manager.shutdown_kernel())
+        self.do(self.loop.shutdown_default_executor())
+        self.loop.close()
+
+
+def reply_of(content: dict[str, Any], outputs: list[dict[str, Any]]) -> Reply:
+    """A reply and its outputs in one."""
+    text = "".join(o["text"] for o in outputs if "text" in o)
+    text += "".join(o["data"].get("text/plain", "") for o in outputs if o["type"] == "execute_result")
+    return Reply(content["status"], text, content.get("ename", ""), content.get("evalue", ""), outputs)
+
+
+def leftovers_of(root: Path) -> list[str]:
+    """Processes that name the run folder, and the folder; waits a little for the dying."""
+    found: list[str] = []
+
+    def look() -> bool:
+        found[:] = [str(root.parent)] if root.parent.exists() else []
+        lines = [(p.info["pid"], p.info["cmdline"] or []) for p in psutil.process_iter(["pid", "cmdline"])]
+        found.extend(f"{pid} {words}" for pid, words in lines if str(root.parent) in " ".join(words))
+        return not found
+
+    eventually(look, limit_s=10)
+    return found
+
+
+def eventually(happened: Callable[[], bool], limit_s: float = WAIT_S) -> bool:
+    """Whether it happens in that time."""
+    deadline = time.monotonic() + limit_s
+    while not happened():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True

@@ -1,0 +1,75 @@
+"""`healkit kernelspec`: where the kernel spec goes, what it says, and that nobody else's is touched."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+def kernelspec(*words: str) -> subprocess.CompletedProcess[str]:
+    """Run the command as a user does."""
+    command = [sys.executable, "-m", "healkit", "kernelspec", *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+@pytest.mark.requirement("WORK-2")
+def test_install_writes_the_grants_and_says_what_they_are(tmp_path: Path) -> None:
+    prefix = str(tmp_path / "prefix")
+    words = ("--read", ".", "--read", "/usr", "--write", "out/", "--memory", "500", "--cpu", "60")
+    done = kernelspec("install", "--prefix", prefix, *words)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "Python 3 (restricted) installed as healkit-restricted",
+        "  read  the notebook's folder, /usr",
+        "  write  out beside the notebook",
+        "  memory_mb  500",
+        "  cpu_s  60",
+    ]
+    file = tmp_path / "prefix/share/jupyter/kernels/healkit-restricted/kernel.json"
+    spec = json.loads(file.read_text())
+    assert spec["interrupt_mode"] == "message"
+    assert spec["metadata"]["kernel_provisioner"] == {
+        "provisioner_name": "healkit-restricted",
+        "config": {"read": [".", "/usr"], "write": ["out"], "memory_mb": 500, "cpu_s": 60},
+    }
+
+
+def test_install_again_replaces_the_grants_and_remove_takes_it_away(tmp_path: Path) -> None:
+    where = ("--user", "--name", "careful", "--json")
+    kernelspec("install", *where, "--display-name", "Careful", "--read", ".")
+    installed = json.loads(kernelspec("install", *where).stdout)
+    assert installed["grants"] == {}
+    assert Path(installed["path"]).is_relative_to(tmp_path / "data")
+    assert json.loads(kernelspec("remove", "--name", "careful", "--json").stdout)["path"] == installed["path"]
+    assert not Path(installed["path"]).exists()
+    again = kernelspec("remove", *where)
+    assert again.returncode == 2
+    assert json.loads(again.stdout)["error"]["code"] == "USAGE_INVALID"
+
+
+def test_a_place_where_jupyter_does_not_look_is_told(tmp_path: Path) -> None:
+    done = kernelspec("install", "--prefix", str(tmp_path / "elsewhere"))
+    assert done.returncode == 0
+    assert f"put {tmp_path / 'elsewhere/share/jupyter'} into JUPYTER_PATH" in done.stderr
+
+
+@pytest.mark.parametrize("verb", ["install", "remove"])
+def test_somebody_elses_kernel_is_left_alone(tmp_path: Path, verb: str) -> None:
+    other = tmp_path / "data/kernels/julia/kernel.json"
+    other.parent.mkdir(parents=True)
+    other.write_text('{"argv": [], "metadata": {}}')
+    done = kernelspec(verb, "--user", "--name", "julia")
+    assert done.returncode == 2
+    assert "is not healkit's" in done.stderr.replace("it is not", "is not")
+    assert other.exists()
+
+
+@pytest.mark.parametrize(
+    "words", [("--user", "--sys-prefix"), ("--name", "../up"), ("--name", ".."), ("--memory", "0")]
+)
+def test_a_call_that_cannot_be_meant_is_refused(words: tuple[str, ...]) -> None:
+    assert kernelspec("install", *words).returncode == 2

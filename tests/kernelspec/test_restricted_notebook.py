@@ -1,0 +1,225 @@
+"""A whole notebook in the restricted kernel: what works, what is denied, what is left."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import nbformat
+import pytest
+from kernelspec_samples import FORBIDDEN, WAIT_S, Notebook, eventually, leftovers_of
+from nbclient import NotebookClient
+
+from healkit.errors import HealkitError
+
+Start = Callable[..., Notebook]
+Install = Callable[..., str]
+
+
+def executed(cells: list[str], name: str, folder: Path) -> list[list[dict[str, object]]]:
+    """Run a notebook with nbclient; the outputs of each cell."""
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    NotebookClient(
+        notebook,
+        kernel_name=name,
+        allow_errors=True,
+        timeout=WAIT_S,
+        resources={"metadata": {"path": str(folder)}},
+    ).execute()
+    return [cell.outputs for cell in notebook.cells]
+
+
+@pytest.mark.requirement("WORK-1", "WORK-2")
+def test_nbclient_runs_a_notebook_whose_every_way_out_is_denied(
+    tier: str, install: Install, tmp_path: Path
+) -> None:
+    where = "import os; print(os.environ['HOME'], end='')"
+    *denied, (home,) = executed([*FORBIDDEN.values(), where], install(), tmp_path)
+    for attempt, outputs in zip(FORBIDDEN, denied, strict=True):
+        assert [output["output_type"] for output in outputs] == ["error"], attempt
+        assert outputs[0]["ename"] in {"PermissionError", "FileNotFoundError", "OSError"}, attempt
+    assert not Path("/usr/lib/healkit-was-here").exists()
+    assert leftovers_of(Path(str(home["text"])).parent) == []
+
+
+def test_the_pages_example_holds(install: Install, tmp_path: Path) -> None:
+    page = (Path(__file__).parent.parent.parent / "docs" / "restricted_notebooks.md").read_text()
+    (example,) = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    install()
+    done = subprocess.run(
+        [sys.executable, "-c", example],
+        capture_output=True,
+        text=True,
+        timeout=WAIT_S,
+        check=False,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.requirement("WORK-1")
+def test_displays_plots_tables_widgets_and_magics_work(tier: str, install: Install, tmp_path: Path) -> None:
+    cells = [
+        "import matplotlib.pyplot as plt\nplt.plot([1, 2]);",
+        "import pandas as pd\npd.DataFrame({'a': [1]})",
+        "from IPython.display import HTML, display\ndisplay(HTML('<b>x</b>'))",
+        "import ipywidgets\nipywidgets.IntSlider(3)",
+        "%time sum(range(10))",
+        "%%writefile helper.py\nx = 42",
+        "import helper; print(helper.x)",
+        "import asyncio; await asyncio.sleep(0); print('awaited')",
+    ]
+    plot, table, html, widget, timed, _, imported, awaited = executed(cells, install(), tmp_path)
+    assert "image/png" in plot[-1]["data"]
+    assert "<table" in table[0]["data"]["text/html"]
+    assert html[0]["data"]["text/html"] == "<b>x</b>"
+    assert "application/vnd.jupyter.widget-view+json" in widget[0]["data"]
+    assert "Wall time" in timed[0]["text"]
+    assert imported[0]["text"] == "42\n"
+    assert awaited[0]["text"] == "awaited\n"
+
+
+@pytest.mark.requirement("WORK-2")
+def test_the_notebooks_own_folder_is_out_of_reach_until_it_is_granted(
+    tier: str, start: Start, tmp_path: Path
+) -> None:
+    notebook = start()
+    (tmp_path / "notebooks" / "data.csv").write_text("a,b\n")
+    path = str(tmp_path / "notebooks" / "data.csv")
+    assert notebook.run(f"open({path!r})").status == "error"
+    assert notebook.run("import os; print(os.getcwd() == os.environ['HOME'])").text == "True\n"
+
+
+@pytest.mark.requirement("WORK-2")
+def test_a_granted_folder_is_where_the_cells_run_and_reading_it_is_all_they_may(
+    tier: str, start: Start, tmp_path: Path
+) -> None:
+    notebook = start(read=["."])
+    (tmp_path / "notebooks" / "data.csv").write_text("a,b\n")
+    assert notebook.run("print(open('data.csv').read(), end='')").text == "a,b\n"
+    assert notebook.run("open('new.csv', 'w')").status == "error"
+    assert notebook.run("open('data.csv', 'a')").status == "error"
+    assert (tmp_path / "notebooks" / "data.csv").read_text() == "a,b\n"
+
+
+@pytest.mark.requirement("WORK-2")
+def test_a_write_grant_reaches_its_folder_and_no_further(tier: str, start: Start, tmp_path: Path) -> None:
+    (tmp_path / "notebooks" / "out").mkdir(parents=True)
+    notebook = start(write=["out"])
+    out = tmp_path / "notebooks" / "out"
+    assert notebook.run(f"open({str(out / 'x')!r}, 'w').write('done')").status == "ok"
+    assert (out / "x").read_text() == "done"
+    assert notebook.run(f"open({str(out.parent / 'y')!r}, 'w')").status == "error"
+
+
+def test_a_grant_that_is_not_there_is_named_and_nothing_is_started(install: Install, tmp_path: Path) -> None:
+    with pytest.raises(HealkitError, match="grants 'nowhere', but there is no"):
+        Notebook(install(read=["nowhere"]), tmp_path)
+
+
+@pytest.mark.requirement("WORK-2")
+def test_a_link_in_the_place_of_a_grant_is_not_followed(install: Install, tmp_path: Path) -> None:
+    (tmp_path / "data").symlink_to("/etc")
+    with pytest.raises(HealkitError, match="grants 'data', but that leads to '/etc'"):
+        Notebook(install(read=["data"]), tmp_path)
+
+
+@pytest.mark.requirement("WORK-2", "WORK-3")
+def test_without_a_boundary_it_does_not_start(
+    install: Install, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HEALKIT_ISOLATION", "process")
+    with pytest.raises(HealkitError, match="is no boundary"):
+        Notebook(install(), tmp_path)
+
+
+@pytest.mark.requirement("WORK-2")
+def test_too_much_memory_is_an_error_of_its_cell_and_the_notebook_goes_on(tier: str, start: Start) -> None:
+    notebook = start(memory_mb=200)
+    notebook.run("kept = 1")
+    assert notebook.run("x = bytearray(400 * 1024 * 1024)").ename == "MemoryError"
+    assert notebook.run("print(kept)").text == "1\n"
+
+
+@pytest.mark.requirement("WORK-1")
+@pytest.mark.parametrize(
+    "cell", ["while True: pass", "import time; time.sleep(600)", "import asyncio; await asyncio.sleep(600)"]
+)
+def test_stop_raises_keyboard_interrupt_in_the_cell_and_keeps_the_rest(
+    tier: str, start: Start, cell: str
+) -> None:
+    notebook = start()
+    notebook.run("kept = 1")
+    reply = notebook.run(cell, stop_after_s=0.3)
+    assert reply.ename in {"KeyboardInterrupt", "CancelledError"}
+    assert notebook.run("print(kept)").text == "1\n"
+
+
+@pytest.mark.requirement("WORK-1")
+def test_a_question_reaches_the_frontend_and_its_answer_the_cell(tier: str, start: Start) -> None:
+    notebook = start()
+    reply = notebook.run("print('you said', input('name? '))", answer="tea")
+    assert reply.status == "ok"
+    assert reply.text == "you said name? tea\n"
+
+
+@pytest.mark.requirement("WORK-1")
+def test_a_moved_slider_reaches_its_widget(tier: str, start: Start) -> None:
+    notebook = start()
+    view = notebook.run(
+        "import ipywidgets\nslider = ipywidgets.IntSlider(3)\nprint(slider.model_id, end='')"
+    ).text
+    content = {"comm_id": view, "data": {"method": "update", "state": {"value": 7}, "buffer_paths": []}}
+    notebook.client.shell_channel.send(notebook.client.session.msg("comm_msg", content))
+    assert notebook.run("print(slider.value)").text == "7\n"
+
+
+def test_subshells_work_and_no_debugger_is_offered(tier: str, start: Start) -> None:
+    notebook = start()
+    content = notebook.do(notebook.client.kernel_info(reply=True, timeout=WAIT_S))["content"]
+    assert "debugger" not in content["supported_features"]
+    assert not content.get("debugger")
+    notebook.client.control_channel.send(notebook.client.session.msg("create_subshell_request", {}))
+    assert notebook.do(notebook.client.get_control_msg(timeout=WAIT_S))["content"]["status"] == "ok"
+    assert notebook.run("print(1)").text == "1\n"
+
+
+@pytest.mark.requirement("WORK-1")
+def test_a_restart_forgets_names_and_files_and_keeps_the_connection(tier: str, start: Start) -> None:
+    notebook = start()
+    notebook.run("kept = 1; open('left.txt', 'w').write('x')")
+    notebook.do(notebook.manager.restart_kernel())
+    notebook.ready()
+    assert notebook.run("kept").ename == "NameError"
+    assert notebook.run("open('left.txt')").ename == "FileNotFoundError"
+    assert notebook.run("open('/etc/passwd')").status == "error"
+    assert notebook.folder() == notebook.root
+
+
+@pytest.mark.requirement("WORK-1")
+def test_a_kernel_outlives_the_thread_that_started_it(tier: str, install: Install, tmp_path: Path) -> None:
+    opened: list[Notebook] = []
+    name = install()
+    thread = threading.Thread(target=lambda: opened.append(Notebook(name, tmp_path)))
+    thread.start()
+    thread.join(WAIT_S)
+    (notebook,) = opened
+    try:
+        assert notebook.run("print(1)").text == "1\n"
+        assert notebook.do(notebook.manager.is_alive())
+    finally:
+        notebook.close()
+    assert leftovers_of(notebook.root) == []
+
+
+@pytest.mark.requirement("WORK-2")
+def test_a_kernel_that_is_killed_leaves_nothing(tier: str, install: Install, tmp_path: Path) -> None:
+    notebook = Notebook(install(), tmp_path)
+    notebook.client.execute("import os; os.kill(os.getpid(), 9)")
+    assert eventually(lambda: not notebook.do(notebook.manager.is_alive()))
+    notebook.close()
+    assert leftovers_of(notebook.root) == []
