@@ -124,19 +124,29 @@ def _ordinary_user(folder: Path) -> User:
     """
     base, venv, site, probes = (folder / name for name in ("base", "venv", "site", "probes"))
     _link_tree(Path(sys.base_prefix), base)
-    _link_tree(Path(sys.prefix), venv)
+    packages = Path(sysconfig.get_path("purelib"))
+    theirs = venv / packages.relative_to(sys.prefix)
+    for parent in (venv / "bin", theirs.parent):
+        parent.mkdir(parents=True)
+    if _passable(packages):
+        theirs.symlink_to(packages)
+    else:
+        _link_tree(packages, theirs)
     shutil.copytree(
         Path(healkit.__file__).parent, site / "healkit", ignore=shutil.ignore_patterns("__pycache__")
     )
     shutil.copytree(HERE, probes, ignore=shutil.ignore_patterns("__pycache__"))
     executable = base / "bin" / Path(os.path.realpath(sys.executable)).name
     _relocate(executable)
-    for name in ("python", "python3", executable.name):
-        (venv / "bin" / name).unlink(missing_ok=True)
+    for name in dict.fromkeys(("python", "python3", executable.name)):
         (venv / "bin" / name).symlink_to(executable)
-    (venv / "pyvenv.cfg").unlink(missing_ok=True)
     (venv / "pyvenv.cfg").write_text(f"home = {base / 'bin'}\ninclude-system-site-packages = false\n")
     return User(str(venv / "bin" / "python"), _NOBODY, folder, site, probes)
+
+
+def _passable(folder: Path) -> bool:
+    """Whether anybody may go there and read."""
+    return all(path.stat().st_mode & 0o005 == 0o005 for path in (folder, *folder.parents))
 
 
 def _link_tree(source: Path, target: Path) -> None:
@@ -151,9 +161,9 @@ def _link_tree(source: Path, target: Path) -> None:
 
 
 def _left_out(folder: str, names: list[str]) -> set[str]:
-    """What no worker needs: tests, headers, pages."""
-    unneeded = {"test", "idlelib", "tkinter", "include", "share"}
-    return unneeded & set(names) if Path(folder).name != "site-packages" else set()
+    """What no worker needs of the interpreter: tests, headers, other packages."""
+    unneeded = {"test", "idlelib", "tkinter", "include", "share", "site-packages"}
+    return unneeded & set(names) if Path(folder).is_relative_to(sys.base_prefix) else set()
 
 
 def _relocate(executable: Path) -> None:

@@ -159,11 +159,11 @@ _BOMBS = [
          "        _thread.start_new_thread(time.sleep, (60,))\n        made += 1\nexcept RuntimeError:\n    pass\nreturn made < 1000",
          "SUCCESS", True),
     _run("fork bomb", "while True:\n    os.fork()", "TOOL_EXCEPTION"),
-    _run("processor bomb", "import _thread\n_thread.stack_size(1 << 18)\nfor _ in range(8):\n    threading.Thread(target=lambda: [x for x in iter(int, 1)], daemon=True).start()\n"
+    _run("processor bomb", "import _thread\n_thread.stack_size(1 << 18)\nfor _ in range(8):\n    threading.Thread(target=lambda: sum(iter(int, 1)), daemon=True).start()\n"
          "while True:\n    pass", "TOOL_TIMEOUT", timeout_s=1, within_s=20),
     _run("disk bomb", "for n in range(20):\n    with open(str(n), 'wb') as file:\n        for _ in range(4):\n"
-         "            file.write(bytes(4 << 20))\ntime.sleep(5)", "TOOL_EXCEPTION", landlock="TOOL_DISK_LIMIT"),
-    _run("many-files bomb", "for n in range(21_000):\n    open(str(n), 'w').close()\ntime.sleep(5)", "TOOL_EXCEPTION",
+         "            file.write(bytes(4 << 20))\ntime.sleep(15)", "TOOL_EXCEPTION", landlock="TOOL_DISK_LIMIT"),
+    _run("many-files bomb", "for n in range(21_000):\n    open(str(n), 'w').close()\ntime.sleep(15)", "TOOL_EXCEPTION",
          landlock="TOOL_DISK_LIMIT"),
     _run("disk bomb of files without a name", "held = []\nfor n in range(8):\n    held.append(open('x', 'wb'))\n    os.unlink('x')\n"
          "    for _ in range(4):\n        held[-1].write(bytes(4 << 20))\n        held[-1].flush()\ntime.sleep(1.5)",
@@ -173,14 +173,14 @@ _BOMBS = [
     _run("print flood past Python", "while True:\n    os.write(1, b'x' * 10_000)", "TOOL_OUTPUT_LIMIT"),
     _run("display flood", "from IPython.display import display, HTML\nwhile True:\n    display(HTML('x' * 100_000))", "TOOL_OUTPUT_LIMIT"),
     _run("flood of forged messages", "while True:\n    publish('stream', {'name': 'stdout', 'text': 'x' * 100_000})", "TOOL_OUTPUT_LIMIT"),
-    _run("flood behind a message that is none", "publish('stream', {}, key=b'0' * 64)\nfor _ in range(400):\n"
-         "    publish('stream', {'name': 'stdout', 'text': 'x' * 100_000})\ntime.sleep(5)", "TOOL_OUTPUT_LIMIT"),
-    _run("flood of messages of another execution", "for _ in range(400):\n"
-         "    publish('stream', {'name': 'stdout', 'text': 'x' * 100_000}, parent={'msg_id': 'other'})\ntime.sleep(5)",
+    _run("flood behind a message that is none", "publish('stream', {}, key=b'0' * 64)\nwhile True:\n"
+         "    publish('stream', {'name': 'stdout', 'text': 'x' * 100_000})", "TOOL_OUTPUT_LIMIT"),
+    _run("flood of messages of another execution", "while True:\n"
+         "    publish('stream', {'name': 'stdout', 'text': 'x' * 100_000}, parent={'msg_id': 'other'})",
          "TOOL_OUTPUT_LIMIT"),
     _run("flood of the error file", "for fd in range(3, 64):\n    try:\n        name = os.readlink(f'/proc/self/fd/{fd}')\n"
          "    except OSError:\n        continue\n    if name.endswith('stderr.log'):\n        break\n"
-         "for _ in range(30):\n    os.write(fd, b'x' * 1_000_000)\ntime.sleep(5)", "TOOL_OUTPUT_LIMIT"),
+         "for _ in range(30):\n    os.write(fd, b'x' * 1_000_000)\ntime.sleep(15)", "TOOL_OUTPUT_LIMIT"),
     _run("huge result", "return 'x' * 20_000_000", "TOOL_RESULT_TOO_LARGE"),
 ]  # fmt: skip
 

@@ -46,7 +46,7 @@ def test_nothing_that_the_probes_left_behind_has_rights_of_its_own(
 @pytest.mark.parametrize("run", RUNS, ids=lambda run: run.name)
 def test_the_host_decides_how_it_ends(run: Run, tier: str, user: str, facts: Facts) -> None:
     execution = facts(tier, user)["runs"][run.name]
-    assert execution["ending"] == run.expected(tier), execution["summary"]
+    assert execution["ending"] == run.expected(tier), execution
     assert execution["value"] == run.value
     assert execution["duration_ms"] < run.within_s * 1000
 
