@@ -35,6 +35,7 @@ from healkit.store.database import Database, resolve_url
 from healkit.store.log import Log
 from healkit.store.models import ExecutionLog
 from healkit.store.vault import Vault
+from healkit.workers.granting import check_grants
 
 _defaults: dict[str, Healkit] = {}
 _defaults_lock = threading.Lock()
@@ -63,7 +64,7 @@ class Healkit:
         self._recorder = Recorder(self._database, self.config)
         self._recorder.ingest()
         self._recorder.recover_orphans()
-        self.vault = Vault(self._database)
+        self.vault = Vault(self._database, check_grants)
         self.log = Log(self._database, refresh=self._recorder.ingest)
         self._executor = Executor(
             self.vault, self._recorder, self.config, self._database.url, lambda: engine.pool_for(self.config)

@@ -115,6 +115,45 @@ def parse_since(text: str, now: datetime | None = None) -> datetime:
         ) from None
 
 
+def read_grants(
+    *,
+    read: Iterable[str] | None = None,
+    write: Iterable[str] | None = None,
+    memory: int | None = None,
+    cpu: int | None = None,
+    timeout: float | None = None,
+    packages: Iterable[str] | None = None,
+    calls: Iterable[str] | None = None,
+    python: str | None = None,
+) -> dict[str, Any]:
+    """The grants that were typed, and only those, under the vault's names for them.
+
+    `packages` and `calls` may hold several to a word, with commas; `none` alone grants none, `all` all packages, and
+    `default` the default.
+    """
+    given = {
+        "read": list(read) if read else None,
+        "write": list(write) if write else None,
+        "memory_mb": memory,
+        "cpu_s": cpu,
+        "timeout_s": timeout,
+        "packages": _names(packages),
+        "calls": _names(calls),
+        "python": python,
+    }
+    grants: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    resets = {"packages": (["all"], ["default"]), "calls": (["default"],), "python": ("default",)}
+    return {name: None if value in resets.get(name, ()) else value for name, value in grants.items()}
+
+
+def _names(words: Iterable[str] | None) -> list[str] | None:
+    """`a,b` and `c` as a, b, c; None where nothing was typed."""
+    if not words:
+        return None
+    names = [name.strip() for word in words for name in word.split(",") if name.strip()]
+    return [] if names == ["none"] else names
+
+
 def unknown(kind: str, word: str, known: Iterable[str]) -> UsageInvalid:
     """The error for a flag or subcommand that does not exist: near matches, or all there are."""
     known = list(known)

@@ -19,7 +19,7 @@ from healkit.cli.common import (
     read_code,
     terminal_width,
 )
-from healkit.parsing import parse_arguments, parse_revision, split_label
+from healkit.parsing import parse_arguments, parse_revision, read_grants, split_label
 
 if TYPE_CHECKING:
     from healkit.store.entries import VaultEntry
@@ -30,6 +30,35 @@ FileArgument = Annotated[
     str, typer.Argument(metavar="FILE|-", help="The file with its code, or - for stdin.")
 ]
 ReasonOption = Annotated[str, typer.Option("--reason", help="Why; kept in the history.")]
+ReadOption = Annotated[
+    list[str] | None, typer.Option("--read", metavar="PATH", help="A path it may read; repeatable.")
+]
+WriteOption = Annotated[
+    list[str] | None,
+    typer.Option("--write", metavar="PATH", help="A path it may read and write; repeatable."),
+]
+MemoryOption = Annotated[
+    int | None,
+    typer.Option("--memory", metavar="MB", help="Memory, instead of the configured.", show_default=False),
+]
+CpuOption = Annotated[
+    int | None, typer.Option("--cpu", metavar="S", help="Processor time; the same.", show_default=False)
+]
+TimeoutOption = Annotated[
+    float | None, typer.Option("--timeout", metavar="S", help="Wall time; the same.", show_default=False)
+]
+PackagesOption = Annotated[
+    list[str] | None,
+    typer.Option("--packages", metavar="A,B", help="The packages it sees, or none. [default: all]"),
+]
+CallsOption = Annotated[
+    list[str] | None,
+    typer.Option("--calls", metavar="X.*", help="What it may call through mcp, as server.tool, or none."),
+]
+PythonOption = Annotated[
+    str | None,
+    typer.Option("--python", metavar="PATH", help="Another interpreter to run it in.", show_default=False),
+]
 DraftOption = Annotated[bool, typer.Option("--draft", help="Keep it even if it does not parse.")]
 
 
@@ -44,12 +73,14 @@ def add(
     ] = None,
     group: Annotated[str, typer.Option(help="A group to list it under.")] = "",
     sql: Annotated[bool, typer.Option("--sql", help="The code is SQL (a .sql file always is).")] = False,
-    read: Annotated[
-        list[str] | None, typer.Option(metavar="PATH", help="A path it may read; repeatable.")
-    ] = None,
-    write: Annotated[
-        list[str] | None, typer.Option(metavar="PATH", help="A path it may write; repeatable.")
-    ] = None,
+    read: ReadOption = None,
+    write: WriteOption = None,
+    memory: MemoryOption = None,
+    cpu: CpuOption = None,
+    timeout: TimeoutOption = None,
+    packages: PackagesOption = None,
+    calls: CallsOption = None,
+    python: PythonOption = None,
     draft: DraftOption = False,
     reason: ReasonOption = "",
     as_json: JsonOption = False,
@@ -57,7 +88,8 @@ def add(
 ) -> int:
     """Add a tool; refused when one of that name has other code (patch it then)."""
     code = read_code(file)
-    options: dict[str, Any] = {"grants": {"read": read or (), "write": write or ()}} if read or write else {}
+    grants = read_grants(read=read, write=write, memory=memory, cpu=cpu, timeout=timeout, packages=packages,
+                         calls=calls, python=python)  # fmt: skip
     with open_healkit(db, create=True) as healkit:
         entry = healkit.vault.add(
             name,
@@ -70,7 +102,7 @@ def add(
             group=group,
             draft=draft,
             reason=reason,
-            **options,
+            grants=grants,
         )
     return _saved(entry, f"{entry.label} saved", as_json)
 
@@ -82,6 +114,14 @@ def patch(
     parent: Annotated[
         int | None, typer.Option(help="The revision it was made from.", show_default=False)
     ] = None,
+    read: ReadOption = None,
+    write: WriteOption = None,
+    memory: MemoryOption = None,
+    cpu: CpuOption = None,
+    timeout: TimeoutOption = None,
+    packages: PackagesOption = None,
+    calls: CallsOption = None,
+    python: PythonOption = None,
     draft: DraftOption = False,
     reason: ReasonOption = "",
     as_json: JsonOption = False,
@@ -91,14 +131,56 @@ def patch(
     from healkit.notebook.saving import motive
 
     code = read_code(file)
+    grants = read_grants(read=read, write=write, memory=memory, cpu=cpu, timeout=timeout, packages=packages,
+                         calls=calls, python=python)  # fmt: skip
     with open_healkit(db, create=False) as healkit:
         before = healkit.vault.get(name, persona)
         why = motive(healkit, before)
         entry = healkit.vault.patch(
-            name, code, persona=persona, parent=parent, draft=draft, reason=reason, motivating_log_id=why
+            name,
+            code,
+            persona=persona,
+            parent=parent,
+            draft=draft,
+            reason=reason,
+            motivating_log_id=why,
+            grants=grants,
         )
     said = "unchanged" if entry.revision == before.revision else f"saved (patched from @{before.revision})"
+    said += ", with other grants" if entry.grants != before.grants else ""
     return _saved(entry, f"{entry.label} {said}", as_json)
+
+
+def grant(
+    name: NameArgument,
+    persona: PersonaOption = "default",
+    read: ReadOption = None,
+    write: WriteOption = None,
+    memory: MemoryOption = None,
+    cpu: CpuOption = None,
+    timeout: TimeoutOption = None,
+    packages: PackagesOption = None,
+    calls: CallsOption = None,
+    python: PythonOption = None,
+    clear: Annotated[bool, typer.Option("--clear", help="Take back all that are not named.")] = False,
+    as_json: JsonOption = False,
+    db: DbOption = None,
+) -> int:
+    """Change what a tool may do: the grants named, and no others. Without any, show them."""
+    from healkit import rendering
+
+    grants = read_grants(read=read, write=write, memory=memory, cpu=cpu, timeout=timeout, packages=packages,
+                         calls=calls, python=python)  # fmt: skip
+    with open_healkit(db, create=False) as healkit:
+        if grants or clear:
+            entry = healkit.vault.set_grants(name, persona, clear=clear, **grants)
+        else:
+            entry = healkit.vault.get(name, persona)
+    if as_json:
+        print_json(_entry_json(entry, with_code=False))
+    else:
+        typer.echo(rendering.grants_text(entry))
+    return OK
 
 
 def show(
@@ -227,6 +309,7 @@ def _entry_json(entry: VaultEntry, *, with_code: bool = True) -> dict[str, Any]:
 
 command(app, "add")(add)
 command(app, "patch")(patch)
+command(app, "grant")(grant)
 command(app, "show")(show)
 command(app, "list")(list_tools)
 command(app, "history")(history)

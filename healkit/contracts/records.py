@@ -27,8 +27,10 @@ class Grants(msgspec.Struct, frozen=True, omit_defaults=True):
     """What one tool may do beyond the default of nothing; stored with the tool, recorded with each execution.
 
     `read` and `write` are absolute paths. `calls` are `server.tool` patterns, `*` at the end allowed; None means
-    the default: every vault tool and every host function, but neither the log (`healkit.*`) nor MCP servers. The
-    rest override the configuration's limits for this tool.
+    the default: every vault tool and every host function, but neither the log (`healkit.*`) nor MCP servers.
+    `packages` are the installed distributions it sees, with all they depend on, besides what a worker itself needs;
+    None means all. `python` is another interpreter's executable to run in. The rest override the configuration's
+    limits for this tool.
     """
 
     read: tuple[str, ...] = ()
@@ -37,6 +39,13 @@ class Grants(msgspec.Struct, frozen=True, omit_defaults=True):
     memory_mb: int | None = None
     cpu_s: int | None = None
     timeout_s: float | None = None
+    packages: tuple[str, ...] | None = None
+    python: str | None = None
+
+    @property
+    def starts_cold(self) -> bool:
+        """Whether its workers cannot be forked: a nursery has imported what they must not see, or is another Python."""
+        return self.packages is not None or self.python is not None
 
 
 class HostIdentity(msgspec.Struct, frozen=True):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Callable
+from typing import Any
 
 from healkit import rendering
 from healkit.app import Healkit
 from healkit.errors import PostMortemError, UsageInvalid
 from healkit.notebook.commands import VAULT_COMMANDS
 from healkit.notebook.shown import Shown
-from healkit.parsing import parse_revision, parse_since, split_label, unknown
+from healkit.parsing import parse_revision, parse_since, read_grants, split_label, unknown
 from healkit.rendering import markup as m
 from healkit.runtime.post_mortem import SHOWN_FRAMES, PostMortem
 
@@ -64,6 +65,22 @@ def check_vault_words(options: Namespace) -> None:
     least, most, what = VAULT_COMMANDS[options.command]
     if not least <= len(options.words) <= most:
         raise UsageInvalid(f"%vault {options.command} takes {what}.")
+    if options.command != "grant" and (options.clear or grants_typed(options)):
+        raise UsageInvalid(f"%vault {options.command} changes no grants.", hint="Write %vault grant NAME.")
+
+
+def grants_typed(options: Namespace) -> dict[str, Any]:
+    """The grants on a magic's line."""
+    return read_grants(
+        read=options.read,
+        write=options.write,
+        memory=options.memory,
+        cpu=options.cpu,
+        timeout=options.timeout,
+        packages=options.packages,
+        calls=options.calls,
+        python=options.python,
+    )
 
 
 def editing_cell(healkit: Healkit, options: Namespace) -> str:
@@ -115,6 +132,16 @@ def _revert(healkit: Healkit, options: Namespace) -> Shown:
     return Shown(f"✓ {said}", m.card(m.heading("✓", said, m.GREEN, m.GREEN_SOFT), accent=m.GREEN))
 
 
+def _grant(healkit: Healkit, options: Namespace) -> Shown:
+    name, persona, _ = _which(options)
+    changes = grants_typed(options)
+    if changes or options.clear:
+        entry = healkit.vault.set_grants(name, persona, clear=options.clear, **changes)
+    else:
+        entry = healkit.vault.get(name, persona)
+    return Shown(rendering.grants_text(entry), rendering.grants_html(entry))
+
+
 def _which(options: Namespace) -> tuple[str, str, int | None]:
     """Name, persona and revision of the first word; `--persona` wins over `NAME.PERSONA`."""
     name, persona, revision = split_label(options.words[0])
@@ -129,4 +156,5 @@ VAULT: dict[str, Callable[[Healkit, Namespace], Shown]] = {
     "history": _history,
     "blame": _blame,
     "revert": _revert,
+    "grant": _grant,
 }

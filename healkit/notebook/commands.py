@@ -18,6 +18,7 @@ VAULT_COMMANDS: dict[str, tuple[int, int, str]] = {
     "history": (1, 1, "NAME: every revision, with runs and failures"),
     "blame": (1, 1, "NAME: which revision brought the newest failure in, and which cured it"),
     "revert": (2, 2, "NAME REVISION: a new revision with that one's code"),
+    "grant": (1, 1, "NAME: change what it may do, with the flags --read to --clear; without any, show it"),
 }
 HEALKIT_COMMANDS: dict[str, str] = {
     "on": "show cards below cells in this notebook (the default)",
@@ -25,6 +26,21 @@ HEALKIT_COMMANDS: dict[str, str] = {
     "status": "which database, how many tools and executions, what is wrong if anything",
     "doctor": "what this machine can enforce, tried for real",
 }
+
+
+def _add_grants(parser: MagicParser, for_what: str = "") -> None:
+    """The flags for what a tool may do; `parsing.read_grants` reads them."""
+    for flag, metavar, text in (
+        ("--read", "PATH", "a path it may read; may be repeated"),
+        ("--write", "PATH", "a path it may read and write; may be repeated"),
+        ("--packages", "A,B", "the installed packages it sees, or none, or all (the default)"),
+        ("--calls", "X.*", "what it may call through mcp, as server.tool, or none"),
+    ):
+        parser.add_argument(flag, action="append", metavar=metavar, help=for_what + text)
+    parser.add_argument("--memory", type=int, metavar="MB", help=f"{for_what}memory, instead of the configured")
+    parser.add_argument("--cpu", type=int, metavar="S", help=f"{for_what}processor time; the same")
+    parser.add_argument("--timeout", type=float, metavar="S", help=f"{for_what}wall time; the same")
+    parser.add_argument("--python", metavar="PATH", help=f"{for_what}another interpreter to run it in")
 
 
 @cache
@@ -45,6 +61,7 @@ def tool_parser() -> MagicParser:
     )
     parser.add_argument("--reason", default="", help="why it was changed; kept in the history")
     parser.add_argument("--run", "--args", metavar="JSON", help="run it at once with these arguments")
+    _add_grants(parser)
     return parser
 
 
@@ -114,6 +131,8 @@ def vault_parser() -> MagicParser:
     parser.add_argument(
         "--edit", action="store_true", help="for show: put the code in a new cell to change it"
     )
+    _add_grants(parser, "for grant: ")
+    parser.add_argument("--clear", action="store_true", help="for grant: take back all that are not named")
     return parser
 
 

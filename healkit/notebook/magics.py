@@ -83,6 +83,7 @@ class HealkitMagics(Magics):
             sql=options.sql,
             draft=options.draft,
             reason=options.reason,
+            grants=browsing.grants_typed(options),
         )
         draft = " as a draft, which cannot be run" if entry.draft else ""
         self._show(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from healkit.contracts.shapes import parse, read_shape
 from healkit.errors import TOOL_CODES, CodeDoesNotParse, PersonaNotFound, ToolNotFound, UsageInvalid
@@ -64,13 +64,24 @@ def save(
     sql: bool = False,
     draft: bool = False,
     reason: str = "",
+    grants: dict[str, Any] | None = None,
 ) -> tuple[VaultEntry, str]:
-    """Add or patch; the entry, and one line that says which: `fibonacci@2 saved (patched from @1)`."""
+    """Add or patch; the entry, and one line that says which: `fibonacci@2 saved (patched from @1)`.
+
+    grants: those that were typed; a patch leaves the others as they were.
+    """
     before = current(healkit, name, persona)
     if before is None:
         kind: Literal["python", "sql"] = "sql" if sql else "python"
         entry = healkit.vault.add(
-            name, code, persona=persona, type=kind, description=description, reason=reason, draft=draft
+            name,
+            code,
+            persona=persona,
+            type=kind,
+            description=description,
+            reason=reason,
+            draft=draft,
+            grants=grants or {},
         )
         return entry, f"{entry.label} saved"
     if sql and before.type != "sql":
@@ -83,7 +94,10 @@ def save(
         author="person",
         draft=draft,
         motivating_log_id=motive(healkit, before),
+        grants=grants,
     )
+    if entry.revision == before.revision and entry.grants != before.grants:
+        return entry, f"{entry.label} has other grants now, and the code it had"
     if entry.revision == before.revision:
         return entry, f"{entry.label} unchanged (the vault has this code already)"
     return entry, f"{entry.label} saved (patched from @{before.revision})"

@@ -37,6 +37,8 @@ def execution_text(
         lines.append(f"  arguments  {plain.one_line(plain.value_text(execution.arguments), 500)}")
     if execution.failure is not None and execution.last_output.strip():
         lines += ["  last output", plain.indent(visible(_tail(execution.last_output)), "    │ ")]
+    for i, line in enumerate(parts.grant_lines(execution.grants)):
+        lines.append(f"  {'' if i else 'grants':<10} {visible(line)}")
     for call in execution.calls:
         lines.append(
             f"  call       {call.task_id} {call.server}.{call.tool} {parts.call_mark(call)} "
@@ -154,6 +156,8 @@ def _details(execution: ExecutionView) -> Html:
         rows.append(("arguments", m.chip(plain.value_text(execution.arguments))))
     if execution.failure is not None and execution.last_output.strip():
         rows.append(("last output", m.block(_tail(execution.last_output), max_height="160px")))
+    if granted := parts.grant_lines(execution.grants):
+        rows.append(("grants", m.chip("\n".join(granted))))
     if execution.calls:
         rows.append(("calls made", _calls(execution.calls)))
     rows.append(("record", m.muted(parts.record_line(execution))))

@@ -69,6 +69,17 @@ def entry_html(entry: EntryView) -> str:
     return m.card(head, m.section(m.block(_numbered(entry.code))), m.section(m.facts(facts)), accent=m.BLUE)
 
 
+def grants_text(entry: EntryView) -> str:
+    """What one tool may do, a grant a line."""
+    return "\n".join([_grants_title(entry), *(f"  {visible(line)}" for line in _granted(entry))])
+
+
+def grants_html(entry: EntryView) -> str:
+    """The same as a card."""
+    lines = m.section(*(m.tag("div", m.chip(line)) for line in _granted(entry)))
+    return m.card(m.heading("", _grants_title(entry), m.BLUE, m.BLUE_SOFT), lines, accent=m.BLUE)
+
+
 def history_text(label: str, revisions: Sequence[RevisionView], width: int | None = None) -> str:
     """One line a revision; the active one is marked."""
     rows = [_revision_row(revision) for revision in revisions]
@@ -127,10 +138,20 @@ def _entry_title(entry: EntryView) -> str:
 
 def _entry_facts(entry: EntryView) -> list[tuple[str, str]]:
     facts = [("description", plain.one_line(entry.description, 400))] if entry.description else []
-    facts += [("arguments", _signature(entry.input_schema)), ("grants", _grants(entry.grants))]
+    facts.append(("arguments", _signature(entry.input_schema)))
+    facts += [("" if i else "grants", line) for i, line in enumerate(_granted(entry))]
     for example in entry.examples[:5]:
         facts.append(("example", plain.one_line(json.dumps(example, ensure_ascii=False, default=str), 300)))
     return [*facts, ("code hash", entry.code_hash)]
+
+
+def _granted(entry: EntryView) -> list[str]:
+    return parts.grant_lines(entry.grants) or ["none: sees only its scratch folder"]
+
+
+def _grants_title(entry: EntryView) -> str:
+    persona = "" if entry.persona == "default" else f" for {entry.persona}"
+    return f"What {entry.tool_name}{persona} may do"
 
 
 def _signature(schema: dict[str, Any]) -> str:
@@ -146,14 +167,6 @@ def _signature(schema: dict[str, Any]) -> str:
             word += " (optional)"
         words.append(word)
     return ", ".join(words) or "any"
-
-
-def _grants(grants: Any) -> str:
-    """`read=/data`, or that nothing is granted beyond the default."""
-    fields = getattr(grants, "__struct_fields__", ())
-    given = {name: getattr(grants, name) for name in fields if getattr(grants, name) not in (None, ())}
-    listed = (f"{k}={','.join(v) if isinstance(v, tuple) else v}" for k, v in given.items())
-    return "; ".join(listed) or "none (no network, no files, no processes)"
 
 
 def _numbered(code: str) -> str:

@@ -119,6 +119,29 @@ def record_line(execution: ExecutionView) -> str:
     return " · ".join([row, tier, plain.duration(execution.duration_ms), plain.moment(execution.timestamp)])
 
 
+def grant_lines(grants: Any) -> list[str]:
+    """One grant a line, `read /data`; empty where nothing is granted beyond the default."""
+    lines = [f"{verb} {path}" for verb in ("read", "write") for path in getattr(grants, verb)]
+    limits = (
+        ("memory", "memory_mb", "MiB"),
+        ("processor time", "cpu_s", "s"),
+        ("wall time", "timeout_s", "s"),
+    )
+    lines += [
+        f"{name} {value:g} {unit}"
+        for name, field, unit in limits
+        if (value := getattr(grants, field)) is not None
+    ]
+    if grants.packages is not None:
+        named = f"{', '.join(grants.packages)} and what they need" if grants.packages else "none"
+        lines.append(f"packages {named}, besides the worker's own")
+    if grants.calls is not None:
+        lines.append(f"calls {', '.join(grants.calls) or 'none'}")
+    if grants.python is not None:
+        lines.append(f"python {grants.python}")
+    return lines
+
+
 def call_mark(call: CallRecord) -> str:
     """`✓` answered, `✗` failed, `…` no answer yet."""
     return "…" if call.success is None else "✓" if call.success else "✗"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from healkit import rendering
 from healkit.contracts.failure import Failure
-from healkit.contracts.records import CallRecord
+from healkit.contracts.records import CallRecord, Grants
 from healkit.errors import PostMortemError
 
 if TYPE_CHECKING:
@@ -21,7 +21,8 @@ class Execution:
 
     Fresh from `Healkit.execute` it holds the `value` itself; read back from the log it holds the summary only,
     and `value` is None. `outputs` are nbformat output dicts. `conversions` says what of the arguments or the
-    result JSON could not hold. `warnings` are healkit's own: what else the caller should know.
+    result JSON could not hold. `warnings` are healkit's own: what else the caller should know. `grants` are those it
+    ran with.
     `status` is `SUCCESS`, `FAILURE`, or `RUNNING` for a row of the log that has not ended.
     """
 
@@ -44,6 +45,7 @@ class Execution:
     last_output: str = ""
     conversions: list[str] = dataclasses.field(default_factory=list)
     warnings: list[str] = dataclasses.field(default_factory=list)
+    grants: Grants = Grants()
 
     @property
     def label(self) -> str:

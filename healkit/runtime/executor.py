@@ -268,6 +268,7 @@ class Executor:
                 *(f"result {c}" for c in result.conversions),
             ],
             warnings=self._warnings(begun),
+            grants=begun.grants,
         )
 
     def _warnings(self, begun: Started) -> list[str]:

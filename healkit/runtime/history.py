@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from healkit.contracts.failure import Failure
-from healkit.contracts.records import CallRecord
+from healkit.contracts.records import CallRecord, Grants
 from healkit.runtime.execution import Execution
 from healkit.store.models import ExecutionCall, ExecutionLog
 
@@ -31,6 +31,7 @@ def execution_of(row: ExecutionLog, calls: list[ExecutionCall]) -> Execution:
         revision=row.revision,
         origin=row.origin,
         last_output=row.last_output or "",
+        grants=_grants(row.grants),
     )
 
 
@@ -38,6 +39,14 @@ def _arguments(stored: Any) -> dict[str, Any]:
     if isinstance(stored, str):  # arguments that were too long to be kept whole are kept as cut text
         return {"…": stored}
     return stored if isinstance(stored, dict) else {}
+
+
+def _grants(stored: Any) -> Grants:
+    """As they were; none where another program wrote the row, or a healkit that knew other ones."""
+    try:
+        return msgspec.convert(stored or {}, Grants)
+    except msgspec.ValidationError:
+        return Grants()
 
 
 def _failure(row: ExecutionLog) -> Failure | None:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import re
-from collections.abc import Mapping
 from datetime import datetime
-from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
@@ -16,7 +14,7 @@ from healkit.contracts import shapes
 from healkit.contracts.encoding import to_jsonable
 from healkit.contracts.records import Grants
 from healkit.contracts.tools import EntryRef, is_valid_name
-from healkit.errors import ConfigError, VaultError, VaultTampered
+from healkit.errors import VaultError, VaultTampered
 from healkit.store.models import CodeVault, Revision, ToolRegistry
 
 CodeType = Literal["python", "sql"]
@@ -150,33 +148,6 @@ def check_names(name: str, persona: str) -> None:
         raise VaultError(
             f"{persona!r} cannot be a persona.", hint="Use up to 64 letters, digits, hyphens and underscores."
         )
-
-
-def make_grants(given: Grants | Mapping[str, Any]) -> Grants:
-    """Checked grants; raises `ConfigError` for an unknown field, a wrong type or a relative path."""
-    fields = msgspec.to_builtins(given) if isinstance(given, Grants) else dict(given)
-    for name in ("read", "write"):
-        if name in fields:
-            paths = [fields[name]] if isinstance(fields[name], str | Path) else fields[name]
-            fields[name] = [str(path) for path in paths]
-            for path in fields[name]:
-                if not Path(path).is_absolute():
-                    raise ConfigError(
-                        f"The grant {name}={path!r} is not an absolute path.", hint="Write it in full."
-                    )
-    unknown = sorted(set(fields) - set(Grants.__struct_fields__))
-    if unknown:
-        known = ", ".join(Grants.__struct_fields__)
-        raise ConfigError(f"There is no grant {unknown[0]!r}.", hint=f"The grants are {known}.")
-    try:
-        grants = msgspec.convert(fields, Grants)
-    except msgspec.ValidationError as error:
-        raise ConfigError(f"These grants are not valid: {error}.") from None
-    for name in ("memory_mb", "cpu_s", "timeout_s"):
-        limit = getattr(grants, name)
-        if limit is not None and not limit > 0:
-            raise ConfigError(f"The grant {name}={limit!r} must be greater than 0.")
-    return grants
 
 
 def plain(value: Any) -> Any:

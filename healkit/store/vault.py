@@ -11,7 +11,7 @@ that runs. Only a tool whose first revision is a draft has a draft as its active
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -34,11 +34,15 @@ from healkit.store.entries import (
     code_hash,
     describe,
     entry_of,
-    make_grants,
     plain,
 )
+from healkit.store.grants import keep_records_apart, make_grants
 from healkit.store.models import Author, CodeVault, Revision, ToolRegistry
+from healkit.store.spool import Spool
 from healkit.store.vaultrows import DEFAULT_PERSONA
+
+#: A grant → those that it can make impossible: which packages there are depends on the interpreter.
+_BEAR_UPON = {"python": ("packages", "write"), "packages": ("python",), "write": ("python",)}
 
 __all__ = ["Blame", "RevisionInfo", "Vault", "VaultEntry"]
 
@@ -54,10 +58,14 @@ _ACTIVE = (
 
 
 class Vault:
-    """The tools of one database."""
+    """The tools of one database.
 
-    def __init__(self, database: Database) -> None:
+    check_grants: asked for its `ConfigError` before grants are stored; it knows the machine, which the vault does not.
+    """
+
+    def __init__(self, database: Database, check_grants: Callable[[Grants], None] | None = None) -> None:
         self._database = database
+        self._check_grants = check_grants
 
     def add(
         self,
@@ -85,6 +93,7 @@ class Vault:
         """
         check_names(name, persona)
         vaultrows.check_kind(type, author)
+        granted = self._checked(msgspec.to_builtins(grants) if isinstance(grants, Grants) else grants)
         digest = code_hash(code)
         read_off = describe(
             code, type, EntryRef(name, persona, 1, digest), self._database.dialect_name, draft=draft
@@ -104,7 +113,7 @@ class Vault:
             active_revision=1,
             group_name=group,
             flags={"side_effects": side_effects, "derived": derived},
-            grants=msgspec.to_builtins(make_grants(grants)),
+            grants=msgspec.to_builtins(granted),
             examples=plain(list(examples)),
             created_at=now,
             updated_at=now,
@@ -130,20 +139,27 @@ class Vault:
         parent: int | None = None,
         motivating_log_id: int | None = None,
         draft: bool = False,
+        grants: Mapping[str, Any] | None = None,
     ) -> VaultEntry:
         """Add a revision and make it the active one (a draft is added only); returns it.
+
+        grants: those to change along with it, as in `set_grants`; not with a patch that is refused.
 
         parent: the revision the patch was made from. Where another one is active by now, this raises
         `RevisionConflict`, which shows both sides; the code is kept under its hash (`code`). The active
         revision's own code again adds nothing. A schema that was read off the code is read off again.
         """
         digest = code_hash(code)
+        if grants:
+            self._checked(grants, self.get(name, persona).grants)
         with self._database.write() as session:
             tool = vaultrows.exactly(session, name, persona)
             active = vaultrows.find_revision(session, tool, tool.active_revision)
             kind = vaultrows.stored_code(session, active).type
             vaultrows.check_kind(kind, author)
             if digest == active.code_hash and (draft or not active.draft):
+                if grants:
+                    vaultrows.regrant(tool, grants)
                 return entry_of(tool, active, vaultrows.keep_code(session, code, digest, kind))
             number = vaultrows.last_number(session, tool) + 1
             ref = EntryRef(name, persona, number, digest)
@@ -166,6 +182,8 @@ class Vault:
                 session.add(revision)
                 if not draft:
                     vaultrows.activate(tool, revision, read_off)
+                if grants:
+                    vaultrows.regrant(tool, grants)
                 session.flush()
                 entry = entry_of(tool, revision, stored)
         # Raised only now: the loser's code had to be committed first.
@@ -267,15 +285,31 @@ class Vault:
         with self._database.read() as session:
             return annals.blame(session, vaultrows.resolve(session, name, persona), fingerprint)
 
-    def set_grants(self, name: str, persona: str = DEFAULT_PERSONA, **grants: Any) -> VaultEntry:
-        """Change the grants named and leave the others; raises `ConfigError` for one that does not exist."""
+    def set_grants(
+        self, name: str, persona: str = DEFAULT_PERSONA, *, clear: bool = False, **grants: Any
+    ) -> VaultEntry:
+        """Change the grants named and leave the others; None takes one back, `clear` all that are not named.
+
+        Raises `ConfigError` for one that does not exist, that cannot be kept on this machine (a path or a package that
+        is not there), or that no tool may have.
+        """
+        self._checked(grants, Grants() if clear else self.get(name, persona).grants)
         with self._database.write() as session:
             tool = vaultrows.exactly(session, name, persona)
-            changed = make_grants({**tool.grants, **grants})
-            tool.grants = msgspec.to_builtins(changed)
-            tool.updated_at = utc_now()
+            vaultrows.regrant(tool, grants, clear=clear)
             session.flush()
         return self.get(name, persona)
+
+    def _checked(self, changes: Mapping[str, Any], stored: Grants = Grants()) -> Grants:
+        """These grants, looked at beside the stored ones that they bear upon; the others may have gone stale."""
+        beside = {n: getattr(stored, n) for name in changes for n in _BEAR_UPON.get(name, ())}
+        grants = make_grants({**beside, **changes})
+        keep_records_apart(
+            grants, self._database.path, Spool(self._database.path or self._database.url).folders
+        )
+        if self._check_grants is not None:
+            self._check_grants(grants)
+        return grants
 
 
 def _same_again(session: Session, tool: ToolRegistry, digest: str) -> VaultEntry:

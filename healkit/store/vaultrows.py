@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Mapping
 from typing import Any, NoReturn, get_args
 
+import msgspec
 from sqlalchemy import func
 from sqlalchemy.orm import Session
 from sqlmodel import select
@@ -12,6 +14,7 @@ from sqlmodel import select
 from healkit.contracts.records import utc_now
 from healkit.errors import PersonaNotFound, RevisionNotFound, ToolNotFound, VaultError, did_you_mean
 from healkit.store.entries import CodeType, Described
+from healkit.store.grants import make_grants
 from healkit.store.models import Author, CodeVault, Revision, ToolRegistry
 
 DEFAULT_PERSONA = "default"
@@ -165,6 +168,12 @@ def activate(tool: ToolRegistry, revision: Revision, read_off: Described) -> Non
         tool.input_schema = read_off.input_schema
     if "description" in derived:
         tool.description = read_off.description
+
+
+def regrant(tool: ToolRegistry, changes: Mapping[str, Any], *, clear: bool = False) -> None:
+    """Change the grants named and leave the others, or with `clear` take those back; raises `ConfigError`."""
+    tool.grants = msgspec.to_builtins(make_grants({**({} if clear else tool.grants), **changes}))
+    tool.updated_at = utc_now()
 
 
 def diff_of(session: Session, old: Revision, new: Revision, new_label: str = "") -> str:

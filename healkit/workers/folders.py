@@ -30,7 +30,7 @@ class RunFolders:
     """Hands out one `RunFolder` for each worker; `close` removes them all."""
 
     def __init__(self, base: Path | None = None) -> None:
-        base = base or _private_base()
+        base = base or private_base()
         identity = host_identity()
         self.root = base / f"{identity.pid}-{identity.started_ticks}-{next(_numbers)}"
         self._used = itertools.count(1)
@@ -78,7 +78,7 @@ def sweep(base: Path) -> int:
     return swept
 
 
-def _private_base() -> Path:
+def private_base() -> Path:
     """`<tmp>/healkit-<user id>`, ours alone; another folder where somebody else has taken that name."""
     temporary = Path(tempfile.gettempdir())
     if len(str(temporary)) > _BASE_MAX_CHARS - len("/healkit-4294967295"):

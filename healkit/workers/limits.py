@@ -1,9 +1,8 @@
 """What a worker may do, and the command that starts it so.
 
-`interpreter_paths` is everything a worker may read by default: the interpreter, its libraries, the C
-library's own files. `Sandbox` adds one run's folders and the tool's grants, and turns them into a policy
-for the inside (`workers.inside.lockdown`) and, in the `namespaces` tier, a bubblewrap command line around
-it.
+What a worker sees by default is its interpreter (`workers.interpreters`). `Sandbox` adds one run's folders and the
+tool's grants, and turns them into a policy for the inside (`workers.inside.lockdown`) and, in the `namespaces` tier,
+a bubblewrap command line around it.
 """
 
 from __future__ import annotations
@@ -22,14 +21,12 @@ import msgspec
 import healkit
 from healkit.config import MIB
 from healkit.contracts.records import Grants
+from healkit.errors import ConfigError, WorkerStartFailed
 from healkit.workers.inside.lockdown import POLICY_VARIABLE, Policy
+from healkit.workers.interpreters import View, install_command, interpreter_of, view_of, what_is_missing
 
 Tier = Literal["namespaces", "landlock", "process"]
 
-_SYSTEM_READ = (
-    "/lib", "/lib32", "/lib64", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/local/lib",
-    "/etc/ld.so.cache", "/etc/localtime", "/etc/fonts", "/usr/share/fonts", "/usr/share/zoneinfo",
-)  # fmt: skip
 #: What measures oneself and the machine. Not all of /proc/self: beneath it are also the host's sockets and mounts.
 _PROC_READ = (
     *(f"/proc/self/{name}" for name in ("cmdline", "comm", "fd", "io", "limits", "maps", "smaps", "smaps_rollup",
@@ -56,6 +53,11 @@ class RunFolder:
     def scratch(self) -> Path:
         """The tool's working directory, home and temporary folder."""
         return self.root / "scratch"
+
+    @property
+    def code(self) -> Path:
+        """Where another interpreter finds this package, and nothing else."""
+        return self.root / "code"
 
     @property
     def crash_file(self) -> Path:
@@ -95,16 +97,62 @@ class Sandbox:
     grants: Grants = Grants()
     scratch_mb: int = 256
     open_files: int = 256
-    python: str = sys.executable
+
+    @property
+    def python(self) -> str:
+        """The interpreter's executable."""
+        return sys.executable if self.grants.python is None else interpreter_of(self.grants.python).executable
+
+    def prepare(self) -> None:
+        """Look up what grants of packages and of an interpreter stand for, which takes a while; only then a cold start.
+
+        Raises `WorkerStartFailed` for an interpreter that is not there or lacks what a worker needs, and for a package
+        that has gone.
+        """
+        python = self.grants.python
+        try:
+            missing = [] if python is None else what_is_missing(python)
+            if not missing:
+                self._view()
+        except ConfigError as error:
+            raise WorkerStartFailed(f"No worker could be started: {error.message}", hint=error.hint) from None
+        if python is None:
+            return
+        if missing:
+            raise WorkerStartFailed(
+                f"No worker could be started: {python!r} lacks {', '.join(missing)}.",
+                hint=f"Install it there: {install_command(python, missing)}",
+            )
+        code = self.folder.create().code
+        code.mkdir(mode=0o700, exist_ok=True)
+        (code / "healkit").symlink_to(Path(healkit.__file__).parent)
+
+    def check_paths(self) -> None:
+        """Refuse a grant whose path leads elsewhere by now; raises `WorkerStartFailed`.
+
+        A tool that may write beside it could have put a link in its place.
+        """
+        for path in (*self.grants.read, *self.grants.write):
+            if (real := os.path.realpath(path)) != path:
+                raise WorkerStartFailed(
+                    f"No worker could be started: the granted path {path!r} leads to {real!r}.",
+                    hint="Grant what is meant, without a link in between.",
+                )
+
+    def _view(self) -> View:
+        return view_of(self.grants.python, self.grants.packages)
 
     def policy(self, bridge_fd: int) -> Policy:
         """What the worker gives up by itself."""
+        view = self._view()
+        code = [] if self.grants.python is None else [str(self.folder.code)]
         return Policy(
             tier=self.tier,
             bridge_fd=bridge_fd,
             scratch=str(self.folder.scratch),
             socket_dir=str(self.folder.ipc),
-            read=[*interpreter_paths(), str(self.folder.ipc), *_PROC_READ, *self.grants.read, *self.grants.write],
+            read=[*view.read, *code, str(self.folder.ipc), *_PROC_READ, *self.grants.read, *self.grants.write],
+            listed=list(view.listed),
             write=list(self.grants.write),
             scratch_bytes=self.scratch_mb * MIB,
             scratch_files=SCRATCH_FILES,
@@ -130,7 +178,7 @@ class Sandbox:
             "PYTHONNOUSERSITE": "1",
             "PYTHONSAFEPATH": "1",
             "JPY_PARENT_PID": "1",  # ipykernel's own poller would take a process namespace for a dead parent
-            **({"PYTHONPATH": path} if (path := checkout_path()) else {}),
+            **({"PYTHONPATH": path} if (path := self._python_path()) else {}),
             **(
                 {}
                 if bridge_fd is None
@@ -146,11 +194,20 @@ class Sandbox:
         program = bubblewrap_path()
         if program is None:
             raise FileNotFoundError("bubblewrap")
+        view = self._view()
         binds: list[str] = []
-        for path in [*interpreter_paths(), *self.grants.read]:
+        for path in view.mounts:
             binds += ["--ro-bind-try", path, path]
-        for path in [*self._shared_folders(), *self.grants.write]:
+        for path in view.masks:
+            binds += ["--tmpfs", path]
+        for path in [*view.packages, *self.grants.read]:
+            binds += ["--ro-bind-try", path, path]
+        if self.grants.python is not None:
+            binds += ["--ro-bind", str(self.folder.code), str(self.folder.code)]
+        for path in self._shared_folders():
             binds += ["--bind", path, path]
+        for path in self.grants.write:  # one that has gone is a FileNotFoundError of the tool's
+            binds += ["--bind-try", path, path]
         # The one capability is for mounting the scratch folder; the worker drops it before it runs anything.
         return [
             program, "--unshare-all", "--unshare-user", "--die-with-parent", "--new-session",
@@ -158,6 +215,10 @@ class Sandbox:
             "--hostname", "worker", "--proc", "/proc", "--dev", "/dev", *binds,
             "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", str(self.folder.scratch),
         ]  # fmt: skip
+
+    def _python_path(self) -> str | None:
+        """Where this package lies; for another interpreter a folder with nothing else in it."""
+        return checkout_path() if self.grants.python is None else str(self.folder.code)
 
     def _shared_folders(self) -> list[str]:
         """The folders of the host's that are mounted writable: where the sockets are bound, and where scratch goes."""
@@ -191,43 +252,3 @@ def bubblewrap_path() -> str | None:
         return str(bwrap_path())
     except (ImportError, RuntimeError, OSError):
         return None
-
-
-@functools.cache
-def interpreter_paths() -> tuple[str, ...]:
-    """What every worker may read: interpreter, standard library, installed packages, this package, system libraries.
-
-    Both the paths that `sys` names and where their links lead are listed, because a mount holds what it is given.
-    """
-    named: list[str | Path] = [sys.executable, Path(sys.prefix) / "pyvenv.cfg", Path(healkit.__file__).parent]
-    named += [sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
-    named += [*_library_folders(), *_SYSTEM_READ]
-    found: list[str] = []
-    # Python may have been moved since it was built; where it lay then is perhaps not to be entered.
-    for path in map(Path, filter(os.path.exists, named)):
-        found += [str(p) for p in (*_link_chain(path), path.resolve()) if os.path.exists(p)]
-    return tuple(_without_nested(dict.fromkeys(found)))
-
-
-def _library_folders() -> list[str]:
-    """Where libpython and what comes with it lie: as it was built, and as it was really loaded."""
-    folders = [sysconfig.get_config_var("LIBDIR") or sysconfig.get_path("stdlib")]
-    try:
-        with open("/proc/self/maps") as maps:
-            loaded = {line.split(maxsplit=5)[-1].rstrip("\n") for line in maps if "/libpython3" in line}
-    except OSError:
-        loaded = set()
-    return folders + [os.path.dirname(path) for path in sorted(loaded)]
-
-
-def _link_chain(path: Path) -> list[Path]:
-    """The path and, while it is a link, what it points at: `python` → `python3` → `/usr/bin/python3.11`."""
-    chain = [path]
-    while chain[-1].is_symlink() and len(chain) < 10:
-        chain.append(chain[-1].parent / chain[-1].readlink())
-    return chain
-
-
-def _without_nested(paths: dict[str, None]) -> list[str]:
-    """The paths without those that lie inside another one of them."""
-    return [p for p in paths if not any(p != other and p.startswith(f"{other}/") for other in paths)]

@@ -55,6 +55,8 @@ class Pool:
 
     async def kernel(self, config: Config, tier: Tier, grants: Grants) -> KernelWorker:
         """A fresh kernel worker, the spare if there is one; raises `WorkerStartFailed`."""
+        if grants.starts_cold:
+            return await self._cold(KernelWorker, config, tier, grants)
         brood = self._brood(tier, grants, kernels=True)
         if not grants.read and not grants.write and (spare := self._take_spare(brood, config)) is not None:
             self._refill(brood)
@@ -67,6 +69,8 @@ class Pool:
 
     async def light(self, config: Config, tier: Tier, grants: Grants, *, fresh: bool = False) -> LightWorker:
         """A fresh worker without a kernel; `fresh` starts a new interpreter for it. Raises `WorkerStartFailed`."""
+        if grants.starts_cold:
+            return await self._cold(LightWorker, config, tier, grants)
         nursery = None
         if not fresh:
             nursery = await self._nursery(self._brood(tier, grants, kernels=False), grants, wait=True)
@@ -101,11 +105,8 @@ class Pool:
         self._folders.close()
 
     def abandon(self) -> None:
-        """Forget everything without touching it: this is a forked child, and the processes are its parent's."""
+        """Forget the folders: this is a forked child, and they and the processes are its parent's."""
         self._closed = True
-        self.kept.abandon()
-        self._spares.clear()
-        self._nurseries.clear()
         self._folders.abandon()
 
     def _brood(self, tier: Tier, grants: Grants, *, kernels: bool) -> Brood:
@@ -132,6 +133,16 @@ class Pool:
             )
         return None
 
+    async def _cold(self, kind: type[W], config: Config, tier: Tier, grants: Grants) -> W:
+        """One that sees some of the packages only, or runs in another Python."""
+        sandbox = self._sandbox(config, tier, grants)
+        try:
+            await asyncio.to_thread(sandbox.prepare)
+        except BaseException:
+            sandbox.folder.remove()
+            raise
+        return await self._started(kind, sandbox, config, None)
+
     async def _started(self, kind: type[W], sandbox: Sandbox, config: Config, nursery: Nursery | None) -> W:
         worker = kind(sandbox, config, nursery)
         try:
@@ -145,7 +156,9 @@ class Pool:
         return worker
 
     def _sandbox(self, config: Config, tier: Tier, grants: Grants) -> Sandbox:
-        return Sandbox(tier, self._folders.next(), grants, config.scratch_mb, config.open_files)
+        sandbox = Sandbox(tier, self._folders.next(), grants, config.scratch_mb, config.open_files)
+        sandbox.check_paths()
+        return sandbox
 
     def _take_spare(self, brood: Brood, config: Config) -> KernelWorker | None:
         for spare in list(self._spares[brood]):

@@ -52,7 +52,7 @@ def test_an_entry_shows_what_it_takes_may_and_is():
     text = rendering.entry_text(ENTRY)
     assert "fibonacci@2 (python)" in text
     assert "n: integer, k: any = 2" in text
-    assert "read=/data" in text
+    assert "grants       read /data" in text
     assert "2 │     return n" in text
     assert "return n" in rendering.entry_html(ENTRY)
     assert "The n-th." in rendering.vault_text([ENTRY])

@@ -446,9 +446,9 @@ def test_grants_are_checked_by_name_and_changed_one_by_one(vault: Vault, tmp_pat
     with pytest.raises(ConfigError, match="memory_mb"):
         vault.add("fibonacci", BROKEN, grants={"memory_mb": "much"})
     vault.add("fibonacci", BROKEN, grants={"memory_mb": 64})
-    entry = vault.set_grants("fibonacci", read=tmp_path)
-    assert entry.grants == Grants(read=(str(tmp_path),), memory_mb=64)
-    assert vault.set_grants("fibonacci", memory_mb=None).grants == Grants(read=(str(tmp_path),))
+    entry = vault.set_grants("fibonacci", read=tmp_path / "data")
+    assert entry.grants == Grants(read=(str(tmp_path / "data"),), memory_mb=64)
+    assert vault.set_grants("fibonacci", memory_mb=None).grants == Grants(read=(str(tmp_path / "data"),))
     assert entry.revision == 1
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from healkit.workers.inside import seccomp
+from healkit.workers.inside import seccomp, visible
 
 if TYPE_CHECKING:
     from landlockpy import AccessFS
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 class Policy(msgspec.Struct, frozen=True):
     """What the host asks a worker to give up; handed over in its environment, as JSON.
 
-    `read` and `write` are folders and files; `socket_dir` is where sockets, and nothing else, may be created.
+    `read` and `write` are folders and files, `listed` folders whose names are seen and whose files are not;
+    `socket_dir` is where sockets, and nothing else, may be created.
     `scratch_files` is how many files may lie in the scratch folder, where a mount can count them.
     """
 
@@ -39,6 +40,7 @@ class Policy(msgspec.Struct, frozen=True):
     scratch_bytes: int
     scratch_files: int
     open_files: int
+    listed: list[str] = []
 
 
 POLICY_VARIABLE = "HEALKIT_WORKER_POLICY"
@@ -56,6 +58,8 @@ _own_size_fd = -1
 def enter(policy: Policy) -> dict[str, str]:
     """First half, with one thread only; returns layer → what was done, or `failed: …`."""
     _open_own_size()
+    if policy.listed:
+        visible.show_only(policy.read, policy.listed)
     if policy.tier == "process":
         return {"rlimits": _attempt(lambda: _limit_resources(policy))}
     return {
@@ -162,6 +166,8 @@ def _enter_landlock(policy: Policy) -> str:
     with Ruleset(scoped=Scope.ABSTRACT_UNIX_SOCKET | Scope.SIGNAL) as ruleset:
         for path in filter(os.path.exists, policy.read):
             ruleset.allow_path(path, read if os.path.isdir(path) else AccessFS.READ_FILE)
+        for path in filter(os.path.isdir, policy.listed):
+            ruleset.allow_path(path, AccessFS.READ_DIR)
         for path in filter(os.path.exists, [policy.scratch, *policy.write]):
             writable = ruleset.handled_fs & ~special
             ruleset.allow_path(path, writable if os.path.isdir(path) else _file_rights(writable))
@@ -199,6 +205,5 @@ def _load_seccomp() -> str:
 def _prctl(option: int, value: int) -> None:
     if sys.platform != "linux":
         raise OSError("prctl exists on Linux only")
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.prctl(option, value, 0, 0, 0) != 0:
+    if seccomp.libc().prctl(option, value, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))

@@ -1,0 +1,185 @@
+"""Installed packages by name: what they need, and where they lie.
+
+Read off the metadata that pip leaves (`RECORD`, `Requires-Dist`), so it works for the packages of another interpreter
+too. Nothing of a package is imported.
+"""
+
+from __future__ import annotations
+
+import csv
+import functools
+import os
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from importlib.metadata import Distribution, distributions
+
+from packaging.markers import UndefinedEnvironmentName
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+
+from healkit.errors import ConfigError, did_you_mean
+
+#: The sites with when each last changed: the key under which what is installed there is remembered.
+_Key = tuple[tuple[str, int], ...]
+
+
+class _Installed:
+    """The distributions of some sites; where two have the same name, the first site's counts, as in an import."""
+
+    def __init__(self, sites: Iterable[str]) -> None:
+        self.by_name: dict[str, Distribution] = {}
+        #: Site → distribution → the files it has there, relative to the site.
+        self.files: dict[str, dict[str, list[str]]] = {}
+        for site in sites:
+            here = self.files[site] = {}
+            for dist in distributions(path=[site]):
+                name = canonicalize_name(dist.name)
+                here[name] = _files(dist)
+                self.by_name.setdefault(name, dist)
+
+    @functools.cached_property
+    def modules(self) -> dict[str, str]:
+        """Top-level module → the distribution it comes with: `yaml` → `pyyaml`."""
+        return {
+            file.partition("/")[0].partition(".")[0]: name
+            for here in self.files.values()
+            for name, files in here.items()
+            for file in files
+        }
+
+
+def paths_of(
+    names: tuple[str, ...], sites: tuple[str, ...], markers: Mapping[str, str], python: str
+) -> tuple[str, ...]:
+    """The files and folders of these distributions and of what they depend on.
+
+    A name may carry extras (`pandas[excel]`). Raises `ConfigError` for one that is not installed.
+    """
+    return _paths_of(names, _key(sites), tuple(sorted(markers.items())), python)
+
+
+def unmet(requirements: Iterable[str], sites: Iterable[str]) -> list[str]:
+    """Those of the requirements for which there is no distribution of a fitting version."""
+    found = _installed(_key(sites)).by_name
+    return [
+        text
+        for text in requirements
+        if (dist := found.get(canonicalize_name((need := Requirement(text)).name))) is None
+        or not need.specifier.contains(dist.version, prereleases=True)
+    ]
+
+
+@functools.lru_cache(maxsize=64)
+def _paths_of(
+    names: tuple[str, ...], key: _Key, markers: tuple[tuple[str, str], ...], python: str
+) -> tuple[str, ...]:
+    installed = _installed(key)
+    wanted = _closure([_asked(name, installed, python) for name in names], installed, dict(markers))
+    found = []
+    for site, files in installed.files.items():
+        # Where two sites have a distribution, only the one that an import finds.
+        mine = {n for n in wanted & files.keys() if _site_of(installed.by_name[n]) == os.path.realpath(site)}
+        found += [os.path.join(site, path) for path in _own(files, mine)]
+    return tuple(sorted(path for path in found if os.path.exists(path)))
+
+
+@functools.lru_cache(maxsize=4)
+def _installed(key: _Key) -> _Installed:
+    return _Installed(site for site, _ in key)
+
+
+def _key(sites: Iterable[str]) -> _Key:
+    return tuple((site, os.stat(site).st_mtime_ns) for site in sites if os.path.isdir(site))
+
+
+def _site_of(dist: Distribution) -> str:
+    return os.path.realpath(str(dist.locate_file("")))
+
+
+def _asked(text: str, installed: _Installed, python: str) -> Requirement:
+    """One name as a requirement that is met; raises `ConfigError`."""
+    try:
+        requirement = Requirement(text)
+    except InvalidRequirement:
+        raise ConfigError(
+            f"The grant packages={text!r} is not a package's name.",
+            hint="Write it as pip does: scikit-learn.",
+        ) from None
+    if canonicalize_name(requirement.name) in installed.by_name:
+        return requirement
+    if (owner := installed.modules.get(requirement.name)) is not None:
+        raise ConfigError(
+            f"The grant packages={text!r} names a module, not a package.", hint=f"It comes with {owner!r}."
+        )
+    raise ConfigError(
+        f"The grant packages={text!r} names a package that is not installed."
+        + did_you_mean(requirement.name, installed.by_name),
+        hint=f"Those that are: {python} -m pip list.",
+    )
+
+
+def _closure(asked: list[Requirement], installed: _Installed, markers: dict[str, str]) -> set[str]:
+    """The names of all that these need, themselves included; what is optional and not there is left out."""
+    wanted: set[tuple[str, str]] = set()
+    waiting = [(canonicalize_name(need.name), extra) for need in asked for extra in ("", *need.extras)]
+    while waiting:
+        name, extra = waiting.pop()
+        dist = installed.by_name.get(name)
+        if dist is None or (name, extra) in wanted:
+            continue
+        wanted.add((name, extra))
+        for text in dist.requires or ():
+            need = _parsed(text)
+            if need is not None and _applies(need, {**markers, "extra": extra}):
+                waiting += [(canonicalize_name(need.name), e) for e in ("", *need.extras)]
+    return {name for name, _ in wanted}
+
+
+def _parsed(text: str) -> Requirement | None:
+    """One line of a distribution's metadata; old ones hold what no standard allows any more."""
+    try:
+        return Requirement(text)
+    except InvalidRequirement:
+        return None
+
+
+def _applies(need: Requirement, markers: dict[str, str]) -> bool:
+    try:
+        return need.marker is None or need.marker.evaluate(markers)
+    except UndefinedEnvironmentName:
+        return True  # of some later standard: rather one package too many than a tool that cannot start
+
+
+def _files(dist: Distribution) -> list[str]:
+    """Its files, relative to its site; without those outside of it (scripts, data of Jupyter's)."""
+    record = dist.read_text("RECORD")
+    if record is not None:
+        names = [row[0] for row in csv.reader(record.splitlines()) if row]
+    else:  # installed by something older than wheels, or by a distributor
+        modules = (dist.read_text("top_level.txt") or dist.name.replace("-", "_")).split()
+        suffixes = ("", ".py", ".so")
+        names = [module + suffix for module in modules for suffix in suffixes]
+        metadata = getattr(dist, "_path", None)
+        names += [metadata.name] if metadata is not None else []
+    return [name for name in names if not name.startswith(("..", "/"))]
+
+
+def _own(files: Mapping[str, list[str]], wanted: set[str], prefix: str = "") -> list[str]:
+    """The shortest paths that hold files of the wanted distributions and of no others.
+
+    Mostly that is a package's folder; where several share one (a namespace package), it is what lies further down.
+    """
+    children: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for name, paths in files.items():
+        for path in paths:
+            head, _, rest = path.partition("/")
+            children[head][name].append(rest)
+    found = []
+    for head, owners in children.items():
+        if not wanted & owners.keys():
+            continue
+        if wanted >= owners.keys() or any("" in paths for paths in owners.values()):
+            found.append(prefix + head)
+        else:
+            found += _own(owners, wanted, f"{prefix}{head}/")
+    return found
