@@ -8,6 +8,7 @@ import signal
 from pathlib import Path
 from typing import Any
 
+import zmq
 from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
 from jupyter_client.manager import AsyncKernelManager
 
@@ -21,6 +22,7 @@ from healkit.workers.worker import LAST_CHARS, OnOutput, Outcome, Worker, split_
 _log = logging.getLogger("healkit.jupyter_client")
 _log.setLevel(logging.CRITICAL + 1)
 
+_MESSAGES_WAITING = 100
 _MODULE = "healkit.workers.inside"
 #: How long after its claim a worker may still send what it had displayed.
 _DRAIN_S, _DRAIN_DEAD_S = 1.0, 0.05
@@ -137,6 +139,9 @@ class KernelWorker(Worker):
             connection_file=str(ipc / "connection.json"),
             log=_log,
         )
+        # What a worker sends is read into this process's memory: one message at a time, and none without bound.
+        self._manager.context.setsockopt(zmq.MAXMSGSIZE, rpc.MAX_FRAME_BYTES)
+        self._manager.context.setsockopt(zmq.RCVHWM, _MESSAGES_WAITING)
 
         async def launch(command: list[str]) -> Process:
             return await self._process(_MODULE, command[3:], bridge_fd)

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Callable
+from typing import Any
 
 from healkit.workers.limits import Sandbox
 
@@ -41,6 +42,16 @@ class Process:
             self.pidfd = -1
         if not self.exited.done():
             self.exited.set_result(status)
+
+
+async def off_loop(work: Callable[..., Any], *args: Any) -> Any:
+    """Do it on a thread; here, while the interpreter ends and gives out no more threads."""
+    try:
+        return await asyncio.to_thread(work, *args)
+    except RuntimeError as error:
+        if "after" not in str(error):  # "cannot schedule new futures after (interpreter) shutdown"
+            raise
+        return work(*args)
 
 
 def spawn(sandbox: Sandbox, command: list[str], fds: tuple[int, ...], environment: dict[str, str]) -> Process:

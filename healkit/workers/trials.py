@@ -20,7 +20,7 @@ from healkit.errors import WorkerError, WorkerStartFailed
 from healkit.workers.folders import RunFolders
 from healkit.workers.inside.trials import PRELOAD_VARIABLE, TrialDone
 from healkit.workers.limits import Sandbox, Tier
-from healkit.workers.process import Process, spawn
+from healkit.workers.process import Process, off_loop, spawn
 from healkit.workers.worker import LAST_CHARS, Outcome, split_crash_text
 
 #: How much longer than a trial's own deadline its template may take to answer.
@@ -84,7 +84,7 @@ class Template:
         self._sock.close()
         self.process.kill()
         await asyncio.wait([self.process.exited], timeout=5)
-        await asyncio.to_thread(self.sandbox.folder.remove)
+        await off_loop(self.sandbox.folder.remove)
 
     async def _receive(self) -> rpc.Ready | TrialDone:
         loop = asyncio.get_running_loop()

@@ -20,7 +20,7 @@ from healkit.errors import WorkerError, WorkerStartFailed
 from healkit.workers.bridge import Bridge, CallHandler
 from healkit.workers.limits import SCRATCH_FILES, Sandbox
 from healkit.workers.nursery import Nursery
-from healkit.workers.process import Process, spawn
+from healkit.workers.process import Process, off_loop, spawn
 
 #: How the host saw it end. `complete` is the only one with a message from the worker.
 Ending = Literal["complete", "timeout", "stopped", "died", "lost", "protocol", "output_limit", "disk_limit"]
@@ -116,7 +116,7 @@ class Worker:
             self.process.kill()
             await asyncio.wait([self.process.exited], timeout=5)
         # Thousands of small files take their time; the loop has other workers to serve.
-        await asyncio.to_thread(self.sandbox.folder.remove)
+        await off_loop(self.sandbox.folder.remove)
 
     async def _start(self) -> None:
         """Folders, bridge, process, and its `Ready`."""
