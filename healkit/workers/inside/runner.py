@@ -28,14 +28,21 @@ from healkit.workers.inside.proxies import build_servers
 class Runner:
     """Receives the work, executes it, reports: `run()`, once.
 
+    `dump` has faulthandler watch the deadline, in a thread of its own; whoever watches from outside need not.
     `finish` is called when the tool has ended, before the report: a kernel has displays to send then.
     """
 
     def __init__(
-        self, bridge: socket.socket, crash_fd: int, finish: Callable[[], None] = lambda: None
+        self,
+        bridge: socket.socket,
+        crash_fd: int,
+        finish: Callable[[], None] = lambda: None,
+        *,
+        dump: bool = True,
     ) -> None:
         self.endpoint = Endpoint(bridge)
         self.crash_fd = crash_fd
+        self.dump_fd = crash_fd if dump else None
         self.finish = finish
         #: Of the failure, once there is one.
         self.post_mortem: PostMortem | None = None
@@ -64,7 +71,7 @@ class Runner:
         capture.Output.shown = False
         capture.Output.crash_fd = self.crash_fd
         lockdown.limit_tool(init.memory_bytes, init.cpu_s)
-        with deadline(init.timeout_s, self.crash_fd), no_running_loop():
+        with deadline(init.timeout_s, self.dump_fd), no_running_loop():
             value = self._call(init)
             if capture.Output.exceeded:
                 raise capture.OutputLimit(capture.OVER_LIMIT)
@@ -91,7 +98,7 @@ class Runner:
         namespace["Tool"] = Tool
         if shape.kind == "script":
             namespace["arguments"] = arguments
-        exec(compile(init.code, init.entry.filename, "exec"), namespace)  # noqa: S102 - what this process is for
+        exec(compile(tree, init.entry.filename, "exec"), namespace)  # noqa: S102 - what this process is for
         if shape.kind == "script":
             return namespace.get("result")
         target = namespace[shape.entry]
