@@ -37,7 +37,9 @@ def _add_grants(parser: MagicParser, for_what: str = "") -> None:
         ("--calls", "X.*", "what it may call through mcp, as server.tool, or none"),
     ):
         parser.add_argument(flag, action="append", metavar=metavar, help=for_what + text)
-    parser.add_argument("--memory", type=int, metavar="MB", help=f"{for_what}memory, instead of the configured")
+    parser.add_argument(
+        "--memory", type=int, metavar="MB", help=f"{for_what}memory, instead of the configured"
+    )
     parser.add_argument("--cpu", type=int, metavar="S", help=f"{for_what}processor time; the same")
     parser.add_argument("--timeout", type=float, metavar="S", help=f"{for_what}wall time; the same")
     parser.add_argument("--python", metavar="PATH", help=f"{for_what}another interpreter to run it in")
