@@ -22,7 +22,7 @@ from traitlets import Integer, List, Unicode
 from healkit.config import Config
 from healkit.contracts.records import Grants
 from healkit.errors import WorkerStartFailed
-from healkit.workers.process import Process
+from healkit.workers.process import Process, off_loop
 from healkit.workers.standalone import StandaloneKernel, granted_paths
 
 Launcher = Callable[[list[str]], Awaitable[Process]]
@@ -150,9 +150,4 @@ class RestrictedProvisioner(LocalProvisioner):
         kernel, self._standalone = self._standalone, None
         if kernel is not None:
             self.process = None
-            try:
-                await asyncio.to_thread(kernel.close)
-            except (
-                RuntimeError
-            ):  # the interpreter ends, as when `jupyter run` shuts down at exit: no more threads
-                kernel.close()
+            await off_loop(kernel.close)  # `jupyter run` shuts down at exit, without threads
