@@ -192,11 +192,6 @@ class KeptWorkers:
         # As the interpreter ends there are no threads to remove folders with: the pool removes them all.
         await asyncio.gather(*(one.worker.close() for one in kept if one is not None), return_exceptions=True)
 
-    def abandon(self) -> None:
-        """Forget them in a forked child: they are its parent's."""
-        self._kept.clear()
-        self._timers.clear()
-
     def _take(self, trace_id: str, reason: str) -> KeptWorker | None:
         kept = self._kept.pop(trace_id, None)
         if kept is not None:

@@ -49,6 +49,7 @@ class Pool:
         self._folders = RunFolders()
         self._nurseries: dict[Brood, asyncio.Task[Nursery | None]] = {}
         self._spares: dict[Brood, list[KernelWorker]] = defaultdict(list)
+        self._making: dict[Brood, int] = defaultdict(int)
         self._tasks: set[asyncio.Task[None]] = set()
         self._closed = False
         self.kept = KeptWorkers(self.retire)
@@ -85,7 +86,8 @@ class Pool:
         brood = self._brood(tier, Grants(), kernels=True)
         await self._nursery(brood, Grants(), wait=True)
         self._refill(brood)
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        while self._tasks:
+            await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def close(self) -> None:
         """End every process and remove every folder; safe to call twice."""
@@ -176,21 +178,27 @@ class Pool:
 
     def _refill(self, brood: Brood) -> None:
         """Make the next spare in the background; never one with grants, which are for the tool that asked."""
-        if self._closed or len(self._spares[brood]) >= self._config.spares:
+        if self._closed or len(self._spares[brood]) + self._making[brood] >= self._config.spares:
             return
+        self._making[brood] += 1
         self._in_background(self._make_spare(brood))
 
     async def _make_spare(self, brood: Brood) -> None:
-        nursery = await self._nursery(brood, Grants(), wait=True)
-        if nursery is None or self._closed or len(self._spares[brood]) >= self._config.spares:
-            return
-        with contextlib.suppress(WorkerError):
-            worker = KernelWorker(self._sandbox(self._config, brood.tier, Grants()), self._config, nursery)
-            await worker.start()
-            if self._closed:
-                await worker.close()
-            else:
-                self._spares[brood].append(worker)
+        try:
+            nursery = await self._nursery(brood, Grants(), wait=True)
+            if nursery is None or self._closed:
+                return
+            with contextlib.suppress(WorkerError):
+                worker = KernelWorker(
+                    self._sandbox(self._config, brood.tier, Grants()), self._config, nursery
+                )
+                await worker.start()
+                if self._closed:
+                    await worker.close()
+                else:
+                    self._spares[brood].append(worker)
+        finally:
+            self._making[brood] -= 1
 
     def _in_background(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import gc
 import os
@@ -118,10 +119,14 @@ def test_a_nursery_that_dies_is_replaced_and_nobody_notices(tmp_path: Path) -> N
     with Healkit(tmp_path / "x.db", config=config) as healkit:
         hatch(config)
         healkit.vault.add("one", "def one():\n    return 1\n")
+        killed = []
         for child in psutil.Process().children(recursive=True):
             with contextlib.suppress(psutil.NoSuchProcess):
                 if "healkit.workers.inside.nursery" in " ".join(child.cmdline()):
                     child.kill()
+                    killed.append(child)
+        wait_until(lambda: running(killed) == [])
+        engine.loop.submit(asyncio.sleep(0.1)).result()  # the loop has heard of it
         assert [healkit.execute_tool("one") for _ in range(3)] == [1, 1, 1]
         assert healkit.log.count(status="FAILURE") == 0
 
