@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import json
 import shutil
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
+from healkit.config import Config
 from healkit.errors import CodeDoesNotParse, HealkitError, UsageInvalid
 
 if TYPE_CHECKING:
@@ -83,7 +85,9 @@ def open_healkit(db: str | None, *, create: bool) -> Healkit:
     """The Healkit of `--db`; a command that only reads passes create=False and never makes a database."""
     from healkit.app import Healkit  # here, not above: `--help` needs no database
 
-    return Healkit(db, create=create)
+    # A command runs one tool and ends: what would be kept warm for the next one is of no use to it.
+    config = dataclasses.replace(Config.from_environment(), nursery=False, spares=0, post_mortem_kept=0)
+    return Healkit(db, config=config, create=create)
 
 
 def say(text: str) -> None:
