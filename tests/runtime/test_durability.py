@@ -42,7 +42,7 @@ def wait_until(condition: Callable[[], bool], within_s: float = 20) -> None:
 
 
 @pytest.mark.requirement("LOG-2", "WORK-2")
-@pytest.mark.parametrize("tier", ["namespaces", "landlock"])
+@pytest.mark.parametrize("tier", ["namespaces", "landlock", "process"])
 def test_after_kill_9_of_the_host_the_row_says_what_died_and_no_worker_survives(
     tmp_path: Path, tier: str
 ) -> None:

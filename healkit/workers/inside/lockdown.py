@@ -61,7 +61,7 @@ def enter(policy: Policy) -> dict[str, str]:
     if policy.listed:
         visible.show_only(policy.read, policy.listed)
     if policy.tier == "process":
-        return {"rlimits": _attempt(lambda: _limit_resources(policy))}
+        return {"parent": _attempt(die_with_parent), "rlimits": _attempt(lambda: _limit_resources(policy))}
     return {
         "parent": _attempt(die_with_parent),
         **({"scratch": _attempt(lambda: _mount_scratch(policy))} if policy.tier == "namespaces" else {}),
