@@ -133,8 +133,11 @@ def _narrow_view(python: str | None, chosen: tuple[str, ...]) -> View:
     found = interpreter_of(python)
     paths = _existing(found, with_packages=False)
     hidden = {os.path.realpath(path) for path in [*found.sites, *_package_folders(paths)]}
-    # This package itself may be installed among those that are hidden.
-    apart = tuple(path for path in paths if any(os.path.realpath(path).startswith(f"{h}/") for h in hidden))
+    # This package itself may be installed among those that are hidden, and then below a folder that is listed whole.
+    candidates = dict.fromkeys([*paths, str(Path(healkit.__file__).parent)])
+    apart = tuple(
+        path for path in candidates if any(os.path.realpath(path).startswith(f"{h}/") for h in hidden)
+    )
     mounts = tuple(path for path in paths if path not in apart)
     read, listed = _expanded(mounts, hidden)
     shown = (*apart, *chosen)

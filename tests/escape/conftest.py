@@ -42,6 +42,12 @@ def tier(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
+@pytest.fixture
+def users() -> tuple[str, ...]:
+    """The names of all of them."""
+    return USERS
+
+
 @pytest.fixture(params=USERS)
 def user(request: pytest.FixtureRequest) -> str:
     """Everybody that the tests can be."""

@@ -73,10 +73,8 @@ def test_no_script_of_a_tools_reaches_the_page(tier: str, user: str, facts: Fact
 
 @pytest.mark.requirement("WORK-3")
 @pytest.mark.parametrize("user", ["any"])
-def test_most_probes_succeed_without_a_boundary(user: str, facts: Facts) -> None:
-    from conftest import USERS
-
-    found = [facts("process", name)["batch"] for name in USERS]
+def test_most_probes_succeed_without_a_boundary(user: str, facts: Facts, users: tuple[str, ...]) -> None:
+    found = [facts("process", name)["batch"] for name in users]
     broken = {name: fact for batch in found for name, fact in batch.items() if fact.startswith("broken")}
     assert not broken
     useless = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -94,7 +95,9 @@ def test_random_numbers_differ_from_trial_to_trial(healkit: Healkit) -> None:
 
 @pytest.mark.requirement("WORK-6", "SCALE-2")
 @pytest.mark.parametrize("kind", ["threads", "processes"])
-def test_any_executor_will_do(healkit: Healkit, kind: str) -> None:
+def test_any_executor_will_do(healkit: Healkit, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    # IPython, in a test before this one, may have left a __main__ that multiprocessing cannot do with.
+    monkeypatch.setattr(sys.modules["__main__"], "__spec__", None, raising=False)
     executor = (
         ThreadPoolExecutor(2)
         if kind == "threads"
