@@ -13,6 +13,7 @@ from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
 from jupyter_client.manager import AsyncKernelManager
 
 from healkit.contracts import rpc
+from healkit.errors import WorkerStartFailed
 from healkit.workers.bridge import CallHandler
 from healkit.workers.outputs import OutputCollector
 from healkit.workers.process import Process
@@ -126,6 +127,18 @@ class KernelWorker(Worker):
         # Only now: a client that connects before the sockets are bound waits for ZeroMQ's reconnection.
         self._client = self._manager.client()
         self._client.start_channels(shell=False, stdin=False, hb=False, control=False)
+        assert self.process is not None
+        welcome = asyncio.create_task(self._welcomed())
+        events: list[asyncio.Future[Any]] = [welcome, self.process.exited]
+        try:
+            await asyncio.wait(events, return_when=asyncio.FIRST_COMPLETED)
+            if not welcome.done():
+                raise WorkerStartFailed(f"its process ended with status {self.process.exited.result()}")
+        finally:
+            welcome.cancel()
+
+    async def _welcomed(self) -> None:
+        """Until the kernel's first message: before it, what is displayed would be lost."""
         while (await self._client.get_iopub_msg())["msg_type"] != "iopub_welcome":
             continue
 

@@ -150,9 +150,9 @@ class Pool:
         try:
             await worker.start()
         except WorkerError:
-            if nursery is None or nursery.alive:
+            if nursery is None:
                 raise
-            # It died under our hands: once more, without it.
+            # Nothing was sent to it yet, so nothing can happen twice: once more, and cold.
             worker = kind(dataclasses.replace(sandbox, folder=self._folders.next()), config, None)
             await worker.start()
         return worker

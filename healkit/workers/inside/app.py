@@ -8,6 +8,7 @@ import os
 import signal
 import socket
 import sys
+import time
 import warnings
 from typing import Any
 
@@ -26,6 +27,16 @@ class WorkerApp(IPKernelApp):
     """An IPython kernel that gives everything up between binding its sockets and its first message."""
 
     name = "healkit-worker"
+
+    def init_heartbeat(self) -> None:
+        """Start the heartbeat and wait until it listens. Called by ipykernel.
+
+        Its thread makes its socket when it gets its turn. On a busy machine that was after the process had been sealed,
+        and libzmq aborts when it is refused a socket.
+        """
+        super().init_heartbeat()
+        if self.transport == "ipc":
+            _wait_until_listening(f"{self.ip}-{self.hb_port}")
 
     def init_signal(self) -> None:
         """Leave signals alone: interrupts arrive as messages, time limits as alarms. Called by ipykernel."""
@@ -119,6 +130,22 @@ def _warm_up(shell: Any) -> None:
 
     shell.display_pub.register_hook(note)
     shell.run_cell("None", store_history=False, silent=True)
+
+
+def _wait_until_listening(path: str, within_s: float = 30.0) -> None:
+    """Until somebody listens on that socket; no error when nobody does, since the host's own limit is shorter."""
+    give_up = time.monotonic() + within_s
+    while time.monotonic() < give_up:
+        with socket.socket(socket.AF_UNIX) as probe:
+            try:
+                probe.connect(path)
+            except PermissionError:  # a Landlock that looks at sockets too: it is bound, and about to listen
+                time.sleep(0.05)
+                return
+            except OSError:
+                time.sleep(0.001)
+            else:
+                return
 
 
 def kernel_config() -> Any:
