@@ -17,7 +17,7 @@ from pathlib import Path
 
 from jupyter_client.manager import KernelManager
 
-from healkit import Healkit
+from healkit import Config, Healkit
 
 ROUNDS = 12
 
@@ -40,7 +40,8 @@ def timed(work: Callable[[], object]) -> float:
 
 
 def main() -> None:
-    with tempfile.TemporaryDirectory() as folder, Healkit(Path(folder) / "healkit.db") as healkit:
+    config = Config(nursery=False, spares=0)  # nothing kept warm: bench_workers.py measures that
+    with tempfile.TemporaryDirectory() as folder, Healkit(Path(folder) / "x.db", config=config) as healkit:
         healkit.vault.add("trivial", "def trivial():\n    return 55\n")
         healkit.execute("trivial")  # the tier is found once in a process, with its first execution
         ours, theirs = [], []
