@@ -186,7 +186,7 @@ class Executor:
         pool = self._pool()
         worker: KernelWorker | LightWorker
         if request.mode == "subprocess":
-            worker = await pool.light(self._config, tier, entry.grants, fresh=True)
+            worker = await pool.light(self._config, tier, entry.grants)
         else:
             worker = await pool.kernel(self._config, tier, entry.grants)
         kept = False

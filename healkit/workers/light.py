@@ -1,4 +1,4 @@
-"""A worker without a kernel, for trials by the hundred and for the `subprocess` mode."""
+"""A worker without a kernel, for the `subprocess` mode."""
 
 from __future__ import annotations
 
@@ -43,4 +43,4 @@ class LightWorker(Worker):
         )
 
     async def _launch(self, bridge_fd: int) -> Process:
-        return await self._process("healkit.workers.inside.light", [], bridge_fd, light=True)
+        return await self._process("healkit.workers.inside.light", [], bridge_fd)

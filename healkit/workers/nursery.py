@@ -61,8 +61,6 @@ class Nursery:
         folder: RunFolder,
         grants: Grants,
         preload: tuple[str, ...],
-        *,
-        kernels: bool = True,
     ) -> Nursery:
         """Start one whose children may live anywhere below `base`; returns when it has hatched.
 
@@ -74,7 +72,7 @@ class Nursery:
             tier, folder.create(), Grants(read=grants.read, write=grants.write), base=base
         )
         with theirs:
-            plan = Plan(theirs.fileno(), list(preload), kernels)
+            plan = Plan(theirs.fileno(), list(preload))
             environment = sandbox.environment(theirs.fileno()) | {
                 CONTROL_VARIABLE: msgspec.json.encode(plan).decode()
             }
@@ -98,7 +96,7 @@ class Nursery:
         return not self.process.exited.done()
 
     async def fork(self, sandbox: Sandbox, bridge_fd: int, argv: list[str]) -> Process:
-        """A new child in that sandbox; raises `NurseryGone`. `argv` is empty for a light worker."""
+        """A new child in that sandbox; raises `NurseryGone`."""
         request = Fork(next(self._ids), sandbox.policy(-1), sandbox.environment(None), argv)
         future: asyncio.Future[Process] = self._loop.create_future()
         self._forking[request.id] = future

@@ -33,12 +33,11 @@ W = TypeVar("W", KernelWorker, LightWorker)
 
 @dataclasses.dataclass(frozen=True)
 class Brood:
-    """What a nursery is for: one tier, one set of mounts, kernels or light workers."""
+    """What a nursery is for: one tier and one set of mounts."""
 
     tier: Tier
     read: tuple[str, ...] = ()
     write: tuple[str, ...] = ()
-    kernels: bool = True
 
 
 class Pool:
@@ -58,7 +57,7 @@ class Pool:
         """A fresh kernel worker, the spare if there is one; raises `WorkerStartFailed`."""
         if grants.starts_cold:
             return await self._cold(KernelWorker, config, tier, grants)
-        brood = self._brood(tier, grants, kernels=True)
+        brood = self._brood(tier, grants)
         if not grants.read and not grants.write and (spare := self._take_spare(brood, config)) is not None:
             self._refill(brood)
             return spare
@@ -68,14 +67,11 @@ class Pool:
             self._refill(brood)
         return worker
 
-    async def light(self, config: Config, tier: Tier, grants: Grants, *, fresh: bool = False) -> LightWorker:
-        """A fresh worker without a kernel; `fresh` starts a new interpreter for it. Raises `WorkerStartFailed`."""
+    async def light(self, config: Config, tier: Tier, grants: Grants) -> LightWorker:
+        """A plain interpreter, started for this; raises `WorkerStartFailed`."""
         if grants.starts_cold:
             return await self._cold(LightWorker, config, tier, grants)
-        nursery = None
-        if not fresh:
-            nursery = await self._nursery(self._brood(tier, grants, kernels=False), grants, wait=True)
-        return await self._started(LightWorker, self._sandbox(config, tier, grants), config, nursery)
+        return await self._started(LightWorker, self._sandbox(config, tier, grants), config, None)
 
     def retire(self, worker: KernelWorker | LightWorker) -> None:
         """End a worker and remove what it had, in the background and once its caller has been answered."""
@@ -83,7 +79,7 @@ class Pool:
 
     async def hatch(self, tier: Tier) -> None:
         """Have a nursery and a spare ready, for whoever wants to wait for them."""
-        brood = self._brood(tier, Grants(), kernels=True)
+        brood = self._brood(tier, Grants())
         await self._nursery(brood, Grants(), wait=True)
         self._refill(brood)
         while self._tasks:
@@ -111,10 +107,10 @@ class Pool:
         self._closed = True
         self._folders.abandon()
 
-    def _brood(self, tier: Tier, grants: Grants, *, kernels: bool) -> Brood:
+    def _brood(self, tier: Tier, grants: Grants) -> Brood:
         # Landlock narrows each child by itself; only mounts are the nursery's.
         mounts = tier == "namespaces"
-        return Brood(tier, grants.read if mounts else (), grants.write if mounts else (), kernels)
+        return Brood(tier, grants.read if mounts else (), grants.write if mounts else ())
 
     async def _nursery(self, brood: Brood, grants: Grants, *, wait: bool = False) -> Nursery | None:
         """The nursery for these workers; None while it is not there, and where there can be none."""
@@ -128,10 +124,9 @@ class Pool:
         return await starting
 
     async def _start_nursery(self, brood: Brood, grants: Grants) -> Nursery | None:
-        preload = self._config.preload if brood.kernels else ()
         with contextlib.suppress(WorkerError, OSError):
             return await Nursery.start(
-                brood.tier, self._folders.root, self._folders.next(), grants, preload, kernels=brood.kernels
+                brood.tier, self._folders.root, self._folders.next(), grants, self._config.preload
             )
         return None
 

@@ -141,10 +141,10 @@ class Worker:
         """Make the process, with its end of the bridge; how, is the kinds' own."""
         raise NotImplementedError
 
-    async def _process(self, module: str, argv: list[str], bridge_fd: int, *, light: bool = False) -> Process:
+    async def _process(self, module: str, argv: list[str], bridge_fd: int) -> Process:
         """Forked where there is a nursery, else `python -m module argv` in the sandbox."""
         if self.nursery is not None:
-            return await self.nursery.fork(self.sandbox, bridge_fd, [] if light else argv)
+            return await self.nursery.fork(self.sandbox, bridge_fd, argv)
         command = [self.sandbox.python, "-m", module, *argv]
         return spawn(self.sandbox, command, (bridge_fd,), self.sandbox.environment(bridge_fd))
 

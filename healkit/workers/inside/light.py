@@ -1,7 +1,7 @@
 """A worker without a kernel: one interpreter, one tool, one answer.
 
-Forked from a nursery for trials by the hundred, or started afresh as `python -m healkit.workers.inside.light` for
-the `subprocess` mode. Restrictions, bridge and tracebacks are those of a kernel worker; displays are not.
+Started as `python -m healkit.workers.inside.light` for the `subprocess` mode. Restrictions, bridge and tracebacks are
+those of a kernel worker; displays are not.
 """
 
 from __future__ import annotations

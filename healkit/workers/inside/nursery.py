@@ -33,20 +33,18 @@ class Plan(msgspec.Struct, frozen=True):
 
     control_fd: int
     preload: list[str]
-    #: Whether it raises kernels, and so rehearses one to learn what ipykernel loads late.
-    kernels: bool = True
 
 
 class Fork(msgspec.Struct, frozen=True):
     """A request for one child; it comes with two descriptors, the bridge and the crash file.
 
-    `argv` is the kernel's command line after the program's name; empty for a light worker, which has no kernel.
+    `argv` is the kernel's command line after the program's name.
     """
 
     id: int
     policy: lockdown.Policy
     environment: dict[str, str]
-    argv: list[str] = []
+    argv: list[str]
 
 
 class Forked(msgspec.Struct, frozen=True, tag="forked"):
@@ -142,8 +140,7 @@ class Nursery:
             policy = msgspec.structs.replace(request.policy, bridge_fd=bridge)
             layers = lockdown.enter(policy)
             os.chdir(policy.scratch)
-            serve = _kernel if request.argv else _light
-            serve(policy, layers, request.argv)
+            _kernel(policy, layers, request.argv)
             status = 0
         except BaseException:  # noqa: BLE001 - the last thing this process can do is to say why
             sys.excepthook(*sys.exc_info())
@@ -157,12 +154,6 @@ def _kernel(policy: lockdown.Policy, layers: dict[str, str], argv: list[str]) ->
     serve(policy, layers, argv)
 
 
-def _light(policy: lockdown.Policy, layers: dict[str, str], _argv: list[str]) -> None:
-    from healkit.workers.inside.light import serve
-
-    serve(policy, layers)
-
-
 def _reseed() -> None:
     """Children share nothing random: what was seeded in the parent would repeat in each of them."""
     random.seed()
@@ -172,14 +163,10 @@ def _reseed() -> None:
 
 def preload(plan: Plan) -> None:
     """Import what every child will need; what is not installed is left out."""
-    names = ["healkit.workers.inside.light", *plan.preload]
-    if plan.kernels:
-        names.append("healkit.workers.inside.app")
-    for name in names:
+    for name in (*plan.preload, "healkit.workers.inside.app"):
         _try_import(name)
-    if plan.kernels:
-        for name in _rehearse(_run_a_cell):
-            _try_import(name)
+    for name in _rehearse(_run_a_cell):
+        _try_import(name)
 
 
 def _run_a_cell() -> None:
