@@ -1,0 +1,1 @@
+"""The collector: a Jupyter Server extension, and a server of its own."""

@@ -1,0 +1,1 @@
+"""Traces: clean, written as they happen, sent once."""
