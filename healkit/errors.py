@@ -29,6 +29,7 @@ HealkitError
 │   └── PostMortemGone             POST_MORTEM_GONE
 ├── CallRefused                    CALL_REFUSED       (a worker's call that the host will not make)
 ├── CallTimedOut                   CALL_TIMEOUT
+├── TraceInvalid                   TRACE_INVALID
 ├── McpError                       MCP_ERROR          (an MCP server's answer that is no value)
 │   └── McpUnavailable             MCP_UNAVAILABLE
 └── ToolExecutionError             the failure's own code, one of TOOL_CODES
@@ -271,6 +272,12 @@ class CallTimedOut(HealkitError):
     """A call through the bridge that had no answer within its time."""
 
     code = "CALL_TIMEOUT"
+
+
+class TraceInvalid(HealkitError):
+    """A trace from elsewhere that is not in the wire form."""
+
+    code = "TRACE_INVALID"
 
 
 class McpError(HealkitError):
