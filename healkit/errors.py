@@ -27,9 +27,16 @@ HealkitError
 │   └── WorkerStartFailed          WORKER_START_FAILED
 ├── PostMortemError                POST_MORTEM_ERROR  (a question about a failed run that has no answer)
 │   └── PostMortemGone             POST_MORTEM_GONE
+├── RunFolderError                 RUN_FOLDER_ERROR   (a run's record that cannot be begun)
+│   ├── RunExists                  RUN_EXISTS
+│   ├── RunLocked                  RUN_LOCKED
+│   └── RunNotFound                RUN_NOT_FOUND
+├── RunNotAllowed                  RUN_NOT_ALLOWED    (a tool that is not on the run's list)
+├── PolicyHalted                   POLICY_HALT        (a run that its policy has ended)
 ├── CallRefused                    CALL_REFUSED       (a worker's call that the host will not make)
 ├── CallTimedOut                   CALL_TIMEOUT
 ├── TraceInvalid                   TRACE_INVALID
+├── RequestRefused                 REQUEST_REFUSED    (by the collector's server; one of REQUEST_CODES)
 ├── McpError                       MCP_ERROR          (an MCP server's answer that is no value)
 │   └── McpUnavailable             MCP_UNAVAILABLE
 └── ToolExecutionError             the failure's own code, one of TOOL_CODES
@@ -62,6 +69,22 @@ TOOL_CODES: dict[str, str] = {
     "WORKER_LOST": "the tool's process was lost through no fault of its own",
     "HOST_DIED": "the process that had started the run died",
     "SQL_ERROR": "the database refused the statement",
+}
+
+#: Why the collector's server turns a request away: code → HTTP status (RFC 9110, RFC 6585).
+REQUEST_CODES: dict[str, int] = {
+    "BODY_INVALID": 400,
+    "CONTENT_TYPE": 400,
+    "QUERY_INVALID": 400,
+    "TOKEN_MISSING": 401,
+    "TOKEN_WRONG": 403,
+    "NOT_FOUND": 404,
+    "BODY_TOO_LARGE": 413,
+    "BATCH_TOO_LARGE": 413,
+    "CONTENT_ENCODING": 415,
+    "RATE_LIMITED": 429,
+    "OVERLOADED": 503,
+    "STORE_UNAVAILABLE": 503,
 }
 
 
@@ -262,6 +285,42 @@ class PostMortemGone(PostMortemError):
     code = "POST_MORTEM_GONE"
 
 
+class RunFolderError(HealkitError):
+    """A run folder that cannot be made or used as asked."""
+
+    code = "RUN_FOLDER_ERROR"
+
+
+class RunExists(RunFolderError):
+    """A run of that id has been written already; a run is never written twice."""
+
+    code = "RUN_EXISTS"
+
+
+class RunLocked(RunFolderError):
+    """Another writer is at that run at this moment."""
+
+    code = "RUN_LOCKED"
+
+
+class RunNotFound(RunFolderError):
+    """There is no run folder of that name."""
+
+    code = "RUN_NOT_FOUND"
+
+
+class RunNotAllowed(HealkitError):
+    """A tool that is not on the run's list of tools; nothing was run."""
+
+    code = "RUN_NOT_ALLOWED"
+
+
+class PolicyHalted(HealkitError):
+    """A step of a run that its policy has ended; nothing was run."""
+
+    code = "POLICY_HALT"
+
+
 class CallRefused(HealkitError):
     """A call through the bridge that is unknown, not allowed, or over its budget."""
 
@@ -278,6 +337,24 @@ class TraceInvalid(HealkitError):
     """A trace from elsewhere that is not in the wire form."""
 
     code = "TRACE_INVALID"
+
+
+class RequestRefused(HealkitError):
+    """A request that the collector's server turns away; `retry_after_s` is when another try may do better."""
+
+    code = "REQUEST_REFUSED"
+
+    def __init__(
+        self, code: str, message: str, *, hint: str = "", retry_after_s: float | None = None
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.code = code  # one of REQUEST_CODES
+        self.retry_after_s = retry_after_s
+
+    @property
+    def status(self) -> int:
+        """The HTTP status to answer with."""
+        return REQUEST_CODES.get(self.code, 400)
 
 
 class McpError(HealkitError):

@@ -1,0 +1,141 @@
+"""One line of trace.jsonl, and what it holds.
+
+A run is a list of events in the order in which they happened, numbered by `seq` from 1 without a gap. Their times are
+for people: a clock may be set back, and `seq` alone says what came first. `None` is null on the wire for the three
+fields that every event has (`step_id`, the two signatures); the other optional fields are left out.
+
+Payload (what a tool was given, printed, returned or raised) stands in known places only and is redacted there; all
+else is the contract's own words, ids and hashes, and is never touched. `CONTRACT_KEYS` draws that line inside the
+three open fields `result`, `metadata` and `error.details`.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Literal, get_args
+
+import msgspec
+
+from healkit.contracts.catalogue import is_retryable
+from healkit.contracts.signature import StateSignature
+
+SCHEMA_VERSION = 1
+
+EventType = Literal[
+    "run_started", "run_finished",
+    "observation_captured",
+    "proposal_received", "proposal_accepted", "proposal_rejected",
+    "action_compiled", "preconditions_checked", "action_started", "action_executed", "postconditions_checked",
+    "assert_checked",
+    "retry_scheduled", "backoff_applied",
+    "recovery_started", "recovery_finished",
+    "policy_halt",
+    "evidence_captured",
+    "error_raised",
+    "inspection_started", "inspection_finished",
+]  # fmt: skip
+EVENT_TYPES: tuple[str, ...] = get_args(EventType)
+
+#: Where in a step something went wrong.
+Stage = Literal[
+    "observation", "proposal", "preconditions", "action", "postconditions", "policy", "recovery", "evidence",
+    "inspection", "run",
+]  # fmt: skip
+Severity = Literal["warning", "error"]
+EvidenceKind = Literal[
+    "state_before", "state_after", "code", "proposal", "arguments", "stdout", "stderr", "failure", "outputs", "calls",
+]  # fmt: skip
+
+UtcTime = Annotated[datetime, msgspec.Meta(tz=True)]
+RunId = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$")]
+StepId = Annotated[str, msgspec.Meta(pattern="^s[1-9][0-9]*$")]
+Sha256 = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
+EvidencePath = Annotated[str, msgspec.Meta(pattern=r"^evidence/[0-9a-f]{64}\.(json|txt)$")]
+Count = Annotated[int, msgspec.Meta(ge=0)]
+
+#: The keys of `result`, `metadata` and `details` whose values are the contract's own; all others are payload.
+CONTRACT_KEYS = frozenset(
+    {
+        "action", "author", "base_code_hash", "base_revision", "calls", "checks", "code", "code_hash", "column",
+        "count", "duration_ms", "ename", "expected", "failures", "fingerprint", "found", "hidden", "isolation",
+        "kind", "line", "log_id", "mode", "not_kept", "outcome", "phase", "rule", "same", "same_state_count",
+        "state_key", "status", "steps", "threshold", "trace_id", "truncated_from", "wait_ms",
+    }
+)  # fmt: skip
+
+
+class ActionSpec(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """What is to be done, resolved: which code, with what, within which limits.
+
+    `kind` is `run`, `try` (code that no revision holds) or `rerun` (arguments off the log). `arguments` is payload.
+    """
+
+    kind: Literal["run", "try", "rerun"]
+    tool_name: str
+    persona: str
+    revision: int | None
+    code_hash: str | None
+    arguments: Any
+    mode: str
+    timeout_s: float
+    isolation: str | None
+    grants: dict[str, Any] = {}
+
+
+class ErrorObject(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Something that went wrong, with a code of the closed catalogue (`healkit.contracts.catalogue`).
+
+    `retryable`: the same action may be tried again with nothing changed. `message` is payload.
+    """
+
+    schema_version: int
+    error_code: str
+    stage: Stage
+    severity: Severity
+    message: str
+    retryable: bool
+    details: dict[str, Any]
+    created_at: UtcTime
+
+
+class EvidenceRef(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An item of the evidence manifest, as an event refers to it."""
+
+    kind: EvidenceKind
+    path: EvidencePath
+    sha256: Sha256
+
+
+class TraceEvent(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """One thing that happened, at the moment it did.
+
+    `result` says what came of it; `metadata` what else is known; `evidence_refs` where more of it is kept.
+    """
+
+    seq: Annotated[int, msgspec.Meta(ge=1)]
+    ts_utc: UtcTime
+    run_id: RunId
+    event_type: EventType
+    step_id: StepId | None
+    state_signature_before: StateSignature | None
+    state_signature_after: StateSignature | None
+    action_spec: ActionSpec | None = None
+    result: dict[str, Any] | None = None
+    error: ErrorObject | None = None
+    evidence_refs: list[EvidenceRef] = []
+    metadata: dict[str, Any] = {}
+
+
+def error_object(
+    code: str,
+    stage: Stage,
+    message: str,
+    created_at: datetime,
+    *,
+    severity: Severity = "error",
+    details: dict[str, Any] | None = None,
+) -> ErrorObject:
+    """An error object whose `retryable` is the catalogue's."""
+    return ErrorObject(
+        SCHEMA_VERSION, code, stage, severity, message, is_retryable(code), details or {}, created_at
+    )

@@ -1,0 +1,181 @@
+"""A run folder's manifests, and a run as it is read back.
+
+runs/<run_id>/run_manifest.json       what was to be done, by which healkit, under which policy
+              trace.jsonl             what happened, an event a line
+              evidence/<sha256>.json  what it looked like, each file named by its content
+              evidence_manifest.json  which file is what, of which step
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from healkit.contracts.events import (
+    SCHEMA_VERSION,
+    Count,
+    EvidenceKind,
+    EvidencePath,
+    RunId,
+    Sha256,
+    StepId,
+    TraceEvent,
+    UtcTime,
+)
+
+TRACE, EVIDENCE = "trace.jsonl", "evidence"
+RUN_MANIFEST, EVIDENCE_MANIFEST = "run_manifest.json", "evidence_manifest.json"
+
+ExecutionMode = Literal["live", "dry_run"]
+Positive = Annotated[int, msgspec.Meta(ge=1)]
+
+
+class PolicyDefaults(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The caps of a run; what is over one of them ends it (`healkit.healing.policy`).
+
+    same_state_threshold: how often the same failing state may be observed. max_retries: of one action. backoff_ms: the
+    pauses before the first, second and further retries; the last one stands for all that follow.
+    """
+
+    same_state_threshold: Positive = 2
+    max_steps: Positive = 60
+    max_retries: Count = 2
+    max_recoveries: Count = 3
+    backoff_ms: Annotated[tuple[Count, ...], msgspec.Meta(min_length=1)] = (300, 1000, 2000)
+
+
+class RedactionPolicy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What becomes of payload: `sanitised` or, by explicit opt-in, `raw`; and where it is cut."""
+
+    payload: Literal["sanitised", "raw"]
+    payload_max_bytes: Count
+    evidence_max_bytes: Count
+
+
+class RunManifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """run_manifest.json: written once, before the first event.
+
+    `allowlist` are the tools that the run may execute, as patterns.
+    """
+
+    schema_version: int
+    run_id: RunId
+    started_at: UtcTime
+    execution_profile: str
+    execution_mode: ExecutionMode
+    policy_defaults: PolicyDefaults
+    app_version: str
+    platform: dict[str, str]
+    allowlist: list[str]
+    redaction_policy: RedactionPolicy
+
+
+class EvidenceItem(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """One piece of evidence; the same file may be several (the same code in two steps).
+
+    `redacted` says that something was hidden in it, `hidden` how much by which rule; `truncated_from` is its size in
+    bytes before it was cut.
+    """
+
+    kind: EvidenceKind
+    path: EvidencePath
+    sha256: Sha256
+    size_bytes: Count
+    step_id: StepId | None
+    created_at: UtcTime
+    redacted: bool
+    hidden: dict[str, int] = {}
+    truncated_from: int | None = None
+
+
+class EvidenceManifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """evidence_manifest.json: replaced as a whole, after the files it names are there."""
+
+    schema_version: int
+    run_id: RunId
+    items: list[EvidenceItem]
+
+
+#: What can be wrong with a run folder, or worth knowing about it.
+ProblemKind = Literal[
+    "manifest_missing", "manifest_damaged", "trace_missing", "torn_line", "damaged_line", "unknown_version",
+    "seq_gap", "seq_repeated", "wrong_run_id", "wrong_order", "unknown_code", "wrong_signature", "unlisted_reference",
+    "evidence_missing", "evidence_changed", "evidence_extra", "leftover", "unfinished", "in_progress",
+]  # fmt: skip
+
+
+@dataclasses.dataclass(frozen=True)
+class Problem:
+    """One thing about a run folder: in which file, on which line (from 1), and what.
+
+    A `fault` is damage. Without it, this is only worth knowing: a run that a crash ended, or that still goes on.
+    """
+
+    kind: ProblemKind
+    file: str
+    line: int | None
+    message: str
+    fault: bool = True
+
+    def __str__(self) -> str:
+        where = self.file if self.line is None else f"{self.file}, line {self.line}"
+        return f"{where}: {self.message}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """A run folder as it is on disk; whatever can be read of it is here, and `problems` say what cannot.
+
+    `lines` are the line numbers of `events` in trace.jsonl. `evidence` is what the evidence manifest lists.
+    """
+
+    path: Path
+    manifest: RunManifest | None
+    events: list[TraceEvent]
+    evidence: list[EvidenceItem]
+    problems: list[Problem]
+    lines: list[int] = dataclasses.field(default_factory=list)
+
+    @property
+    def run_id(self) -> str:
+        """The manifest's id, else the folder's name."""
+        return self.manifest.run_id if self.manifest is not None else self.path.name
+
+    @property
+    def finished(self) -> bool:
+        """Whether its last event says that it ended."""
+        return bool(self.events) and self.events[-1].event_type == "run_finished"
+
+    def read_evidence(self, item: EvidenceItem) -> bytes:
+        """The content of one item, as it is on disk; raises `OSError` where it is gone."""
+        return (self.path / item.path).read_bytes()
+
+
+@dataclasses.dataclass(frozen=True)
+class Difference:
+    """One place where two runs part: an event of one only, or a pair with fields that differ.
+
+    `fields` maps a path such as `result.status` to its two values; it is empty where one side has no such event.
+    """
+
+    left: TraceEvent | None
+    right: TraceEvent | None
+    fields: dict[str, tuple[Any, Any]]
+
+
+@dataclasses.dataclass(frozen=True)
+class RunDiff:
+    """Two runs held against each other: how many events are alike, and where the others differ, in order."""
+
+    left: Run
+    right: Run
+    same: int
+    differences: list[Difference]
+
+
+def empty_evidence(run_id: str) -> EvidenceManifest:
+    """The evidence manifest of a run that has none yet."""
+    return EvidenceManifest(SCHEMA_VERSION, run_id, [])
