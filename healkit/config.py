@@ -10,13 +10,23 @@ import dataclasses
 import os
 from collections.abc import Mapping
 from typing import Any, Literal, get_args
+from urllib.parse import urlsplit
 
 from healkit.errors import ConfigError
 
 Isolation = Literal["auto", "namespaces", "landlock", "process"]
 
 MIB = 1024 * 1024
-_MAY_BE_ZERO = {"spares", "post_mortem_kept"}
+_MAY_BE_ZERO = {"spares", "post_mortem_kept", "sync_retries", "sync_flush_s"}
+
+
+class Secret(str):
+    """A text that shows as `'***'` wherever it is printed as part of something."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return repr("***" if self else "")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,6 +44,18 @@ class Config:
     scratch_mb: the size of its scratch folder, in MiB (enforced as a whole in the `namespaces` tier; per file below).
     post_mortem_kept: how many failed runs' workers are kept to be asked; 0 keeps none.
     post_mortem_s: for how long after the run, or the last question.
+    tracing: whether each execution has a trace; its row in the log is there either way.
+    org, project: the first two parts of a trace's `org.project.namespace.action.hash`.
+    payload_max_bytes: what a trace keeps of one payload (arguments, result, traceback), in bytes of JSON.
+    trace_raw: keep payloads in traces as they were, with every secret in them; they are sent so too.
+    trace_max_tasks, trace_max_decisions: how many calls and branch decisions one trace lists.
+    sanitize_log: clean the log's own rows too; a run can then not be repeated with the arguments it had.
+    sync_url, sync_token: the collector that traces are sent to, and what it knows this sender by; no URL sends nothing.
+    sync_batch, sync_interval_s: a request goes out with so many traces, or after so long with what there is.
+    sync_retries: how often a trace that the collector refuses is sent again before it is parked.
+    sync_timeout_s: one request, from connecting to the last byte of its answer.
+    sync_backoff_s, sync_backoff_max_s: the pause after the first failure, doubled by each, and the longest.
+    sync_flush_s: how long closing waits for what is still to be sent; the rest goes out at the next start.
     log_wait_s: how long a row waits for a locked database before it goes to the spool file.
     synchronous: SQLite's own setting; `NORMAL` loses nothing on kill -9, `FULL` nothing on a power cut either.
     """
@@ -61,6 +83,23 @@ class Config:
     sql_row_limit: int = 1000
     synchronous: Literal["NORMAL", "FULL"] = "NORMAL"
     show_outputs: bool = True
+    tracing: bool = True
+    org: str = "local"
+    project: str = "default"
+    payload_max_bytes: int = 10_240
+    trace_raw: bool = False
+    trace_max_tasks: int = 1000
+    trace_max_decisions: int = 1000
+    sanitize_log: bool = False
+    sync_url: str = ""
+    sync_token: str = ""
+    sync_batch: int = 10
+    sync_interval_s: float = 5.0
+    sync_retries: int = 3
+    sync_timeout_s: float = 10.0
+    sync_backoff_s: float = 1.0
+    sync_backoff_max_s: float = 30.0
+    sync_flush_s: float = 2.0
 
     def __post_init__(self) -> None:
         """Refuse what could not work; raises `ConfigError`."""
@@ -78,6 +117,8 @@ class Config:
                 and not (value > 0 or value == least)
             ):
                 raise ConfigError(f"{field.name}={value!r} must be greater than 0.")
+        object.__setattr__(self, "sync_token", Secret(self.sync_token))
+        _check_url(self.sync_url)
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] | None = None) -> Config:
@@ -100,6 +141,23 @@ def _parse(name: str, text: str, default: Any) -> Any:
             return text.lower() in {"1", "true", "yes", "on"}
     elif isinstance(default, int | float):
         try:
+def _check_url(url: str) -> None:
+    """Refuse a collector's URL that nothing could be sent to, or that holds what belongs into `sync_token`."""
+    try:
+        parts = urlsplit(url)
+        wrong = bool(url) and (parts.scheme not in {"http", "https"} or not parts.hostname)
+        known = bool(parts.username or parts.password)
+        _ = parts.port
+    except ValueError:
+        wrong, known = True, False
+    if known:
+        raise ConfigError("sync_url holds a user or password.", hint="Give it as sync_token instead.")
+    if wrong:
+        raise ConfigError(
+            f"sync_url={url!r} is no http or https URL.", hint="For example https://collector.example:8008."
+        )
+
+
             return type(default)(text)
         except ValueError:
             pass
