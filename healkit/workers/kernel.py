@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
+import queue
 import signal
 from pathlib import Path
 from typing import Any
@@ -27,6 +29,8 @@ _MESSAGES_WAITING = 100
 _MODULE = "healkit.workers.inside"
 #: How long after its claim a worker may still send what it had displayed.
 _DRAIN_S, _DRAIN_DEAD_S = 1.0, 0.05
+#: How long a kernel's greeting is waited for before it is asked for once more.
+_GREETING_S = 0.1
 
 
 class _WorkerSpecs(KernelSpecManager):  # type: ignore[misc]
@@ -128,7 +132,7 @@ class KernelWorker(Worker):
         self._client = self._manager.client()
         self._client.start_channels(shell=False, stdin=False, hb=False, control=False)
         assert self.process is not None
-        welcome = asyncio.create_task(self._welcomed())
+        welcome = asyncio.create_task(until_heard(self._client))
         events: list[asyncio.Future[Any]] = [welcome, self.process.exited]
         try:
             await asyncio.wait(events, return_when=asyncio.FIRST_COMPLETED)
@@ -136,11 +140,6 @@ class KernelWorker(Worker):
                 raise WorkerStartFailed(f"its process ended with status {self.process.exited.result()}")
         finally:
             welcome.cancel()
-
-    async def _welcomed(self) -> None:
-        """Until the kernel's first message: before it, what is displayed would be lost."""
-        while (await self._client.get_iopub_msg())["msg_type"] != "iopub_welcome":
-            continue
 
     async def _launch(self, bridge_fd: int) -> Process:
         """Through jupyter_client's manager, whose provisioner asks back for the process."""
@@ -162,3 +161,20 @@ class KernelWorker(Worker):
         await self._manager.start_kernel(launcher=launch)
         process: Process = self._manager.provisioner.process
         return process
+
+
+async def until_heard(client: Any) -> None:
+    """Until a kernel's first message has arrived, whichever it is: before it, what is displayed would be lost.
+
+    `client` is a jupyter_client `AsyncKernelClient` with its iopub channel started. A kernel greets each subscription,
+    but one that arrives between two parts of a message that is just being sent is taken in without a word (libzmq
+    signals it once, and the sending thread consumes the signal). Then nothing would ever come, so we subscribe to
+    something more, again and again.
+    """
+    for attempt in itertools.count():
+        try:
+            await client.get_iopub_msg(timeout=_GREETING_S)
+        except queue.Empty:
+            client.iopub_channel.socket.setsockopt(zmq.SUBSCRIBE, b"healkit-%d" % attempt)
+        else:
+            return

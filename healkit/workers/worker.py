@@ -74,7 +74,10 @@ class Worker:
             async with asyncio.timeout(self.config.start_timeout_s):
                 await self._start()
         except (TimeoutError, OSError, WorkerError) as error:
-            reason = str(error) or f"it was not ready within {self.config.start_timeout_s:g} s"
+            stage = (
+                "it was locked down, and its kernel not heard," if self._ready.done() else "it was not ready"
+            )
+            reason = str(error) or f"{stage} within {self.config.start_timeout_s:g} s"
             crash_text = self._crash_text().strip()
             await self.close()
             said = f"\nIts last words:\n{crash_text}" if crash_text else ""
@@ -131,9 +134,12 @@ class Worker:
                 max_in_flight=self.config.max_calls_in_flight,
             )
             self.process = await self._launch(theirs.fileno())
-        events: list[asyncio.Future[Any]] = [self._ready, self.process.exited]
+        events: list[asyncio.Future[Any]] = [self._ready, self.process.exited, self._protocol]
         await asyncio.wait(events, return_when=asyncio.FIRST_COMPLETED)
         if not self._ready.done():
+            if self._protocol.done() and self._protocol.result():
+                raise WorkerStartFailed(f"it broke the protocol: {self._protocol.result()}")
+            await self.process.exited  # the bridge ends with the process, and may be seen to end first
             raise WorkerStartFailed(f"its process ended with status {self.process.exited.result()}")
         self.layers = self._ready.result().layers
 

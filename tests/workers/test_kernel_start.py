@@ -1,0 +1,83 @@
+"""Starting a kernel: it is heard from before it is given work, whatever the moment at which we connect."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import select
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import zmq
+from ipykernel.iostream import IOPubThread
+from jupyter_client.asynchronous import AsyncKernelClient
+from jupyter_client.session import Session
+
+from healkit.workers.kernel import until_heard
+
+
+@pytest.fixture
+def speaker(tmp_path: Path) -> Iterator[tuple[IOPubThread, zmq.Socket, str]]:
+    """ipykernel's own iopub thread, its socket, and the address prefix that a client connects to."""
+    context = zmq.Context()
+    socket = context.socket(zmq.XPUB)
+    socket.bind(f"ipc://{tmp_path}/k-1")
+    thread = IOPubThread(socket, session=Session(key=b"key"))
+    thread.start()
+    yield thread, socket, f"{tmp_path}/k"
+    cancelled = threading.Event()  # its own housekeeping, which it leaves pending with a complaint
+    thread._event_pipe_gc_task.add_done_callback(lambda _: cancelled.set())
+    thread.io_loop.add_callback(lambda: thread._event_pipe_gc_task.cancel())
+    assert cancelled.wait(10)
+    thread.stop()
+    thread.close()
+    context.destroy(linger=0)
+
+
+@contextlib.contextmanager
+def listening(prefix: str) -> Iterator[AsyncKernelClient]:
+    client = AsyncKernelClient(transport="ipc", ip=prefix, iopub_port=1, session=Session(key=b"key"))
+    client.start_channels(shell=False, stdin=False, hb=False, control=False)
+    try:
+        yield client
+    finally:
+        client.stop_channels()
+        client.context.destroy(linger=0)
+
+
+@pytest.mark.requirement("WORK-1")
+def test_a_kernel_is_heard_although_we_subscribed_in_the_middle_of_its_message(
+    speaker: tuple[IOPubThread, zmq.Socket, str],
+) -> None:
+    thread, socket, prefix = speaker
+    half_sent, sent = threading.Event(), threading.Event()
+
+    def send_slowly() -> None:
+        socket.send(b"first part", zmq.SNDMORE)
+        half_sent.set()
+        select.select([socket.getsockopt(zmq.FD)], [], [], 10)
+        time.sleep(0.05)  # the connection woke us; the subscription is right behind it
+        socket.send(b"last part")
+        sent.set()
+
+    async def connect() -> None:
+        with listening(prefix) as client:
+            assert await asyncio.to_thread(sent.wait, 10)
+            async with asyncio.timeout(10):
+                await until_heard(client)
+
+    thread.schedule(send_slowly)
+    assert half_sent.wait(10)
+    asyncio.run(connect())
+
+
+def test_a_kernel_that_greets_is_heard_at_once(speaker: tuple[IOPubThread, zmq.Socket, str]) -> None:
+    async def connect() -> None:
+        with listening(speaker[2]) as client:
+            async with asyncio.timeout(10):
+                await until_heard(client)
+
+    asyncio.run(connect())
