@@ -1,29 +1,80 @@
 """Fingerprints: one name for all the failures that are the same failure.
 
-Exception type plus the tool's own frames, each as function and code line. Line numbers and messages are left
-out: a comment added above, or another value in the message, does not make it another failure.
+Exception type, the tool's own frames (function and code line each) and the message with everything taken out that
+changes from run to run. Line numbers, revisions, libraries' frames and values are left out: a comment added above,
+another input, another machine's paths do not make it another failure. A helper that raises two messages from one line
+does make two.
+
+The number in front is the algorithm's: fingerprints of two versions are never equal, so a change never mixes groups.
+Sentry's grouping is built of the same parts (stack trace in the app, type, parameterised message).
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 
 from healkit.contracts.failure import Failure
 
-VERSION = 1
+VERSION = "v1"
+
+#: How a run ends that was stopped from outside: where its stack was at that moment is chance.
+_STOPPED = {"TOOL_TIMEOUT", "TOOL_CPU_LIMIT", "TOOL_KILLED", "TOOL_OUT_OF_MEMORY", "WORKER_LOST"}
+
+_MESSAGE_MAX_CHARS = 2000
+
+#: What varies in messages → what stands for it, tried in this order; each row has an example of what it is for.
+_VARIABLE: tuple[tuple[str, str, str], ...] = (
+    ("url", r"\b[a-z][a-z0-9+.-]*://[^\s'\"<>]+", "https://host.example/a?b=1"),
+    ("email", r"\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+\b", "ada@example.org"),
+    # A quote inside of a word is an apostrophe: can't.
+    ("value", r"""(?<!\w)(?:'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`[^`\n]*`)(?!\w)""", "'x'"),
+    ("path", r"(?<![\w<])(?:[A-Za-z]:\\|~?/|\.{1,2}/)[^\s'\":,;()\[\]<>]*[^\s'\":,;()\[\]<>.]", "/data/a.csv"),
+    (
+        "uuid",
+        r"\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b",
+        "0190163d-8694-739b-aea5-966c26f8ad90",
+    ),
+    ("address", r"\b0[xX][0-9a-fA-F]+\b", "0x7f3a5c1b2d90"),
+    (
+        "time",
+        r"\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?\b",
+        "2026-01-02T03:04:05Z",
+    ),
+    ("ip", r"\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b", "127.0.0.1:8080"),
+    # Only what has digits and letters: "deadbeef" and "facade" may be words.
+    ("hash", r"\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,}\b", "9f86d081884c7d65"),
+    ("number", r"(?<![\w.])[-+]?\d[\d_]*(?:,\d{3})*(?:\.\d+)?(?:[eE][-+]?\d+)?j?(?!\w)", "1,234.5"),
+    # What is numbered: worker_12, column3.
+    ("number", r"(?<=[A-Za-z_])\d+\b", "row17"),
+)
+_ANY = re.compile("|".join(f"(?P<{name}{i}>{pattern})" for i, (name, pattern, _) in enumerate(_VARIABLE)))
+_SEVERAL = re.compile(r"(<\w+>)(?:,?\s+<\w+>)+|(<\w+>)(?:\s*[,:]\s*<\w+>)+")
 
 
 def fingerprint(failure: Failure) -> str:
-    """`1:` and 16 hexadecimal digits; equal for failures that should be grouped."""
-    own = [frame for frame in failure.frames if frame.in_tool]
-    parts = [failure.code, failure.ename]
-    previous = ""
-    for frame in own:
-        part = f"{frame.name}|{' '.join(frame.line.split())}"
-        if part != previous:  # a recursion's depth is not part of what went wrong
-            parts.append(part)
-        previous = part
-    if not own:
-        parts.append(failure.evalue if failure.code != "TOOL_EXCEPTION" else "")
+    """`v1:` and 16 hexadecimal digits; equal for failures that should be grouped."""
+    parts = [failure.code, failure.ename, *_stack(failure), normalise(failure.evalue)]
     digest = hashlib.sha256("\n".join(parts).encode(errors="backslashreplace")).hexdigest()
     return f"{VERSION}:{digest[:16]}"
+
+
+def normalise(message: str) -> str:
+    """The message with paths, quoted values, numbers, times and ids as `<path>`, `<value>`, `<number>`, …
+
+    Several in a row are one: a list of three values and one of four are the same message.
+    """
+    short = message[:_MESSAGE_MAX_CHARS]
+    marked = _ANY.sub(lambda match: f"<{str(match.lastgroup).rstrip('0123456789')}>", short)
+    return _SEVERAL.sub("<values>", " ".join(marked.split()))
+
+
+def _stack(failure: Failure) -> list[str]:
+    """The tool's own frames, outermost first, each function and line once however deep it recurses."""
+    own = [f"{frame.name}|{' '.join(frame.line.split())}" for frame in failure.frames if frame.in_tool]
+    if failure.code in _STOPPED:
+        return own[:1]
+    # How deep two functions called each other is no part of what went wrong, where it ended is; unless the depth
+    # itself was the failure.
+    ended = [] if failure.ename == "RecursionError" else own[-1:]
+    return [*dict.fromkeys(own), *ended]

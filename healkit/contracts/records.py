@@ -61,7 +61,10 @@ class HostIdentity(msgspec.Struct, frozen=True):
 
 
 class Started(msgspec.Struct, frozen=True, tag="started"):
-    """The write-ahead record of an execution; `deadline` is when it must have ended at the latest."""
+    """The write-ahead record of an execution.
+
+    `deadline` is when it must have ended at the latest; `run_id` names the run it is part of, where it is.
+    """
 
     trace_id: str
     timestamp: datetime
@@ -77,6 +80,7 @@ class Started(msgspec.Struct, frozen=True, tag="started"):
     isolation: str | None = None
     grants: Grants = Grants()
 
+    run_id: str | None = None
 
 class CallRecord(msgspec.Struct, frozen=True, tag="call"):
     """One call a tool made through the bridge, as the host saw it; `success` is None until it has ended.

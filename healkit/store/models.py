@@ -9,10 +9,10 @@ execution's, when the latter had to wait in the spool.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any, Literal
 
-from sqlalchemy import JSON, DateTime, Dialect, Index, Text, TypeDecorator, UniqueConstraint, text
+from sqlalchemy import JSON, BigInteger, DateTime, Dialect, Index, Text, TypeDecorator, UniqueConstraint, text
 from sqlalchemy.orm import registry
 from sqlmodel import Field, SQLModel
 
@@ -142,8 +142,16 @@ class ExecutionLog(Base, table=True):
         Index(
             "ix_executionlog_fingerprint",
             "fingerprint",
+            "timestamp",
             sqlite_where=text("fingerprint IS NOT NULL"),
             postgresql_where=text("fingerprint IS NOT NULL"),
+        ),
+        Index(
+            "ix_executionlog_run",
+            "run_id",
+            "timestamp",
+            sqlite_where=text("run_id IS NOT NULL"),
+            postgresql_where=text("run_id IS NOT NULL"),
         ),
         UniqueConstraint("trace_id", name="uq_executionlog_trace"),
     )
@@ -174,6 +182,88 @@ class ExecutionLog(Base, table=True):
     deadline: datetime | None = _time(nullable=True)
     last_output: str = _text()
     host: dict[str, Any] | None = _json(nullable=True)
+    run_id: str | None = None
+
+
+class ExecutionDay(Base, table=True):
+    """One tool's finished runs of one day (UTC), in one class of durations; kept by triggers on `executionlog`.
+
+    `revision` is 0 for calls that were refused before one was known. `within_ms` is the upper end of the class (1, 2,
+    5, 10 … 1,000,000,000), 0 for runs without a duration, 2,000,000,000 for longer ones. `total_us` is the sum of
+    their durations in whole µs, so that what is taken away again leaves no rounding behind.
+    """
+
+    __tablename__ = "executionday"
+    __table_args__ = {"sqlite_with_rowid": False}
+
+    tool_name: str = Field(primary_key=True)
+    day: date = Field(primary_key=True)
+    persona: str = Field(primary_key=True)
+    revision: int = Field(primary_key=True)
+    within_ms: int = Field(primary_key=True)
+    runs: int
+    failures: int
+    total_us: int = Field(sa_type=BigInteger)
+
+
+class FailureGroup(Base, table=True):
+    """The failures of one fingerprint, tool and persona that are on record; kept by triggers on `executionlog`."""
+
+    __tablename__ = "failuregroup"
+    __table_args__ = (Index("ix_failuregroup_seen", "last_seen"), {"sqlite_with_rowid": False})
+
+    fingerprint: str = Field(primary_key=True)
+    tool_name: str = Field(primary_key=True)
+    persona: str = Field(primary_key=True)
+    failures: int
+    first_seen: datetime = _time()
+    first_log_id: int
+    last_seen: datetime = _time()
+    last_log_id: int
+
+
+class ExecutionDecision(Base, table=True):
+    """One branch that a tool said it took; `after_task` is the last call it had made by then."""
+
+    __tablename__ = "executiondecision"
+    __table_args__ = (UniqueConstraint("trace_id", "number", name="uq_executiondecision_number"),)
+
+    id: int | None = Field(default=None, primary_key=True)
+    trace_id: str = Field(max_length=36)
+    number: int
+    after_task: str = Field(default="", max_length=16)
+    node: str = _text()
+    outcome: str = _text()
+    condition: str = _text()
+    decided_at: datetime = _time()
+
+
+class TraceRow(Base, table=True):
+    """An execution's trace in its wire form; in `state` `pending` it waits to be sent.
+
+    `state` is `local` (recorded while nothing was sent anywhere), `pending`, `sent` or `parked` (refused, with the
+    `reason`). `attempts` counts refusals; `lease_*` says which process is sending it, and until when that is believed.
+    """
+
+    __tablename__ = "executiontrace"
+    __table_args__ = (
+        Index("ix_executiontrace_state", "state", "created_at"),
+        Index("ix_executiontrace_parent", "parent_trace_id"),
+        UniqueConstraint("trace_id", name="uq_executiontrace_trace"),
+    )
+
+    id: int | None = Field(default=None, primary_key=True)
+    trace_id: str = Field(max_length=36)
+    parent_trace_id: str | None = Field(default=None, max_length=36)
+    wire: str = _text()
+    state: str = Field(max_length=16)
+    attempts: int = 0
+    reason: str = _text()
+    created_at: datetime = _time()
+    attempted_at: datetime | None = _time(nullable=True)
+    next_attempt_at: datetime | None = _time(nullable=True)
+    lease_owner: str | None = _text(nullable=True)
+    lease_until: datetime | None = _time(nullable=True)
 
 
 class ExecutionCall(Base, table=True):

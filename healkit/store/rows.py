@@ -28,7 +28,7 @@ CALLS: Table = ExecutionCall.__table__  # type: ignore[attr-defined]
 
 _STARTED = (
     "trace_id", "timestamp", "tool_name", "persona", "arguments", "status", "parent_trace_id", "origin",
-    "revision", "code_hash", "isolation", "grants", "deadline", "last_output", "host",
+    "revision", "code_hash", "isolation", "grants", "deadline", "last_output", "host", "run_id",
 )  # fmt: skip
 _FINISHED = (
     "status", "result_summary", "error_traceback", "error_code", "ename", "evalue", "failure", "fingerprint",
@@ -147,6 +147,7 @@ def finished_values(record: Finished) -> dict[str, Any]:
         "finished_at": record.finished_at,
         "duration_ms": record.duration_ms,
         "last_output": record.last_output,
+        "run_id": record.run_id,
     }
 
 
