@@ -58,6 +58,10 @@ class Config:
     sync_flush_s: how long closing waits for what is still to be sent; the rest goes out at the next start.
     log_wait_s: how long a row waits for a locked database before it goes to the spool file.
     synchronous: SQLite's own setting; `NORMAL` loses nothing on kill -9, `FULL` nothing on a power cut either.
+    collect_db: the collector's database, a URL or a path; empty means the same one as everywhere.
+    collect_max_bytes: what one request to the collector may hold, unpacked.
+    collect_rate_per_s, collect_burst: requests a second from one client in the long run, and how many at once.
+    collect_timeout_s: how long the body of a request may take to arrive.
     """
 
     isolation: Isolation = "auto"
@@ -83,6 +87,11 @@ class Config:
     sql_row_limit: int = 1000
     synchronous: Literal["NORMAL", "FULL"] = "NORMAL"
     show_outputs: bool = True
+    collect_db: str = dataclasses.field(default="", repr=False)  # a URL may hold a password
+    collect_max_bytes: int = 5_000_000
+    collect_rate_per_s: float = 50.0
+    collect_burst: int = 100
+    collect_timeout_s: float = 30.0
     tracing: bool = True
     org: str = "local"
     project: str = "default"

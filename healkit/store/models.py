@@ -284,3 +284,52 @@ class ExecutionCall(Base, table=True):
     error_code: str | None = None
     error: str = _text()
     duration_ms: float | None = None
+
+
+class CollectedTrace(Base, table=True):
+    """One trace that was sent here; `wire` is its JSON as it is handed out again, cleaned on arrival.
+
+    The columns before it are copies of what it says, for indexes. `tool_id` is the tool in this database's own
+    registry that it ran, empty while none is known. `detail` and `digest` tell two accounts of one execution apart
+    (`store.collected`). No foreign keys: a parent may arrive after its children, and a tool may go.
+    """
+
+    __tablename__ = "collectedtrace"
+    __table_args__ = (
+        Index("ix_collectedtrace_time", "timestamp", "id"),
+        Index("ix_collectedtrace_tool_time", "tool_name", "timestamp", "id"),
+        Index(
+            "ix_collectedtrace_failed_time",
+            "timestamp",
+            "id",
+            sqlite_where=text("NOT success"),
+            postgresql_where=text("NOT success"),
+        ),
+        Index(
+            "ix_collectedtrace_parent",
+            "parent_trace_id",
+            sqlite_where=text("parent_trace_id IS NOT NULL"),
+            postgresql_where=text("parent_trace_id IS NOT NULL"),
+        ),
+        Index(
+            "ix_collectedtrace_standalone",
+            "capability_id",
+            sqlite_where=text("tool_id IS NULL"),
+            postgresql_where=text("tool_id IS NULL"),
+        ),
+        UniqueConstraint("trace_id", name="uq_collectedtrace_trace"),
+    )
+
+    id: int | None = Field(default=None, primary_key=True)
+    trace_id: str = Field(max_length=36)
+    parent_trace_id: str | None = Field(default=None, max_length=36)
+    capability_id: str = _text()
+    tool_name: str
+    tool_id: int | None = None
+    success: bool
+    timestamp: datetime = _time()
+    duration_ms: float
+    detail: int
+    digest: str = Field(max_length=64)
+    wire: str = _text()
+    received_at: datetime = _time()

@@ -1,0 +1,260 @@
+"""Collected traces: taken in once each, and read back by page.
+
+One request is one write transaction that reads what is there already, so two clients that send the same trace at
+once cannot both insert it. A trace that the database itself refuses is left out by its savepoint; the others of the
+request are stored all the same.
+
+**The same id again.** An execution may be reported more than once: a delivery that is repeated, or a first account
+from whoever found it abandoned and a fuller one from the host that comes back. So: the same content is `known` and
+changes nothing; more detail (calls and decisions) replaces what is there; less detail is an older account, `known`
+too; as much detail but other content is a `conflict`, and the first account stays. The outcome is the same in
+whatever order the accounts arrive, except between two that conflict.
+
+**Which tool.** A capability's name ends in the beginning of its code's hash, so `tool_id` is only given where this
+registry has a revision of that very code, for that name and persona: another tool of the same name is another tool.
+Until then a trace is standalone. Each later arrival of the capability links those before it, and reading looks again.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any, Literal
+
+from sqlalchemy import ColumnElement, Table, insert, select, text, tuple_, update
+from sqlalchemy.exc import DataError, IntegrityError, StatementError
+from sqlalchemy.orm import Session
+
+from healkit.contracts.records import utc_now
+from healkit.store.database import Database
+from healkit.store.models import CollectedTrace, Revision, ToolRegistry
+
+Verdict = Literal["stored", "known", "replaced", "conflict", "refused"]
+
+TRACES: Table = CollectedTrace.__table__  # type: ignore[attr-defined]
+TOOLS: Table = ToolRegistry.__table__  # type: ignore[attr-defined]
+REVISIONS: Table = Revision.__table__  # type: ignore[attr-defined]
+
+#: What a driver says to a value that it will never take; an overflow and a lone surrogate arrive unwrapped.
+_REFUSALS = (IntegrityError, DataError, StatementError, ValueError, OverflowError)
+
+
+@dataclasses.dataclass(frozen=True)
+class Capability:
+    """A capability's name, taken apart: which tool it is for whom, and the beginning of its code's SHA-256."""
+
+    name: str
+    namespace: str
+    action: str
+    code_hash: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Arrival:
+    """One trace to be taken in: its JSON, and what of it is looked for later.
+
+    detail: how many calls and decisions it tells of. digest: equal for equal content.
+    """
+
+    trace_id: str
+    parent_trace_id: str | None
+    capability: Capability
+    success: bool
+    timestamp: datetime
+    duration_ms: float
+    detail: int
+    digest: str
+    wire: str
+
+
+@dataclasses.dataclass(frozen=True)
+class TracePage:
+    """Collected traces, newest execution first; `next_cursor` asks for the next page, None at the end."""
+
+    rows: list[CollectedTrace]
+    next_cursor: tuple[datetime, int] | None = None
+
+
+class CollectedTraces:
+    """What was sent to one database. All methods raise `DatabaseError`s only."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def take(self, arrivals: Sequence[Arrival]) -> list[Verdict]:
+        """Take them in, in their order, as one transaction; what became of each. Raises with nothing stored."""
+        with self._database.write() as session:
+            known = {
+                row.trace_id: (row.detail, row.digest)
+                for row in session.execute(
+                    select(TRACES.c.trace_id, TRACES.c.detail, TRACES.c.digest).where(
+                        TRACES.c.trace_id.in_({arrival.trace_id for arrival in arrivals})
+                    )
+                )
+            }
+            tools = _tool_ids(session, {arrival.capability for arrival in arrivals})
+            verdicts = [_judge(arrival, known) for arrival in arrivals]
+            refused = _write(session, arrivals, verdicts, tools)
+            _link_earlier(session, tools)
+        lost = {arrivals[n].trace_id for n in refused}
+        return ["refused" if a.trace_id in lost else v for a, v in zip(arrivals, verdicts, strict=True)]
+
+    def get(self, trace_id: str) -> CollectedTrace | None:
+        """The trace of that id, or None."""
+        with self._database.read() as session:
+            row = session.scalars(select(CollectedTrace).where(TRACES.c.trace_id == trace_id)).first()
+            return _linked(session, [row])[0] if row is not None else None
+
+    def children(self, trace_id: str, limit: int = 1000) -> list[str]:
+        """The ids of the traces that name it as their parent, oldest first."""
+        statement = select(TRACES.c.trace_id).where(TRACES.c.parent_trace_id == trace_id)
+        with self._database.read() as session:
+            return list(session.scalars(statement.order_by(TRACES.c.timestamp, TRACES.c.id).limit(limit)))
+
+    def page(
+        self,
+        *,
+        tool: str | None = None,
+        success: bool | None = None,
+        since: datetime | None = None,
+        limit: int = 50,
+        cursor: tuple[datetime, int] | None = None,
+    ) -> TracePage:
+        """One page of those that meet every condition given; `cursor` is `next_cursor` of the page before."""
+        conditions: list[ColumnElement[bool]] = []
+        if tool is not None:
+            conditions.append(TRACES.c.tool_name == tool)
+        if success is not None:
+            # As in the partial index: the planner must recognise its condition.
+            conditions.append(text("success") if success else text("NOT success"))  # type: ignore[arg-type]
+        if since is not None:
+            conditions.append(TRACES.c.timestamp >= since)
+        if cursor is not None:
+            conditions.append(tuple_(TRACES.c.timestamp, TRACES.c.id) < tuple_(*cursor))
+        newest_first = select(CollectedTrace).where(*conditions)
+        newest_first = newest_first.order_by(TRACES.c.timestamp.desc(), TRACES.c.id.desc())
+        with self._database.read() as session:
+            rows = list(session.scalars(newest_first.limit(limit + 1)))
+            shown = _linked(session, rows[:limit])
+        last = shown[-1] if len(rows) > limit else None
+        return TracePage(shown, None if last is None else (last.timestamp, last.id or 0))
+
+    def answers(self) -> bool:
+        """True when the database can be read; raises a `DatabaseError` otherwise."""
+        with self._database.read() as session:
+            session.execute(select(TRACES.c.id).limit(1))
+        return True
+
+
+def capability_of(name: str) -> Capability | None:
+    """`org.project.namespace.action.hash`, taken apart; None for what is not of that form."""
+    parts = name.split(".")
+    if len(parts) != 5 or not all(parts):
+        return None
+    return Capability(name, parts[2], parts[3], parts[4])
+
+
+def _judge(arrival: Arrival, known: dict[str, tuple[int, str]]) -> Verdict:
+    """What is to be done with it; `known` (id → detail and digest) is kept up to date for the next one."""
+    before = known.get(arrival.trace_id)
+    if before is not None:
+        detail, digest = before
+        if digest == arrival.digest or arrival.detail < detail:
+            return "known"
+        if arrival.detail == detail:
+            return "conflict"
+    known[arrival.trace_id] = (arrival.detail, arrival.digest)
+    return "stored" if before is None else "replaced"
+
+
+def _write(
+    session: Session, arrivals: Sequence[Arrival], verdicts: Sequence[Verdict], tools: dict[Capability, int]
+) -> set[int]:
+    """Insert and replace as judged; the numbers of those that the database refused."""
+    now = utc_now()
+    rows = [(n, _values(arrivals[n], tools, now)) for n, verdict in enumerate(verdicts) if verdict == "stored"]
+    refused: set[int] = set()
+    if rows:
+        try:
+            with session.begin_nested():
+                session.execute(insert(TRACES), [values for _, values in rows])
+        except _REFUSALS:
+            for n, values in rows:  # one of them is at fault; only trying says which
+                refused |= _attempt(session, n, insert(TRACES).values(values))
+    for n, verdict in enumerate(verdicts):
+        if verdict == "replaced":
+            values = _values(arrivals[n], tools, now)
+            same = TRACES.c.trace_id == arrivals[n].trace_id
+            refused |= _attempt(session, n, update(TRACES).where(same).values(values))
+    return refused
+
+
+def _attempt(session: Session, number: int, statement: Any) -> set[int]:
+    """Run it in a savepoint of its own; its number if the database refused it."""
+    try:
+        with session.begin_nested():
+            session.execute(statement)
+    except _REFUSALS:
+        return {number}
+    return set()
+
+
+def _values(arrival: Arrival, tools: dict[Capability, int], now: datetime) -> dict[str, Any]:
+    return {
+        "trace_id": arrival.trace_id,
+        "parent_trace_id": arrival.parent_trace_id,
+        "capability_id": arrival.capability.name,
+        "tool_name": arrival.capability.action,
+        "tool_id": tools.get(arrival.capability),
+        "success": arrival.success,
+        "timestamp": arrival.timestamp,
+        "duration_ms": arrival.duration_ms,
+        "detail": arrival.detail,
+        "digest": arrival.digest,
+        "wire": arrival.wire,
+        "received_at": now,
+    }
+
+
+def _tool_ids(session: Session, capabilities: Iterable[Capability]) -> dict[Capability, int]:
+    """Capability → the id of the tool in this registry that has a revision of that code, where there is one."""
+    wanted = [capability for capability in capabilities if capability.code_hash]
+    if not wanted:
+        return {}
+    statement = (
+        select(TOOLS.c.id, TOOLS.c.tool_name, TOOLS.c.target_persona, REVISIONS.c.code_hash)
+        .join(
+            REVISIONS,
+            (REVISIONS.c.tool_name == TOOLS.c.tool_name)
+            & (REVISIONS.c.target_persona == TOOLS.c.target_persona),
+        )
+        .where(TOOLS.c.tool_name.in_({capability.action for capability in wanted}))
+    )
+    rows = session.execute(statement).all()
+    return {
+        capability: row.id
+        for capability in wanted
+        for row in rows
+        if (row.tool_name, row.target_persona) == (capability.action, capability.namespace)
+        and row.code_hash.startswith(capability.code_hash)
+    }
+
+
+def _link_earlier(session: Session, tools: dict[Capability, int]) -> None:
+    """Give the standalone traces of these capabilities the tool that is known by now."""
+    for capability, tool_id in tools.items():
+        standalone = (TRACES.c.capability_id == capability.name) & TRACES.c.tool_id.is_(None)
+        session.execute(update(TRACES).where(standalone).values(tool_id=tool_id))
+
+
+def _linked(session: Session, rows: list[CollectedTrace]) -> list[CollectedTrace]:
+    """The rows, with the tool of each that is standalone looked for again; nothing is written."""
+    unknown = {row.capability_id for row in rows if row.tool_id is None}
+    tools = _tool_ids(session, {found for name in unknown if (found := capability_of(name))})
+    ids = {capability.name: tool_id for capability, tool_id in tools.items()}
+    session.expunge_all()
+    for row in rows:
+        if row.tool_id is None:
+            row.tool_id = ids.get(row.capability_id)
+    return rows
