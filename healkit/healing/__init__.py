@@ -1,0 +1,1 @@
+"""Healing: policy, and what decides under it."""

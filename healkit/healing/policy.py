@@ -1,0 +1,164 @@
+"""The anti-loop policy of a run.
+
+It counts, compares and answers; it reads no clock, waits for nothing and touches no file, so that every sequence of
+questions can be tried. Its rules are rows of one table: what is asked, what is counted, against which cap. Another
+rule (identical errors under different code, two states in turn) is another row over the same history.
+
+Three kinds of answer. A *refusal* is about one thing only: this action is not tried again, go on with something else.
+A *halt* ends the run, for good: whatever is asked after it is answered with it. And since a step, whatever it is for,
+counts against the cap on steps, whoever ignores every refusal is ended by that one. There is no silent loop.
+
+Only a failing state can be the same state too often. A tool that answers "not yet" a hundred times is being polled;
+that too is ended by the cap on steps.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Callable
+from typing import Literal
+
+from healkit.contracts.catalogue import is_retryable
+from healkit.contracts.policy import Halt, Observation, Verdict
+from healkit.contracts.runs import PolicyDefaults
+
+#: `step`, `retry` and `recovery` are asked before they are done; `observation` is told when it is there.
+Occasion = Literal["step", "observation", "retry", "recovery"]
+
+
+@dataclasses.dataclass
+class History:
+    """What was granted and seen so far; `trail` are the observations in their order."""
+
+    steps: int = 0
+    recoveries: int = 0
+    retries: Counter[str] = dataclasses.field(default_factory=Counter)
+    states: Counter[str] = dataclasses.field(default_factory=Counter)
+    trail: list[Observation] = dataclasses.field(default_factory=list)
+
+
+@dataclasses.dataclass(frozen=True)
+class Rule:
+    """One cap: on which occasion `count` (of the subject: an action or a state) may not exceed `cap`.
+
+    `halts` is whether the run is over then, or only this one thing refused. `reason` gets `count`, `cap`, `subject`.
+    """
+
+    name: str
+    occasion: Occasion
+    count: Callable[[History, str], int]
+    cap: Callable[[PolicyDefaults], int]
+    halts: bool
+    reason: str
+
+
+def _with_this(counted: Callable[[History, str], int]) -> Callable[[History, str], int]:
+    """What the count will be if the thing that is asked for is granted."""
+    return lambda history, subject: counted(history, subject) + 1
+
+
+RULES: tuple[Rule, ...] = (
+    Rule(
+        "max_steps",
+        "step",
+        _with_this(lambda history, _: history.steps),
+        lambda defaults: defaults.max_steps,
+        halts=True,
+        reason="The run has made {cap} steps, which is all it may make.",
+    ),
+    Rule(
+        "same_state",
+        "observation",
+        lambda history, state: history.states[state],
+        lambda defaults: defaults.same_state_threshold,
+        halts=True,
+        reason="The same failing state was observed {count} times; {cap} are allowed. Nothing changes it.",
+    ),
+    Rule(
+        "max_retries",
+        "retry",
+        _with_this(lambda history, action: history.retries[action]),
+        lambda defaults: defaults.max_retries,
+        halts=False,
+        reason="This action was retried {cap} times already.",
+    ),
+    Rule(
+        "max_recoveries",
+        "recovery",
+        _with_this(lambda history, _: history.recoveries),
+        lambda defaults: defaults.max_recoveries,
+        halts=True,
+        reason="The run has recovered {cap} times, which is all it may.",
+    ),
+)
+
+
+class Policy:
+    """One run's policy: ask before a step, a retry or a recovery, and tell what was observed.
+
+    Not thread-safe; the run that owns it asks under its own lock.
+    """
+
+    def __init__(self, defaults: PolicyDefaults | None = None, rules: tuple[Rule, ...] = RULES) -> None:
+        self.defaults = defaults or PolicyDefaults()
+        self.history = History()
+        self.halted: Halt | None = None
+        self._rules = rules
+
+    def step(self) -> Verdict:
+        """Whether another step may begin; a halt where the cap on steps is reached."""
+        verdict = self._ask("step")
+        self.history.steps += verdict.granted
+        return verdict
+
+    def seen(self, state_key: str) -> int:
+        """How often that failing state has been observed so far."""
+        return self.history.states[state_key]
+
+    def observe(self, observation: Observation) -> Verdict:
+        """Take note of how a step ended; a halt where that state has come too often."""
+        if self.halted is None:
+            self.history.trail.append(observation)
+            self.history.states[observation.state_key] += observation.failed
+        if not observation.failed:
+            return Verdict(halt=self.halted, same_state_count=self.seen(observation.state_key))
+        verdict = self._ask("observation", observation.state_key, observation.state_key)
+        return dataclasses.replace(verdict, same_state_count=self.seen(observation.state_key))
+
+    def retry(self, action: str, error_code: str) -> Verdict:
+        """Whether the same action may be tried again with nothing changed, and after which pause.
+
+        Refused for an error that is not retryable, and over the cap on retries of one action.
+        """
+        if self.halted is None and not is_retryable(error_code):
+            return Verdict(refusal=f"{error_code} would be the same again.")
+        verdict = self._ask("retry", action)
+        if not verdict.granted:
+            return verdict
+        pauses = self.defaults.backoff_ms
+        wait_ms = pauses[min(self.history.retries[action], len(pauses) - 1)]
+        self.history.retries[action] += 1
+        return dataclasses.replace(verdict, wait_ms=wait_ms)
+
+    def recovery(self) -> Verdict:
+        """Whether the run may recover once more; a halt over the cap."""
+        verdict = self._ask("recovery")
+        self.history.recoveries += verdict.granted
+        return verdict
+
+    def _ask(self, occasion: Occasion, subject: str = "", state_key: str | None = None) -> Verdict:
+        if self.halted is not None:
+            return Verdict(halt=self.halted)
+        for rule in self._rules:
+            if rule.occasion != occasion:
+                continue
+            count, cap = rule.count(self.history, subject), rule.cap(self.defaults)
+            if count <= cap:
+                continue
+            reason = rule.reason.format(count=count, cap=cap, subject=subject)
+            if not rule.halts:
+                return Verdict(refusal=reason)
+            self.halted = Halt(rule.name, reason, count, cap, state_key)
+            return Verdict(halt=self.halted)
+        return Verdict()

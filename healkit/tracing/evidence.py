@@ -1,0 +1,135 @@
+"""Evidence: what a step looked like, kept by content.
+
+A file is named by the SHA-256 of what is in it, so the same code in twenty steps is one file, and nobody can change
+one without its name telling. The order makes the manifest true at every moment: files first, each whole under its name
+or not there; then the manifest, replaced as a whole; then the event that refers to them. A crash in between leaves a
+file that nothing names yet, never a name without its file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from healkit.contracts.events import SCHEMA_VERSION, EvidenceKind, EvidenceRef
+from healkit.contracts.runs import EVIDENCE, EVIDENCE_MANIFEST, EvidenceItem, EvidenceManifest
+from healkit.tracing.folders import write_whole
+from healkit.tracing.redaction import Cleaned, Cleaner
+
+#: Kinds that are kept as text; the others are JSON.
+_TEXTS = {"code", "proposal", "stdout", "stderr"}
+#: How much more than the limit is cleaned before the cut: a secret that straddles it must be seen whole.
+_MARGIN_CHARS = 64 * 1024
+
+_encode = msgspec.json.Encoder(order="deterministic").encode
+
+Piece = tuple[EvidenceKind, Any]
+
+
+class EvidenceStore:
+    """The evidence of one run; used by its writer, under its lock.
+
+    `lost` are the kinds of what could not be kept, `problem` is the system's reason.
+    """
+
+    def __init__(self, folder: Path, run_id: str, cleaner: Cleaner, max_bytes: int) -> None:
+        self.folder = folder
+        self.problem = ""
+        self.lost: dict[str, None] = {}
+        self._run_id = run_id
+        self._cleaner = cleaner
+        self._max_bytes = max_bytes
+        self._items: list[EvidenceItem] = []
+        self._unsynced: set[Path] = set()
+
+    def keep(
+        self, pieces: Iterable[Piece], step_id: str | None, now: datetime
+    ) -> tuple[list[EvidenceRef], list[str]]:
+        """Keep what can be kept; references to it, and the kinds of what could not. Raises nothing of the disk's."""
+        items: list[EvidenceItem] = []
+        lost: list[str] = []
+        for kind, value in pieces:
+            try:
+                items.append(self._file(kind, value, step_id, now))
+            except OSError as error:
+                self.problem = error.strerror or str(error)
+                lost.append(kind)
+        if items:
+            try:
+                manifest = EvidenceManifest(SCHEMA_VERSION, self._run_id, [*self._items, *items])
+                write_whole(self.folder / EVIDENCE_MANIFEST, manifest)
+                self._items += items
+            except OSError as error:
+                self.problem = error.strerror or str(error)
+                lost += [item.kind for item in items]
+                items = []
+        self.lost |= dict.fromkeys(lost)
+        return [EvidenceRef(item.kind, item.path, item.sha256) for item in items], lost
+
+    def sync(self) -> None:
+        """Bring files and manifest to the disk itself; raises `OSError`."""
+        for path in (*self._unsynced, self.folder / EVIDENCE_MANIFEST, self.folder / EVIDENCE, self.folder):
+            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+        self._unsynced.clear()
+
+    def _file(self, kind: EvidenceKind, value: Any, step_id: str | None, now: datetime) -> EvidenceItem:
+        cleaned, content = self._content(kind, value)
+        name = hashlib.sha256(content).hexdigest()
+        relative = f"{EVIDENCE}/{name}.{'txt' if kind in _TEXTS else 'json'}"
+        path = self.folder / relative
+        if not _is_there(path, len(content)):
+            beside = path.with_name(f"{path.name}.new")
+            with beside.open("wb") as file:
+                file.write(content)
+            os.replace(beside, path)
+            self._unsynced.add(path)
+        return EvidenceItem(
+            kind=kind,
+            path=relative,
+            sha256=name,
+            size_bytes=len(content),
+            step_id=step_id,
+            created_at=now,
+            redacted=bool(cleaned.hidden),
+            hidden=dict(cleaned.hidden),
+            truncated_from=cleaned.truncated_from,
+        )
+
+    def _content(self, kind: EvidenceKind, value: Any) -> tuple[Cleaned, bytes]:
+        if isinstance(value, str) and len(value) > self._max_bytes + _MARGIN_CHARS:
+            full = len(value.encode(errors="replace"))
+            cleaned = self._cleaner.clean(
+                value[: self._max_bytes + _MARGIN_CHARS], limit_bytes=self._max_bytes
+            )
+            cleaned = _Cut(cleaned.value, dict(cleaned.hidden), full)
+        else:
+            cleaned = self._cleaner.clean(value, limit_bytes=self._max_bytes)
+        if kind in _TEXTS:
+            return cleaned, str(cleaned.value).encode(errors="backslashreplace")
+        return cleaned, _encode(cleaned.value)
+
+
+class _Cut:
+    """A text that was cut before it was cleaned; its size is that of the whole."""
+
+    def __init__(self, value: Any, hidden: dict[str, int], truncated_from: int) -> None:
+        self.value = value
+        self.hidden = hidden
+        self.truncated_from = truncated_from
+
+
+def _is_there(path: Path, size_bytes: int) -> bool:
+    try:
+        return path.stat().st_size == size_bytes
+    except OSError:
+        return False

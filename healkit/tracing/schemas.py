@@ -1,0 +1,27 @@
+"""The run folder's contract as JSON Schema, generated from the types that write and read it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from healkit.contracts.catalogue import catalogue
+from healkit.contracts.events import TraceEvent
+from healkit.contracts.runs import EvidenceManifest, RunManifest
+
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+#: File name → the type of what it describes.
+FILES: dict[str, type[msgspec.Struct]] = {
+    "trace_event": TraceEvent,
+    "run_manifest": RunManifest,
+    "evidence_manifest": EvidenceManifest,
+}
+
+
+def schemas() -> dict[str, dict[str, Any]]:
+    """Name → schema (draft 2020-12) of one line of trace.jsonl and of each manifest."""
+    found = {name: {"$schema": _DIALECT, **msgspec.json.schema(kind)} for name, kind in FILES.items()}
+    # The catalogue is read off the error classes, which a type annotation cannot do.
+    found["trace_event"]["$defs"]["ErrorObject"]["properties"]["error_code"] = {"enum": list(catalogue())}
+    return found

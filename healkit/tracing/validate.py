@@ -1,0 +1,188 @@
+"""Whether a run folder is whole and true.
+
+Each rule is one small function over what was read; together they are the contract: numbers without a gap, one run, a
+beginning and an end, codes of the catalogue, signatures that fit their parts, and evidence that is what its name and
+the manifest say. Times are not looked at: a clock may be set back, and the numbers say the order.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from healkit.contracts.catalogue import catalogue
+from healkit.contracts.events import SCHEMA_VERSION, TraceEvent
+from healkit.contracts.runs import (
+    EVIDENCE,
+    EVIDENCE_MANIFEST,
+    RUN_MANIFEST,
+    TRACE,
+    EvidenceItem,
+    Problem,
+    Run,
+)
+from healkit.contracts.signature import ALGORITHM, StateSignature, state_key
+from healkit.tracing.folders import is_being_written
+from healkit.tracing.reader import read_run
+
+_READ_BYTES = 1 << 20
+
+
+def validate_run(run: Run | str | Path) -> Run:
+    """The run with every problem that is to be found, those of reading it first; raises `RunNotFound`."""
+    read = run if isinstance(run, Run) else read_run(run)
+    found = [problem for rule in RULES for problem in rule(read)]
+    return dataclasses.replace(read, problems=[*read.problems, *found])
+
+
+def in_order(run: Run) -> bool:
+    """Whether nothing is damaged; a run that a crash ended, or that goes on, may be in order."""
+    return not any(problem.fault for problem in run.problems)
+
+
+def _numbers(run: Run) -> Iterator[Problem]:
+    expected, seen = 1, set()
+    damaged = {problem.line for problem in run.problems if problem.kind == "damaged_line"}
+    for line, event in _numbered(run):
+        if event.seq in seen:
+            yield Problem("seq_repeated", TRACE, line, f"repeats seq {event.seq}.")
+        elif event.seq > expected:
+            missing = f"{expected}" if event.seq == expected + 1 else f"{expected} to {event.seq - 1}"
+            because = " (a damaged line stands before it)" if line - 1 in damaged else ""
+            yield Problem("seq_gap", TRACE, line, f"has seq {event.seq}, and {missing} is missing{because}.")
+        elif event.seq < expected:
+            yield Problem("seq_gap", TRACE, line, f"has seq {event.seq} after {expected - 1}.")
+        seen.add(event.seq)
+        expected = max(expected, event.seq + 1)
+
+
+def _identity(run: Run) -> Iterator[Problem]:
+    if run.manifest is not None and run.manifest.run_id != run.path.resolve().name:
+        said = f"it is of run {run.manifest.run_id!r}, and the folder is {run.path.resolve().name!r}."
+        yield Problem("wrong_run_id", RUN_MANIFEST, None, said, fault=False)  # a copy may have another name
+    for line, event in _numbered(run):
+        if event.run_id != run.run_id:
+            yield Problem("wrong_run_id", TRACE, line, f"is of run {event.run_id!r}, not of {run.run_id!r}.")
+
+
+def _order(run: Run) -> Iterator[Problem]:
+    ended = False
+    for position, (line, event) in enumerate(_numbered(run)):
+        if (event.event_type == "run_started") != (position == 0):
+            said = "is no run_started, and it is first." if position == 0 else "is a second run_started."
+            yield Problem("wrong_order", TRACE, line, said)
+        if ended:
+            yield Problem("wrong_order", TRACE, line, f"is {event.event_type}, after run_finished.")
+        ended = ended or event.event_type == "run_finished"
+    if not ended:
+        if is_being_written(run.path):
+            yield Problem("in_progress", TRACE, None, "the run is still going on.", fault=False)
+        else:
+            last = f" Its last event is {run.events[-1].event_type}." if run.events else ""
+            said = f"the run has no run_finished: its process died before it ended.{last}"
+            yield Problem("unfinished", TRACE, None, said, fault=False)
+
+
+def _codes(run: Run) -> Iterator[Problem]:
+    for line, event in _numbered(run):
+        if event.error is None:
+            continue
+        if event.error.error_code not in catalogue():
+            said = f"has the error code {event.error.error_code!r}, which is not in the catalogue."
+            yield Problem("unknown_code", TRACE, line, said)
+        if event.error.schema_version != SCHEMA_VERSION:
+            said = f"has an error of schema version {event.error.schema_version}."
+            yield Problem("unknown_version", TRACE, line, said)
+
+
+def _signatures(run: Run) -> Iterator[Problem]:
+    for line, event in _numbered(run):
+        for name, signature in (
+            ("state_signature_before", event.state_signature_before),
+            ("state_signature_after", event.state_signature_after),
+        ):
+            if signature is not None and (said := _signature_fault(signature)):
+                yield Problem("wrong_signature", TRACE, line, f"has a {name} {said}.")
+
+
+def _signature_fault(signature: StateSignature) -> str:
+    if signature.algorithm != ALGORITHM:
+        return f"of algorithm {signature.algorithm!r}, which this healkit does not know"
+    if signature.state_key != state_key(signature.tool, signature.failure, signature.arguments):
+        return "whose state_key does not fit its parts"
+    return ""
+
+
+def _references(run: Run) -> Iterator[Problem]:
+    listed = {(item.kind, item.path, item.sha256) for item in run.evidence}
+    for line, event in _numbered(run):
+        for ref in event.evidence_refs:
+            if (ref.kind, ref.path, ref.sha256) not in listed:
+                said = f"refers to {ref.path} ({ref.kind}), which the evidence manifest does not list."
+                yield Problem("unlisted_reference", TRACE, line, said)
+
+
+def _evidence(run: Run) -> Iterator[Problem]:
+    for path, item in {item.path: item for item in run.evidence}.items():
+        if said := _evidence_fault(run, item):
+            kind, sentence = said
+            yield Problem("evidence_missing" if kind else "evidence_changed", path, None, sentence)
+
+
+def _evidence_fault(run: Run, item: EvidenceItem) -> tuple[bool, str] | None:
+    """Whether it is missing, and the sentence; None for evidence that is what it should be."""
+    path = run.path / item.path
+    digest = hashlib.sha256()
+    size_bytes = 0
+    try:
+        if path.is_symlink() or not path.is_file():
+            return True, f"it is listed in {EVIDENCE_MANIFEST}, and there is no such file."
+        with path.open("rb") as file:
+            while chunk := file.read(_READ_BYTES):
+                digest.update(chunk)
+                size_bytes += len(chunk)
+    except OSError as error:
+        return True, f"it cannot be read: {error.strerror or error}."
+    if digest.hexdigest() != item.sha256:
+        return False, f"its SHA-256 is {digest.hexdigest()[:12]}…, and the manifest says {item.sha256[:12]}…."
+    if size_bytes != item.size_bytes:
+        return False, f"it has {size_bytes:,} bytes, and the manifest says {item.size_bytes:,}."
+    if path.stem != item.sha256:
+        return False, "its name is not its hash."
+    return None
+
+
+def _extra(run: Run) -> Iterator[Problem]:
+    listed = {item.path for item in run.evidence}
+    names = sorted(p.name for p in (run.path / EVIDENCE).iterdir()) if (run.path / EVIDENCE).is_dir() else []
+    live = is_being_written(run.path)
+    for name in names:
+        path = f"{EVIDENCE}/{name}"
+        if name.endswith(".new") and not live:
+            yield Problem("leftover", path, None, "its writer died while it wrote it.", fault=False)
+        elif path not in listed and not live:
+            # A name that is its content's hash was kept by a writer that died before it could list it.
+            own = _is_own_content(run.path / path)
+            said = (
+                "its writer died before it was listed." if own else f"{EVIDENCE_MANIFEST} does not list it."
+            )
+            yield Problem("evidence_extra", path, None, said, fault=not own)
+
+
+def _is_own_content(path: Path) -> bool:
+    try:
+        return path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == path.stem
+    except OSError:
+        return False
+
+
+def _numbered(run: Run) -> Iterator[tuple[int, TraceEvent]]:
+    return zip(run.lines, run.events, strict=True)
+
+
+#: In the order in which a person would look.
+RULES: tuple[Callable[[Run], Iterator[Problem]], ...] = (
+    _order, _numbers, _identity, _codes, _signatures, _references, _evidence, _extra,
+)  # fmt: skip
