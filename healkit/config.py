@@ -56,6 +56,9 @@ class Config:
     sync_timeout_s: one request, from connecting to the last byte of its answer.
     sync_backoff_s, sync_backoff_max_s: the pause after the first failure, doubled by each, and the longest.
     sync_flush_s: how long closing waits for what is still to be sent; the rest goes out at the next start.
+    record_runs: write a run folder for every execution, not only for those that are asked to have one.
+    runs_dir: where run folders go; empty means `runs` beside the database (or in the user's data folder).
+    evidence_max_bytes: what a run folder keeps of one piece of evidence (code, output, failure), in bytes.
     log_wait_s: how long a row waits for a locked database before it goes to the spool file.
     synchronous: SQLite's own setting; `NORMAL` loses nothing on kill -9, `FULL` nothing on a power cut either.
     collect_db: the collector's database, a URL or a path; empty means the same one as everywhere.
@@ -83,6 +86,9 @@ class Config:
     max_depth: int = 8
     post_mortem_kept: int = 3
     post_mortem_s: float = 600.0
+    record_runs: bool = False
+    runs_dir: str = ""
+    evidence_max_bytes: int = MIB
     log_wait_s: float = 1.0
     sql_row_limit: int = 1000
     synchronous: Literal["NORMAL", "FULL"] = "NORMAL"
