@@ -273,7 +273,7 @@ class Healkit:
         self.close()
 
     def _with_calls(self, row: ExecutionLog) -> Execution:
-        return execution_of(row, self.log.calls(row.trace_id))
+        return execution_of(row, self.log.calls(row.trace_id), self.log.decisions(row.trace_id))
 
     def _execute_nested(self, tool_name: str, arguments: dict[str, Any], context: CallContext) -> Any:
         """A vault tool called by another one; on a bridge thread, which waits."""

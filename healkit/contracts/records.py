@@ -1,8 +1,9 @@
 """What is recorded of an execution, as data on its way to the log.
 
 `Started` is written before a worker is touched, one `CallRecord` as each bridged call begins and once more
-as it ends, `Finished` at the end. All of them name the execution by its trace id, which exists before the
-row does, so that a record that cannot reach the database can wait in a spool file and still find its row.
+as it ends, a `DecisionRecord` for each branch that the tool tells of, `Finished` at the end. All of them name
+the execution by its trace id, which exists before the row does, so that a record that cannot reach the
+database can wait in a spool file and still find its row.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from healkit.contracts.failure import Failure
 
 #: The longest `result_summary`, in characters.
 SUMMARY_MAX_CHARS = 2000
+#: What is kept of a bridged call's arguments, and of its result, in characters.
+CALL_MAX_CHARS = 10_000
 
 
 class Grants(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -101,8 +104,31 @@ class CallRecord(msgspec.Struct, frozen=True, tag="call"):
     duration_ms: float | None = None
 
 
+class DecisionRecord(msgspec.Struct, frozen=True, tag="decision"):
+    """One branch that a tool said it took, `trace.decision(node, outcome, condition)`; numbered from 1.
+
+    `after_task` is the last call that the execution had made by then, empty where it had made none.
+    """
+
+    trace_id: str
+    number: int
+    after_task: str
+    node: str
+    outcome: str
+    condition: str
+    decided_at: datetime
+
+
+class StoredTrace(msgspec.Struct, frozen=True):
+    """An execution's trace in its wire form, as it is stored with the ending; `send` puts it into the outbox."""
+
+    wire: str
+    parent_trace_id: str | None = None
+    send: bool = False
+
+
 class Finished(msgspec.Struct, frozen=True, tag="finished"):
-    """The outcome of an execution: SUCCESS without a failure, FAILURE with one."""
+    """The outcome of an execution: SUCCESS without a failure, FAILURE with one. `trace` is None with tracing off."""
 
     trace_id: str
     finished_at: datetime
@@ -111,6 +137,7 @@ class Finished(msgspec.Struct, frozen=True, tag="finished"):
     failure: Failure | None = None
     fingerprint: str | None = None
     last_output: str = ""
+    trace: StoredTrace | None = None
 
     @property
     def status(self) -> str:
@@ -118,7 +145,9 @@ class Finished(msgspec.Struct, frozen=True, tag="finished"):
         return "SUCCESS" if self.failure is None else "FAILURE"
 
 
-Record = Started | CallRecord | Finished
+#: What happens between an execution's beginning and its end.
+Step = CallRecord | DecisionRecord
+Record = Started | CallRecord | DecisionRecord | Finished
 
 
 def new_trace_id() -> str:

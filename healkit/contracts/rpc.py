@@ -20,6 +20,8 @@ from healkit.contracts.tools import EntryRef, ToolDefinition
 
 #: The parent of everything a kernel worker displays while its tool runs (Jupyter's `msg_id`).
 RUN_ID = "healkit-run"
+#: The server that branch decisions are sent to; no provider can have that name.
+DECISIONS_SERVER = "@trace"
 #: One frame's cap, both ways, in bytes.
 MAX_FRAME_BYTES = 32 * 1024 * 1024
 
@@ -59,6 +61,14 @@ class RpcCall(msgspec.Struct, frozen=True, tag="rpc_call"):
     server: str
     tool: str
     args: msgspec.Raw
+
+
+class Decision(msgspec.Struct, frozen=True):
+    """The arguments of a call of `DECISIONS_SERVER`: which way the tool went at a branch, and why."""
+
+    node: str
+    outcome: str
+    condition: str = ""
 
 
 class RpcError(msgspec.Struct, frozen=True, omit_defaults=True):

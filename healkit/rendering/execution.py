@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from healkit.contracts.records import CallRecord
+from healkit.contracts.records import CallRecord, DecisionRecord
 from healkit.rendering import markup as m
 from healkit.rendering import parts, plain
 from healkit.rendering.markup import Html, visible
@@ -39,16 +39,27 @@ def execution_text(
         lines += ["  last output", plain.indent(visible(_tail(execution.last_output)), "    │ ")]
     for i, line in enumerate(parts.grant_lines(execution.grants)):
         lines.append(f"  {'' if i else 'grants':<10} {visible(line)}")
+    lines += _decision_lines(execution, "")
     for call in execution.calls:
         lines.append(
             f"  call       {call.task_id} {call.server}.{call.tool} {parts.call_mark(call)} "
             f"{plain.duration(call.duration_ms)}  {parts.call_outcome(call)}".rstrip()
         )
+        lines += _decision_lines(execution, call.task_id)
     lines.append(f"  record     {parts.record_line(execution)}")
     if execution.failure is not None:
         steps = parts.next_steps(execution, face)
         lines += [f"  {'next' if i == 0 else '    '}       {step}" for i, step in enumerate(steps)]
     return "\n".join(lines)
+
+
+def _decision_lines(execution: ExecutionView, after_task: str) -> list[str]:
+    """What the tool decided after that call, and before the next."""
+    return [
+        f"  decision   {visible(parts.decision_line(decision))}"
+        for decision in execution.decisions
+        if decision.after_task == after_task
+    ]
 
 
 def _failure_lines(execution: ExecutionView, frames: int | None) -> Iterator[str]:
@@ -160,6 +171,8 @@ def _details(execution: ExecutionView) -> Html:
         rows.append(("grants", m.chip("\n".join(granted))))
     if execution.calls:
         rows.append(("calls made", _calls(execution.calls)))
+    if execution.decisions:
+        rows.append(("decisions", _decisions(execution.decisions)))
     rows.append(("record", m.muted(parts.record_line(execution))))
     return m.section(m.facts(rows))
 
@@ -177,6 +190,17 @@ def _calls(calls: Sequence[CallRecord]) -> Html:
         sign = m.tag("b", mark, style=f"color:{colours[mark]}")
         name = m.chip(f"{call.server}.{call.tool}")
         rows.append((call.task_id, sign, name, plain.duration(call.duration_ms), parts.call_outcome(call)))
+    return m.table((), rows)
+
+
+def _decisions(decisions: Sequence[DecisionRecord]) -> Html:
+    rows = [
+        (
+            m.muted(f"after {decision.after_task}" if decision.after_task else ""),
+            parts.decision_line(decision),
+        )
+        for decision in decisions
+    ]
     return m.table((), rows)
 
 

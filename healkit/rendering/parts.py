@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from typing import Any, Literal
 
 from healkit.contracts.failure import Failure, Frame
-from healkit.contracts.records import CallRecord
+from healkit.contracts.records import CallRecord, DecisionRecord
 from healkit.errors import TOOL_CODES
 from healkit.rendering import plain
 from healkit.rendering.views import ExecutionView
@@ -152,6 +152,12 @@ def call_outcome(call: CallRecord) -> str:
     if call.success is None:
         return "no answer when the run ended"
     return plain.one_line(call.result_summary if call.success else f"{call.error_code}: {call.error}", 160)
+
+
+def decision_line(decision: DecisionRecord) -> str:
+    """`size: large, because n > 3`: which way the tool says it went."""
+    because = f", because {decision.condition}" if decision.condition else ""
+    return plain.one_line(f"{decision.node}: {decision.outcome}{because}", 300)
 
 
 def next_steps(execution: ExecutionView, face: Face) -> list[str]:

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from healkit.contracts.failure import Failure
-from healkit.contracts.records import CallRecord
+from healkit.contracts.records import CallRecord, DecisionRecord
 
 
 class ExecutionView(Protocol):
@@ -39,6 +39,8 @@ class ExecutionView(Protocol):
     def result_summary(self) -> str | None: ...
     @property
     def calls(self) -> Sequence[CallRecord]: ...
+    @property
+    def decisions(self) -> Sequence[DecisionRecord]: ...
     @property
     def duration_ms(self) -> float | None: ...
     @property

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from healkit import rendering
 from healkit.contracts.failure import Failure
-from healkit.contracts.records import CallRecord, Grants
+from healkit.contracts.records import CallRecord, DecisionRecord, Grants
 from healkit.errors import PostMortemError
 
 if TYPE_CHECKING:
@@ -20,9 +20,9 @@ class Execution:
     """The outcome of one tool call: a value or a failure, and where it is on record.
 
     Fresh from `Healkit.execute` it holds the `value` itself; read back from the log it holds the summary only,
-    and `value` is None. `outputs` are nbformat output dicts. `conversions` says what of the arguments or the
-    result JSON could not hold. `warnings` are healkit's own: what else the caller should know. `grants` are those it
-    ran with.
+    and `value` is None. `outputs` are nbformat output dicts. `decisions` are the branches that the tool told of.
+    `conversions` says what of the arguments or the result JSON could not hold. `warnings` are healkit's own: what else
+    the caller should know. `grants` are those it ran with.
     `status` is `SUCCESS`, `FAILURE`, or `RUNNING` for a row of the log that has not ended.
     """
 
@@ -38,6 +38,7 @@ class Execution:
     result_summary: str | None = None
     outputs: list[dict[str, Any]] = dataclasses.field(default_factory=list)
     calls: list[CallRecord] = dataclasses.field(default_factory=list)
+    decisions: list[DecisionRecord] = dataclasses.field(default_factory=list)
     duration_ms: float | None = None
     isolation: str | None = None
     revision: int | None = None

@@ -40,6 +40,7 @@ from healkit.runtime.router import CallContext, CallRouter, Provider
 from healkit.store.arguments import validate_arguments
 from healkit.store.sqltools import run_sql
 from healkit.store.vault import Vault, VaultEntry
+from healkit.tracing.collector import Collector
 from healkit.workers.kernel import KernelWorker
 from healkit.workers.light import LightWorker
 from healkit.workers.limits import Tier
@@ -79,6 +80,7 @@ class _Ready:
     conversions: list[str]
     timeout_s: float
     log_id: int | None
+    collector: Collector
 
 
 @dataclasses.dataclass(frozen=True)
@@ -119,11 +121,12 @@ class Executor:
             work = self._run_sql if ready.entry.type == "sql" else self._run_python
             result = await work(ready, request)
         except HealkitError as error:  # no worker could be had
-            error.log_id = await self._finish(_refusal(ready.begun, error, started)) or ready.log_id
+            refusal = _refusal(ready.begun, error, started)
+            error.log_id = await self._finish(refusal, ready.collector) or ready.log_id
             raise
         except BaseException as error:
             # Cancelled from outside, or an error of ours: the row must not stay RUNNING for ever.
-            self._recorder.finish(_interrupted(ready.begun, error, started))
+            self._recorder.finish(_interrupted(ready.begun, error, started), ready.collector)
             raise
         return await self._conclude(ready, result, (time.perf_counter() - started) * 1000)
 
@@ -158,7 +161,8 @@ class Executor:
         except HealkitError as error:
             error.log_id = self._recorder.refuse(begun, _refusal(begun, error, started))
             raise
-        return _Ready(begun, entry, encoded, conversions, timeout_s, self._recorder.begin(begun))
+        log_id = self._recorder.begin(begun)
+        return _Ready(begun, entry, encoded, conversions, timeout_s, log_id, self._recorder.collector(begun))
 
     async def _run_python(self, ready: _Ready, request: Request) -> _Result:
         begun, entry, timeout_s = ready.begun, ready.entry, ready.timeout_s
@@ -166,7 +170,14 @@ class Executor:
             begun.trace_id, request.persona, request.depth, min(timeout_s, self._config.rpc_timeout_s)
         )
         journal = self._recorder.journal(begun.trace_id)
-        router = CallRouter(context, self.providers, entry.grants, journal.append, self._config.max_calls)
+        router = CallRouter(
+            context,
+            self.providers,
+            entry.grants,
+            ready.collector.through(journal.append),
+            self._config.max_calls,
+            self._config.trace_max_decisions,
+        )
         init = Init(
             entry=entry.ref,
             code=entry.code,
@@ -229,9 +240,9 @@ class Executor:
         value, conversions = to_jsonable(rows)
         return _Result(value=value, encoded=msgspec.json.encode(value).decode(), conversions=conversions)
 
-    async def _finish(self, finished: Finished) -> int | None:
+    async def _finish(self, finished: Finished, collector: Collector) -> int | None:
         """The last record; on a thread, because it may have to wait for a locked database."""
-        return await asyncio.to_thread(self._recorder.finish, finished)
+        return await asyncio.to_thread(self._recorder.finish, finished, collector)
 
     async def _conclude(self, ready: _Ready, result: _Result, duration_ms: float) -> Execution:
         begun = ready.begun
@@ -244,7 +255,8 @@ class Executor:
             fingerprint=fingerprint(result.failure) if result.failure else None,
             last_output=result.last_output,
         )
-        log_id = await self._finish(finished) or ready.log_id
+        ready.collector.result = None if result.failure else result.encoded
+        log_id = await self._finish(finished, ready.collector) or ready.log_id
         return Execution(
             tool_name=begun.tool_name,
             persona=begun.persona,
@@ -258,6 +270,7 @@ class Executor:
             result_summary=finished.result_summary,
             outputs=result.outputs,
             calls=result.calls,
+            decisions=ready.collector.decisions,
             duration_ms=duration_ms,
             isolation=begun.isolation,
             revision=begun.revision,

@@ -8,12 +8,22 @@ from typing import Any
 import msgspec
 
 from healkit.contracts.failure import Failure
-from healkit.contracts.records import CallRecord, Grants
+from healkit.contracts.records import (
+    CallRecord,
+    DecisionRecord,
+    Grants,
+    HostIdentity,
+    Started,
+    Step,
+)
 from healkit.runtime.execution import Execution
-from healkit.store.models import ExecutionCall, ExecutionLog
+from healkit.store.log import Log
+from healkit.store.models import ExecutionCall, ExecutionDecision, ExecutionLog
 
 
-def execution_of(row: ExecutionLog, calls: list[ExecutionCall]) -> Execution:
+def execution_of(
+    row: ExecutionLog, calls: list[ExecutionCall], decisions: list[ExecutionDecision] | None = None
+) -> Execution:
     """A row of the log as an `Execution`; its value is gone, its summary is not."""
     return Execution(
         tool_name=row.tool_name,
@@ -26,6 +36,7 @@ def execution_of(row: ExecutionLog, calls: list[ExecutionCall]) -> Execution:
         failure=_failure(row),
         result_summary=row.result_summary,
         calls=[_call(call) for call in calls],
+        decisions=[_decision(decision) for decision in decisions or ()],
         duration_ms=row.duration_ms,
         isolation=row.isolation,
         revision=row.revision,
@@ -33,6 +44,32 @@ def execution_of(row: ExecutionLog, calls: list[ExecutionCall]) -> Execution:
         last_output=row.last_output or "",
         grants=_grants(row.grants),
     )
+
+
+def started_of(row: ExecutionLog) -> Started:
+    """The record with which that row began."""
+    arguments = row.arguments
+    return Started(
+        trace_id=row.trace_id,
+        timestamp=row.timestamp,
+        tool_name=row.tool_name,
+        persona=row.persona,
+        arguments=arguments if isinstance(arguments, str) else json.dumps(arguments),
+        origin=row.origin,
+        host=HostIdentity(**row.host) if row.host else HostIdentity("", "", 0, 0),
+        deadline=row.deadline or row.timestamp,
+        parent_trace_id=row.parent_trace_id,
+        revision=row.revision,
+        code_hash=row.code_hash,
+        isolation=row.isolation,
+        grants=_grants(row.grants),
+    )
+
+
+def steps_of(log: Log, trace_id: str) -> list[Step]:
+    """What that execution did between its beginning and its end, as far as the log knows."""
+    calls: list[Step] = [_call(call) for call in log.calls(trace_id)]
+    return [*calls, *(_decision(decision) for decision in log.decisions(trace_id))]
 
 
 def _arguments(stored: Any) -> dict[str, Any]:
@@ -77,4 +114,10 @@ def _call(row: ExecutionCall) -> CallRecord:
         error_code=row.error_code,
         error=row.error or "",
         duration_ms=row.duration_ms,
+    )
+
+
+def _decision(row: ExecutionDecision) -> DecisionRecord:
+    return DecisionRecord(
+        row.trace_id, row.number, row.after_task, row.node, row.outcome, row.condition, row.decided_at
     )

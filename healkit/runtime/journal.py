@@ -1,4 +1,6 @@
-"""The calls of an execution that runs, kept where they cannot be lost and cost next to nothing.
+"""The steps of an execution that runs, kept where they cannot be lost and cost next to nothing.
+
+A step is a call through the bridge, or a branch decision that the tool tells of.
 
 A commit costs more than a bridged call itself. So each record is appended to a file first, which survives kill -9 as
 a commit without a sync does, and many of them go into the table together: when the execution ends, or with the next
@@ -16,40 +18,40 @@ from pathlib import Path
 
 import msgspec
 
-from healkit.contracts.records import CallRecord
+from healkit.contracts.records import CallRecord, Step
 from healkit.store.rows import storable
 
 _encode = msgspec.json.Encoder().encode
-_decode = msgspec.json.Decoder(CallRecord).decode
+_decode = msgspec.json.Decoder(Step).decode
 
 _PREFIX, _SUFFIX = "calls-", ".jsonl"
 #: Records younger than this wait for more of their kind.
 _FLUSH_AFTER_S = 0.2
 
 
-class CallJournal:
-    """One execution's calls on their way to the table; safe to use from several threads.
+class Journal:
+    """One execution's steps on their way to their tables; safe to use from several threads.
 
-    `store` writes records to the table, or keeps them elsewhere; it must not raise. Where no folder takes the file,
+    `store` writes records to the tables, or keeps them elsewhere; it must not raise. Where no folder takes the file,
     every record goes to it at once.
     """
 
-    def __init__(self, folders: list[Path], trace_id: str, store: Callable[[list[CallRecord]], None]) -> None:
+    def __init__(self, folders: list[Path], trace_id: str, store: Callable[[list[Step]], None]) -> None:
         self._folders = folders
         self._name = f"{_PREFIX}{trace_id}{_SUFFIX}"
         self._store = store
         self._lock = threading.Lock()
-        self._waiting: dict[str, CallRecord] = {}
+        self._waiting: dict[str | int, Step] = {}
         self._since = 0.0
         self._file: Path | None = None
         self._descriptor = -1
 
-    def append(self, record: CallRecord) -> None:
-        """Put a call's beginning or end on record; when this returns, kill -9 cannot undo it."""
+    def append(self, record: Step) -> None:
+        """Put a decision, or a call's beginning or end, on record; when this returns, kill -9 cannot undo it."""
         with self._lock:
             if not self._waiting:
                 self._since = time.monotonic()
-            self._waiting[record.task_id] = record
+            self._waiting[_key(record)] = record
             if not self._write(record) or time.monotonic() - self._since > _FLUSH_AFTER_S:
                 self._flush()
 
@@ -70,7 +72,7 @@ class CallJournal:
                     self._file.unlink()
                     self._file.parent.rmdir()  # only if nothing else waits there
 
-    def _write(self, record: CallRecord) -> bool:
+    def _write(self, record: Step) -> bool:
         if self._descriptor < 0 and not self._open():
             return False
         try:
@@ -109,12 +111,17 @@ def left_behind(folders: list[Path]) -> Iterator[tuple[str, Path]]:
                 yield file.name.removeprefix(_PREFIX).removesuffix(_SUFFIX), file
 
 
-def read_journal(file: Path) -> list[CallRecord]:
-    """The calls in a journal, each as it was last seen; a line that a crash tore is left out."""
-    found: dict[str, CallRecord] = {}
+def read_journal(file: Path) -> list[Step]:
+    """The steps in a journal, each as it was last seen; a line that a crash tore is left out."""
+    found: dict[str | int, Step] = {}
     with suppress(OSError):
         for line in file.read_bytes().splitlines():
             with suppress(msgspec.MsgspecError, UnicodeDecodeError):
                 record = _decode(line)
-                found[record.task_id] = record
+                found[_key(record)] = record
     return list(found.values())
+
+
+def _key(step: Step) -> str | int:
+    """What tells it from the other steps of its execution."""
+    return step.task_id if isinstance(step, CallRecord) else step.number

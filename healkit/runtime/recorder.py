@@ -16,34 +16,41 @@ import contextlib
 import threading
 from collections import deque
 from collections.abc import Callable
-from datetime import datetime, timedelta
 
 from healkit.config import Config
-from healkit.contracts.failure import Failure
-from healkit.contracts.fingerprint import fingerprint
-from healkit.contracts.records import CallRecord, Finished, HostIdentity, Record, Started, is_alive, utc_now
-from healkit.errors import TOOL_CODES, DatabaseError
-from healkit.runtime.journal import CallJournal, left_behind, read_journal
+from healkit.contracts.records import CallRecord, DecisionRecord, Finished, Record, Started, Step
+from healkit.errors import DatabaseError
+from healkit.runtime.history import started_of, steps_of
+from healkit.runtime.journal import Journal, left_behind, read_journal
+from healkit.runtime.orphans import ending_of, why_dead
 from healkit.store.database import Database
 from healkit.store.log import Log, LogWriter, RecordRefused
-from healkit.store.models import ExecutionLog
 from healkit.store.spool import RecordRejected, Spool
+from healkit.tracing.collector import Collector, Tracer
 
 #: How many records are kept in memory when not even a spool file can be written.
 MEMORY_RECORDS = 1000
-
-#: How long after its deadline a row of another machine, whose processes cannot be asked, is given up.
-FOREIGN_GRACE = timedelta(hours=1)
 
 #: The pauses between the retry thread's attempts, the first and the longest, in seconds.
 RETRY_FIRST_S, RETRY_LONGEST_S = 0.2, 5.0
 
 
 class Recorder:
-    """Writes executions to one database's log; safe to use from several threads. Close it at the end."""
+    """Writes executions to one database's log; safe to use from several threads. Close it at the end.
 
-    def __init__(self, database: Database, config: Config | None = None) -> None:
+    An ending takes its trace along, in one transaction; `on_trace` is called when one that is to be sent is there.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        config: Config | None = None,
+        tracer: Tracer | None = None,
+        on_trace: Callable[[], None] = lambda: None,
+    ) -> None:
         self._config = config or Config()
+        self._tracer = tracer or Tracer(self._config)
+        self._on_trace = on_trace
         self._database = database
         self._writer = LogWriter(database)
         self._spool = Spool(database.path or database.url)
@@ -88,17 +95,18 @@ class Recorder:
         if self._waiting:
             self._ingest()
         wait_s = self._config.log_wait_s if wait_s is None else wait_s
-        return self._attempt(started, lambda: self._writer.begin(started, wait_s))
+        kept = self._tracer.kept(started)
+        return self._attempt(kept, lambda: self._writer.begin(kept, wait_s))
 
     def call(self, record: CallRecord) -> None:
         """Commit a bridged call; called on the bridge's thread as it begins and as it ends."""
         self._attempt(record, lambda: self._writer.call(record, self._config.log_wait_s))
 
-    def calls(self, records: list[CallRecord]) -> None:
-        """Commit bridged calls together, or keep each for later; called by their journal."""
+    def steps(self, records: list[Step]) -> None:
+        """Commit calls and decisions together, or keep each for later; called by their journal."""
         if records and records[0].trace_id not in self._behind:
             try:
-                self._writer.calls(records, self._config.log_wait_s)
+                self._writer.steps(records, self._config.log_wait_s)
                 return
             except Exception as error:  # noqa: BLE001 - no failure of the log may reach the tool's caller
                 self._postpone(records[0], error)
@@ -106,12 +114,17 @@ class Recorder:
         for record in records:
             self._postpone(record, None)
 
-    def journal(self, trace_id: str) -> CallJournal:
-        """Where an execution's calls go while it runs; close it before its end is recorded."""
-        return CallJournal(self._spool.folders, trace_id, self.calls)
+    def collector(self, begun: Started) -> Collector:
+        """What gathers an execution's trace while it runs, to be given to `finish`."""
+        return self._tracer.collector(begun)
 
-    def finish(self, finished: Finished) -> int | None:
+    def journal(self, trace_id: str) -> Journal:
+        """Where an execution's calls and decisions go while it runs; close it before its end is recorded."""
+        return Journal(self._spool.folders, trace_id, self.steps)
+
+    def finish(self, finished: Finished, collector: Collector | None = None) -> int | None:
         """Commit how the execution ended; its row's id, or None when the record went to the spool."""
+        finished = self._concluded(finished, collector)
         row_id = self._attempt(finished, lambda: self._writer.finish(finished, self._config.log_wait_s))
         if row_id is not None:
             return row_id
@@ -127,12 +140,26 @@ class Recorder:
         """Commit a call that was refused before a worker was touched, as one row."""
         if self._waiting:
             self._ingest()
+        finished, started = (
+            self._concluded(finished, self.collector(started)),
+            self._tracer.kept(started),
+        )
         try:
-            return self._writer.insert_finished(started, finished, self._config.log_wait_s)
+            row_id = self._writer.insert_finished(started, finished, self._config.log_wait_s)
+            self._tell(finished)
+            return row_id
         except Exception as error:  # noqa: BLE001 - no failure of the log may reach the tool's caller
             self._postpone(started, error)
             self._postpone(finished, error)
             return None
+
+    def _concluded(self, finished: Finished, collector: Collector | None) -> Finished:
+        """The ending as it is stored: with its trace, then cleaned where the log is to be."""
+        return self._tracer.kept(finished if collector is None else collector.conclude(finished))
+
+    def _tell(self, record: Record) -> None:
+        if isinstance(record, Finished) and record.trace is not None and record.trace.send:
+            self._on_trace()
 
     def ingest(self) -> int:
         """Bring in what waits, without waiting for the database; how many records were. Never raises.
@@ -165,11 +192,11 @@ class Recorder:
         return count
 
     def _recover_journals(self) -> None:
-        """Bring in the calls of executions that are over, or whose host is dead; those of others are theirs."""
+        """Bring in the steps of executions that are over, or whose host is dead; those of others are theirs."""
         for trace_id, file in left_behind(self._spool.folders):
             row = self._log.by_trace(trace_id)
-            if row is not None and (row.status != "RUNNING" or _why_dead(row)):
-                self.calls(read_journal(file))
+            if row is not None and (row.status != "RUNNING" or why_dead(row)):
+                self.steps(read_journal(file))
                 with contextlib.suppress(OSError):
                     file.unlink()
                     file.parent.rmdir()
@@ -185,13 +212,14 @@ class Recorder:
         try:
             self._recover_journals()
             for row in self._log.running():
-                died = _why_dead(row)
-                if (
-                    died
-                    and self._writer.finish_running(_post_mortem(row, died), self._config.log_wait_s)
-                    is not None
-                ):
+                died = why_dead(row)
+                if not died:
+                    continue
+                collector = Collector(self._tracer, started_of(row), steps_of(self._log, row.trace_id))
+                finished = self._concluded(ending_of(row, died), collector)
+                if self._writer.finish_running(finished, self._config.log_wait_s) is not None:
                     count += 1
+                    self._tell(finished)
         except DatabaseError as error:
             self._trouble = _sentence(error)
         return count
@@ -216,7 +244,9 @@ class Recorder:
         """Write it, or keep it for later; None for what was kept, and for calls."""
         if record.trace_id not in self._behind:
             try:
-                return write()
+                row_id = write()
+                self._tell(record)
+                return row_id
             except Exception as error:  # noqa: BLE001 - no failure of the log may reach the tool's caller
                 self._postpone(record, error)
         else:
@@ -245,8 +275,11 @@ class Recorder:
                     self._writer.begin(record, 0.0)
                 case CallRecord():
                     self._writer.call(record, 0.0)
+                case DecisionRecord():
+                    self._writer.decision(record, 0.0)
                 case Finished():
                     self._writer.finish(record, 0.0)
+                    self._tell(record)
         except RecordRefused as error:
             raise RecordRejected(str(error)) from None
 
@@ -292,44 +325,3 @@ class Recorder:
 
 def _sentence(error: BaseException) -> str:
     return error.message if isinstance(error, DatabaseError) else f"{type(error).__name__}: {error}."
-
-
-def _why_dead(row: ExecutionLog) -> str:
-    """What is known to have died of the row's host; empty while it may still be alive."""
-    if row.host is None:
-        return ""
-    host = HostIdentity(**row.host)
-    alive = is_alive(host)
-    if alive is False:
-        return f"Process {host.pid} on {host.hostname!r}, which had started it, died before it ended."
-    if alive is None and row.deadline is not None and utc_now() > row.deadline + FOREIGN_GRACE:
-        return (
-            f"Process {host.pid} on {host.hostname!r}, which had started it, has not reported its end. "
-            "It is on another machine and cannot be asked, but the deadline is more than an hour past."
-        )
-    return ""
-
-
-def _post_mortem(row: ExecutionLog, died: str) -> Finished:
-    """The ending of an orphan: a failure that says what died, and what to do next."""
-    label = f"{row.tool_name}@{row.revision}" if row.revision is not None else row.tool_name
-    now = utc_now()
-    hint = (
-        "What the tool had done by then is unknown. Check its side effects, then run it again with the same "
-        "arguments; if it dies again, look at the machine's memory and at its system log."
-    )
-    text = (
-        f"{died}\n"
-        f"{label} for persona {row.persona!r} was started at {_clock(row.timestamp)} and was still RUNNING; "
-        f"this was found at {_clock(now)}.\n"
-        f"{hint}\nHostDied: {TOOL_CODES['HOST_DIED']}"
-    )
-    # The message names no process: all orphans of one tool are one and the same failure.
-    failure = Failure("HOST_DIED", "HostDied", TOOL_CODES["HOST_DIED"], text, hint=hint)
-    until = min(now, row.deadline) if row.deadline is not None else now
-    duration_ms = max(0.0, (until - row.timestamp).total_seconds() * 1000)
-    return Finished(row.trace_id, now, duration_ms, failure=failure, fingerprint=fingerprint(failure))
-
-
-def _clock(moment: datetime) -> str:
-    return f"{moment:%Y-%m-%d %H:%M:%S} UTC"

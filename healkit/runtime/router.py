@@ -24,9 +24,10 @@ import msgspec
 
 from healkit.contracts import rpc
 from healkit.contracts.encoding import to_jsonable
-from healkit.contracts.records import CallRecord, Grants, summarize, utc_now
+from healkit.contracts.records import CALL_MAX_CHARS, CallRecord, Grants, Step, summarize, utc_now
 from healkit.contracts.tools import ToolDefinition
 from healkit.errors import CallRefused, HealkitError, ToolExecutionError, did_you_mean
+from healkit.runtime.decisions import Decisions
 
 #: What a tool may call without a grant: other vault tools and the user's functions, but neither the log nor any MCP
 #: server. Providing a function is a grant of that function; connecting a server must not be one of all it can do.
@@ -65,15 +66,18 @@ class CallRouter:
         context: CallContext,
         providers: Mapping[str, Provider],
         grants: Grants,
-        record: Callable[[CallRecord], None],
+        record: Callable[[Step], None],
         max_calls: int,
+        max_decisions: int = 1000,
     ) -> None:
         self._context = context
         self._providers = providers
         self._patterns = DEFAULT_CALLS if grants.calls is None else grants.calls
         self._record = record
         self._max_calls = max_calls
+        self._decisions = Decisions(context.trace_id, max_decisions, record)
         self._numbers = itertools.count(1)
+        self._last_task = ""
         self._lock = threading.Lock()
         self._allowed: set[tuple[str, str]] = set()
         self._open: dict[int, tuple[CallRecord, float]] = {}
@@ -102,13 +106,16 @@ class CallRouter:
 
     def handle(self, call: rpc.RpcCall) -> rpc.RpcResult:
         """Record, decide, perform; called by the bridge. Never raises."""
+        if call.server == rpc.DECISIONS_SERVER:
+            return self._decisions.take(call, self._last_task)
         started = time.perf_counter()
+        task_id = self._last_task = f"t{next(self._numbers)}"
         record = CallRecord(
             trace_id=self._context.trace_id,
-            task_id=f"t{next(self._numbers)}",
+            task_id=task_id,
             server=call.server[:200],
             tool=call.tool[:200],
-            arguments=summarize(bytes(call.args).decode(errors="replace"), 10_000),
+            arguments=summarize(bytes(call.args).decode(errors="replace"), CALL_MAX_CHARS),
             started_at=utc_now(),
         )
         self._open[call.id] = record, started
@@ -191,7 +198,7 @@ def _ended(record: CallRecord, result: rpc.RpcResult, duration_ms: float) -> Cal
     return msgspec.structs.replace(
         record,
         success=result.success,
-        result_summary=summarize(bytes(result.result).decode()) if result.success else "",
+        result_summary=summarize(bytes(result.result).decode(), CALL_MAX_CHARS) if result.success else "",
         error_code=error.code if error else None,
         error=record.error or said,
         duration_ms=duration_ms,

@@ -136,7 +136,7 @@ class Trials:
 
         def take(position: int, result: TrialResult) -> None:
             results[position] = result
-            self._recorder.finish(finished(result))
+            self._recorder.finish(finished(result), self._recorder.collector(records[position]))
 
         started = time.perf_counter()
         try:
@@ -178,7 +178,8 @@ class Trials:
         )
         duration_ms = (time.perf_counter() - started) * 1000
         self._recorder.finish(
-            Finished(record.trace_id, utc_now(), duration_ms, None, failure, fingerprint(failure))
+            Finished(record.trace_id, utc_now(), duration_ms, None, failure, fingerprint(failure)),
+            self._recorder.collector(record),
         )
 
 

@@ -19,8 +19,8 @@ from sqlalchemy import ColumnElement, Select, func, literal_column, or_, select,
 
 from healkit.store.database import Database
 from healkit.store.logwriter import LogWriter, RecordRefused, RowMissing
-from healkit.store.models import ExecutionCall, ExecutionLog
-from healkit.store.rows import CALLS, LOG
+from healkit.store.models import ExecutionCall, ExecutionDecision, ExecutionLog
+from healkit.store.rows import CALLS, DECISIONS, LOG
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -117,6 +117,12 @@ class Log:
             calls = list(session.scalars(statement))
         # t10 comes after t9, which no text order of a database says.
         return sorted(calls, key=lambda call: (len(call.task_id), call.task_id))
+
+    def decisions(self, trace_id: str) -> list[ExecutionDecision]:
+        """The branches that execution said it took, in the order in which it did."""
+        statement = select(ExecutionDecision).where(DECISIONS.c.trace_id == trace_id)
+        with self._reading() as session:
+            return list(session.scalars(statement.order_by(DECISIONS.c.number)))
 
     def last_error(self, tool: str | None = None, persona: str | None = None) -> ExecutionLog | None:
         """The newest failure, of one tool and persona where they are given; None when there is none."""

@@ -1,9 +1,10 @@
 """The log's own connection: the only place that writes `executionlog`.
 
-It shares no transaction with anybody: each record is one statement in autocommit, on a connection that the
-caller never sees. Whatever the caller's session does, rolls back or leaves open, the row is committed, and
-nothing of the caller's is. Each statement may be repeated for the same record, so that a spool can be
-replayed after a crash without knowing how far it had come.
+It shares no transaction with anybody: each record is one statement in autocommit, or one transaction of its
+own where a trace goes with it, on a connection that the caller never sees. Whatever the caller's session
+does, rolls back or leaves open, the row is committed, and nothing of the caller's is. Each statement may be
+repeated for the same record, so that a spool can be replayed after a crash without knowing how far it had
+come.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from healkit.contracts.records import CallRecord, Finished, Started
+from healkit.contracts.records import CallRecord, DecisionRecord, Finished, Started, Step
 from healkit.errors import DatabaseError, DatabaseFull, DatabaseLocked
 from healkit.store.backend import translate
 from healkit.store.database import Database
@@ -24,9 +25,11 @@ from healkit.store.rows import (
     Compiled,
     Statements,
     call_values,
+    decision_values,
     finished_values,
     started_values,
     storable,
+    trace_values,
 )
 
 Result = TypeVar("Result")
@@ -62,12 +65,12 @@ class LogWriter:
     def finish(self, finished: Finished, wait_s: float | None = None) -> int:
         """Fill in how the execution ended and return the row's id; raises `RowMissing` when there is none."""
         return self._id(
-            self._run(self._statements.finish, finished_values, finished, wait_s), finished.trace_id
+            self._end(self._statements.finish, finished_values, finished, wait_s), finished.trace_id
         )
 
     def finish_running(self, finished: Finished, wait_s: float | None = None) -> int | None:
         """The same, only where the row is still RUNNING; None where another process was first."""
-        return self._run(self._statements.finish_running, finished_values, finished, wait_s)
+        return self._end(self._statements.finish_running, finished_values, finished, wait_s)
 
     def insert_finished(self, started: Started, finished: Finished, wait_s: float | None = None) -> int:
         """Commit a whole row at once: a call that was refused before a worker was touched."""
@@ -75,30 +78,33 @@ class LogWriter:
         def values(record: Finished) -> dict[str, Any]:
             return {**started_values(storable(started)), **finished_values(record)}
 
-        return self._id(self._run(self._statements.whole, values, finished, wait_s), started.trace_id)
+        return self._id(self._end(self._statements.whole, values, finished, wait_s), started.trace_id)
 
     def call(self, record: CallRecord, wait_s: float | None = None) -> None:
         """Commit a bridged call: once as it begins, once more as it ends."""
         self._run(self._statements.call, call_values, record, wait_s, answers=False)
 
-    def calls(self, records: list[CallRecord], wait_s: float | None = None) -> None:
-        """Commit many of them in one transaction, which costs little more than one of them alone.
+    def decision(self, record: DecisionRecord, wait_s: float | None = None) -> None:
+        """Commit a branch decision."""
+        self._run(self._statements.decision, decision_values, record, wait_s, answers=False)
+
+    def steps(self, records: list[Step], wait_s: float | None = None) -> None:
+        """Commit many calls and decisions in one transaction, which costs little more than one of them alone.
 
         All or none: where the database refuses one of them, none is stored.
         """
-        statement = self._statements.call
-        begin = "BEGIN IMMEDIATE" if self._database.dialect_name == "sqlite" else "BEGIN"
+        call, decision = self._statements.call, self._statements.decision
+        calls = [call.parameters(call_values(r)) for r in records if isinstance(r, CallRecord)]
+        decisions = [
+            decision.parameters(decision_values(r)) for r in records if isinstance(r, DecisionRecord)
+        ]
 
         def work(cursor: Any) -> None:
-            cursor.execute(begin)
-            try:
-                cursor.executemany(statement.sql, [statement.parameters(call_values(r)) for r in records])
-                cursor.execute("COMMIT")
-            except BaseException:
-                cursor.execute("ROLLBACK")
-                raise
+            for statement, parameters in ((call, calls), (decision, decisions)):
+                if parameters:
+                    cursor.executemany(statement.sql, parameters)
 
-        self._hold(work, wait_s)
+        self._hold(lambda cursor: self._at_once(cursor, work), wait_s)
 
     def close(self) -> None:
         """Give the connection back; a later record opens another."""
@@ -133,6 +139,45 @@ class LogWriter:
             return None if row is None else int(row[0])
 
         return self._hold(work, wait_s)
+
+    def _end(
+        self,
+        statement: Compiled,
+        values: Callable[[Finished], dict[str, Any]],
+        finished: Finished,
+        wait_s: float | None,
+    ) -> int | None:
+        """An ending and, in the same transaction, the trace: whoever finds the one finds the other."""
+        if finished.trace is None:
+            return self._run(statement, values, finished, wait_s)
+
+        def write(cursor: Any, record: Finished) -> int | None:
+            assert record.trace is not None
+            cursor.execute(statement.sql, statement.parameters(values(record)))
+            row = cursor.fetchone()
+            if row is not None:
+                trace = trace_values(record.trace_id, record.trace, record.finished_at)
+                cursor.execute(self._statements.trace.sql, self._statements.trace.parameters(trace))
+            return None if row is None else int(row[0])
+
+        def work(cursor: Any) -> int | None:
+            try:
+                return self._at_once(cursor, lambda cursor: write(cursor, finished))
+            except self._data_errors:
+                return self._at_once(cursor, lambda cursor: write(cursor, storable(finished)))
+
+        return self._hold(work, wait_s)
+
+    def _at_once(self, cursor: Any, work: Callable[[Any], Result]) -> Result:
+        """Do the work in one transaction: all of it or nothing."""
+        cursor.execute("BEGIN IMMEDIATE" if self._database.dialect_name == "sqlite" else "BEGIN")
+        try:
+            result = work(cursor)
+            cursor.execute("COMMIT")
+        except BaseException:
+            cursor.execute("ROLLBACK")
+            raise
+        return result
 
     def _hold(self, work: Callable[[Any], Result], wait_s: float | None) -> Result:
         """Do the work with a cursor of the held connection, which is this thread's alone meanwhile."""

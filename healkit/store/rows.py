@@ -10,21 +10,33 @@ again.
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any, TypeVar
 
 import msgspec
-from sqlalchemy import JSON, Dialect, Table, bindparam, update
+from sqlalchemy import JSON, Dialect, Table, bindparam, null, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.sql.expression import UpdateBase
 
-from healkit.contracts.records import CallRecord, Finished, Record, Started, summarize
+from healkit.contracts.records import (
+    CALL_MAX_CHARS,
+    CallRecord,
+    DecisionRecord,
+    Finished,
+    Record,
+    Started,
+    StoredTrace,
+    summarize,
+)
 from healkit.errors import ConfigError
-from healkit.store.models import ExecutionCall, ExecutionLog
+from healkit.store.models import ExecutionCall, ExecutionDecision, ExecutionLog, TraceRow
 
 _INSERTS: dict[str, Callable[[Table], Any]] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
 
 LOG: Table = ExecutionLog.__table__  # type: ignore[attr-defined]
 CALLS: Table = ExecutionCall.__table__  # type: ignore[attr-defined]
+DECISIONS: Table = ExecutionDecision.__table__  # type: ignore[attr-defined]
+TRACES: Table = TraceRow.__table__  # type: ignore[attr-defined]
 
 _STARTED = (
     "trace_id", "timestamp", "tool_name", "persona", "arguments", "status", "parent_trace_id", "origin",
@@ -34,6 +46,7 @@ _FINISHED = (
     "status", "result_summary", "error_traceback", "error_code", "ename", "evalue", "failure", "fingerprint",
     "finished_at", "duration_ms", "last_output",
 )  # fmt: skip
+_TRACE = ("trace_id", "parent_trace_id", "wire", "state", "attempts", "reason", "created_at")
 _CALL_ENDED = ("success", "result_summary", "error_code", "error", "duration_ms")
 
 #: Any one kind of record; what comes in goes out.
@@ -107,6 +120,14 @@ class Statements:
             ),
             dialect,
         )
+        decided = tuple(column.name for column in DECISIONS.columns if column.name != "id")
+        self.decision = Compiled(
+            insert(DECISIONS)
+            .values(_binds(DECISIONS, decided))
+            .on_conflict_do_nothing(index_elements=["trace_id", "number"]),
+            dialect,
+        )
+        self.trace = Compiled(_trace_statement(insert), dialect)
 
 
 def started_values(record: Started) -> dict[str, Any]:
@@ -161,11 +182,42 @@ def call_values(record: CallRecord) -> dict[str, Any]:
         "arguments": record.arguments,
         "started_at": record.started_at,
         "success": record.success,
-        "result_summary": summarize(record.result_summary),
+        "result_summary": summarize(record.result_summary, CALL_MAX_CHARS),
         "error_code": record.error_code,
         "error": record.error,
         "duration_ms": record.duration_ms,
     }
+
+
+def decision_values(record: DecisionRecord) -> dict[str, Any]:
+    """The columns of a branch decision."""
+    return msgspec.structs.asdict(record)
+
+
+def trace_values(trace_id: str, trace: StoredTrace, created_at: datetime) -> dict[str, Any]:
+    """The columns of a trace that nobody has tried to send yet."""
+    return {
+        "trace_id": trace_id,
+        "parent_trace_id": trace.parent_trace_id,
+        "wire": trace.wire,
+        "state": "pending" if trace.send else "local",
+        "attempts": 0,
+        "reason": "",
+        "created_at": created_at,
+    }
+
+
+def _trace_statement(insert: Callable[[Table], Any]) -> Any:
+    """A replay changes nothing; a true ending that comes after a verdict that the host died is to be sent again."""
+    statement = insert(TRACES).values(_binds(TRACES, _TRACE))
+    return statement.on_conflict_do_update(
+        index_elements=["trace_id"],
+        set_={
+            **{name: statement.excluded[name] for name in ("wire", "state", "attempts", "reason")},
+            **dict.fromkeys(("next_attempt_at", "lease_owner", "lease_until"), null()),
+        },
+        where=TRACES.c.wire != statement.excluded.wire,
+    )
 
 
 def storable(record: AnyRecord) -> AnyRecord:

@@ -22,7 +22,7 @@ from pathlib import Path
 
 import msgspec
 
-from healkit.contracts.records import CallRecord, Finished, Record, Started
+from healkit.contracts.records import CallRecord, DecisionRecord, Finished, Record, Started
 from healkit.errors import DatabaseFull
 from healkit.store.locations import sqlite_path
 from healkit.store.rows import storable
@@ -31,7 +31,7 @@ _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Record).decode
 
 #: Beginnings before calls before endings, when records of one execution lie in several places.
-_RANK: dict[type, int] = {Started: 0, CallRecord: 1, Finished: 2}
+_RANK: dict[type, int] = {Started: 0, CallRecord: 1, DecisionRecord: 1, Finished: 2}
 
 
 class RecordRejected(Exception):

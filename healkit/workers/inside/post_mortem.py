@@ -50,7 +50,7 @@ _LOCAL_MAX_CHARS, _EVAL_MAX_CHARS = 200, 2000
 _OUTPUT_MAX_CHARS = 10_000
 _SOURCE_MAX_LINES, _SOURCE_MAX_CHARS = 400, 60_000
 #: What healkit itself puts into a tool's module.
-_GIVEN = ("mcp", "Tool")
+_GIVEN = ("mcp", "trace", "Tool")
 
 
 class PostMortem:

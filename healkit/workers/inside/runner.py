@@ -20,6 +20,7 @@ from healkit.contracts.shapes import parse, read_shape
 from healkit.contracts.tools import Tool
 from healkit.workers.inside import capture, lockdown
 from healkit.workers.inside.deadline import TimeIsUp, deadline
+from healkit.workers.inside.decisions import Trace
 from healkit.workers.inside.endpoint import Endpoint
 from healkit.workers.inside.post_mortem import PostMortem
 from healkit.workers.inside.proxies import build_servers
@@ -95,6 +96,7 @@ class Runner:
         sys.modules[module.__name__] = module
         namespace = module.__dict__
         namespace["mcp"] = build_servers(self.endpoint, init.definitions)
+        namespace["trace"] = Trace(self.endpoint)
         namespace["Tool"] = Tool
         if shape.kind == "script":
             namespace["arguments"] = arguments

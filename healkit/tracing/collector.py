@@ -1,0 +1,241 @@
+"""One execution's trace, put together from its records and cleaned.
+
+The executor makes a `Collector` as an execution begins, the bridge's records pass through it on their way to the
+journal, and the recorder asks it for the trace that is stored with the ending. There is no second record of a call:
+what the log says of it is what the trace is made of, so the trace of a run whose host died is made of the same things.
+
+Nothing here raises. A trace that cannot be put together becomes one that says so: an execution must not fail for its
+trace, and must not go without one either.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import msgspec
+
+from healkit.config import Config
+from healkit.contracts.records import CallRecord, DecisionRecord, Finished, Started, Step, StoredTrace
+from healkit.contracts.traces import (
+    BranchDecision,
+    ExecutionTrace,
+    TaskResult,
+    capability_id_of,
+    encode_trace,
+)
+from healkit.tracing.payloads import AnyRecord, cleaned_record, payload_of
+from healkit.tracing.redaction import Cleaner, Verbatim
+
+#: What the payloads of one trace may have together, in characters; later calls are listed without theirs.
+_PAYLOADS_MAX_CHARS = 1_000_000
+_ERROR_MAX_CHARS = 2000
+#: The wire form's own bounds on a decision's texts (`contracts.traces`).
+_DECISION_MAX_CHARS, _CONDITION_MAX_CHARS = 1000, 10_000
+
+
+class Tracer:
+    """Makes traces as the configuration says; one for each `Healkit`.
+
+    `cleaner` is called once, by the first record that needs cleaning: its tables take a while to read.
+    """
+
+    def __init__(self, config: Config, cleaner: Callable[[], Cleaner] = Verbatim) -> None:
+        self.config = config
+        self._make_cleaner: Callable[[], Cleaner] = Verbatim if config.trace_raw else cleaner
+        self._make_log_cleaner = cleaner
+        self._cleaner: Cleaner | None = None
+        self._log_cleaner: Cleaner | None = None
+
+    @property
+    def cleaner(self) -> Cleaner:
+        """What traces are cleaned with."""
+        self._cleaner = self._cleaner or self._make_cleaner()
+        return self._cleaner
+
+    def collector(self, begun: Started) -> Collector:
+        """The collector of an execution that is about to run; `begun` is its record, uncleaned."""
+        return Collector(self, begun)
+
+    def kept(self, record: AnyRecord) -> AnyRecord:
+        """The record as the log keeps it: as it is, unless `sanitize_log` is set."""
+        if not self.config.sanitize_log:
+            return record
+        self._log_cleaner = self._log_cleaner or self._make_log_cleaner()
+        return cleaned_record(record, self._log_cleaner)
+
+
+class Collector:
+    """What one execution did, as it does it; safe to use from the bridge's threads."""
+
+    def __init__(self, tracer: Tracer, begun: Started, steps: Iterable[Step] = ()) -> None:
+        self._tracer = tracer
+        self._begun = begun
+        self._calls: dict[str, CallRecord] = {}
+        self._decisions: dict[int, DecisionRecord] = {}
+        #: The whole result as JSON text, where there is more of it than the log keeps.
+        self.result: str | None = None
+        for step in steps:
+            self.add(step)
+
+    @property
+    def decisions(self) -> list[DecisionRecord]:
+        """The branches the tool told of, in their order."""
+        return [self._decisions[number] for number in sorted(self._decisions)]
+
+    def add(self, step: Step) -> None:
+        """Take note of a call's beginning or end, or of a decision."""
+        if isinstance(step, CallRecord):
+            self._calls[step.task_id] = step
+        else:
+            self._decisions[step.number] = step
+
+    def through(self, sink: Callable[[Step], None]) -> Callable[[Step], None]:
+        """A sink that takes note and hands on; for the router, with the journal behind it."""
+
+        def record(step: Step) -> None:
+            self.add(step)
+            sink(self._tracer.kept(step))
+
+        return record
+
+    def conclude(self, finished: Finished) -> Finished:
+        """The ending with its trace, unless tracing is off; called once, by the recorder."""
+        config = self._tracer.config
+        if not config.tracing:
+            return finished
+        begun = self._begun
+        try:
+            wire = encode_trace(self._trace(finished))
+        except Exception as error:  # noqa: BLE001 - an execution must not fail for its trace
+            wire = encode_trace(self._skeleton(finished, {"problem": type(error).__name__}))
+        stored = StoredTrace(wire.decode(), begun.parent_trace_id, send=bool(config.sync_url))
+        return msgspec.structs.replace(finished, trace=stored)
+
+    def _trace(self, finished: Finished) -> ExecutionTrace:
+        tally = _Tally(self._tracer.cleaner, self._tracer.config.payload_max_bytes)
+        metadata = self._metadata(finished, tally)
+        calls = sorted(self._calls.values(), key=lambda call: int(call.task_id[1:]))
+        most = self._tracer.config.trace_max_tasks
+        tasks = [_task(call, tally, f"taskResults[{i}]") for i, call in enumerate(calls[:most])]
+        decisions = [_decision(record, tally, f"decisions[{i}]") for i, record in enumerate(self.decisions)]
+        error = None
+        if finished.failure is not None:
+            error = str(tally.value(finished.failure.summary[:_ERROR_MAX_CHARS], "error"))
+        if len(calls) > most:
+            metadata["tasksOmitted"] = len(calls) - most
+        metadata["hidden"] = dict(tally.hidden)
+        metadata["truncated"] = tally.truncated
+        return msgspec.structs.replace(
+            self._skeleton(finished, metadata), error=error, task_results=tasks, decisions=decisions
+        )
+
+    def _skeleton(self, finished: Finished, metadata: dict[str, Any]) -> ExecutionTrace:
+        """What needs no cleaning, because no tool and no user wrote it."""
+        begun, config = self._begun, self._tracer.config
+        return ExecutionTrace(
+            id=begun.trace_id,
+            parent_id=begun.parent_trace_id,
+            capability_id=capability_id_of(
+                config.org, config.project, begun.persona, begun.tool_name, begun.code_hash
+            ),
+            success=finished.failure is None,
+            error=None if finished.failure is None else finished.failure.code,
+            duration_ms=max(0.0, finished.duration_ms),
+            timestamp=begun.timestamp,
+            task_results=[],
+            decisions=[],
+            metadata=metadata,
+        )
+
+    def _metadata(self, finished: Finished, tally: _Tally) -> dict[str, Any]:
+        begun, failure = self._begun, finished.failure
+        metadata: dict[str, Any] = {
+            "tool": begun.tool_name,
+            "persona": begun.persona,
+            "revision": begun.revision,
+            "origin": begun.origin,
+            "isolation": begun.isolation,
+            "arguments": tally.payload(begun.arguments, "metadata.arguments"),
+        }
+        if self._tracer.config.trace_raw:
+            metadata["raw"] = True
+        if failure is None:
+            result = self.result if self.result is not None else finished.result_summary or "null"
+            return metadata | {"result": tally.payload(result, "metadata.result")}
+        return metadata | {
+            "errorCode": failure.code,
+            "errorType": failure.ename,
+            "fingerprint": finished.fingerprint,
+            "traceback": tally.text(failure.traceback, "metadata.traceback"),
+            "lastOutput": tally.text(finished.last_output, "metadata.lastOutput"),
+        }
+
+
+class _Tally:
+    """Cleans one trace's payloads, and counts what that hid and cut, by rule and by place."""
+
+    def __init__(self, cleaner: Cleaner, limit_bytes: int) -> None:
+        self._cleaner = cleaner
+        self._limit_bytes = limit_bytes
+        self._left_chars = _PAYLOADS_MAX_CHARS
+        self.hidden: Counter[str] = Counter()
+        self.truncated: dict[str, int] = {}
+
+    def value(self, value: Any, place: str) -> Any:
+        """The value, cleaned."""
+        cleaned = self._cleaner.clean(value, limit_bytes=self._limit_bytes)
+        self.hidden.update(cleaned.hidden)
+        if cleaned.truncated_from is not None:
+            self.truncated.setdefault(place, cleaned.truncated_from)
+        return cleaned.value
+
+    def text(self, text: str, place: str) -> str:
+        """A record's text that is no JSON."""
+        if not text:
+            return text
+        if (
+            len(text) > 4 * self._limit_bytes
+        ):  # a traceback's end says more than its middle, but a cut is a cut
+            self.truncated[place] = len(text)
+            text = text[: 4 * self._limit_bytes]
+        return str(self.value(text, place))
+
+    def payload(self, text: str, place: str) -> Any:
+        """A record's JSON text as a value, cleaned; None where this trace has had enough."""
+        self._left_chars -= min(len(text), self._limit_bytes)
+        if self._left_chars < 0:
+            self.truncated[place] = len(text)
+            return None
+        value, cut_from = payload_of(text)
+        if cut_from is not None:
+            self.truncated[place] = cut_from
+        return self.value(value, place)
+
+
+def _task(call: CallRecord, tally: _Tally, place: str) -> TaskResult:
+    result: Any = None
+    if call.success:
+        result = tally.payload(call.result_summary, f"{place}.result")
+    elif call.success is not None:
+        result = tally.text(f"{call.error_code}: {call.error}", f"{place}.result")
+    return TaskResult(
+        task_id=call.task_id,
+        tool=f"{call.server}:{call.tool}",
+        args=tally.payload(call.arguments, f"{place}.args"),
+        result=result,
+        duration_ms=call.duration_ms,
+        success=bool(call.success),
+        timestamp=call.started_at,
+    )
+
+
+def _decision(record: DecisionRecord, tally: _Tally, place: str) -> BranchDecision:
+    node, outcome, condition = (
+        str(tally.value(text, place)) if text else ""
+        for text in (record.node, record.outcome, record.condition)
+    )
+    return BranchDecision(
+        node[:_DECISION_MAX_CHARS], outcome[:_DECISION_MAX_CHARS], condition[:_CONDITION_MAX_CHARS]
+    )
