@@ -153,6 +153,19 @@ class ExecutionLog(Base, table=True):
             sqlite_where=text("run_id IS NOT NULL"),
             postgresql_where=text("run_id IS NOT NULL"),
         ),
+        Index(
+            "ix_executionlog_parent",
+            "parent_trace_id",
+            sqlite_where=text("parent_trace_id IS NOT NULL"),
+            postgresql_where=text("parent_trace_id IS NOT NULL"),
+        ),
+        Index(
+            "ix_executionlog_persona",
+            "persona",
+            "timestamp",
+            sqlite_where=text("persona <> 'default'"),
+            postgresql_where=text("persona <> 'default'"),
+        ),
         UniqueConstraint("trace_id", name="uq_executionlog_trace"),
     )
 

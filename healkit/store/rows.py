@@ -226,15 +226,16 @@ def storable(record: AnyRecord) -> AnyRecord:
     Lone surrogates cannot be encoded at all, and PostgreSQL takes no NUL in a text. Only called for a record
     that was refused, so that the others do not pay for the search.
     """
-    return msgspec.convert(_escaped(msgspec.to_builtins(record)), type(record))
+    return msgspec.convert(escaped(msgspec.to_builtins(record)), type(record))
 
 
-def _escaped(value: Any) -> Any:
+def escaped(value: Any) -> Any:
+    """A text, or every text in a structure, with what cannot be stored written as an escape."""
     if isinstance(value, str):
         return value.encode(errors="backslashreplace").decode().replace("\x00", "\\x00")
     if isinstance(value, dict):
-        return {key: _escaped(item) for key, item in value.items()}
-    return [_escaped(item) for item in value] if isinstance(value, list | tuple) else value
+        return {key: escaped(item) for key, item in value.items()}
+    return [escaped(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _binds(table: Table, names: tuple[str, ...]) -> dict[str, Any]:

@@ -121,11 +121,24 @@ def upgrade() -> None:
     """Add `run_id` and what is derived, filled from the rows there are, then the triggers that keep it."""
     op.add_column("executionlog", sa.Column("run_id", sa.String))
     op.drop_index("ix_executionlog_fingerprint", "executionlog")
-    for name, columns in (("fingerprint", ["fingerprint", "timestamp"]), ("run", ["run_id", "timestamp"])):
+    for name, columns in (
+        ("fingerprint", ["fingerprint", "timestamp"]),
+        ("run", ["run_id", "timestamp"]),
+        ("parent", ["parent_trace_id"]),
+    ):
         where = sa.text(f"{columns[0]} IS NOT NULL")
         op.create_index(
             f"ix_executionlog_{name}", "executionlog", columns, sqlite_where=where, postgresql_where=where
         )
+    # Most rows are of `default`, and cost nothing here.
+    rare = sa.text("persona <> 'default'")
+    op.create_index(
+        "ix_executionlog_persona",
+        "executionlog",
+        ["persona", "timestamp"],
+        sqlite_where=rare,
+        postgresql_where=rare,
+    )
     _tables()
     sqlite = op.get_bind().dialect.name == "sqlite"
     op.get_bind().exec_driver_sql(_spelled(_FILL_DAYS, "new", sqlite=sqlite))
@@ -210,11 +223,11 @@ def _trigger(name: str, event: str, condition: str, row: str, body: str) -> None
 
 
 def _words_of_postgresql() -> None:
-    # Letters and digits make words here as they do in FTS5; PostgreSQL's own parser would keep paths whole.
+    # Punctuation ends words here as it does in FTS5; PostgreSQL's own parser would keep paths and names whole.
+    marks = """'!"#$%&''()*+,-./:;<=>?@[\\]^_`{|}~'"""
     op.get_bind().exec_driver_sql(
         "CREATE INDEX ix_executionlog_words ON executionlog USING gin (to_tsvector('simple', "
-        "regexp_replace(left(error_traceback, 100000), '[^[:alnum:]]+', ' ', 'g'))) "
-        "WHERE error_traceback IS NOT NULL"
+        f"translate(left(error_traceback, 100000), {marks}, '{' ' * 32}'))) WHERE error_traceback IS NOT NULL"
     )
 
 

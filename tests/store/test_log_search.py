@@ -1,0 +1,249 @@
+"""Text looked for in tracebacks: what a user types, and what is found."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sqlalchemy import event, text
+from store_samples import failed, moment, started, succeeded
+
+from healkit.contracts.failure import Failure
+from healkit.contracts.records import Finished, utc_now
+from healkit.store.database import Database
+from healkit.store.log import Log, LogWriter
+
+LOG_10 = pytest.mark.requirement("LOG-10")
+TRACEBACK = """Traceback (most recent call last):
+  File "<load_rows@3>", line 2, in load_rows
+    return open("/data/in/café-2026.csv").read()
+FileNotFoundError: [Errno 2] No such file or directory: '/data/in/café-2026.csv' it's my_func KeyError: 'x'"""
+
+
+@pytest.fixture
+def writer(database: Database) -> Iterator[LogWriter]:
+    """The log's own connection."""
+    with contextlib.closing(LogWriter(database)) as opened:
+        yield opened
+
+
+def fail(writer: LogWriter, traceback: str, tool: str = "fibonacci", **changes: Any) -> int:
+    """A failure on record with that traceback; returns its row's id."""
+    begun = started(tool, **changes)
+    failure = Failure("TOOL_EXCEPTION", "Error", "no", traceback)
+    return writer.insert_finished(
+        begun, Finished(begun.trace_id, utc_now(), 1.0, failure=failure, fingerprint="v1:a1")
+    )
+
+
+FOUND = (
+    "FileNotFoundError", "filenotfound", "FILENOT", "load_rows", "rows", "/data/in/café-2026.csv", "in/caf", "cafe",
+    '"such file"', '"No such file or directory"', "KeyError: 'x'", "[Errno 2]", "directory such", "it's", "'x'",
+    "2026.csv", '"data/in"', "line 2", '"such file "directory', '"such file', "<load_rows@3>",
+    "-> such", "most*", "^Traceback", "such:file", "{traceback}", "such) file(",
+)  # fmt: skip
+NOT_FOUND = (
+    "Division", "otFoundError", "such directory2", '"file such"', '"No suc"', "in/data", "such OR nothing_at_all", "'y'", "file AND such", "NOT",
+    "NEAR(such file)", "facts:fibonacci", "fibonacci",
+)  # fmt: skip
+
+
+@LOG_10
+@pytest.mark.parametrize("typed", FOUND)
+def test_what_a_user_types_finds_the_traceback(database: Database, writer: LogWriter, typed: str) -> None:
+    wanted = fail(writer, TRACEBACK)
+    fail(writer, "ZeroDivisionError: nothing alike")
+    assert [row.id for row in Log(database).query(text=typed)] == [wanted]
+
+
+@LOG_10
+@pytest.mark.parametrize("typed", NOT_FOUND)
+def test_what_is_not_there_is_not_found(database: Database, writer: LogWriter, typed: str) -> None:
+    fail(writer, TRACEBACK)
+    assert len(Log(database).query(text=typed)) == 0
+
+
+@LOG_10
+def test_a_text_of_punctuation_alone_is_looked_for_as_it_stands(
+    database: Database, writer: LogWriter
+) -> None:
+    wanted = fail(writer, "x => y")
+    fail(writer, "x = y")
+    assert [row.id for row in Log(database).query(text="=>")] == [wanted]
+    assert len(Log(database).query(text="%")) == 0
+    assert len(Log(database).query(text="")) == 2
+
+
+@pytest.fixture(scope="module")
+def searched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Log]:
+    """A log with one failure in it."""
+    database = Database(tmp_path_factory.mktemp("searched") / "healkit.db")
+    with contextlib.closing(LogWriter(database)) as writer:
+        fail(writer, TRACEBACK)
+    yield Log(database)
+    database.close()
+
+
+@LOG_10
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.text() | st.text("ab \"*^(){}:-+.,'\x00\ud800 ANDORT", max_size=12), st.text(max_size=5) | st.none()
+)
+def test_no_text_and_no_name_is_ever_an_error(searched: Log, typed: str, tool: str | None) -> None:
+    searched.query(text=typed, tool=None if tool is None else tool.encode(errors="replace").decode())
+
+
+@LOG_10
+def test_matches_come_newest_first_by_page_in_both_directions_with_every_filter(
+    database: Database, writer: LogWriter
+) -> None:
+    base = moment("2026-01-01T12:00:00+00:00")
+    times = [3, 1, 2, 5, 4, 5, 1, 9, 8, 7]  # rows that waited in the spool have late ids and early times
+    for index, seconds in enumerate(times):
+        fail(
+            writer,
+            f"ValueError: common {'odd' if index % 2 else 'even'}",
+            tool="alpha_one" if index < 5 else "alpha_one_two",
+            persona="teacher" if index % 3 == 0 else "default",
+            timestamp=base + timedelta(seconds=seconds),
+            run_id="run-1" if index > 7 else None,
+        )
+    log = Log(database)
+    everything: list[dict[str, Any]] = [
+        {},
+        {"tool": "alpha_one"},
+        {"persona": "teacher"},
+        {"tool": "alpha_one_two", "persona": "default"},
+        {"run": "run-1"},
+        {"fingerprint": "v1:a1"},
+        {"status": "FAILURE"},
+        {"since": base + timedelta(seconds=2), "until": base + timedelta(seconds=8)},
+        {"since": base + timedelta(seconds=5, microseconds=1)},
+    ]
+    for filters in everything:
+        plain = [row.id for row in log.query(**filters)]
+        assert [row.id for row in log.query(text="common", **filters)] == plain
+        assert pages(log, 2, text="common", **filters) == plain
+        assert pages(log, 3, **filters) == plain
+    assert log.query(text="common", status="SUCCESS").rows == []
+
+
+def pages(log: Log, limit: int, **filters: Any) -> list[int | None]:
+    """All ids by pages from the newest on; the way back from the oldest must bring the same."""
+    page = log.query(limit=limit, **filters)
+    seen = [row.id for row in page]
+    assert page.next_after_id is None
+    last = page
+    while last.next_before_id is not None:
+        last = log.query(limit=limit, before_id=last.next_before_id, **filters)
+        seen += [row.id for row in last]
+    back = [row.id for row in last]
+    while last.next_after_id is not None:
+        last = log.query(limit=limit, after_id=last.next_after_id, **filters)
+        back = [row.id for row in last] + back
+    assert back == seen
+    return seen
+
+
+@LOG_10
+def test_a_page_goes_on_where_the_row_it_begins_after_was_deleted(
+    database: Database, writer: LogWriter
+) -> None:
+    ids = [fail(writer, "ValueError: common") for _ in range(5)]
+    with database.write() as session:
+        session.execute(text("DELETE FROM executionlog WHERE id = :id"), {"id": ids[2]})
+    log = Log(database)
+    for filters in ({}, {"text": "common"}):
+        assert [row.id for row in log.query(before_id=ids[2], **filters)] == [ids[1], ids[0]]  # type: ignore[arg-type]
+        assert [row.id for row in log.query(after_id=ids[2], **filters)] == [ids[4], ids[3]]  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="both"):
+        log.query(before_id=1, after_id=2)
+
+
+@LOG_10
+def test_the_index_of_words_follows_whatever_becomes_of_a_row(database: Database, writer: LogWriter) -> None:
+    log = Log(database)
+    begun = started()
+    writer.begin(begun)
+    assert len(log.query(text="ZeroDivisionError")) == 0
+    writer.finish(failed(begun))
+    writer.finish(failed(begun))  # replayed
+    assert len(log.query(text="ZeroDivisionError")) == 1
+    writer.finish(failed(begun, ename="OverflowError"))
+    assert len(log.query(text="ZeroDivisionError")) == 0
+    assert len(log.query(text="OverflowError")) == 1
+    writer.finish(succeeded(begun))
+    assert len(log.query(text="OverflowError")) == 0
+    writer.finish(failed(begun))
+    with database.write() as session:
+        session.execute(text("DELETE FROM executionlog"))
+        assert session.execute(text("SELECT count(*) FROM executionlog_fts_rows")).scalar() == 0
+        left = session.execute(
+            text("SELECT rowid FROM executionlog_fts WHERE executionlog_fts MATCH 'traceback : r*'")
+        )
+        assert left.all() == []
+
+
+@LOG_10
+@pytest.mark.parametrize(
+    "when",
+    ["1970-01-01T00:00:00+00:00", "1965-05-05T05:05:05.000500+00:00", "2105-01-01T00:00:00.999999+00:00"],
+)
+def test_rows_of_any_year_are_found_within_their_moment(
+    database: Database, writer: LogWriter, when: str
+) -> None:
+    wanted = fail(writer, "common", timestamp=moment(when))
+    log, at = Log(database), datetime.fromisoformat(when)
+    assert [row.id for row in log.query(text="common", since=at, until=at + timedelta(microseconds=1))] == [
+        wanted
+    ]
+    assert pages(log, 1, text="common") == [wanted]
+
+
+@LOG_10
+def test_common_words_are_streamed_from_the_index_without_a_sort(
+    database: Database, writer: LogWriter
+) -> None:
+    fail(writer, TRACEBACK)
+    asked: list[tuple[str, Any]] = []
+    event.listen(
+        database.engine, "before_cursor_execute", lambda _c, _k, sql, values, *_: asked.append((sql, values))
+    )
+    filters = {
+        "tool": "fibonacci",
+        "persona": "teacher",
+        "fingerprint": "v1:x",
+        "run": "r",
+        "status": "FAILURE",
+    }
+    Log(database).query(text="such file", since="2026-01-01", **filters)  # type: ignore[arg-type]
+    sql, values = next((s, v) for s, v in asked if "MATCH" in s)
+    with database.engine.connect() as connection:
+        plan = [row[3] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {sql}", values)]
+    assert "SCAN executionlog_fts VIRTUAL TABLE" in plan[0]
+    assert ["PRIMARY KEY" in step for step in plan[1:]] == [True, True]
+
+
+def test_a_migration_indexes_the_tracebacks_there_are(tmp_path: Path) -> None:
+    from sqlalchemy import create_engine
+
+    from healkit.store import migrate
+
+    path = tmp_path / "healkit.db"
+    engine = create_engine(f"sqlite:///{path}")
+    with engine.begin() as connection:
+        connection.exec_driver_sql("BEGIN")
+        migrate.upgrade(connection, "here", "0001")
+        for statement in (Path(__file__).parent / "rows_of_0001.sql").read_text().split(";\n"):
+            connection.exec_driver_sql(
+                statement.partition("\n")[2] if statement.startswith("--") else statement
+            )
+    engine.dispose()
+    with contextlib.closing(Database(path)) as database:
+        assert [row.tool_name for row in Log(database).query(text="zerodivision")] == ["fibonacci"]
