@@ -173,7 +173,9 @@ def _write(
 ) -> set[int]:
     """Insert and replace as judged; the numbers of those that the database refused."""
     now = utc_now()
-    rows = [(n, _values(arrivals[n], tools, now)) for n, verdict in enumerate(verdicts) if verdict == "stored"]
+    rows = [
+        (n, _values(arrivals[n], tools, now)) for n, verdict in enumerate(verdicts) if verdict == "stored"
+    ]
     refused: set[int] = set()
     if rows:
         try:

@@ -1,0 +1,51 @@
+"""The command that collects traces: collect."""
+
+from __future__ import annotations
+
+import logging
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from healkit.cli.common import OK, DbOption, command, say
+from healkit.config import Config
+
+
+def collect(
+    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes any that is free.")] = 8008,
+    db: DbOption = None,
+    token_file: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="A file with the token that clients must send. [default: HEALKIT_COLLECT_TOKEN, else made up]",
+            show_default=False,
+        ),
+    ] = None,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Log each request on stderr.")] = False,
+) -> int:
+    """Collect the traces that other healkits send, until stopped.
+
+    POST /api/traces stores them; GET /api/traces, /api/traces/ID, /api/health and /api/metrics read.
+    """
+    from healkit.server.standalone import Address, serve
+    from healkit.server.tokens import given_token
+
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
+    logging.getLogger("healkit").setLevel(logging.INFO if verbose else logging.WARNING)
+
+    def announce(where: str, made_up: str | None) -> None:
+        say(f"Collecting traces at {where}/api/traces; stop with Ctrl-C.")
+        if made_up is not None:
+            say(f"The token, made up for this run and not shown again: {made_up}")
+
+    serve(Config.from_environment(), db, Address(host, port), given_token(token_file, os.environ), announce)
+    return OK
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register the command."""
+    command(app, "collect")(collect)

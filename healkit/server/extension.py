@@ -1,0 +1,126 @@
+"""The collector in Jupyter's server: its authentication, its authorizer.
+
+Mounted below the server's base URL at `healkit/api/…`, which is ours, and also at `api/…` where nothing else answers
+there: a client then only needs the address of the server. The authorizer is asked for `read` or `write` on the
+resource `healkit_traces`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jupyter_server.auth.decorator import allow_unauthenticated, authorized
+from jupyter_server.base.handlers import APIHandler, Template404
+from tornado.httputil import HTTPHeaders, HTTPServerRequest
+from tornado.web import Application, ErrorHandler, authenticated, stream_request_body
+
+from healkit.config import Config
+from healkit.server import handlers
+from healkit.server.service import CollectorService
+
+#: What the authorizer is asked for.
+RESOURCE = "healkit_traces"
+
+_PREFIX = "/healkit"
+
+
+class _Jupyter(handlers.CollectorHandler):
+    """Who asks, as Jupyter's server knows it."""
+
+    auth_resource = RESOURCE
+
+    def identify(self) -> str | None:
+        """The user's name; whoever sends the token itself gets another random one with each request."""
+        user = self.current_user
+        if not user:
+            return None
+        identity: Any = self.settings["identity_provider"]
+        return "token" if identity.is_token_authenticated(self) else f"user {user.username}"
+
+    def claims_identity(self) -> bool:
+        """Jupyter takes a token in the address, too."""
+        return super().claims_identity() or "token" in self.request.query_arguments
+
+    def deliver(self, body: bytes, content_type: str) -> None:
+        """Send the answer, with the type as `APIHandler.finish` wants it."""
+        self.finish(body, set_content_type=content_type)  # type: ignore[call-arg]
+
+    def set_cors_headers(self) -> None:
+        """None: no page of another origin reads traces."""
+
+
+@stream_request_body
+class _Traces(_Jupyter, handlers.TracesHandler, APIHandler):  # type: ignore[misc]
+    @authenticated
+    @authorized
+    async def post(self) -> None:  # type: ignore[override]
+        await super().post()
+
+    @authenticated
+    @authorized
+    async def get(self) -> None:  # type: ignore[override]
+        await super().get()
+
+
+@stream_request_body
+class _Trace(_Jupyter, handlers.TraceHandler, APIHandler):  # type: ignore[misc]
+    @authenticated
+    @authorized
+    async def get(self, trace_id: str) -> None:  # type: ignore[override]
+        await super().get(trace_id)
+
+
+@stream_request_body
+class _Metrics(_Jupyter, handlers.MetricsHandler, APIHandler):  # type: ignore[misc]
+    @authenticated
+    @authorized
+    async def get(self) -> None:  # type: ignore[override]
+        await super().get()
+
+
+@stream_request_body
+class _Health(_Jupyter, handlers.HealthHandler, APIHandler):  # type: ignore[misc]
+    @allow_unauthenticated
+    async def get(self) -> None:
+        await super().get()
+
+
+_ROUTES: tuple[tuple[str, type[handlers.CollectorHandler]], ...] = (
+    (handlers.TRACES, _Traces),
+    (handlers.TRACE, _Trace),
+    (handlers.HEALTH, _Health),
+    (handlers.METRICS, _Metrics),
+)
+
+
+def load(serverapp: Any) -> CollectorService:
+    """Mount the collector; the database is only opened by the first request that needs it. Raises `ConfigError`."""
+    application: Application = serverapp.web_app
+    service = CollectorService(Config.from_environment(), on_trouble=serverapp.log.warning)
+    base = application.settings["base_url"].rstrip("/")
+    mounted = [f"{base}{_PREFIX}", *([base] if _is_free(application, base) else [])]
+    rules: list[Any] = [
+        (f"{prefix}{route}/?", handler, {"service": service})
+        for prefix in mounted
+        for route, handler in _ROUTES
+    ]
+    application.add_handlers(".*$", rules)
+    serverapp.log.info(
+        "healkit collects traces at %s", " and ".join(f"{m}{handlers.TRACES}" for m in mounted)
+    )
+    return service
+
+
+def _is_free(application: Application, base: str) -> bool:
+    """Whether nobody else answers at any of the short addresses."""
+    return all(
+        _is_unclaimed(application, base + path)
+        for path in (handlers.TRACES, f"{handlers.TRACES}/x", handlers.HEALTH, handlers.METRICS)
+    )
+
+
+def _is_unclaimed(application: Application, path: str) -> bool:
+    """Whether what answers there is only the application's own "not found"."""
+    request = HTTPServerRequest("GET", path, headers=HTTPHeaders({"Host": "localhost"}), host="localhost")
+    kind = getattr(application.find_handler(request), "handler_class", ErrorHandler)
+    return issubclass(kind, ErrorHandler | Template404)

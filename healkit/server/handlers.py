@@ -1,0 +1,268 @@
+"""The routes of the collector, for any tornado application.
+
+Thin: a handler reads the request and writes the answer, `CollectorService` does the work. Who may ask is for the
+application to say: its classes add `identify` (and Jupyter's own decorators) to the ones here.
+
+Bodies are read as a stream, so that a request without a token, or with too large a body, costs no memory. What is
+refused is still read to its end, up to a bound: a client that is busy sending sees a reset, not an answer, when the
+connection is closed under it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Awaitable
+from typing import Any, ClassVar
+
+import msgspec
+from tornado.web import HTTPError, RequestHandler
+
+from healkit.errors import RequestRefused
+from healkit.server.bodies import check_content_type, too_large
+from healkit.server.metrics import CONTENT_TYPE as METRICS_TYPE
+from healkit.server.queries import read_query
+from healkit.server.service import MAX_IN_FLIGHT, CollectorService
+
+TRACES, TRACE, HEALTH, METRICS = "/api/traces", r"/api/traces/([^/]{1,100})", "/api/health", "/api/metrics"
+
+#: Bytes of a refused body that are read all the same before the connection is closed.
+DRAINED_BYTES = 64 * 1024 * 1024
+
+_JSON = "application/json"
+_CODES = {
+    400: "BODY_INVALID",
+    401: "TOKEN_MISSING",
+    403: "FORBIDDEN",
+    404: "NOT_FOUND",
+    405: "METHOD_NOT_ALLOWED",
+}
+
+
+class CollectorHandler(RequestHandler):
+    """What all routes share: who asks, how often, how much; refusals as JSON; counting."""
+
+    #: The route's name in the metrics.
+    route: ClassVar[str] = "none"
+    #: Whether it answers only those who are known.
+    guarded: ClassVar[bool] = True
+
+    def initialize(self, service: CollectorService) -> None:
+        """Called by tornado for each request."""
+        self.service = service
+        self.refusal: RequestRefused | None = None
+        self.chunks = bytearray()
+        self.received_bytes = 0
+        self._began_s = time.monotonic()
+        self._counted = False
+
+    def identify(self) -> str | None:
+        """A name for who asks, to count their requests by; None for nobody who is known. Asked before the body."""
+        raise NotImplementedError
+
+    def claims_identity(self) -> bool:
+        """Whether the request holds something that should identify its sender."""
+        return "Authorization" in self.request.headers
+
+    def deliver(self, body: bytes, content_type: str) -> None:
+        """Send the answer."""
+        self.set_header("Content-Type", content_type)
+        self.finish(body)
+
+    def set_default_headers(self) -> None:
+        """What is stored here is data of others, to be neither interpreted nor kept by whatever shows it."""
+        super().set_default_headers()
+        self.set_header("X-Content-Type-Options", "nosniff")
+        self.set_header("Cache-Control", "no-store")
+        self.set_header("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'; sandbox")
+
+    def compute_etag(self) -> str | None:
+        """None: an answer is never the same again."""
+        return None
+
+    async def prepare(self) -> None:
+        """Decide on the request before its body is read."""
+        self.service.began()
+        self._counted = True
+        ready: Awaitable[None] | None = super().prepare()
+        if ready is not None:
+            await ready
+        if self._finished:
+            return
+        self.request.connection.set_body_timeout(self.service.config.collect_timeout_s)  # type: ignore[union-attr]
+        try:
+            self._admit()
+        except RequestRefused as refusal:
+            self.refusal = refusal
+            if self._declared_bytes() > self.service.config.collect_max_bytes + DRAINED_BYTES:
+                self.refuse(refusal)
+
+    def data_received(self, chunk: bytes) -> None:
+        """Called by tornado with each piece of the body."""
+        limit = self.service.config.collect_max_bytes
+        self.received_bytes += len(chunk)
+        if self.refusal is None and self.received_bytes > limit:
+            self.refusal = too_large(limit)
+            self.chunks.clear()
+        if self.refusal is None:
+            self.chunks += chunk
+        elif self.received_bytes > limit + DRAINED_BYTES and not self._finished:
+            self.refuse(self.refusal)
+
+    async def answer(self, work: Awaitable[bytes], content_type: str = _JSON) -> None:
+        """Send what the work returns, or why not."""
+        try:
+            body = await work
+        except RequestRefused as refusal:
+            self.refuse(refusal)
+        else:
+            self.deliver(body, content_type)
+
+    def refuse(self, refusal: RequestRefused) -> None:
+        """Send a refusal."""
+        self.set_status(refusal.status)
+        if refusal.retry_after_s is not None:
+            self.set_header("Retry-After", str(max(1, math.ceil(refusal.retry_after_s))))
+        if refusal.status == 401:
+            self.set_header("WWW-Authenticate", 'Bearer realm="healkit"')
+        said = {"code": refusal.code, "message": refusal.message, "hint": refusal.hint}
+        self.deliver(json.dumps({"error": said}).encode(), _JSON)
+
+    def write_error(self, status_code: int, **kwargs: Any) -> None:
+        """Any other end of a request, as JSON too; called by tornado. Nothing of an exception is told."""
+        error = (kwargs.get("exc_info") or (None, None))[1]
+        if isinstance(error, RequestRefused):
+            self.refuse(error)
+        elif self.refusal is not None:
+            self.refuse(self.refusal)
+        else:
+            code = _CODES.get(status_code, "BODY_INVALID" if status_code < 500 else "INTERNAL")
+            self.refuse(RequestRefused(code, f"{self._reason}."))
+
+    def log_exception(self, typ: Any, value: Any, tb: Any) -> None:
+        """Say nothing of refusals: they are the client's fault, and counted."""
+        if not isinstance(value, RequestRefused):
+            super().log_exception(typ, value, tb)
+
+    def on_finish(self) -> None:
+        """Called by tornado after the answer."""
+        super().on_finish()
+        self._count(self.get_status())
+
+    def on_connection_close(self) -> None:
+        """Called by tornado when the client is gone before its answer; 499 as nginx counts it."""
+        super().on_connection_close()
+        self._count(499)
+
+    def _admit(self) -> None:
+        """Raise `RequestRefused` for a request that is not to be served."""
+        limiter, peer = self.service.limiter, self.request.remote_ip
+        who = self.identify() if self.guarded else None
+        if (wait_s := limiter.take((who, peer))) > 0:
+            raise RequestRefused("RATE_LIMITED", "These are too many requests.", retry_after_s=wait_s)
+        if self.guarded and who is None:
+            if self.claims_identity():
+                raise RequestRefused("TOKEN_WRONG", "This token is not the server's.")
+            hint = "Send the header Authorization: Bearer <token>."
+            raise RequestRefused("TOKEN_MISSING", "This request has no token.", hint=hint)
+        if self.service.in_flight > MAX_IN_FLIGHT:
+            raise RequestRefused("OVERLOADED", "The collector is busy.", retry_after_s=1.0)
+        if self._declared_bytes() > self.service.config.collect_max_bytes:
+            raise too_large(self.service.config.collect_max_bytes)
+
+    def _declared_bytes(self) -> int:
+        declared = self.request.headers.get("Content-Length", "0")
+        return int(declared) if declared.isascii() and declared.isdigit() and len(declared) < 20 else 0
+
+    def _count(self, status: int) -> None:
+        if self._counted:
+            self._counted = False
+            seconds = time.monotonic() - self._began_s
+            self.service.ended(self.request.method or "", self.route, status, seconds)
+
+    def _check(self) -> None:
+        if self.refusal is not None:
+            raise self.refusal
+
+
+class TracesHandler(CollectorHandler):
+    """`POST /api/traces` stores a batch, `GET /api/traces` pages through what is stored."""
+
+    route = "traces"
+
+    async def post(self) -> None:
+        """Store a batch."""
+        await self.answer(self._store())
+
+    async def get(self) -> None:
+        """One page, newest first."""
+        await self.answer(self._page())
+
+    async def _store(self) -> bytes:
+        self._check()
+        check_content_type(self.request.headers.get("Content-Type", ""))
+        data, self.chunks = bytes(self.chunks), bytearray()
+        receipt = await self.service.take(data, self.request.headers.get("Content-Encoding", ""))
+        return msgspec.json.encode(receipt)
+
+    async def _page(self) -> bytes:
+        self._check()
+        arguments = {name: self.get_query_argument(name) for name in self.request.query_arguments}
+        return await self.service.page(read_query(arguments))
+
+
+class TraceHandler(CollectorHandler):
+    """`GET /api/traces/{id}`: one trace and its family."""
+
+    route = "trace"
+
+    async def get(self, trace_id: str) -> None:
+        """One trace."""
+        await self.answer(self._one(trace_id))
+
+    async def _one(self, trace_id: str) -> bytes:
+        self._check()
+        return await self.service.get(trace_id)
+
+
+class HealthHandler(CollectorHandler):
+    """`GET /api/health`: whether traces can be taken now; for probes, which have no token."""
+
+    route = "health"
+    guarded = False
+
+    async def get(self) -> None:
+        """`{"status": "ok"}`, or 503."""
+        await self.answer(self._status())
+
+    async def _status(self) -> bytes:
+        self._check()
+        await self.service.check()
+        return b'{"status":"ok"}'
+
+
+class MetricsHandler(CollectorHandler):
+    """`GET /api/metrics`: the counters, as Prometheus reads them."""
+
+    route = "metrics"
+
+    async def get(self) -> None:
+        """All counters."""
+        await self.answer(self._metrics(), METRICS_TYPE)
+
+    async def _metrics(self) -> bytes:
+        self._check()
+        return self.service.metrics.render()
+
+
+class UnknownHandler(CollectorHandler):
+    """Any other address."""
+
+    guarded = False
+
+    async def prepare(self) -> None:
+        """Refuse it."""
+        await super().prepare()
+        self.refusal = self.refusal or RequestRefused("NOT_FOUND", "There is nothing at this address.")
+        raise HTTPError(404)

@@ -1,0 +1,188 @@
+"""What becomes of a batch of traces: read, cleaned again, stored once; no HTTP here.
+
+A client's word is a claim. That its traces were cleaned is one too, so everything in them that a person or a tool
+wrote goes through this side's sanitiser before it is stored; ids, names, times and numbers are checked by the wire
+form and left alone.
+
+JSON as Python writes it by default is not always JSON: `NaN` is no number, and half a surrogate pair is no text. A
+body with such things in it is read by Python's own reader and put into the form that healkit itself would have
+sent ("NaN" as text, the surrogate as an escape), so that one odd value does not cost the whole batch.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections import Counter
+from typing import Any
+
+import msgspec
+
+from healkit.contracts.encoding import to_jsonable
+from healkit.contracts.traces import ExecutionTrace, TraceFault, read_batch
+from healkit.errors import RequestRefused, TraceInvalid
+from healkit.store.collected import Arrival, CollectedTraces, Verdict, capability_of
+from healkit.tracing.payloads import UNLIMITED
+from healkit.tracing.redaction import Cleaner
+
+#: Traces that one request may hold.
+MAX_TRACES = 100
+
+_FAULTS: dict[Verdict, tuple[str, str]] = {
+    "conflict": (
+        "TRACE_CONFLICT",
+        "A trace of this id, with as many calls and decisions but other content, is stored already; it was kept.",
+    ),
+    "refused": ("TRACE_REFUSED", "The database can never store this trace: a value in it is out of range."),
+}
+
+
+class Receipt(msgspec.Struct, frozen=True):
+    """The answer to a batch, as it is sent: how many traces came, how many are stored now, and why the others not."""
+
+    received: int
+    stored: int
+    errors: list[TraceFault]
+
+
+@dataclasses.dataclass(frozen=True)
+class Taken:
+    """A receipt, and what of the batch is only counted: the outcome of each trace, what was hidden by which rule."""
+
+    receipt: Receipt
+    outcomes: list[str]
+    hidden: dict[str, int]
+
+
+class Intake:
+    """Takes batches into one store; safe to use from several threads.
+
+    payload_max_bytes: what is kept of one payload, in bytes of JSON.
+    """
+
+    def __init__(self, store: CollectedTraces, cleaner: Cleaner, payload_max_bytes: int) -> None:
+        self._store = store
+        self._cleaner = cleaner
+        self._payload_max_bytes = payload_max_bytes
+
+    def take(self, body: bytes) -> Taken:
+        """Store what can be stored of a body, all in one transaction.
+
+        Raises `RequestRefused` for a body that is no batch, and `DatabaseError` with nothing stored.
+        """
+        items = _read(body)
+        hidden: Counter[str] = Counter()
+        arrivals: dict[int, Arrival] = {}
+        faults: list[TraceFault] = []
+        for index, item in enumerate(items):
+            if isinstance(item, ExecutionTrace):
+                arrivals[index] = self._arrival(item, hidden)
+            else:
+                faults.append(item)
+        verdicts = (
+            dict(zip(arrivals, self._store.take(list(arrivals.values())), strict=True)) if arrivals else {}
+        )
+        faults += [
+            TraceFault(index, arrivals[index].trace_id, *_FAULTS[verdict])
+            for index, verdict in verdicts.items()
+            if verdict in _FAULTS
+        ]
+        outcomes = [verdicts.get(index, "invalid") for index in range(len(items))]
+        receipt = Receipt(len(items), len(items) - len(faults), sorted(faults, key=lambda fault: fault.index))
+        return Taken(receipt, outcomes, dict(hidden))
+
+    def _arrival(self, trace: ExecutionTrace, hidden: Counter[str]) -> Arrival:
+        """The trace, cleaned, as the store takes it."""
+        capability = capability_of(trace.capability_id)
+        assert capability is not None  # the wire form has checked it
+        cleaned = self._cleaned(trace, hidden)
+        return Arrival(
+            trace_id=trace.id,
+            parent_trace_id=trace.parent_id,
+            capability=capability,
+            success=trace.success,
+            timestamp=trace.timestamp,
+            duration_ms=trace.duration_ms,
+            detail=len(trace.task_results) + len(trace.decisions),
+            digest=hashlib.sha256(_json(cleaned, canonical=True)).hexdigest(),
+            wire=_json(cleaned).decode(),
+        )
+
+    def _cleaned(self, trace: ExecutionTrace, hidden: Counter[str]) -> ExecutionTrace:
+        """The same trace with everything in it cleaned that a person or a tool may have written."""
+
+        def clean(value: Any, limit_bytes: int = self._payload_max_bytes) -> Any:
+            found = self._cleaner.clean(value, limit_bytes=limit_bytes)
+            hidden.update(found.hidden)
+            return found.value
+
+        def text(value: str) -> str:
+            return str(clean(value)) if value else value
+
+        # As a whole first, for what a key says of its value; each payload has the limit for itself.
+        metadata = {key: clean(value) for key, value in clean(trace.metadata, UNLIMITED).items()}
+        tasks = [
+            msgspec.structs.replace(task, args=clean(task.args), result=clean(task.result))
+            for task in trace.task_results
+        ]
+        decisions = [
+            msgspec.structs.replace(each, outcome=text(each.outcome), condition=text(each.condition))
+            for each in trace.decisions
+        ]
+        error = None if trace.error is None else text(trace.error)
+        return msgspec.structs.replace(
+            trace, error=error, task_results=tasks, decisions=decisions, metadata=metadata
+        )
+
+
+def _read(body: bytes) -> list[ExecutionTrace | TraceFault]:
+    """The traces of the body; raises `RequestRefused`."""
+    try:
+        return _checked(body)
+    except TraceInvalid as error:
+        first = error
+    mended = _mended(body)
+    try:
+        return _checked(mended)
+    except TraceInvalid:
+        raise RequestRefused("BODY_INVALID", first.message, hint=first.hint) from None
+
+
+def _checked(body: bytes) -> list[ExecutionTrace | TraceFault]:
+    items = read_batch(
+        body, limit=len(body) + 1
+    )  # how many there may be is for this side to say, and with its code
+    if len(items) > MAX_TRACES:
+        raise RequestRefused(
+            "BATCH_TOO_LARGE",
+            f"There are {len(items):,} traces in this request, and {MAX_TRACES} are taken at once.",
+            hint="Send them in several requests.",
+        )
+    return items
+
+
+def _mended(body: bytes) -> bytes:
+    """The same body with `NaN` and lone surrogates as healkit writes them; raises `RequestRefused` with the place."""
+    try:
+        value = json.loads(body.decode())
+    except UnicodeDecodeError as error:
+        message = f"The body is not UTF-8 at byte {error.start}."
+    except json.JSONDecodeError as error:
+        message = f"The body is not JSON: {error.msg} at line {error.lineno}, column {error.colno} (byte {error.pos})."
+    except RecursionError:
+        message = "The body is nested too deep."
+    except ValueError as error:  # an integer of more digits than Python reads (CVE-2020-10735)
+        message = f"The body is not read: {error}."
+    else:
+        return json.dumps(to_jsonable(value)[0], allow_nan=False).encode()
+    raise RequestRefused("BODY_INVALID", message)
+
+
+def _json(trace: ExecutionTrace, *, canonical: bool = False) -> bytes:
+    """The wire form; with its keys sorted, so that equal content has equal bytes."""
+    try:
+        return msgspec.json.encode(trace, order="sorted" if canonical else None)
+    except OverflowError:  # msgspec reads integers of any length, and writes up to 64 bits
+        value = msgspec.to_builtins(trace, enc_hook=None)
+        return json.dumps(value, sort_keys=canonical, separators=(",", ":"), ensure_ascii=False).encode()

@@ -1,0 +1,178 @@
+"""The collector as a server of its own, without Jupyter: `healkit collect`.
+
+Plain HTTP: encryption is a proxy's work. A stop finishes what is under way: no new connection is taken, the requests
+that have begun get their answers, then the database is closed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import logging
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from tornado.httpserver import HTTPServer
+from tornado.netutil import bind_sockets
+from tornado.web import Application, RequestHandler, stream_request_body
+
+from healkit.config import Config
+from healkit.errors import ConfigError
+from healkit.server import handlers
+from healkit.server.service import CollectorService
+from healkit.server.tokens import Token, check_public, generated_token
+
+#: How long requests that have begun may take once the server is told to stop.
+DRAIN_S = 10.0
+
+#: Bytes of a request's line and headers.
+_MAX_HEADER_BYTES = 16 * 1024
+#: How long an idle connection is kept, and how long headers may take to arrive.
+_IDLE_S = 60.0
+
+_log = logging.getLogger("healkit.collect")
+
+
+@dataclasses.dataclass(frozen=True)
+class Address:
+    """Where the server listens; port 0 takes any that is free."""
+
+    host: str = "127.0.0.1"
+    port: int = 8008
+
+
+class _Alone(handlers.CollectorHandler):
+    """Who asks is who knows the token; it is never taken from the address, where it would end up in logs."""
+
+    def identify(self) -> str | None:
+        """A constant: there is one token."""
+        kind, _, given = self.request.headers.get("Authorization", "").partition(" ")
+        token: Token = self.settings["healkit_token"]
+        return "token" if kind.lower() in {"bearer", "token"} and token.matches(given.strip()) else None
+
+
+@stream_request_body
+class _Traces(_Alone, handlers.TracesHandler): ...
+
+
+@stream_request_body
+class _Trace(_Alone, handlers.TraceHandler): ...
+
+
+@stream_request_body
+class _Health(_Alone, handlers.HealthHandler): ...
+
+
+@stream_request_body
+class _Metrics(_Alone, handlers.MetricsHandler): ...
+
+
+@stream_request_body
+class _Unknown(_Alone, handlers.UnknownHandler): ...
+
+
+def make_application(service: CollectorService, token: Token) -> Application:
+    """The routes, for a server that is somebody else's."""
+    arguments = {"service": service}
+    routes: list[Any] = [
+        (handlers.TRACES, _Traces, arguments),
+        (handlers.TRACE, _Trace, arguments),
+        (handlers.HEALTH, _Health, arguments),
+        (handlers.METRICS, _Metrics, arguments),
+        (r".*", _Unknown, arguments),
+    ]
+    return Application(routes, healkit_token=token, log_function=_log_request)
+
+
+def serve(
+    config: Config,
+    db: str | None,
+    address: Address,
+    token: Token | None,
+    announce: Callable[[str, str | None], None],
+) -> None:
+    """Serve until SIGTERM or SIGINT.
+
+    announce: told the address, and the token where it had to be made up, once connections are taken. Raises
+    `ConfigError` for an address that cannot be had or needs a token of its own, and `DatabaseError`.
+    """
+    check_public(address.host, token)
+    made_up = None
+    if token is None:
+        token, made_up = generated_token()
+    sockets = _bind(address)
+    try:
+        service = CollectorService(config, db, on_trouble=_log.warning)
+        service.open()  # a database that cannot be opened is better known now than at the first request
+        application = make_application(service, token)
+        where = f"http://{_shown(address.host)}:{sockets[0].getsockname()[1]}"
+        asyncio.run(_run(service, application, sockets, lambda: announce(where, made_up)))
+    finally:
+        for each in sockets:
+            each.close()
+
+
+async def _run(
+    service: CollectorService,
+    application: Application,
+    sockets: list[socket.socket],
+    ready: Callable[[], None],
+) -> None:
+    server = HTTPServer(
+        application,
+        idle_connection_timeout=_IDLE_S,
+        body_timeout=service.config.collect_timeout_s,
+        max_header_size=_MAX_HEADER_BYTES,
+        max_body_size=service.config.collect_max_bytes + handlers.DRAINED_BYTES,
+    )
+    with _stop_signals() as stopped:
+        server.add_sockets(sockets)
+        ready()
+        await stopped.wait()
+    server.stop()
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(service.idle.wait(), DRAIN_S)
+    await server.close_all_connections()
+    await asyncio.to_thread(service.close)
+
+
+@contextlib.contextmanager
+def _stop_signals() -> Iterator[asyncio.Event]:
+    """An event that is set by SIGTERM or SIGINT."""
+    stopped, loop = asyncio.Event(), asyncio.get_running_loop()
+    numbers = (signal.SIGTERM, signal.SIGINT)
+    for number in numbers:
+        loop.add_signal_handler(number, stopped.set)
+    try:
+        yield stopped
+    finally:
+        for number in numbers:
+            loop.remove_signal_handler(number)
+
+
+def _bind(address: Address) -> list[socket.socket]:
+    try:
+        return bind_sockets(address.port, address.host)
+    except (OSError, OverflowError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise ConfigError(
+            f"Cannot listen on {address.host!r}, port {address.port}: {reason}.",
+            hint="Choose another --port (0 takes any that is free) or --host.",
+        ) from None
+
+
+def _shown(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def _log_request(handler: RequestHandler) -> None:
+    """One line for a request, without the address's parameters: people put tokens there; called by tornado."""
+    request, status = handler.request, handler.get_status()
+    level = logging.WARNING if status >= 500 else logging.INFO
+    milliseconds = 1000 * request.request_time()
+    _log.log(
+        level, "%s %r %d %.1f ms %s", request.method, request.path, status, milliseconds, request.remote_ip
+    )
