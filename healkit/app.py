@@ -14,27 +14,36 @@ from pathlib import Path
 from typing import Any, get_args
 
 from healkit.config import Config
+from healkit.contracts.records import Finished, Grants
+from healkit.contracts.runs import PolicyDefaults
 from healkit.contracts.tools import ToolDefinition
 from healkit.doctor import DoctorReport, Status, examine, status_of
 from healkit.errors import ConfigError, ToolExecutionError
+from healkit.healing.policy import Policy
 from healkit.runtime import engine
 from healkit.runtime.builtins import LogTools
 from healkit.runtime.display import notebook_display
 from healkit.runtime.execution import Execution
-from healkit.runtime.executor import Executor, Mode, Request
+from healkit.runtime.executor import Executor
 from healkit.runtime.history import execution_of
 from healkit.runtime.mcp_servers import MCPServers, ServerStatus
 from healkit.runtime.mcp_spec import START_TIMEOUT_S, ServerSpec
 from healkit.runtime.providers import HostFunctions, VaultTools
 from healkit.runtime.recorder import Recorder
+from healkit.runtime.repeats import arguments_of, ending_of, logged
 from healkit.runtime.reports import last_error_report
+from healkit.runtime.request import Mode, Request
 from healkit.runtime.router import CallContext
+from healkit.runtime.runs import OpenRun, Runs, runs_folder
+from healkit.runtime.steps import StepKind
 from healkit.runtime.trials import Trial, TrialResult, Trials
 from healkit.seeding import SeedReport, seed
 from healkit.store.database import Database, resolve_url
+from healkit.store.grants import keep_records_apart
 from healkit.store.log import Log
 from healkit.store.models import ExecutionLog
 from healkit.store.vault import Vault
+from healkit.tracing.redaction import Verbatim
 from healkit.workers.granting import check_grants
 
 _defaults: dict[str, Healkit] = {}
@@ -64,11 +73,12 @@ class Healkit:
         self._recorder = Recorder(self._database, self.config)
         self._recorder.ingest()
         self._recorder.recover_orphans()
-        self.vault = Vault(self._database, check_grants)
+        self.vault = Vault(self._database, self._check_grants)
         self.log = Log(self._database, refresh=self._recorder.ingest)
         self._executor = Executor(
             self.vault, self._recorder, self.config, self._database.url, lambda: engine.pool_for(self.config)
         )
+        self._runs = Runs(self.config, runs_folder(self.config, self.path), Verbatim, Policy)
         self._trials = Trials(self._recorder, self.config)
         self._host = HostFunctions()
         self._executor.providers |= {
@@ -79,6 +89,11 @@ class Healkit:
         self._mcp = MCPServers(self._executor.providers, engine.loop.submit)
         self._closed = False
         _open.add(self)
+
+    @property
+    def runs_dir(self) -> Path:
+        """Where run folders go."""
+        return self._runs.runs_dir
 
     @property
     def url(self) -> str:
@@ -100,6 +115,7 @@ class Healkit:
         mode: Mode = "worker",
         origin: str = "python",
         on_output: OnOutput | None = None,
+        record: bool | OpenRun | None = None,
     ) -> Execution:
         """Run a tool in a restricted worker and return its outcome; never raises for what the tool does.
 
@@ -107,19 +123,14 @@ class Healkit:
             displays nothing.
         timeout: seconds of wall time, instead of the tool's own or the configured one.
         on_output: gets each output (an nbformat dict) as it comes; in a notebook, outputs are displayed by default.
+        record: a run that this is a step of, or whether it is a run of its own; by default the run around it, if any,
+            else as the configuration says.
 
         Raises `ToolNotFound`, `PersonaNotFound`, `ArgumentsInvalid`, `VaultTampered`, `CodeDoesNotParse`,
         `IsolationUnavailable` or `WorkerStartFailed` when no tool could be run; those are on record too.
         """
-        if on_output is None and self.config.show_outputs:
-            on_output = notebook_display()
-
         request = _request(tool_name, persona, arguments, timeout, origin, mode)
-
-        def start(emit: OnOutput, stop: asyncio.Event) -> Coroutine[Any, Any, Execution]:
-            return self._executor.execute(dataclasses.replace(request, on_output=emit, stop=stop))
-
-        return engine.loop.run(start, on_output)
+        return self._perform(request, on_output, record)
 
     async def aexecute(
         self,
@@ -131,14 +142,16 @@ class Healkit:
         mode: Mode = "worker",
         origin: str = "python",
         on_output: OnOutput | None = None,
+        record: bool | OpenRun | None = None,
     ) -> Execution:
         """`execute` for async code, in any event loop; cancelling it stops the worker.
 
         `on_output` is called on healkit's own thread.
         """
         request = _request(tool_name, persona, arguments, timeout, origin, mode)
-        work = self._executor.execute(dataclasses.replace(request, on_output=on_output))
-        return await asyncio.wrap_future(engine.loop.submit(work))
+        with self._runs.step(record) as step:
+            work = self._executor.execute(dataclasses.replace(request, on_output=on_output, step=step))
+            return await asyncio.wrap_future(engine.loop.submit(work))
 
     def execute_tool(
         self,
@@ -177,6 +190,61 @@ class Healkit:
         """
         chosen = [trial if isinstance(trial, Trial) else Trial(*trial) for trial in trials]
         return engine.loop.submit(self._trials.run(chosen, parallel, executor)).result()
+
+    def run(
+        self,
+        profile: str = "default",
+        *,
+        run_id: str | None = None,
+        allow: Sequence[str] = ("*",),
+        policy: PolicyDefaults | None = None,
+    ) -> OpenRun:
+        """Begin a run: `with hk.run() as run:` writes every execution inside it to the folder `run.folder`.
+
+        profile: a word of yours for what kind of run it is. allow: which tools it may execute, as patterns. policy: its
+            caps; over one of them the run is ended, and each further execution in it raises `PolicyHalted`.
+
+        Raises `RunFolderError`, or `RunExists` and `RunLocked` for a `run_id` that is taken.
+        """
+        return self._runs.begin(profile, run_id=run_id, allow=allow, policy=policy)
+
+    def rerun(
+        self,
+        log_id: int,
+        *,
+        timeout: float | None = None,
+        mode: Mode = "worker",
+        on_output: OnOutput | None = None,
+        record: bool | OpenRun | None = None,
+    ) -> Execution:
+        """Run the tool of a logged execution again, at its active revision, with the same arguments.
+
+        A run folder says whether it ended as it had then. Raises `UsageInvalid` where there is no such row,
+        `ArgumentsInvalid` where the log does not hold its arguments whole, and as `execute` does.
+        """
+        row = logged(self.log, log_id)
+        request = _request(row.tool_name, row.persona, arguments_of(row), timeout, "rerun", mode)
+        return self._perform(request, on_output, record, "rerun", ending_of(row))
+
+    def try_code(
+        self,
+        tool_name: str,
+        code: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        persona: str = "default",
+        timeout: float | None = None,
+        mode: Mode = "worker",
+        on_output: OnOutput | None = None,
+        record: bool | OpenRun | None = None,
+    ) -> Execution:
+        """Run other code in a tool's place, with its grants, before anything of it is saved.
+
+        It is on record like any execution, under no revision. Raises `CodeDoesNotParse`, `ToolShapeError` or
+        `SqlNotAllowed` for code that could not be saved either, and as `execute` does.
+        """
+        request = _request(tool_name, persona, arguments, timeout, "try", mode)
+        return self._perform(dataclasses.replace(request, code=code), on_output, record, "try")
 
     def last_error(self, tool_name: str | None = None, persona: str | None = None) -> Execution | None:
         """The newest failure on record, of one tool and persona where given; None when there is none."""
@@ -262,6 +330,7 @@ class Healkit:
         """End the MCP servers and close the database; safe to call twice."""
         if not self._closed:
             self._closed = True
+            self._runs.close()
             self._mcp.close()
             self._recorder.close()
             self._database.close()
@@ -271,6 +340,31 @@ class Healkit:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _perform(
+        self,
+        request: Request,
+        on_output: OnOutput | None,
+        record: bool | OpenRun | None,
+        kind: StepKind = "run",
+        earlier: Finished | None = None,
+    ) -> Execution:
+        """Wait for a request's outcome, recorded as a step of a run where one is wanted."""
+        if on_output is None and self.config.show_outputs:
+            on_output = notebook_display()
+        with self._runs.step(record, kind, earlier) as step:
+
+            def start(emit: OnOutput, stop: asyncio.Event) -> Coroutine[Any, Any, Execution]:
+                return self._executor.execute(
+                    dataclasses.replace(request, on_output=emit, stop=stop, step=step)
+                )
+
+            return engine.loop.run(start, on_output)
+
+    def _check_grants(self, grants: Grants) -> None:
+        """Raise `ConfigError` for grants that no tool may have on this machine, or beside these records."""
+        keep_records_apart(grants, None, [self._runs.runs_dir])
+        check_grants(grants)
 
     def _with_calls(self, row: ExecutionLog) -> Execution:
         return execution_of(row, self.log.calls(row.trace_id), self.log.decisions(row.trace_id))

@@ -22,7 +22,7 @@ class Execution:
     Fresh from `Healkit.execute` it holds the `value` itself; read back from the log it holds the summary only,
     and `value` is None. `outputs` are nbformat output dicts. `decisions` are the branches that the tool told of.
     `conversions` says what of the arguments or the result JSON could not hold. `warnings` are healkit's own: what else
-    the caller should know. `grants` are those it ran with.
+    the caller should know. `grants` are those it ran with. `run_id` is the run whose folder records it, if one does.
     `status` is `SUCCESS`, `FAILURE`, or `RUNNING` for a row of the log that has not ended.
     """
 
@@ -47,6 +47,7 @@ class Execution:
     conversions: list[str] = dataclasses.field(default_factory=list)
     warnings: list[str] = dataclasses.field(default_factory=list)
     grants: Grants = Grants()
+    run_id: str | None = None
 
     @property
     def label(self) -> str:

@@ -12,14 +12,14 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import timedelta
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
 from healkit.config import MIB, Config
-from healkit.contracts.encoding import ValueTooLarge, to_jsonable
+from healkit.contracts.encoding import to_jsonable
 from healkit.contracts.failure import Failure
 from healkit.contracts.fingerprint import fingerprint
 from healkit.contracts.records import (
@@ -31,12 +31,14 @@ from healkit.contracts.records import (
     summarize,
     utc_now,
 )
-from healkit.contracts.rpc import MAX_FRAME_BYTES, Init
-from healkit.errors import ArgumentsInvalid, HealkitError
+from healkit.contracts.rpc import Init
+from healkit.errors import HealkitError
 from healkit.runtime.endings import failure_of
 from healkit.runtime.execution import Execution
 from healkit.runtime.recorder import Recorder
+from healkit.runtime.request import Request, checked_arguments
 from healkit.runtime.router import CallContext, CallRouter, Provider
+from healkit.runtime.steps import UNRECORDED
 from healkit.store.arguments import validate_arguments
 from healkit.store.sqltools import run_sql
 from healkit.store.vault import Vault, VaultEntry
@@ -49,25 +51,6 @@ from healkit.workers.probe import achieved_tier
 
 #: SQL tools run in the host, on a connection that cannot write.
 SQL_ISOLATION = "read-only connection"
-#: `worker` is a Jupyter kernel, `subprocess` a plain interpreter; the restrictions are the same.
-Mode = Literal["worker", "subprocess"]
-_ARGUMENTS_MAX_CHARS = MAX_FRAME_BYTES // 4
-
-
-@dataclasses.dataclass(frozen=True)
-class Request:
-    """One call, as a face makes it. `on_output` gets nbformat output dicts as they come; `stop` ends the run."""
-
-    tool_name: str
-    persona: str = "default"
-    arguments: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    timeout_s: float | None = None
-    mode: Mode = "worker"
-    origin: str = "python"
-    parent_trace_id: str | None = None
-    depth: int = 0
-    on_output: Callable[[dict[str, Any]], None] | None = None
-    stop: asyncio.Event | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -123,12 +106,15 @@ class Executor:
         except HealkitError as error:  # no worker could be had
             refusal = _refusal(ready.begun, error, started)
             error.log_id = await self._finish(refusal, ready.collector) or ready.log_id
+            await asyncio.to_thread(request.step.refused, ready.begun, refusal)
             raise
         except BaseException as error:
             # Cancelled from outside, or an error of ours: the row must not stay RUNNING for ever.
-            self._recorder.finish(_interrupted(ready.begun, error, started), ready.collector)
+            interrupted = _interrupted(ready.begun, error, started)
+            self._recorder.finish(interrupted, ready.collector)
+            request.step.refused(ready.begun, interrupted)
             raise
-        return await self._conclude(ready, result, (time.perf_counter() - started) * 1000)
+        return await self._conclude(ready, request, result, (time.perf_counter() - started) * 1000)
 
     def _prepare(self, request: Request, started: float) -> _Ready:
         """All that can be refused before there is a worker, up to the RUNNING row; on a thread, as it may wait."""
@@ -142,15 +128,18 @@ class Executor:
             host=host_identity(),
             deadline=utc_now(),
             parent_trace_id=request.parent_trace_id,
+            run_id=request.step.run_id,
         )
         try:
-            arguments, conversions = _checked_arguments(request)
+            request.step.admit(begun)
+            arguments, conversions = checked_arguments(request)
             encoded = msgspec.json.encode(arguments)
             begun = msgspec.structs.replace(begun, arguments=encoded.decode())
-            entry = self._vault.lookup(request.tool_name, request.persona)
+            entry = self._entry(request)
             begun = msgspec.structs.replace(
-                begun, revision=entry.revision, code_hash=entry.code_hash, grants=entry.grants
+                begun, revision=entry.revision or None, code_hash=entry.code_hash, grants=entry.grants
             )
+            request.step.observed(begun, entry)
             validate_arguments(entry, arguments)
             timeout_s = request.timeout_s or entry.grants.timeout_s or self._config.timeout_s
             begun = msgspec.structs.replace(
@@ -158,11 +147,29 @@ class Executor:
                 isolation=SQL_ISOLATION if entry.type == "sql" else achieved_tier(self._config),
                 deadline=utc_now() + timedelta(seconds=timeout_s + self._config.start_timeout_s),
             )
+            request.step.prepared(begun, timeout_s, request.mode)
         except HealkitError as error:
-            error.log_id = self._recorder.refuse(begun, _refusal(begun, error, started))
+            refusal = _refusal(begun, error, started)
+            error.log_id = self._recorder.refuse(begun, refusal)
+            request.step.refused(begun, refusal)
             raise
         log_id = self._recorder.begin(begun)
+        request.step.started(log_id)
         return _Ready(begun, entry, encoded, conversions, timeout_s, log_id, self._recorder.collector(begun))
+
+    def _entry(self, request: Request) -> VaultEntry:
+        """The tool's active revision, or the candidate that is to be tried in its place."""
+        entry = self._vault.lookup(request.tool_name, request.persona)
+        if request.code is None:
+            return entry
+        request.step.proposed(entry, request.code)
+        try:
+            entry = self._vault.candidate(entry, request.code)
+        except HealkitError as error:
+            request.step.judged(str(error), error.code)
+            raise
+        request.step.judged(None)
+        return entry
 
     async def _run_python(self, ready: _Ready, request: Request) -> _Result:
         begun, entry, timeout_s = ready.begun, ready.entry, ready.timeout_s
@@ -244,7 +251,9 @@ class Executor:
         """The last record; on a thread, because it may have to wait for a locked database."""
         return await asyncio.to_thread(self._recorder.finish, finished, collector)
 
-    async def _conclude(self, ready: _Ready, result: _Result, duration_ms: float) -> Execution:
+    async def _conclude(
+        self, ready: _Ready, request: Request, result: _Result, duration_ms: float
+    ) -> Execution:
         begun = ready.begun
         finished = Finished(
             trace_id=begun.trace_id,
@@ -257,6 +266,8 @@ class Executor:
         )
         ready.collector.result = None if result.failure else result.encoded
         log_id = await self._finish(finished, ready.collector) or ready.log_id
+        if (step := request.step) is not UNRECORDED:
+            await asyncio.to_thread(step.ended, finished, result.encoded, result.outputs, result.calls)
         return Execution(
             tool_name=begun.tool_name,
             persona=begun.persona,
@@ -280,35 +291,19 @@ class Executor:
                 *(f"argument {c}" for c in ready.conversions),
                 *(f"result {c}" for c in result.conversions),
             ],
-            warnings=self._warnings(begun),
+            warnings=self._warnings(begun, step.problem),
             grants=begun.grants,
+            run_id=begun.run_id,
         )
 
-    def _warnings(self, begun: Started) -> list[str]:
+    def _warnings(self, begun: Started, *problems: str) -> list[str]:
         """What the user should know besides the outcome."""
-        found = [self._recorder.problem] if self._recorder.problem else []
+        found = [problem for problem in (self._recorder.problem, *problems) if problem]
         if begun.isolation == "process":
             found.append(
                 "This tool ran without isolation (HEALKIT_ISOLATION=process): it could do whatever you can."
             )
         return found
-
-
-def _checked_arguments(request: Request) -> tuple[dict[str, Any], list[str]]:
-    """The arguments as JSON holds them; raises `ArgumentsInvalid` for what is no object, or too much."""
-    if not isinstance(request.arguments, Mapping):
-        kind = type(request.arguments).__name__
-        raise ArgumentsInvalid(
-            f"The arguments of {request.tool_name!r} must be a dict of names and values, not a {kind}."
-        )
-    try:
-        arguments, conversions = to_jsonable(request.arguments, max_chars=_ARGUMENTS_MAX_CHARS)
-    except ValueTooLarge:
-        raise ArgumentsInvalid(
-            f"The arguments of {request.tool_name!r} hold more than {_ARGUMENTS_MAX_CHARS:,} characters.",
-            hint="Grant the tool a file (read=…), or let it fetch what it needs through hk.provide.",
-        ) from None
-    return arguments, conversions
 
 
 def _refusal(begun: Started, error: HealkitError, started: float) -> Finished:

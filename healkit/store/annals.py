@@ -91,5 +91,6 @@ def _rows_of(session: Session, tool: ToolRegistry) -> ColumnElement[bool]:
     if tool.target_persona == "default":
         personas = select(ToolRegistry.target_persona).where(ToolRegistry.tool_name == tool.tool_name)
         served = or_(served, persona.not_in(sorted(session.scalars(personas))))
-    ran = col(ExecutionLog.isolation).is_not(None)
+    # Code that was only tried has a row and no revision.
+    ran = and_(col(ExecutionLog.isolation).is_not(None), _REVISION.is_not(None))
     return and_(col(ExecutionLog.tool_name) == tool.tool_name, served, ran)

@@ -23,6 +23,7 @@ from healkit.contracts.tools import EntryRef
 from healkit.errors import RevisionConflict, ToolExists, VaultError
 from healkit.store import annals, vaultrows
 from healkit.store.arguments import check_schema
+from healkit.store.candidates import candidate
 from healkit.store.database import Database
 from healkit.store.entries import (
     Blame,
@@ -190,6 +191,10 @@ class Vault:
         if conflict is not None:
             raise conflict
         return entry
+
+    def candidate(self, entry: VaultEntry, code: str) -> VaultEntry:
+        """The entry with other code, as `patch` would make it, unsaved; raises what `patch` does for the code."""
+        return candidate(entry, code, self._database.dialect_name)
 
     def revert(
         self,
