@@ -6,14 +6,16 @@ costs at a million rows what it costs at ten thousand.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import date, datetime
 from typing import Any
 
 from sqlalchemy import Select, func, select
 
 from healkit.store.database import Database
+from healkit.store.days import Summary, read_summary
 from healkit.store.filters import Filters, status_is
+from healkit.store.groups import Groups, read_groups
 from healkit.store.logwriter import LogWriter, RecordRefused, RowMissing
 from healkit.store.models import ExecutionCall, ExecutionDecision, ExecutionLog
 from healkit.store.pages import Page, newest_first, read_page
@@ -109,6 +111,41 @@ class Log:
         conditions += [LOG.c.tool_name == tool] if tool is not None else []
         with self._reading() as session:
             return session.scalar(select(func.count()).select_from(LOG).where(*conditions)) or 0
+
+    def groups(
+        self,
+        *,
+        tool: str | None = None,
+        persona: str | None = None,
+        fingerprint: str | None = None,
+        since: datetime | date | str | None = None,
+        until: datetime | date | str | None = None,
+        limit: int = 50,
+    ) -> Groups:
+        """Failures grouped by fingerprint, the one seen last first: how often, since when, and whether cured.
+
+        since, until: when a group was last seen.
+        """
+        filters = Filters(tool=tool, persona=persona, fingerprint=fingerprint, since=since, until=until)
+        with self._reading() as session:
+            return read_groups(session, filters, limit)
+
+    def summary(
+        self,
+        *,
+        tool: str | None = None,
+        persona: str | None = None,
+        since: datetime | date | str | None = None,
+        until: datetime | date | str | None = None,
+        by: Sequence[str] = (),
+    ) -> Summary:
+        """Finished runs, failures and durations of each tool, from counts that are kept by day.
+
+        since, until: days in UTC, the latter exclusive. by: a row for each `persona`, `revision` or `day` too.
+        """
+        filters = Filters(tool=tool, persona=persona, since=since, until=until)
+        with self._reading() as session:
+            return read_summary(session, filters, by)
 
     def _reading(self) -> Any:
         if self._refresh is not None:

@@ -1,0 +1,271 @@
+"""What is kept beside the log, days and groups of failures: always what a recount says."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sqlalchemy import event, text
+from store_samples import dead_host, failed, moment, started, succeeded
+
+from healkit.contracts.failure import Failure
+from healkit.contracts.records import Finished, Started, utc_now
+from healkit.runtime.recorder import Recorder
+from healkit.store.database import Database
+from healkit.store.log import Log, LogWriter
+from healkit.store.vault import Vault
+
+LOG_10, LOG_11 = (pytest.mark.requirement(f"LOG-{n}") for n in (10, 11))
+ENDS = sorted(digit * 10**power for power in range(9) for digit in (1, 2, 5)) + [10**9]
+BASE = datetime(2026, 1, 1, 23, 59, 59, 999999, tzinfo=UTC)
+
+
+@pytest.fixture
+def writer(database: Database) -> Iterator[LogWriter]:
+    """The log's own connection."""
+    with contextlib.closing(LogWriter(database)) as opened:
+        yield opened
+
+
+def recounted(database: Database) -> tuple[dict[Any, Any], dict[Any, Any]]:
+    """Days and groups as the rows themselves say."""
+    days: dict[Any, list[int]] = {}
+    groups: dict[Any, list[tuple[datetime, int]]] = {}
+    with database.read() as session:
+        rows = session.execute(
+            text("SELECT * FROM executionlog WHERE status <> 'RUNNING' ORDER BY timestamp, id")
+        ).all()
+    for row in rows:
+        at = datetime.fromisoformat(row.timestamp).replace(tzinfo=UTC)
+        ms = row.duration_ms
+        within = 0 if ms is None else next((end for end in ENDS if ms <= end), 2_000_000_000)
+        counts = days.setdefault(
+            (row.tool_name, at.date(), row.persona, row.revision or 0, within), [0, 0, 0]
+        )
+        counts[0] += 1
+        counts[1] += row.status == "FAILURE"
+        counts[2] += int((ms or 0) * 1000)
+        if row.status == "FAILURE" and row.fingerprint is not None:
+            groups.setdefault((row.fingerprint, row.tool_name, row.persona), []).append((at, row.id))
+    return days, {key: (len(rows), *rows[0], *rows[-1]) for key, rows in groups.items()}
+
+
+def kept(database: Database) -> tuple[dict[Any, Any], dict[Any, Any]]:
+    """Days and groups as they are kept."""
+    with database.read() as session:
+        days = session.execute(text("SELECT * FROM executionday")).all()
+        groups = session.execute(text("SELECT * FROM failuregroup")).all()
+
+    def at(value: str) -> datetime:
+        return datetime.fromisoformat(value).replace(tzinfo=UTC)
+
+    return (
+        {(r.tool_name, date.fromisoformat(r.day), r.persona, r.revision, r.within_ms): [r.runs, r.failures, r.total_us] for r in days},
+        {
+            (r.fingerprint, r.tool_name, r.persona): (r.failures, at(r.first_seen), r.first_log_id, at(r.last_seen), r.last_log_id)
+            for r in groups
+        },
+    )  # fmt: skip
+
+
+BEGINNINGS = st.fixed_dictionaries(
+    {
+        "tool": st.sampled_from(["alpha", "beta"]),
+        "persona": st.sampled_from(["default", "teacher"]),
+        "revision": st.sampled_from([None, 1, 2]),
+        "timestamp": st.integers(-3, 3).map(lambda n: BASE + timedelta(microseconds=n)),
+    }
+)
+ENDINGS = st.tuples(
+    st.sampled_from(["ok", "v1:a", "v1:b", None]), st.floats(0, 5e9) | st.integers(0, 60).map(float)
+)
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("begin"), BEGINNINGS),
+        st.tuples(st.just("finish"), st.integers(0, 9), ENDINGS),
+        st.tuples(st.just("whole"), BEGINNINGS, ENDINGS),
+        st.tuples(st.just("delete"), st.lists(st.integers(0, 9), max_size=5)),
+        st.tuples(st.just("move"), st.integers(0, 9), BEGINNINGS),
+        st.tuples(st.just("lose"), st.integers(0, 9)),
+    ),
+    max_size=14,
+)
+
+
+def ended(begun: Started, ending: tuple[str | None, float]) -> Finished:
+    """The ending of that kind and duration."""
+    kind, duration_ms = ending
+    failure = None if kind == "ok" else Failure("TOOL_EXCEPTION", "Error", "no", "Error: no")
+    return Finished(
+        begun.trace_id, utc_now(), duration_ms, failure=failure, fingerprint=None if kind == "ok" else kind
+    )
+
+
+@LOG_10
+@LOG_11
+@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(steps=STEPS)
+def test_days_and_groups_are_what_a_recount_says_whatever_happens_to_rows(
+    database: Database, writer: LogWriter, steps: list[tuple[Any, ...]]
+) -> None:
+    with database.write() as session:
+        session.execute(text("DELETE FROM executionlog"))
+    rows: list[Started] = []
+
+    def one(index: int) -> str:
+        return rows[index % len(rows)].trace_id
+
+    for step in steps:
+        if step[0] in {"begin", "whole"}:
+            rows.append(started(**step[1]))
+        if not rows:
+            continue
+        with (
+            database.write() if step[0] in {"delete", "move", "lose"} else contextlib.nullcontext() as session
+        ):
+            match step:
+                case ("begin", _):
+                    writer.begin(rows[-1])
+                    writer.begin(rows[-1])
+                case ("whole", _, ending):
+                    writer.insert_finished(rows[-1], ended(rows[-1], ending))
+                case ("finish", index, ending):
+                    with contextlib.suppress(Exception):
+                        writer.finish(ended(rows[index % len(rows)], ending))
+                case ("delete", indexes):
+                    names = ",".join(f"'{one(i)}'" for i in indexes) or "''"
+                    session.execute(text(f"DELETE FROM executionlog WHERE trace_id IN ({names})"))
+                case ("move", index, to):
+                    values = {"t": to["tool"], "p": to["persona"], "r": to["revision"], "i": one(index)}
+                    session.execute(
+                        text(
+                            "UPDATE executionlog SET tool_name=:t, persona=:p, revision=:r WHERE trace_id=:i"
+                        ),
+                        values,
+                    )
+                case ("lose", index):
+                    session.execute(
+                        text("UPDATE executionlog SET duration_ms=NULL, fingerprint=NULL WHERE trace_id=:i"),
+                        {"i": one(index)},
+                    )
+        assert kept(database) == recounted(database), step
+
+
+@LOG_10
+def test_orphans_and_replayed_spools_are_counted_once(database: Database) -> None:
+    with contextlib.closing(LogWriter(database)) as writer:
+        writer.begin(started(host=dead_host()))
+    recorder = Recorder(database)
+    assert recorder.recover_orphans() == 1
+    assert recorder.recover_orphans() == 0
+    begun = started()
+    for record in (begun, failed(begun), failed(begun)):
+        recorder._spool.append(record)
+    recorder.ingest()
+    recorder.close()
+    days, groups = kept(database)
+    assert (days, groups) == recounted(database)
+    assert [counts[:2] for counts in days.values()] == [[1, 1], [1, 1]]
+    assert sorted(group[0] for group in groups.values()) == [1, 1]
+
+
+@LOG_10
+def test_a_summary_counts_runs_failures_and_durations_by_what_is_asked(
+    database: Database, writer: LogWriter
+) -> None:
+    for day in (1, 2):
+        for duration_ms in (3.0, 4.0, 30.0, 400.0):
+            begun = started("alpha", timestamp=moment(f"2026-01-0{day}T12:00:00+00:00"), revision=day)
+            writer.insert_finished(begun, Finished(begun.trace_id, utc_now(), duration_ms))
+    begun = started("beta", persona="teacher", revision=None, timestamp=moment("2026-01-02T00:00:00+00:00"))
+    writer.insert_finished(begun, failed(begun))
+    writer.begin(started("gamma"))
+    log = Log(database)
+    alpha, beta = log.summary()
+    assert (alpha.tool_name, alpha.runs, alpha.failures, alpha.failure_rate) == ("alpha", 8, 0, 0.0)
+    assert (alpha.mean_ms, alpha.p50_ms, alpha.p95_ms) == (109.25, 5.0, 500.0)
+    assert (beta.failures, beta.failure_rate, beta.persona, beta.revision) == (1, 1.0, None, None)
+    assert [(row.tool_name, row.runs) for row in log.summary(since="2026-01-02", until="2026-01-03")] == [
+        ("alpha", 4),
+        ("beta", 1),
+    ]
+    assert [(row.revision, row.runs) for row in log.summary(tool="alpha", by=["revision"])] == [
+        (1, 4),
+        (2, 4),
+    ]
+    assert [(row.day, row.persona) for row in log.summary(persona="teacher", by=["day", "persona"])] == [
+        (date(2026, 1, 2), "teacher")
+    ]
+    assert [row.revision for row in log.summary(tool="beta", by=["revision"])] == [None]
+    assert list(log.summary().to_pandas()["failure_rate"]) == [0.0, 1.0]
+    assert len(log.summary(tool="nobody").to_pandas()) == 0
+    with pytest.raises(ValueError, match="'week'"):
+        log.summary(by=["week"])
+
+
+@LOG_11
+def test_groups_say_how_often_since_when_which_revision_showed_it_and_which_cured_it(
+    database: Database, writer: LogWriter
+) -> None:
+    def run(end: Any, revision: int, minute: int, **changes: Any) -> int:
+        begun = started(
+            "fibonacci", revision=revision, timestamp=moment(f"2026-01-01T12:{minute:02}:00+00:00"), **changes
+        )
+        return writer.insert_finished(begun, end(begun))
+
+    run(succeeded, 1, 0)
+    first = run(failed, 2, 1)
+    run(failed, 2, 2)
+    run(succeeded, 2, 3)
+    last = run(failed, 3, 4)
+    run(lambda begun: failed(begun, "other line"), 3, 5)
+    run(failed, 3, 6, persona="teacher")
+    log = Log(database)
+    teacher, other, mine = log.groups()
+    assert (mine.count, mine.first_revision, mine.last_revision, mine.cured_by) == (3, 2, 3, None)
+    assert (mine.first_log_id, mine.last_log_id, mine.summary) == (
+        first,
+        last,
+        "ZeroDivisionError: division by zero",
+    )
+    assert (mine.first_seen.isoformat(), mine.last_seen.minute) == ("2026-01-01T12:01:00+00:00", 4)
+    assert (other.count, teacher.persona, teacher.fingerprint) == (1, "teacher", mine.fingerprint)
+    run(succeeded, 5, 7)
+    run(succeeded, 6, 8)
+    assert [group.cured_by for group in log.groups()] == [
+        5,
+        5,
+        5,
+    ]  # the teacher is served by the default entry
+    Vault(database).add("fibonacci", "def fibonacci(n): return n", persona="teacher")
+    assert [group.cured_by for group in log.groups()] == [None, 5, 5]
+    assert [group.count for group in log.groups(persona="default", fingerprint=mine.fingerprint)] == [3]
+    assert [group.count for group in log.groups(tool="fibonacci", limit=1)] == [1]
+    assert [g.fingerprint for g in log.groups(until="2026-01-01T12:05:00+00:00")] == [mine.fingerprint]
+    assert len(log.groups(since="2026-01-01T12:05:00+00:00")) == 2
+    Vault(database).add("fibonacci", "def fibonacci(n): return n")
+    blamed = Vault(database).blame("fibonacci", mine.fingerprint)
+    assert (blamed.first_failed, blamed.last_cured_by, blamed.count) == (mine.first_revision, 5, mine.count)
+    frame = log.groups().to_pandas()
+    assert list(frame.columns[:4]) == ["tool_name", "persona", "count", "first_seen"]
+    assert list(frame["count"]) == [1, 1, 3]
+    assert list(log.groups(tool="none").to_pandas().columns) == list(frame.columns)
+
+
+@LOG_11
+def test_the_newest_groups_are_read_off_an_index(database: Database, writer: LogWriter) -> None:
+    asked: list[tuple[str, Any]] = []
+    event.listen(
+        database.engine, "before_cursor_execute", lambda _c, _k, sql, values, *_: asked.append((sql, values))
+    )
+    Log(database).groups()
+    sql, values = next((s, v) for s, v in asked if "failuregroup" in s)
+    with database.engine.connect() as connection:
+        plan = [row[3] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {sql}", values)]
+    assert "ix_failuregroup_seen" in plan[0]
+    assert all("PRIMARY KEY" in step for step in plan[1:3])
