@@ -26,12 +26,13 @@ from healkit.contracts.records import (
 )
 from healkit.contracts.rpc import Init
 from healkit.contracts.tools import EntryRef
+from healkit.runtime import engine
 from healkit.runtime.endings import failure_of
 from healkit.runtime.recorder import Recorder
 from healkit.workers.folders import RunFolders
 from healkit.workers.limits import Tier
 from healkit.workers.probe import achieved_tier
-from healkit.workers.trials import run_trials
+from healkit.workers.trials import Templates, run_trials
 
 
 class Trial(msgspec.Struct, frozen=True):
@@ -91,29 +92,34 @@ async def run_here(
     records: list[Started],
     config: Config,
     parallel: int,
+    templates: Templates,
     on_result: Callable[[int, TrialResult], None],
 ) -> None:
     """Run trials in templates of this process; `on_result` gets position and result as each ends."""
-    folders = RunFolders()
     tier = achieved_tier(config)
     inits = [_init(trial, record, config) for trial, record in zip(trials, records, strict=True)]
-    try:
-        async for position, outcome, duration_ms in run_trials(inits, tier, config, folders, parallel):
-            failure = failure_of(outcome, inits[position])
-            claim = outcome.complete
-            value = msgspec.json.decode(claim.value) if claim is not None and failure is None else None
-            on_result(
-                position,
-                TrialResult(records[position].trace_id, duration_ms, value, failure, outcome.last_output),
-            )
-    finally:
-        folders.close()
+    async for position, outcome, duration_ms in run_trials(inits, tier, config, templates, parallel):
+        failure = failure_of(outcome, inits[position])
+        claim = outcome.complete
+        value = msgspec.json.decode(claim.value) if claim is not None and failure is None else None
+        trace_id = records[position].trace_id
+        on_result(position, TrialResult(trace_id, duration_ms, value, failure, outcome.last_output))
 
 
 def run_elsewhere(trials: list[Trial], records: list[Started], config: Config) -> list[TrialResult]:
     """Run trials in whatever process an executor calls this in; the records are the caller's to write."""
     results: list[TrialResult | None] = [None] * len(trials)
-    asyncio.run(run_here(trials, records, config, 1, results.__setitem__))
+
+    async def run() -> None:
+        folders = RunFolders()
+        templates = Templates(folders)
+        try:
+            await run_here(trials, records, config, 1, templates, results.__setitem__)
+        finally:
+            await templates.close()
+            folders.close()
+
+    asyncio.run(run())
     return [result for result in results if result is not None]
 
 
@@ -143,7 +149,8 @@ class Trials:
             for record in records:
                 self._recorder.begin(record)
             if executor is None:
-                await run_here(chosen, records, self._config, parallel, take)
+                templates = engine.pool_for(self._config).templates
+                await run_here(chosen, records, self._config, parallel, templates, take)
             else:
                 await self._hand_out(executor, chosen, records, parallel, take)
         finally:

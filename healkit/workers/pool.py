@@ -25,6 +25,7 @@ from healkit.workers.light import LightWorker
 from healkit.workers.limits import Sandbox, Tier
 from healkit.workers.nursery import Nursery
 from healkit.workers.probe import probe
+from healkit.workers.trials import Templates
 
 _RETIRE_AFTER_S = 0.005
 
@@ -52,6 +53,7 @@ class Pool:
         self._tasks: set[asyncio.Task[None]] = set()
         self._closed = False
         self.kept = KeptWorkers(self.retire)
+        self.templates = Templates(self._folders)
 
     async def kernel(self, config: Config, tier: Tier, grants: Grants) -> KernelWorker:
         """A fresh kernel worker, the spare if there is one; raises `WorkerStartFailed`."""
@@ -93,6 +95,7 @@ class Pool:
                 starting.cancel()
         spares = [spare for spares in self._spares.values() for spare in spares]
         await self.kept.close()
+        await self.templates.close()
         await asyncio.gather(*self._tasks, *(spare.close() for spare in spares), return_exceptions=True)
         self._spares.clear()
         nurseries = await asyncio.gather(*self._nurseries.values(), return_exceptions=True)

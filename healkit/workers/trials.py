@@ -25,6 +25,8 @@ from healkit.workers.worker import LAST_CHARS, Outcome, split_crash_text
 
 #: How much longer than a trial's own deadline its template may take to answer.
 _MARGIN_S = 2.0
+#: How long a template waits for more trials; it holds some 10 MiB of its own.
+_KEPT_S = 60.0
 
 _FromTemplate = rpc.Ready | TrialDone
 _decode = msgspec.json.Decoder(_FromTemplate).decode
@@ -34,8 +36,11 @@ _claim = msgspec.json.Decoder(rpc.ExecutionComplete).decode
 class Template:
     """One template process: one trial at a time. Make it with `Template.start`, and always `close` it."""
 
-    def __init__(self, sandbox: Sandbox, process: Process, sock: socket.socket) -> None:
+    def __init__(
+        self, sandbox: Sandbox, preload: tuple[str, ...], process: Process, sock: socket.socket
+    ) -> None:
         self.sandbox = sandbox
+        self.preload = preload
         self.process = process
         self._sock = sock
         self._received = bytearray()
@@ -49,7 +54,8 @@ class Template:
         with theirs:
             environment = sandbox.environment(theirs.fileno()) | {PRELOAD_VARIABLE: ",".join(config.preload)}
             command = [sandbox.python, "-m", "healkit.workers.inside.trials"]
-            template = cls(sandbox, spawn(sandbox, command, (theirs.fileno(),), environment), ours)
+            process = spawn(sandbox, command, (theirs.fileno(),), environment)
+        template = cls(sandbox, config.preload, process, ours)
         try:
             async with asyncio.timeout(config.start_timeout_s):
                 await template._receive()
@@ -76,8 +82,20 @@ class Template:
 
     @property
     def alive(self) -> bool:
-        """Whether it can take another trial."""
-        return not self.process.exited.done()
+        """Whether it can take another trial; to be asked between trials."""
+        if self.process.exited.done():
+            return False
+        try:  # its end of the socket is gone before its end is reported
+            return self._sock.recv(1, socket.MSG_PEEK) != b""
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+
+    def serves(self, tier: Tier, config: Config) -> bool:
+        """Whether it is what these settings ask for."""
+        own = (self.sandbox.tier, self.sandbox.scratch_mb, self.sandbox.open_files, self.preload)
+        return own == (tier, config.scratch_mb, config.open_files, config.preload)
 
     async def close(self) -> None:
         """Kill it and remove its folder; safe to call twice."""
@@ -103,8 +121,45 @@ class Template:
             self._received += chunk
 
 
+class Templates:
+    """Templates at hand. Each is kept for a while after its last trial, because a search asks again and again."""
+
+    def __init__(self, folders: RunFolders) -> None:
+        self._folders = folders
+        self._idle: dict[Template, asyncio.TimerHandle] = {}
+        self._ending: set[asyncio.Task[None]] = set()
+
+    async def take(self, tier: Tier, config: Config) -> Template:
+        """An idle one for these settings, else a new one; raises `WorkerStartFailed`."""
+        for template in list(self._idle):
+            if not template.alive:
+                self._retire(template)
+            elif template.serves(tier, config):
+                self._idle.pop(template).cancel()
+                return template
+        sandbox = Sandbox(tier, self._folders.next(), Grants(), config.scratch_mb, config.open_files)
+        return await Template.start(sandbox, config)
+
+    def give_back(self, template: Template) -> None:
+        """Keep it for the next who asks; it has no trial under way."""
+        self._idle[template] = asyncio.get_running_loop().call_later(_KEPT_S, self._retire, template)
+
+    async def close(self) -> None:
+        """End those that are idle; the others are their users' to end."""
+        for template in list(self._idle):
+            self._retire(template)
+        while self._ending:
+            await asyncio.gather(*self._ending, return_exceptions=True)
+
+    def _retire(self, template: Template) -> None:
+        self._idle.pop(template).cancel()
+        task = asyncio.get_running_loop().create_task(template.close())
+        self._ending.add(task)
+        task.add_done_callback(self._ending.discard)
+
+
 async def run_trials(
-    inits: Iterable[rpc.Init], tier: Tier, config: Config, folders: RunFolders, parallel: int
+    inits: Iterable[rpc.Init], tier: Tier, config: Config, templates: Templates, parallel: int
 ) -> AsyncIterator[tuple[int, Outcome, float]]:
     """Run them all, so many at a time; yields position, outcome and milliseconds as they end, in no order."""
     waiting = iter(enumerate(inits))
@@ -119,18 +174,18 @@ async def run_trials(
                 if template is None or not template.alive:
                     if template is not None:
                         await template.close()
-                    sandbox = Sandbox(tier, folders.next(), Grants(), config.scratch_mb, config.open_files)
-                    template = await Template.start(sandbox, config)
+                    template = await templates.take(tier, config)
                 started = time.perf_counter()
                 outcome = await template.run(init)
                 await results.put((position, outcome, (time.perf_counter() - started) * 1000))
+            if template is not None:
+                templates.give_back(template)
             await results.put(None)
         except BaseException as error:
+            if template is not None:  # perhaps in the middle of a trial
+                await template.close()
             await results.put(error)
             raise
-        finally:
-            if template is not None:
-                await template.close()
 
     workers = [asyncio.create_task(work()) for _ in range(parallel)]
     try:

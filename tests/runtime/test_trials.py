@@ -8,10 +8,12 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
+import psutil
 import pytest
 
 from healkit import Config, Healkit
 from healkit.errors import ConfigError
+from healkit.runtime import engine
 from healkit.runtime.trials import Trial
 
 DOUBLE = "def double(n):\n    return n * 2\n"
@@ -84,6 +86,31 @@ def test_trials_are_restricted_and_share_nothing_with_each_other(tmp_path: Path,
         ] * 5
         clean = healkit.trials([Trial(leak, {}, "f")] * 3, parallel=1)
         assert [r.value for r in clean] == [[[], False]] * 3
+
+
+def templates() -> list[psutil.Process]:
+    """The templates of this process that run, whatever they were started through."""
+    return [
+        process
+        for process in psutil.Process().children(recursive=True)
+        if process.status() != psutil.STATUS_ZOMBIE and process.cmdline()[-1:] == ["healkit.workers.inside.trials"]
+        and process.name() != "bwrap"
+    ]  # fmt: skip
+
+
+@pytest.mark.requirement("WORK-6")
+def test_templates_wait_for_more_trials_and_a_dead_one_is_replaced(healkit: Healkit) -> None:
+    healkit.trials([(DOUBLE, {"n": n}) for n in range(8)], parallel=2)
+    first = templates()
+    assert [result.value for result in healkit.trials([(DOUBLE, {"n": 4})] * 8, parallel=2)] == [8] * 8
+    assert set(templates()) == set(first)
+    for template in first:
+        template.kill()
+    psutil.wait_procs(first, timeout=10)
+    assert [result.value for result in healkit.trials([(DOUBLE, {"n": 5})] * 8, parallel=2)] == [10] * 8
+    assert not set(templates()) & set(first)
+    engine.shutdown()
+    assert templates() == []
 
 
 @pytest.mark.requirement("WORK-6")

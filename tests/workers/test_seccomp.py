@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import itertools
 import re
 import struct
 from pathlib import Path
@@ -140,3 +141,30 @@ def test_the_numbers_are_those_of_the_kernels_headers(column: int) -> None:
     wrong = {n: (v[column], known[n]) for n, v in ours.items() if n in known and v[column] != known[n]}
     assert not wrong
     assert sum(name in known for name in ours) > 70
+
+
+@pytest.mark.requirement("WORK-6")
+@pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
+def test_a_forking_parents_filter_and_its_childs_are_together_the_whole_one(machine: str) -> None:
+    """The kernel takes the strictest of several answers; so they must add up, for every call and its arguments."""
+    whole = seccomp.build_filter(4242, machine)
+    halves = (seccomp.build_parent_filter(machine), seccomp.build_child_filter(4242, machine))
+    looked_into = {2, 16, 53, 56, 62, 72, 85, 157, 203, 234, 257, 302}
+    looked_into |= {29, 199, 220, 129, 25, 167, 122, 131, 56, 261}
+    words = (0, 1, 2, 8, 17, 35, 4242, 0o1000, 0o4755, 0x00010000, 0x5412, 0x5413)
+    for number in range(470):
+        for first, second in itertools.product(words if number in looked_into else (0,), repeat=2):
+            for third in (0, 0o4755):
+                args = (first, second, third, third)
+                answers = [verdict(half, number, *args, arch=ARCH[machine]) for half in halves]
+                refusals = [answer for answer in answers if answer != ALLOW] or [ALLOW]
+                assert verdict(whole, number, *args, arch=ARCH[machine]) in refusals, (number, args)
+
+
+@pytest.mark.requirement("WORK-6")
+def test_a_parent_may_fork_and_signal_its_children_and_little_else() -> None:
+    parent = seccomp.build_parent_filter("x86_64")
+    assert verdict(parent, 56, 17, arch=ARCH["x86_64"]) == ALLOW
+    assert verdict(parent, 62, 77, 9, arch=ARCH["x86_64"]) == ALLOW
+    assert verdict(parent, 59, arch=ARCH["x86_64"]) == ERRNO | errno.EPERM  # execve
+    assert verdict(parent, 41, 2, arch=ARCH["x86_64"]) == ERRNO | errno.EACCES  # socket

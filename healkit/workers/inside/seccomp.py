@@ -14,7 +14,9 @@ import errno
 import functools
 import os
 import platform
+import re
 import struct
+import sys
 
 _LOAD, _JUMP_EQ, _JUMP_GE, _JUMP_SET, _AND, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
 _ALLOW, _KILL, _ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
@@ -107,6 +109,7 @@ _OWN_PID = {"kill": ((62, 129), False), "tgkill": ((234, 131), False), "prlimit6
 _OPEN = {"open": ((2, None), 1), "openat": ((257, 56), 2)}
 
 _NETWORK = {"socket", "connect", "bind", "listen"}
+_FORKS = ("fork", "vfork")
 
 Numbers = tuple[int | None, int | None]
 
@@ -117,6 +120,19 @@ class _Program:
     def __init__(self, column: int) -> None:
         self.column = column
         self.code = b""
+
+    @classmethod
+    def begun(cls, machine: str | None) -> _Program:
+        """With the architecture checked, for which all numbers are; raises `OSError` for an unknown one."""
+        machine = machine or platform.machine()
+        if machine not in _AUDIT_ARCH:
+            raise OSError(errno.ENOTSUP, f"no seccomp filter for the architecture {machine!r}")
+        program = cls(0 if machine == "x86_64" else 1)
+        program.emit(_LOAD, _ARCH)
+        program.emit(_JUMP_EQ, _AUDIT_ARCH[machine], 1, 0)
+        program.emit(_RETURN, _KILL)
+        program.emit(_LOAD, _NR)
+        return program
 
     def emit(self, op: int, value: int, if_true: int = 0, if_false: int = 0) -> None:
         self.code += struct.pack("<HBBI", op, if_true, if_false, value)
@@ -141,48 +157,70 @@ class _Program:
 
 def build_filter(own_pid: int, machine: str | None = None) -> bytes:
     """The program for this architecture as the bytes of its `sock_filter`s; raises `OSError` for an unknown one."""
-    machine = machine or platform.machine()
-    if machine not in _AUDIT_ARCH:
-        raise OSError(errno.ENOTSUP, f"no seccomp filter for the architecture {machine!r}")
-    program = _Program(0 if machine == "x86_64" else 1)
-    program.emit(_LOAD, _ARCH)
-    program.emit(_JUMP_EQ, _AUDIT_ARCH[machine], 1, 0)
-    program.emit(_RETURN, _KILL)
-    program.emit(_LOAD, _NR)
-    program.emit(_JUMP_GE, _FIRST_UNKNOWN, 0, 1)  # x32's numbers start far above, so they end here too
-    program.refuse(errno.ENOSYS)
-    for name, numbers in DENIED.items():
-        program.deny(numbers, errno.EACCES if name in _NETWORK else errno.EPERM)
-    for table, error in ((ABSENT, errno.ENOSYS), (UNSUPPORTED, errno.EOPNOTSUPP), (PRETENDED, 0)):
-        for numbers in table.values():
-            program.deny(numbers, error)
-    _argument_checks(program, own_pid)
+    program = _Program.begun(machine)
+    _deny_by_number(program, DENIED)
+    _deny_by_argument(program)
+    _deny_others(program, own_pid)
     program.emit(_RETURN, _ALLOW)
     return program.code
 
 
-def _argument_checks(program: _Program, own_pid: int) -> None:
-    def low_word(index: int) -> tuple[int, int, int, int]:
-        return (_LOAD, 16 + 8 * index, 0, 0)
+def build_parent_filter(machine: str | None = None) -> bytes:
+    """`build_filter` for a process that has to fork: without what only a child can give up."""
+    program = _Program.begun(machine)
+    _deny_by_number(program, {name: DENIED[name] for name in DENIED if name not in _FORKS})
+    _deny_by_argument(program)
+    program.emit(_RETURN, _ALLOW)
+    return program.code
 
-    program.check((56, 220), [low_word(0), (_JUMP_SET, _CLONE_THREAD, 1, 0)], errno.EPERM)
-    numbers: Numbers
+
+def build_child_filter(own_pid: int, machine: str | None = None) -> bytes:
+    """What `build_filter` has beyond `build_parent_filter`; short, because it is loaded for each of hundreds."""
+    program = _Program.begun(machine)
+    for name in _FORKS:
+        program.deny(DENIED[name], errno.EPERM)
+    _deny_others(program, own_pid)
+    program.emit(_RETURN, _ALLOW)
+    return program.code
+
+
+def _deny_by_number(program: _Program, denied: dict[str, Numbers]) -> None:
+    program.emit(_JUMP_GE, _FIRST_UNKNOWN, 0, 1)  # x32's numbers start far above, so they end here too
+    program.refuse(errno.ENOSYS)
+    for name, numbers in denied.items():
+        program.deny(numbers, errno.EACCES if name in _NETWORK else errno.EPERM)
+    for table, error in ((ABSENT, errno.ENOSYS), (UNSUPPORTED, errno.EOPNOTSUPP), (PRETENDED, 0)):
+        for numbers in table.values():
+            program.deny(numbers, error)
+
+
+def _low_word(index: int) -> tuple[int, int, int, int]:
+    return (_LOAD, 16 + 8 * index, 0, 0)
+
+
+def _deny_others(program: _Program, own_pid: int) -> None:
+    """No new processes, no other process's business, and no outliving the parent."""
+    program.check((56, 220), [_low_word(0), (_JUMP_SET, _CLONE_THREAD, 1, 0)], errno.EPERM)
     for numbers, zero in _OWN_PID.values():
         allowed = [(_JUMP_EQ, own_pid, 2, 0), (_JUMP_EQ, 0, 1, 0)] if zero else [(_JUMP_EQ, own_pid, 1, 0)]
-        program.check(numbers, [low_word(0), *allowed], errno.EPERM)
-    for numbers, flags in _OPEN.values():
-        set_id = [low_word(flags + 1), (_JUMP_SET, _SET_ID_BITS, 3, 0)]
-        cut_off = [low_word(flags), (_AND, _O_ACCMODE | _O_TRUNC, 0, 0), (_JUMP_EQ, _O_TRUNC, 0, 1)]
-        program.check(numbers, [*set_id, *cut_off], errno.EPERM)
-    program.check((85, None), [low_word(1), (_JUMP_SET, _SET_ID_BITS, 0, 1)], errno.EPERM)  # creat
-    # A stream pair is private to its holder; a datagram end could still send to any named socket.
-    stream_pair = [low_word(0), (_JUMP_EQ, _AF_UNIX, 0, 3), low_word(1), (_AND, _SOCK_TYPE_MASK, 0, 0)]
-    program.check((53, 199), [*stream_pair, (_JUMP_EQ, _SOCK_STREAM, 1, 0)], errno.EACCES)
-    program.check((16, 29), [low_word(1), *_one_of(_IOCTL_ALLOWED, refuse=False)], errno.ENOTTY)
-    program.check((72, 25), [low_word(1), *_one_of(_FCNTL_DENIED, refuse=True)], errno.EPERM)
+        program.check(numbers, [_low_word(0), *allowed], errno.EPERM)
     program.check(
-        (157, 167), [low_word(0), *_one_of((_PR_SET_PDEATHSIG, _PR_SET_MM), refuse=True)], errno.EPERM
+        (157, 167), [_low_word(0), *_one_of((_PR_SET_PDEATHSIG, _PR_SET_MM), refuse=True)], errno.EPERM
     )
+
+
+def _deny_by_argument(program: _Program) -> None:
+    """Calls that are needed, but not for everything."""
+    for numbers, flags in _OPEN.values():
+        set_id = [_low_word(flags + 1), (_JUMP_SET, _SET_ID_BITS, 3, 0)]
+        cut_off = [_low_word(flags), (_AND, _O_ACCMODE | _O_TRUNC, 0, 0), (_JUMP_EQ, _O_TRUNC, 0, 1)]
+        program.check(numbers, [*set_id, *cut_off], errno.EPERM)
+    program.check((85, None), [_low_word(1), (_JUMP_SET, _SET_ID_BITS, 0, 1)], errno.EPERM)  # creat
+    # A stream pair is private to its holder; a datagram end could still send to any named socket.
+    stream_pair = [_low_word(0), (_JUMP_EQ, _AF_UNIX, 0, 3), _low_word(1), (_AND, _SOCK_TYPE_MASK, 0, 0)]
+    program.check((53, 199), [*stream_pair, (_JUMP_EQ, _SOCK_STREAM, 1, 0)], errno.EACCES)
+    program.check((16, 29), [_low_word(1), *_one_of(_IOCTL_ALLOWED, refuse=False)], errno.ENOTTY)
+    program.check((72, 25), [_low_word(1), *_one_of(_FCNTL_DENIED, refuse=True)], errno.EPERM)
 
 
 def _one_of(values: tuple[int, ...], *, refuse: bool) -> list[tuple[int, int, int, int]]:
@@ -194,6 +232,7 @@ def _one_of(values: tuple[int, ...], *, refuse: bool) -> list[tuple[int, int, in
 
 
 class _SockFprog(ctypes.Structure):
+    buffer: ctypes.Array[ctypes.c_char]
     _fields_ = [("len", ctypes.c_ushort), ("filter", ctypes.c_void_p)]
 
 
@@ -203,14 +242,43 @@ def libc() -> ctypes.CDLL:
     return ctypes.CDLL(None, use_errno=True)
 
 
+class ChildFilter:
+    """`build_child_filter`, made ready by the parent but for the process id, so that a child need only load it."""
+
+    def __init__(self) -> None:
+        code = build_child_filter(_PLACEHOLDER_PID)
+        self._buffer = ctypes.create_string_buffer(code, len(code))
+        placeholder = re.escape(_PLACEHOLDER_PID.to_bytes(4, sys.byteorder))
+        self._places = [match.start() for match in re.finditer(placeholder, code)]
+        self._program = _program_in(self._buffer)
+        libc()
+
+    def load(self) -> None:
+        """Put it in force in this process; raises `OSError`."""
+        own_pid = os.getpid().to_bytes(4, sys.byteorder)
+        for place in self._places:
+            ctypes.memmove(ctypes.addressof(self._buffer) + place, own_pid, 4)
+        _load(self._program)
+
+
+_PLACEHOLDER_PID = 0x7EADBEE5
+
+
 def load_filter(code: bytes) -> None:
     """Put the program in force on every thread of this process, for good; raises `OSError`."""
+    _load(_program_in(ctypes.create_string_buffer(code, len(code))))
+
+
+def _program_in(buffer: ctypes.Array[ctypes.c_char]) -> _SockFprog:
+    program = _SockFprog(len(buffer) // 8, ctypes.cast(buffer, ctypes.c_void_p))
+    program.buffer = buffer  # kept as long as the pointer to it
+    return program
+
+
+def _load(program: _SockFprog) -> None:
     set_mode_filter, tsync = 1, 1
     number = {"x86_64": 317, "aarch64": 277}[platform.machine()]
-    c = libc()
-    buffer = ctypes.create_string_buffer(code, len(code))
-    program = _SockFprog(len(code) // 8, ctypes.cast(buffer, ctypes.c_void_p))
-    result = c.syscall(number, set_mode_filter, tsync, ctypes.byref(program))
+    result = libc().syscall(number, set_mode_filter, tsync, ctypes.byref(program))
     if result != 0:  # a positive result is the id of the thread that could not be synchronised
         error = ctypes.get_errno() if result < 0 else errno.ESRCH
         raise OSError(error, f"seccomp filter not loaded: {os.strerror(error)}")

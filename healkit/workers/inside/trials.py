@@ -55,9 +55,16 @@ class Template:
         self.policy = policy
         self.bridge = bridge
         self.reader = rpc.FrameReader(bridge)
-        self.filter = seccomp.build_filter(_PLACEHOLDER_PID) if policy.tier != "process" else b""
         self.printed = os.memfd_create("printed")
-        seccomp.libc()
+        self.filter: seccomp.ChildFilter | None = None
+
+    def seal(self) -> str:
+        """Give up now what its children need not give up one by one; returns what was done."""
+        if self.policy.tier == "process":
+            return "none"
+        seccomp.load_filter(seccomp.build_parent_filter())
+        self.filter = seccomp.ChildFilter()
+        return "filter, and more in each trial"
 
     def serve(self) -> None:
         """Until the host hangs up."""
@@ -100,8 +107,8 @@ class Template:
             lockdown.die_with_parent()
             faulthandler.enable(file=2)
             faulthandler.register(signal.SIGUSR1, file=2, all_threads=False)
-            if self.filter:
-                seccomp.load_filter(self.filter.replace(_PLACEHOLDER, os.getpid().to_bytes(4, "little")))
+            if self.filter is not None:
+                self.filter.load()
             sys.stdout = sys.stderr = PlainStream()
             Output.crash_fd = 2
             # The bridge is the template's; a trial may call nothing, and has nobody to call.
@@ -119,8 +126,6 @@ class Template:
 _GRACE_S = 0.3
 #: What faulthandler gets to write a stack; it takes well under a millisecond.
 _DUMP_S = 0.02
-_PLACEHOLDER_PID = 0x7EADBEE5
-_PLACEHOLDER = _PLACEHOLDER_PID.to_bytes(4, "little")
 
 
 def _read_claim(reading: int, limit: int, deadline: float) -> tuple[bytes | None, bool]:
@@ -159,9 +164,10 @@ def main() -> None:
     bridge = socket.socket(fileno=policy.bridge_fd)
     os.set_inheritable(policy.bridge_fd, False)
     template = Template(policy, bridge)
+    layers |= {"seccomp": template.seal()}
     gc.collect()
     gc.freeze()
-    bridge.sendall(rpc.encode_frame(rpc.Ready(os.getpid(), layers | {"seccomp": "filter, in each trial"})))
+    bridge.sendall(rpc.encode_frame(rpc.Ready(os.getpid(), layers)))
     template.serve()
 
 
