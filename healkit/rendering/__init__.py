@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         status_html,
         status_text,
     )
+    from healkit.rendering.runs import problems_text, run_diff_text, run_text, runs_text
 
 _HOMES = {
     "blame_html": "reports",
@@ -53,6 +54,10 @@ _HOMES = {
     "history_text": "listings",
     "locals_html": "locals",
     "locals_text": "locals",
+    "problems_text": "runs",
+    "run_diff_text": "runs",
+    "run_text": "runs",
+    "runs_text": "runs",
     "safe_output": "outputs",
     "status_html": "reports",
     "status_text": "reports",
@@ -80,6 +85,10 @@ __all__ = [
     "history_text",
     "locals_html",
     "locals_text",
+    "problems_text",
+    "run_diff_text",
+    "run_text",
+    "runs_text",
     "safe_output",
     "status_html",
     "status_text",

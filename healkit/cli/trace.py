@@ -1,0 +1,143 @@
+"""Commands on recorded runs: trace list, show, validate, diff."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from healkit.cli.common import (
+    HELP_OPTIONS,
+    OK,
+    TOOL_FAILED,
+    DbOption,
+    JsonOption,
+    command,
+    print_json,
+    terminal_width,
+)
+
+if TYPE_CHECKING:
+    from healkit.contracts.runs import Problem, Run
+
+app = typer.Typer(
+    help="Look at recorded runs and at what is sent of them.",
+    no_args_is_help=True,
+    context_settings=HELP_OPTIONS,
+)
+RunArgument = Annotated[
+    str, typer.Argument(metavar="RUN", help="An id, its beginning, a folder's path, or `last`.")
+]
+
+
+def list_runs(
+    limit: Annotated[int, typer.Option("--limit", min=1, help="At most so many runs.")] = 20,
+    as_json: JsonOption = False,
+    db: DbOption = None,
+) -> int:
+    """The recorded runs, newest first."""
+    from healkit import rendering
+    from healkit.tracing.folders import run_folders
+    from healkit.tracing.reader import read_run
+
+    runs = [read_run(path) for path in run_folders(_runs_dir(db))[: -limit - 1 : -1]]
+    if as_json:
+        print_json(
+            [{"path": str(run.path), "events": len(run.events), "finished": run.finished} for run in runs]
+        )
+    else:
+        typer.echo(rendering.runs_text(runs, terminal_width()))
+    return OK
+
+
+def show(run: RunArgument = "last", as_json: JsonOption = False, db: DbOption = None) -> int:
+    """One run, event by event."""
+    from healkit import rendering
+
+    read = _validated(run, db)
+    if as_json:
+        print_json(_run_json(read))
+    else:
+        typer.echo(rendering.run_text(read, terminal_width()))
+    return OK
+
+
+def validate(run: RunArgument = "last", as_json: JsonOption = False, db: DbOption = None) -> int:
+    """Whether a run's record is whole and true. Exit 0: it is; 1: it is damaged, with file, line and fault."""
+    from healkit import rendering
+    from healkit.tracing.validate import in_order
+
+    read = _validated(run, db)
+    if as_json:
+        print_json({"run_id": read.run_id, "ok": in_order(read), "problems": _problems_json(read.problems)})
+    else:
+        typer.echo(rendering.problems_text(read))
+    return OK if in_order(read) else TOOL_FAILED
+
+
+def diff(
+    left: Annotated[str, typer.Argument(metavar="RUN", help="An id, its beginning, a path, or `last`.")],
+    right: Annotated[str, typer.Argument(metavar="RUN", help="The run to hold against it.")] = "last",
+    as_json: JsonOption = False,
+    db: DbOption = None,
+) -> int:
+    """Where two runs part, event by event. Exit 0: they are alike; 1: they differ."""
+    from healkit import rendering
+    from healkit.tracing.diff import diff_runs
+    from healkit.tracing.reader import read_run
+
+    found = diff_runs(read_run(_folder(left, db)), read_run(_folder(right, db)))
+    if as_json:
+        import msgspec
+
+        print_json({"same": found.same, "differences": msgspec.to_builtins(found.differences)})
+    else:
+        typer.echo(rendering.run_diff_text(found))
+    return TOOL_FAILED if found.differences else OK
+
+
+def _runs_dir(db: str | None) -> Path:
+    """Where the runs of that database are; the database itself is not opened, and need not be there."""
+    from healkit.config import Config
+    from healkit.runtime.runs import runs_folder
+    from healkit.store.locations import resolve_url, sqlite_path
+
+    return runs_folder(Config.from_environment(), sqlite_path(resolve_url(db)))
+
+
+def _folder(run: str, db: str | None) -> Path:
+    from healkit.tracing.folders import find_run
+
+    return find_run(_runs_dir(db), run)
+
+
+def _validated(run: str, db: str | None) -> Run:
+    from healkit.tracing.validate import validate_run
+
+    return validate_run(_folder(run, db))
+
+
+def _run_json(run: Run) -> dict[str, Any]:
+    import msgspec
+
+    fields = {
+        "path": str(run.path),
+        "manifest": run.manifest,
+        "events": run.events,
+        "evidence": run.evidence,
+    }
+    found: dict[str, Any] = msgspec.to_builtins(fields)
+    return {**found, "problems": _problems_json(run.problems)}
+
+
+def _problems_json(problems: list[Problem]) -> list[dict[str, Any]]:
+    import dataclasses
+
+    return [dataclasses.asdict(problem) for problem in problems]
+
+
+command(app, "list")(list_runs)
+command(app, "show")(show)
+command(app, "validate")(validate)
+command(app, "diff")(diff)

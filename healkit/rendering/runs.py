@@ -1,0 +1,155 @@
+"""Runs as text: what happened, what is wrong with the record, where two runs part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Any
+
+from healkit.contracts.events import TraceEvent
+from healkit.contracts.runs import Difference, Problem, Run, RunDiff
+from healkit.rendering import plain
+from healkit.rendering.markup import visible
+
+_EVENTS = ("seq", "after", "step", "event", "what came of it")
+_RUNS = ("run", "begun", "profile", "events", "outcome")
+_MARKS = {True: "✓", False: "✗"}
+#: Values longer than this are cut on screen; the folder holds them whole.
+_VALUE_MAX_CHARS = 160
+
+
+def run_text(run: Run, width: int | None = None) -> str:
+    """A run event by event, its times from its beginning, and what is wrong with the record below."""
+    lines = [_title(run), *(f"  {name:<10} {visible(value)}" for name, value in _facts(run)), ""]
+    start = run.events[0].ts_utc if run.events else None
+    rows = [
+        (str(e.seq), _after(start, e.ts_utc), e.step_id or "", e.event_type, _what(e)) for e in run.events
+    ]
+    lines.append(plain.text_table(_EVENTS, rows, width))
+    if run.problems:
+        lines += ["", problems_text(run)]
+    return "\n".join(lines)
+
+
+def runs_text(runs: Sequence[Run], width: int | None = None) -> str:
+    """One line a run, in the order given."""
+    if not runs:
+        return "No runs are recorded here."
+    rows = []
+    for run in runs:
+        begun = run.manifest.started_at if run.manifest else None
+        profile = run.manifest.execution_profile if run.manifest else "–"
+        rows.append((run.path.name, plain.moment(begun), profile, f"{len(run.events):,}", _outcome(run)))
+    return plain.text_table(_RUNS, rows, width)
+
+
+def problems_text(run: Run) -> str:
+    """A verdict on the record, and each problem with its file and line."""
+    faults = [problem for problem in run.problems if problem.fault]
+    notes = [problem for problem in run.problems if not problem.fault]
+    counted = plain.count(len(run.events), "event") + ", " + plain.count(len(run.evidence), "piece")
+    if faults:
+        head = f"✗ run {visible(run.run_id)} is damaged: {plain.count(len(faults), 'problem')}"
+    else:
+        head = f"✓ run {visible(run.run_id)} is in order: {counted} of evidence"
+    return "\n".join([head, *(_problem(problem) for problem in [*faults, *notes])])
+
+
+def run_diff_text(diff: RunDiff) -> str:
+    """Where two runs part; − stands for the first of them, + for the second."""
+    head = f"− {visible(diff.left.run_id)}\n+ {visible(diff.right.run_id)}"
+    same = f"{plain.count(diff.same, 'event')} alike (times, durations and ids are not compared)"
+    if not diff.differences:
+        return f"{head}\n✓ no difference, {same}"
+    lines = [line for difference in diff.differences for line in _difference(difference)]
+    return "\n".join([head, *lines, f"{plain.count(len(diff.differences), 'difference')}, {same}"])
+
+
+def _title(run: Run) -> str:
+    return f"run {visible(run.run_id)}: {_outcome(run)}"
+
+
+def _outcome(run: Run) -> str:
+    if run.finished:
+        came = run.events[-1].result or {}
+        steps = plain.count(int(came.get("steps", 0)), "step")
+        return f"{visible(str(came.get('outcome', '–')))}, {steps}, {came.get('failures', 0)} failed"
+    if any(problem.kind == "in_progress" for problem in run.problems):
+        return "going on"
+    return "never ended: its process died, or still writes it"
+
+
+def _facts(run: Run) -> Iterator[tuple[str, str]]:
+    yield "folder", str(run.path)
+    if run.manifest is not None:
+        manifest = run.manifest
+        yield "begun", f"{plain.moment(manifest.started_at)}, by healkit {manifest.app_version}"
+        yield "profile", f"{manifest.execution_profile}, {manifest.execution_mode}"
+        caps = manifest.policy_defaults
+        yield (
+            "policy",
+            (
+                f"same state {caps.same_state_threshold}, steps {caps.max_steps}, "
+                f"retries {caps.max_retries}, recoveries {caps.max_recoveries}"
+            ),
+        )
+        yield "payload", manifest.redaction_policy.payload
+
+
+def _after(start: datetime | None, moment: datetime) -> str:
+    """How long after the run's beginning; a clock that was set back shows as a minus."""
+    if start is None:
+        return ""
+    milliseconds = (moment - start).total_seconds() * 1000
+    return plain.duration(milliseconds) if milliseconds >= 0 else f"-{plain.duration(-milliseconds)}"
+
+
+def _what(event: TraceEvent) -> str:
+    """The one thing about an event that a person looks for."""
+    if event.error is not None:
+        again = ", may be retried" if event.error.retryable else ""
+        return f"✗ {event.error.error_code}: {plain.one_line(event.error.message, _VALUE_MAX_CHARS)}{again}"
+    if event.action_spec is not None:
+        spec = event.action_spec
+        revision = "" if spec.revision is None else f"@{spec.revision}"
+        return f"{spec.kind} {spec.tool_name}{revision} {_value(spec.arguments)}"
+    parts = [_field(key, value) for key, value in {**(event.result or {}), **event.metadata}.items()]
+    if event.evidence_refs:
+        parts.append(", ".join(f"{ref.kind} {ref.sha256[:8]}" for ref in event.evidence_refs))
+    return ", ".join(part for part in parts if part)
+
+
+def _field(key: str, value: Any) -> str:
+    if value is None or value == "":
+        return ""
+    if key == "checks" and isinstance(value, dict):
+        return " ".join(f"{_MARKS.get(ok, '?')} {name}" for name, ok in value.items())
+    if key == "duration_ms" and isinstance(value, int | float):
+        return plain.duration(float(value))
+    if key == "phase":
+        return str(value)
+    return f"{key} {_value(value)}"
+
+
+def _value(value: Any) -> str:
+    return plain.one_line(value if isinstance(value, str) else plain.value_text(value), _VALUE_MAX_CHARS)
+
+
+def _problem(problem: Problem) -> str:
+    return f"  {'✗' if problem.fault else '–'} {visible(str(problem))}"
+
+
+def _difference(difference: Difference) -> Iterator[str]:
+    if difference.left is None or difference.right is None:
+        event = difference.left or difference.right
+        assert event is not None  # one side has it
+        sign = "+" if difference.left is None else "−"
+        yield f"{sign} {event.seq} {event.step_id or ''} {event.event_type}  {_what(event)}".replace(
+            "  ", " "
+        )
+        return
+    left, right = difference.left, difference.right
+    numbers = str(left.seq) if left.seq == right.seq else f"{left.seq}/{right.seq}"
+    yield f"≠ {numbers} {left.step_id or ''} {left.event_type}".replace("  ", " ")
+    for path, (ours, theirs) in difference.fields.items():
+        yield f"    {visible(path)}: {_value(ours)} → {_value(theirs)}"
