@@ -1,7 +1,7 @@
 """The command line.
 
-Commands live in `running` (run, demo, lab, seed), `browsing` (errors, log, doctor), `collecting` (collect), `vault`
-and `kernelspec`; `common` has what they share. Results go to stdout and everything about them to stderr, so that
+Commands live in `running` (run, demo, lab, seed), `browsing` (errors, log, doctor), `collecting` (collect), `vault`,
+`trace` and `kernelspec`; `common` has what they share. Results go to stdout and everything about them to stderr, so that
 each command can stand in a pipe.
 """
 
@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from healkit import __version__
-from healkit.cli import browsing, collecting, kernelspec, running, vault
+from healkit.cli import browsing, collecting, kernelspec, running, trace, vault
 from healkit.cli.common import HELP_OPTIONS
 
 app = typer.Typer(
@@ -28,6 +28,7 @@ browsing.add_to(app)
 collecting.add_to(app)
 app.add_typer(vault.app, name="vault")
 app.add_typer(kernelspec.app, name="kernelspec")
+app.add_typer(trace.app, name="trace")
 
 
 def _version(wanted: bool) -> None:
