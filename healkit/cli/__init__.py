@@ -1,8 +1,8 @@
 """The command line.
 
 Commands live in `running` (run, demo, lab, seed), `browsing` (errors, log, doctor), `collecting` (collect), `vault`,
-`trace` and `kernelspec`; `common` has what they share. Results go to stdout and everything about them to stderr, so that
-each command can stand in a pipe.
+`trace` and `kernelspec`; `common` has what they share. Results go to stdout and everything about them to stderr, so
+that each command can stand in a pipe.
 """
 
 from __future__ import annotations

@@ -56,6 +56,9 @@ def run(
     mcp: Annotated[
         Path | None, typer.Option(metavar="FILE", help="MCP servers it may be granted: an mcpServers JSON.")
     ] = None,
+    record: Annotated[
+        bool, typer.Option("--record", help="Write a run folder: `healkit trace show`.")
+    ] = False,
     as_json: JsonOption = False,
     db: DbOption = None,
 ) -> int:
@@ -74,6 +77,7 @@ def run(
             timeout=timeout,
             origin="cli",
             on_output=_to_stderr if as_json else _to_terminal,
+            record=record or None,
         )
     if as_json:
         print_json(_outcome(execution))
@@ -145,6 +149,7 @@ def _outcome(execution: Execution) -> dict[str, Any]:
         "duration_ms": execution.duration_ms,
         "isolation": execution.isolation,
         "error": failure_json(execution.failure),
+        **({"run_id": execution.run_id} if execution.run_id else {}),
     }
 
 

@@ -83,6 +83,7 @@ def run_parser() -> MagicParser:
     parser.add_argument(
         "--timeout", type=float, metavar="SECONDS", help="wall time, instead of the tool's own"
     )
+    parser.add_argument("--record", action="store_true", help="write a run folder of it (hk.runs_dir)")
     return parser
 
 

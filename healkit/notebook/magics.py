@@ -108,7 +108,7 @@ class HealkitMagics(Magics):
             if both := sorted(given.keys() & arguments.keys()):
                 raise UsageInvalid(f"{both[0]!r} is given twice: in --args and as {both[0]}=….")
             arguments = {**given, **arguments}
-        return self._run(options.name, options.persona, arguments, options.timeout)
+        return self._run(options.name, options.persona, arguments, options.timeout, record=options.record)
 
     @no_var_expand
     @line_magic
@@ -165,10 +165,24 @@ class HealkitMagics(Magics):
             report = self.healkit.doctor()
             Shown(rendering.doctor_text(report), rendering.doctor_html(report)).show()
 
-    def _run(self, name: str, persona: str, arguments: dict[str, Any], timeout: float | None) -> Any:
+    def _run(
+        self,
+        name: str,
+        persona: str,
+        arguments: dict[str, Any],
+        timeout: float | None,
+        *,
+        record: bool = False,
+    ) -> Any:
         """Run, and return the value or raise: nbclient and papermill must see a failure."""
         execution = self.healkit.execute(
-            name, persona, arguments, timeout=timeout, origin="magic", on_output=_show_live
+            name,
+            persona,
+            arguments,
+            timeout=timeout,
+            origin="magic",
+            on_output=_show_live,
+            record=record or None,
         )
         if execution.failure is not None:
             self.waiting.append(Shown(execution.to_text(), execution.to_html()))

@@ -116,7 +116,9 @@ def record_line(execution: ExecutionView) -> str:
     refused = execution.failure is not None and execution.failure.code not in TOOL_CODES
     tier = "no worker was started" if refused else "isolation not recorded"
     tier = f"isolation {execution.isolation}" if execution.isolation else tier
-    return " · ".join([row, tier, plain.duration(execution.duration_ms), plain.moment(execution.timestamp)])
+    run = [f"run {execution.run_id}"] if execution.run_id else []
+    took, when = plain.duration(execution.duration_ms), plain.moment(execution.timestamp)
+    return " · ".join([row, *run, tier, took, when])
 
 
 def grant_lines(grants: Any) -> list[str]:

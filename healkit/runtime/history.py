@@ -43,6 +43,7 @@ def execution_of(
         origin=row.origin,
         last_output=row.last_output or "",
         grants=_grants(row.grants),
+        run_id=row.run_id,
     )
 
 
