@@ -28,6 +28,8 @@ class _Jupyter(handlers.CollectorHandler):
     """Who asks, as Jupyter's server knows it."""
 
     auth_resource = RESOURCE
+    #: A sender in the background is no reason to keep an idle server alive.
+    _track_activity = False
 
     def identify(self) -> str | None:
         """The user's name; whoever sends the token itself gets another random one with each request."""
@@ -44,6 +46,11 @@ class _Jupyter(handlers.CollectorHandler):
     def deliver(self, body: bytes, content_type: str) -> None:
         """Send the answer, with the type as `APIHandler.finish` wants it."""
         self.finish(body, set_content_type=content_type)  # type: ignore[call-arg]
+
+    def check_xsrf_cookie(self) -> None:
+        """As Jupyter does, for those who are known; nobody else comes further than this side's own refusal."""
+        if getattr(self, "_jupyter_current_user", None) is not None:
+            super().check_xsrf_cookie()
 
     def set_cors_headers(self) -> None:
         """None: no page of another origin reads traces."""

@@ -136,6 +136,8 @@ class CollectorHandler(RequestHandler):
             self.refuse(error)
         elif self.refusal is not None:
             self.refuse(self.refusal)
+        elif status_code == 403 and self.guarded and self.identify() is None:
+            self.refuse(self._nobody())
         else:
             code = _CODES.get(status_code, "BODY_INVALID" if status_code < 500 else "INTERNAL")
             self.refuse(RequestRefused(code, f"{self._reason}."))
@@ -162,14 +164,17 @@ class CollectorHandler(RequestHandler):
         if (wait_s := limiter.take((who, peer))) > 0:
             raise RequestRefused("RATE_LIMITED", "These are too many requests.", retry_after_s=wait_s)
         if self.guarded and who is None:
-            if self.claims_identity():
-                raise RequestRefused("TOKEN_WRONG", "This token is not the server's.")
-            hint = "Send the header Authorization: Bearer <token>."
-            raise RequestRefused("TOKEN_MISSING", "This request has no token.", hint=hint)
+            raise self._nobody()
         if self.service.in_flight > MAX_IN_FLIGHT:
             raise RequestRefused("OVERLOADED", "The collector is busy.", retry_after_s=1.0)
         if self._declared_bytes() > self.service.config.collect_max_bytes:
             raise too_large(self.service.config.collect_max_bytes)
+
+    def _nobody(self) -> RequestRefused:
+        hint = "Send the header Authorization: Bearer <token>."
+        if self.claims_identity():
+            return RequestRefused("TOKEN_WRONG", "This token is not the server's.", hint=hint)
+        return RequestRefused("TOKEN_MISSING", "This request has no token.", hint=hint)
 
     def _declared_bytes(self) -> int:
         declared = self.request.headers.get("Content-Length", "0")

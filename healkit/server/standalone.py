@@ -132,11 +132,11 @@ async def _run(
         server.add_sockets(sockets)
         ready()
         await stopped.wait()
-    server.stop()
-    with contextlib.suppress(TimeoutError):
-        await asyncio.wait_for(service.idle.wait(), DRAIN_S)
-    await server.close_all_connections()
-    await asyncio.to_thread(service.close)
+        server.stop()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(service.idle.wait(), DRAIN_S)
+        await server.close_all_connections()
+        await asyncio.to_thread(service.close)
 
 
 @contextlib.contextmanager

@@ -1,0 +1,192 @@
+"""Traces as a sender would send them, and collectors in processes of their own."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import queue
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from healkit.contracts.records import new_trace_id, utc_now
+
+WAIT_S = 60.0
+TOKEN = "a-token-of-the-tests-alone"
+CAPABILITY = "local.default.default.fibonacci.0123456789ab"
+
+
+def trace(**changes: Any) -> dict[str, Any]:
+    """One execution's trace in its wire form."""
+    values: dict[str, Any] = {
+        "id": new_trace_id(),
+        "parentId": None,
+        "capabilityId": CAPABILITY,
+        "success": True,
+        "error": None,
+        "durationMs": 12.5,
+        "timestamp": utc_now().isoformat().replace("+00:00", "Z"),
+        "taskResults": [],
+        "decisions": [],
+        "metadata": {"tool": "fibonacci", "arguments": {"n": 10}, "result": 55},
+    }
+    return {**values, **changes}
+
+
+def task(number: int = 1, **changes: Any) -> dict[str, Any]:
+    """A call that it made."""
+    values: dict[str, Any] = {
+        "taskId": f"t{number}",
+        "tool": "vault:square",
+        "args": {"x": 2},
+        "result": 4,
+        "durationMs": 0.5,
+        "success": True,
+        "timestamp": utc_now().isoformat().replace("+00:00", "Z"),
+    }
+    return {**values, **changes}
+
+
+def eventually(happened: Callable[[], object], limit_s: float = WAIT_S) -> bool:
+    """Whether it happens in that time."""
+    deadline = time.monotonic() + limit_s
+    while not happened():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+class Collecting:
+    """`healkit collect` in a process of its own, on any free port."""
+
+    def __init__(self, db: object, *options: str, **environ: str) -> None:
+        env = {**os.environ, "HEALKIT_COLLECT_TOKEN": TOKEN, **environ}
+        env = {name: value for name, value in env.items() if value}
+        words = [sys.executable, "-m", "healkit", "collect", "--port", "0", "--db", str(db), *options]
+        self.process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True, env=env)
+        self.lines: list[str] = []
+        self._told: queue.Queue[str] = queue.Queue()
+        self._reader = threading.Thread(target=self._read)
+        self._reader.start()
+        self.url = self._wait_for(r"at (http://\S+)/api/traces")
+        self.client = httpx.Client(
+            base_url=self.url, headers={"Authorization": f"Bearer {TOKEN}"}, timeout=WAIT_S
+        )
+
+    def _read(self) -> None:
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            self.lines.append(line)
+            self._told.put(line)
+        self._told.put("")
+
+    def _wait_for(self, pattern: str) -> str:
+        while line := self._told.get(timeout=WAIT_S):
+            if match := re.search(pattern, line):
+                return match[1]
+        raise AssertionError("".join(self.lines))
+
+    def post(self, *traces: object) -> httpx.Response:
+        """Send these."""
+        return self.client.post("/api/traces", json=list(traces))
+
+    def stored(self) -> dict[str, dict[str, Any]]:
+        """Every trace there is, by id, read page by page."""
+        return read_all(self.client)
+
+    def end(self, number: int = signal.SIGTERM) -> int:
+        """Stop it with that signal; its exit code."""
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+        code = self.process.wait(WAIT_S)
+        self._reader.join(WAIT_S)
+        self.client.close()
+        assert self.process.stderr is not None
+        self.process.stderr.close()
+        return code
+
+
+def read_all(client: httpx.Client, path: str = "/api/traces", **filters: str) -> dict[str, dict[str, Any]]:
+    """Every trace that meets the filters, by id; asserts that no page holds one twice."""
+    found: dict[str, dict[str, Any]] = {}
+    parameters = {"limit": "100", **filters}
+    while True:
+        answer = client.get(path, params=parameters)
+        if answer.status_code == 429:
+            time.sleep(float(answer.headers["Retry-After"]))
+            continue
+        assert answer.status_code == 200, answer.text
+        page = answer.json()
+        for each in page["traces"]:
+            assert each["id"] not in found
+            found[each["id"]] = each
+        if page["next"] is None:
+            return found
+        parameters["cursor"] = page["next"]
+
+
+class Jupyter:
+    """A `jupyter server` of its own process, below a base URL, with folders of its own for all that it keeps."""
+
+    def __init__(self, folder: Path, *options: str, **environ: str) -> None:
+        self.token = uuid.uuid4().hex
+        self.folder = folder
+        names = ("CONFIG_DIR", "RUNTIME_DIR", "DATA_DIR")
+        env = {**os.environ, **{f"JUPYTER_{name}": str(folder / name.lower()) for name in names}}
+        env |= {"JUPYTER_PLATFORM_DIRS": "1", "HEALKIT_DB": str(folder / "healkit.db"), **environ}
+        settings = {"root_dir": folder, "port": 0, "open_browser": False, "allow_root": True}
+        words = [f"--ServerApp.{name}={value}" for name, value in settings.items()]
+        words += [f"--IdentityProvider.token={self.token}", "--ServerApp.base_url=/user/ada/", *options]
+        self._log = (folder / "server.log").open("wb")
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "jupyter_server", *words],
+            stdout=self._log,
+            stderr=self._log,
+            cwd=folder,
+            env=env,
+        )
+        self.url = ""
+        assert eventually(self._look), self.log()
+        self.client = httpx.Client(
+            base_url=self.url, headers={"Authorization": f"token {self.token}"}, timeout=WAIT_S
+        )
+
+    def _look(self) -> bool:
+        assert self.process.poll() is None, self.log()
+        for file in self.folder.glob(f"runtime_dir/jpserver-{self.process.pid}.json"):
+            with contextlib.suppress(ValueError):
+                self.url = json.loads(file.read_text())["url"].rstrip("/")
+        return bool(self.url)
+
+    def log(self) -> str:
+        """What the server has said."""
+        return (self.folder / "server.log").read_text()
+
+    def stop(self) -> None:
+        """Stop it, if it has not been yet."""
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait(WAIT_S)
+        self._log.close()
+        if self.url:
+            self.client.close()
+
+
+@contextlib.contextmanager
+def collecting(db: object, *options: str, **environ: str) -> Iterator[Collecting]:
+    """A collector until the end of the block."""
+    server = Collecting(db, *options, **environ)
+    try:
+        yield server
+    finally:
+        server.end()

@@ -1,0 +1,33 @@
+"""Collectors that several tests talk to; each test tells its own traces apart by their ids."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from collector_samples import Collecting, collecting
+
+from healkit.store.collected import CollectedTraces
+from healkit.store.database import Database
+
+
+@pytest.fixture(scope="module")
+def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collecting]:
+    """`healkit collect`, asked as often as the tests of one file like."""
+    db = tmp_path_factory.mktemp("collector") / "healkit.db"
+    with collecting(db, HEALKIT_COLLECT_RATE_PER_S="100000", HEALKIT_COLLECT_BURST="100000") as server:
+        yield server
+
+
+@pytest.fixture
+def database(tmp_path) -> Iterator[Database]:
+    """A new database."""
+    opened = Database(tmp_path / "healkit.db", wait_s=0.2)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def store(database: Database) -> CollectedTraces:
+    """What was sent to it."""
+    return CollectedTraces(database)

@@ -1,0 +1,197 @@
+"""`healkit collect` as a process: its token, its stop, its death, many clients at once, a database in trouble."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import contextlib
+import os
+import random
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+from collector_samples import TOKEN, WAIT_S, Collecting, collecting, task, trace
+
+TRACE_4 = pytest.mark.requirement("TRACE-4")
+
+
+def refused(*options: str, **environ: str) -> str:
+    """Start a collector that must not come up; what it says."""
+    env = {name: value for name, value in os.environ.items() if name != "HEALKIT_COLLECT_TOKEN"} | environ
+    words = [sys.executable, "-m", "healkit", "collect", *options]
+    done = subprocess.run(words, capture_output=True, text=True, env=env, timeout=WAIT_S, check=False)
+    assert done.returncode == 2
+    return done.stderr
+
+
+@TRACE_4
+def test_a_token_that_nobody_gave_is_made_up_and_shown_once(tmp_path: Path) -> None:
+    with collecting(tmp_path / "h.db", HEALKIT_COLLECT_TOKEN="") as server:
+        server.client.get("/api/health")
+        told = [line for line in server.lines if "token" in line]
+        assert len(told) == 1
+        token = told[0].rsplit(" ", 1)[1].strip()
+        assert len(token) > 40
+        answer = httpx.get(f"{server.url}/api/traces", headers={"Authorization": f"Bearer {token}"})
+        assert answer.status_code == 200
+
+
+@TRACE_4
+def test_an_address_that_others_can_reach_needs_a_token_of_its_own(tmp_path: Path) -> None:
+    db = ("--db", str(tmp_path / "h.db"))
+    for host in ("0.0.0.0", "::", "192.0.2.1", "collector.example"):
+        assert "no token is given" in refused("--host", host, *db)
+    assert "only 5 characters" in refused("--host", "0.0.0.0", *db, HEALKIT_COLLECT_TOKEN="short")
+    assert "without spaces" in refused(*db, HEALKIT_COLLECT_TOKEN="two words")
+    with collecting(tmp_path / "h.db", "--host", "0.0.0.0") as server:
+        assert server.url.startswith("http://0.0.0.0:")
+
+
+def test_the_token_may_be_in_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    assert "No such file" in refused("--token-file", str(file), "--db", str(tmp_path / "h.db"))
+    file.write_text(f"{TOKEN}\n")
+    with collecting(
+        tmp_path / "h.db", "--token-file", str(file), HEALKIT_COLLECT_TOKEN="another-one"
+    ) as server:
+        assert server.post(trace()).status_code == 200
+
+
+def test_what_keeps_it_from_starting_is_said_in_one_line(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        told = refused("--port", str(taken.getsockname()[1]), "--db", str(tmp_path / "h.db"))
+        assert "CONFIG_INVALID" in told
+        assert "in use" in told
+    assert "DB_MISSING" in refused("--port", "0", "--db", str(tmp_path / "nowhere" / "h.db"))
+
+
+def test_no_log_of_its_own_holds_a_token(tmp_path: Path) -> None:
+    with collecting(tmp_path / "h.db", "--verbose") as server:
+        server.client.get("/api/traces", params={"token": TOKEN})
+        server.client.post(f"/api/traces?token={TOKEN}", content=b"x")
+        server.client.get(f"/nowhere?token={TOKEN}")
+        server.end()
+        told = "".join(server.lines)
+        assert "GET '/api/traces' 200" in told
+        assert "GET '/nowhere' 404" in told
+        assert TOKEN not in told
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_stop_finishes_what_is_under_way_and_takes_nothing_new(tmp_path: Path, number: int) -> None:
+    with collecting(tmp_path / "h.db") as server:
+        host, _, port = server.url.removeprefix("http://").partition(":")
+        body = f"[{httpx.Request('POST', 'http://x', json=trace()).content.decode()}]".encode()
+        head = f"POST /api/traces HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\nContent-Length: {len(body)}\r\n\r\n"
+        with socket.create_connection((host, int(port)), timeout=WAIT_S) as half:
+            half.sendall(head.encode() + body[:20])
+            while "in_flight 2.0" not in server.client.get("/api/metrics").text:
+                time.sleep(0.01)
+            server.process.send_signal(number)
+            with contextlib.suppress(OSError):
+                for _ in range(1000):  # until the door is shut
+                    socket.create_connection((host, int(port)), timeout=WAIT_S).close()
+                    time.sleep(0.01)
+            half.sendall(body[20:])
+            assert b'"stored":1' in half.recv(10_000)
+        assert server.process.wait(WAIT_S) == 0
+    with collecting(tmp_path / "h.db") as server:
+        assert len(server.stored()) == 1
+
+
+@TRACE_4
+@pytest.mark.timeout(240)
+def test_what_was_answered_as_stored_survives_a_kill_and_no_trace_is_there_twice(tmp_path: Path) -> None:
+    answered: set[str] = set()
+    sent: set[str] = set()
+    chance = random.Random(4)
+    for _ in range(6):
+        server = Collecting(
+            tmp_path / "h.db", HEALKIT_COLLECT_RATE_PER_S="10000", HEALKIT_COLLECT_BURST="10000"
+        )
+        stop = threading.Event()
+
+        def send(server: Collecting = server, stop: threading.Event = stop) -> None:
+            with httpx.Client(
+                base_url=server.url, headers=dict(server.client.headers), timeout=WAIT_S
+            ) as client:
+                while not stop.is_set():
+                    batch = [trace() for _ in range(10)]
+                    sent.update(each["id"] for each in batch)
+                    try:
+                        answer = client.post("/api/traces", json=batch)
+                    except httpx.TransportError:
+                        return
+                    assert answer.json()["stored"] == 10
+                    answered.update(each["id"] for each in batch)
+
+        senders = [threading.Thread(target=send) for _ in range(3)]
+        for sender in senders:
+            sender.start()
+        time.sleep(chance.uniform(0.05, 0.4))
+        assert server.end(signal.SIGKILL) == -signal.SIGKILL
+        stop.set()
+        for sender in senders:
+            sender.join(WAIT_S)
+    with collecting(tmp_path / "h.db", HEALKIT_COLLECT_RATE_PER_S="10000") as server:
+        stored = set(server.stored())
+    assert len(answered) > 100
+    assert answered <= stored <= sent
+
+
+@TRACE_4
+@pytest.mark.timeout(240)
+def test_eight_clients_that_send_the_same_traces_at_once_store_each_once_and_keep_the_fullest(
+    tmp_path: Path,
+) -> None:
+    shared = [trace() for _ in range(120)]
+    fuller = {each["id"]: {**each, "taskResults": [task()]} for each in shared[::2]}
+
+    def send(number: int) -> list[int]:
+        chance, codes = random.Random(number), []
+        with httpx.Client(base_url=server.url, headers=dict(server.client.headers), timeout=WAIT_S) as client:
+            for _ in range(12):
+                batch = [
+                    fuller.get(each["id"], each) if chance.random() < 0.5 else each
+                    for each in chance.sample(shared, 30)
+                ]
+                answer = client.post("/api/traces", json=batch)
+                codes.append(answer.status_code)
+                assert answer.json() == {"received": 30, "stored": 30, "errors": []}
+        return codes
+
+    with collecting(tmp_path / "h.db", HEALKIT_COLLECT_RATE_PER_S="10000") as server:
+        with concurrent.futures.ThreadPoolExecutor(8) as clients:
+            codes = [code for each in clients.map(send, range(8)) for code in each]
+        server.post(*shared)
+        server.post(*fuller.values())
+        stored = server.stored()
+    assert set(codes) == {200}
+    assert set(stored) == {each["id"] for each in shared}
+    assert all(len(each["taskResults"]) == (each["id"] in fuller) for each in stored.values())
+
+
+@TRACE_4
+def test_a_database_that_is_locked_is_said_to_be_busy_with_nothing_half_stored(tmp_path: Path) -> None:
+    path = tmp_path / "h.db"
+    with collecting(path, HEALKIT_LOG_WAIT_S="0.2") as server:
+        batch = [trace() for _ in range(5)]
+        with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            answer = server.post(*batch)
+            assert answer.status_code == 503
+            assert answer.json()["error"]["code"] == "STORE_UNAVAILABLE"
+            assert "h.db" not in answer.text
+            assert int(answer.headers["Retry-After"]) >= 1
+            assert server.client.get("/api/health").json() == {"status": "ok"}
+            other.execute("ROLLBACK")
+        assert server.stored() == {}
+        assert server.post(*batch).json()["stored"] == 5
+    assert any("locked" in line for line in server.lines)

@@ -1,0 +1,189 @@
+"""What is stored of what was sent: one account of each execution, linked to its tool and its family."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from typing import Any
+
+import pytest
+from collector_samples import task, trace
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from healkit.contracts.records import new_trace_id, utc_now
+from healkit.errors import DatabaseLocked, RequestRefused
+from healkit.server.intake import Intake
+from healkit.store.collected import Arrival, CollectedTraces, capability_of
+from healkit.store.database import Database
+from healkit.store.vault import Vault
+from healkit.tracing.redaction import Verbatim
+
+TRACE_4 = pytest.mark.requirement("TRACE-4")
+
+
+def arrival(**changes: Any) -> Arrival:
+    """A trace as the store takes it."""
+    values: dict[str, Any] = {
+        "trace_id": new_trace_id(),
+        "parent_trace_id": None,
+        "capability": capability_of("local.default.default.fibonacci.0123456789ab"),
+        "success": True,
+        "timestamp": utc_now(),
+        "duration_ms": 1.5,
+        "detail": 0,
+        "digest": "a",
+        "wire": "{}",
+    }
+    return Arrival(**{**values, **changes})
+
+
+def take(store: CollectedTraces, *traces: dict[str, Any]) -> Any:
+    """Take them in as a request would."""
+    return Intake(store, Verbatim(), 10_240).take(json.dumps(traces).encode())
+
+
+@TRACE_4
+def test_a_trace_is_linked_to_the_tool_that_has_its_code_and_stands_alone_until_there_is_one(
+    database: Database, store: CollectedTraces
+) -> None:
+    vault = Vault(database)
+    code = "def double(x): return 2 * x"
+    early, other, late = trace(), trace(), trace()
+    digest = "0" * 12
+    take(store, {**early, "capabilityId": f"local.default.default.double.{digest}"})
+    entry = vault.add("double", code)
+    name = f"local.default.default.double.{entry.code_hash[:12]}"
+    take(store, {**other, "capabilityId": name.replace(".default.double", ".teacher.double")})
+    take(store, {**late, "capabilityId": name})
+    rows = {each["id"]: store.get(each["id"]) for each in (early, other, late)}
+    assert [row.tool_id if row else None for row in rows.values()] == [None, None, 1]
+    # Another persona's tool with this code, a new revision of it: each is found by its own code.
+    vault.add("double", code, persona="teacher")
+    found = store.get(other["id"])
+    assert found is not None
+    assert found.tool_id == 2
+    vault.patch("double", "def double(x): return x + x", reason="again")
+    take(store, late_again := {**trace(), "capabilityId": name})
+    found = store.get(late_again["id"])
+    assert found is not None
+    assert found.tool_id == 1
+
+
+def test_an_arrival_links_the_standalone_ones_before_it_for_good(
+    database: Database, store: CollectedTraces
+) -> None:
+    from sqlalchemy import text
+
+    entry_hash = "c6ee3d1a7d0f"
+    name = f"local.default.default.f.{entry_hash}"
+    before = arrival(capability=capability_of(name))
+    store.take([before])
+    code = "def f(): return 1"
+    entry = Vault(database).add("f", code)
+    name = f"local.default.default.f.{entry.code_hash[:12]}"
+    standalone = arrival(capability=capability_of(name))
+    with database.write() as session:  # as it was before the tool came
+        session.execute(text("UPDATE collectedtrace SET capability_id = :name"), {"name": name})
+    store.take([standalone])
+    with database.read() as session:
+        assert session.execute(text("SELECT DISTINCT tool_id FROM collectedtrace")).all() == [(1,)]
+
+
+@TRACE_4
+def test_a_child_may_come_before_its_parent_and_is_its_child_then(store: CollectedTraces) -> None:
+    parent, children = trace(), []
+    for _ in range(3):
+        children.append(trace(parentId=parent["id"]))
+        take(store, children[-1])
+    assert store.get(parent["id"]) is None
+    take(store, parent)
+    assert store.children(parent["id"]) == [child["id"] for child in children]
+
+
+@TRACE_4
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+def test_the_fullest_account_is_kept_in_whatever_order_they_arrive(
+    database: Database, store: CollectedTraces, order: tuple[int, ...]
+) -> None:
+    one = new_trace_id()
+    accounts = [arrival(trace_id=one, detail=n, digest=str(n), wire=f'{{"n":{n}}}') for n in range(3)]
+    for number in order:
+        assert store.take([accounts[number]])[0] in {"stored", "replaced", "known"}
+    row = store.get(one)
+    assert row is not None
+    assert (row.detail, row.wire) == (2, '{"n":2}')
+
+
+def test_within_one_batch_the_same_rules_hold(store: CollectedTraces) -> None:
+    one = arrival()
+    again, fuller, other = (
+        Arrival(**{**vars(one), **changes})
+        for changes in ({}, {"detail": 2, "digest": "b"}, {"detail": 2, "digest": "c"})
+    )
+    assert store.take([one, again, fuller, other, again]) == [
+        "stored",
+        "known",
+        "replaced",
+        "conflict",
+        "known",
+    ]
+    assert len(store.page().rows) == 1
+
+
+def test_what_the_database_refuses_does_not_cost_the_others(store: CollectedTraces) -> None:
+    odd = arrival(wire="\ud800")
+    batch = [arrival(), odd, arrival(duration_ms=float("nan")), arrival(), odd]
+    assert store.take(batch) == ["stored", "refused", "refused", "stored", "refused"]
+    assert {row.trace_id for row in store.page().rows} == {batch[0].trace_id, batch[3].trace_id}
+
+
+@TRACE_4
+def test_a_batch_that_cannot_be_committed_leaves_nothing(database: Database, store: CollectedTraces) -> None:
+    with database.write(), pytest.raises(DatabaseLocked):
+        store.take([arrival(), arrival()])
+    assert store.page().rows == []
+
+
+def test_the_answer_says_what_became_of_each(store: CollectedTraces) -> None:
+    one = trace()
+    taken = take(store, one, {**one, "durationMs": 3}, {**one, "durationMs": None}, {**one, "decisions": []})
+    assert (taken.receipt.received, taken.receipt.stored) == (4, 2)
+    assert [(fault.index, fault.code) for fault in taken.receipt.errors] == [
+        (1, "TRACE_CONFLICT"),
+        (2, "TRACE_INVALID"),
+    ]
+    assert taken.outcomes == ["stored", "conflict", "invalid", "known"]
+    assert all(fault.id == one["id"] for fault in taken.receipt.errors)
+
+
+def test_numbers_of_any_length_come_back_as_they_were(store: CollectedTraces) -> None:
+    one = trace(metadata={"big": 12345678901234567890123, "small": 1e-300, "tasks": -0.0})
+    take(store, one)
+    row = store.get(one["id"])
+    assert row is not None
+    assert json.loads(row.wire)["metadata"] == one["metadata"]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.sampled_from("abc"), max_size=12))
+def test_the_same_batches_again_never_change_what_is_stored(tmp_path_factory: Any, names: list[str]) -> None:
+    database = Database(tmp_path_factory.mktemp("again") / "h.db")
+    store = CollectedTraces(database)
+    known = {
+        name: trace(taskResults=[task(n + 1) for n in range(count)])
+        for name, count in zip("abc", (0, 1, 2), strict=True)
+    }
+    for name in names:
+        assert take(store, known[name], known[name]).receipt.stored == 2
+    wires = {row.trace_id: json.loads(row.wire) for row in store.page().rows}
+    database.close()
+    assert wires == {known[name]["id"]: known[name] for name in set(names)}
+
+
+def test_a_body_is_refused_as_a_whole_only_when_it_is_no_batch(store: CollectedTraces) -> None:
+    intake = Intake(store, Verbatim(), 10_240)
+    for body in (b"", b"nonsense", b"{}", b"[" * 5000, b"\xff"):
+        with pytest.raises(RequestRefused) as caught:
+            intake.take(body)
+        assert caught.value.code == "BODY_INVALID"
