@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from healkit.store.filters import Filters, Moment, moment
@@ -81,7 +81,8 @@ def read_summary(session: Session, filters: Filters, by: Sequence[str]) -> Summa
     if unknown := [word for word in by if word not in BY]:
         raise ValueError(f"by={unknown[0]!r} is none of {', '.join(BY)}")
     wanted = [name for name in BY if name == "tool_name" or name in by]
-    statement = select(DAYS)
+    keys, sums = [DAYS.c[name] for name in wanted], ("runs", "failures", "total_us")
+    statement = select(*keys, DAYS.c.within_ms, *(func.sum(DAYS.c[name]).label(name) for name in sums))
     for column, value in ((DAYS.c.tool_name, filters.tool), (DAYS.c.persona, filters.persona)):
         if value is not None:
             statement = statement.where(column == value)
@@ -90,7 +91,7 @@ def read_summary(session: Session, filters: Filters, by: Sequence[str]) -> Summa
     if filters.until is not None:
         statement = statement.where(DAYS.c.day < _day(filters.until))
     found: dict[tuple[Any, ...], list[Any]] = {}
-    for row in session.execute(statement):
+    for row in session.execute(statement.group_by(*keys, DAYS.c.within_ms)):
         found.setdefault(tuple(getattr(row, name) for name in wanted), []).append(row)
     return Summary([_together(dict(zip(wanted, key, strict=True)), found[key]) for key in sorted(found)])
 
@@ -103,11 +104,8 @@ def _day(value: Moment) -> date:
 
 
 def _together(key: dict[str, Any], rows: list[Any]) -> ToolSummary:
-    runs, failures = sum(row.runs for row in rows), sum(row.failures for row in rows)
-    classes: dict[int, int] = {}
-    for row in rows:
-        if row.within_ms:
-            classes[row.within_ms] = classes.get(row.within_ms, 0) + row.runs
+    runs, failures = (sum(int(getattr(row, name)) for row in rows) for name in ("runs", "failures"))
+    classes = {row.within_ms: int(row.runs) for row in rows if row.within_ms}
     timed = sum(classes.values())
     if "revision" in key:
         key["revision"] = key["revision"] or None
@@ -115,7 +113,7 @@ def _together(key: dict[str, Any], rows: list[Any]) -> ToolSummary:
         **key,
         runs=runs,
         failures=failures,
-        mean_ms=sum(row.total_us for row in rows) / 1000 / timed if timed else None,
+        mean_ms=sum(int(row.total_us) for row in rows) / 1000 / timed if timed else None,
         p50_ms=_quantile(classes, timed * 0.5),
         p95_ms=_quantile(classes, timed * 0.95),
     )

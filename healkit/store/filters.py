@@ -69,8 +69,10 @@ class Filters:
 
     @property
     def facts(self) -> list[str]:
-        """Those that the index of words knows too."""
-        return [value for value in (self.tool, self.persona, self.fingerprint, self.run) if value is not None]
+        """Those that the index of words knows too; that a row with a traceback is a failure says nothing."""
+        status = None if self.status is None or self.status.upper() == "FAILURE" else self.status
+        known = (self.tool, self.persona, self.fingerprint, self.run, status)
+        return [value for value in known if value is not None]
 
 
 def status_is(status: str) -> ColumnElement[bool]:

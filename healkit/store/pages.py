@@ -62,10 +62,11 @@ def read_page(
     anchor = before_id if after_id is None else after_id
     newer = after_id is not None
     time = None if anchor is None else session.scalar(select(LOG.c.timestamp).where(LOG.c.id == anchor))
-    if filters.text and words.has_words(filters.text) and session.get_bind().dialect.name == "sqlite":
-        statement = _matches(filters, anchor, time, newer=newer)
+    pieces = words.read_pieces(session, filters.text or "")
+    if pieces and session.get_bind().dialect.name == "sqlite":
+        statement = _matches(pieces, filters, anchor, time, newer=newer)
     else:
-        statement = newest_first(_all_conditions(filters))
+        statement = newest_first(all_conditions(pieces, filters))
         if newer:
             statement = statement.order_by(None).order_by(LOG.c.timestamp, LOG.c.id)
         if anchor is not None:
@@ -83,11 +84,11 @@ def newest_first(conditions: list[ColumnElement[bool]]) -> Select[Any]:
     return select(ExecutionLog).where(*conditions).order_by(LOG.c.timestamp.desc(), LOG.c.id.desc())
 
 
-def _all_conditions(filters: Filters) -> list[ColumnElement[bool]]:
+def all_conditions(pieces: list[words.Piece], filters: Filters) -> list[ColumnElement[bool]]:
     """The filters where the index of words is an ordinary one, or of no use."""
     conditions = filters.conditions()
-    if filters.text and words.has_words(filters.text):
-        conditions.append(words.holds_words(filters.text))
+    if pieces:
+        conditions.append(words.holds_words(pieces))
     elif filters.text:
         conditions.append(LOG.c.error_traceback.icontains(filters.text, autoescape=True))
     return conditions
@@ -104,10 +105,10 @@ def _beyond(anchor: int, time: datetime | None, *, newer: bool) -> ColumnElement
 
 
 def _matches(
-    filters: Filters, anchor: int | None, time: datetime | None, *, newer: bool
+    pieces: list[words.Piece], filters: Filters, anchor: int | None, time: datetime | None, *, newer: bool
 ) -> Select[Any]:
     """The filters by SQLite's index of words, which is in the order of time itself."""
-    statement = words.newest_matches(filters.text or "", filters.facts).where(*filters.conditions())
+    statement = words.newest_matches(pieces, filters.facts).where(*filters.conditions())
     if newer:
         statement = words.oldest_first(statement)
     # The rows' own times decide; these two only let the index begin and end where it should.

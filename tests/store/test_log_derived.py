@@ -21,7 +21,7 @@ from healkit.store.log import Log, LogWriter
 from healkit.store.vault import Vault
 
 LOG_10, LOG_11 = (pytest.mark.requirement(f"LOG-{n}") for n in (10, 11))
-ENDS = sorted(digit * 10**power for power in range(9) for digit in (1, 2, 5)) + [10**9]
+ENDS = sorted({*(digit * 10**power for power in range(9) for digit in (1, 2, 5)), 10**9})
 BASE = datetime(2026, 1, 1, 23, 59, 59, 999999, tzinfo=UTC)
 
 

@@ -34,7 +34,7 @@ _KEY = (
 )
 _FACTS = (
     "({row}.tool_name || ' ' || {row}.persona || ' ' || coalesce({row}.fingerprint, '')"
-    " || ' ' || coalesce({row}.run_id, ''))"
+    " || ' ' || coalesce({row}.run_id, '') || ' ' || {row}.status)"
 )
 _INDEX_WORDS = """
 INSERT OR IGNORE INTO executionlog_fts_rows (key, log_id) SELECT {key}, new.id WHERE new.error_traceback IS NOT NULL;
