@@ -16,6 +16,14 @@ _RUNS = ("run", "begun", "profile", "events", "outcome")
 _MARKS = {True: "✓", False: "✗"}
 #: Values longer than this are cut on screen; the folder holds them whole.
 _VALUE_MAX_CHARS = 160
+#: Hashes say that something differs, and which; two of them side by side say no more.
+_GROUPED = {
+    "state before": "state_signature_before.",
+    "state after": "state_signature_after.",
+    "evidence": "evidence_refs.",
+}
+#: What differs because something that is named differs.
+_FOLLOWS = {"state_key", "state_before", "state_after"}
 
 
 def run_text(run: Run, width: int | None = None) -> str:
@@ -151,5 +159,10 @@ def _difference(difference: Difference) -> Iterator[str]:
     left, right = difference.left, difference.right
     numbers = str(left.seq) if left.seq == right.seq else f"{left.seq}/{right.seq}"
     yield f"≠ {numbers} {left.step_id or ''} {left.event_type}".replace("  ", " ")
+    for name, prefix in _GROUPED.items():
+        parts = [path.removeprefix(prefix) for path in difference.fields if path.startswith(prefix)]
+        if named := [part for part in parts if part not in _FOLLOWS]:
+            yield f"    {name}: {visible(', '.join(named))} differ"
     for path, (ours, theirs) in difference.fields.items():
-        yield f"    {visible(path)}: {_value(ours)} → {_value(theirs)}"
+        if not path.startswith(tuple(_GROUPED.values())):
+            yield f"    {visible(path)}: {_value(ours)} → {_value(theirs)}"

@@ -1,0 +1,173 @@
+"""The policy, tried with every kind of sequence: it halts within its caps, and never before."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from healkit.contracts.catalogue import RETRYABLE, catalogue
+from healkit.contracts.policy import Observation
+from healkit.contracts.runs import PolicyDefaults
+from healkit.healing.policy import RULES, Policy, Rule
+
+STATES = st.sampled_from("abcd")
+ASKED = st.one_of(
+    st.just(("step",)),
+    st.tuples(st.just("observe"), STATES, st.booleans()),
+    st.tuples(st.just("retry"), st.sampled_from("xyz"), st.sampled_from(["WORKER_LOST", "TOOL_EXCEPTION"])),
+    st.just(("recovery",)),
+)
+CAPS = st.builds(
+    PolicyDefaults,
+    same_state_threshold=st.integers(1, 4),
+    max_steps=st.integers(1, 12),
+    max_retries=st.integers(0, 3),
+    max_recoveries=st.integers(0, 3),
+    backoff_ms=st.lists(st.integers(0, 5000), min_size=1, max_size=4).map(tuple),
+)
+
+
+def ask(policy: Policy, question: tuple[Any, ...]) -> Any:
+    match question:
+        case ("step",):
+            return policy.step()
+        case ("observe", state, failed):
+            return policy.observe(Observation(state, failed))
+        case ("retry", action, code):
+            return policy.retry(action, code)
+        case _:
+            return policy.recovery()
+
+
+@pytest.mark.requirement("RUN-6")
+@given(CAPS, st.lists(ASKED, max_size=80))
+def test_whatever_is_asked_nothing_over_a_cap_is_ever_granted(caps: PolicyDefaults, asked: Any) -> None:
+    policy = Policy(caps)
+    granted: dict[str, int] = {}
+    for question in asked:
+        verdict = ask(policy, question)
+        if question[0] == "observe":
+            continue
+        key = question[0] + (question[1] if question[0] == "retry" else "")
+        granted[key] = granted.get(key, 0) + verdict.granted
+    assert granted.get("step", 0) <= caps.max_steps
+    assert granted.get("recovery", 0) <= caps.max_recoveries
+    assert all(count <= caps.max_retries for key, count in granted.items() if key.startswith("retry"))
+
+
+@pytest.mark.requirement("RUN-6")
+@given(CAPS, st.lists(ASKED, max_size=80))
+def test_it_halts_with_the_first_question_over_a_cap_and_never_before(
+    caps: PolicyDefaults, asked: Any
+) -> None:
+    policy = Policy(caps)
+    steps = recoveries = 0
+    failing: dict[str, int] = {}
+    for question in asked:
+        if question == ("step",):
+            steps += 1
+        elif question == ("recovery",):
+            recoveries += 1
+        elif question[0] == "observe" and question[2]:
+            failing[question[1]] = failing.get(question[1], 0) + 1
+        verdict = ask(policy, question)
+        due = (
+            steps > caps.max_steps
+            or recoveries > caps.max_recoveries
+            or any(count > caps.same_state_threshold for count in failing.values())
+        )
+        assert (verdict.halt is not None) == due
+        if due:
+            assert verdict.halt.count > verdict.halt.threshold
+            return
+    assert policy.halted is None
+
+
+@pytest.mark.requirement("RUN-6")
+@given(CAPS, st.lists(ASKED, min_size=1, max_size=40))
+def test_a_halt_is_for_good_and_is_the_answer_to_everything(caps: PolicyDefaults, asked: Any) -> None:
+    policy = Policy(caps)
+    for _ in range(caps.max_steps + 1):
+        last = policy.step()
+    assert last.halt is not None
+    assert last.halt.rule == "max_steps"
+    for question in asked:
+        verdict = ask(policy, question)
+        assert verdict.halt == last.halt
+        assert not verdict.granted
+
+
+@pytest.mark.requirement("RUN-6")
+@given(CAPS, st.lists(st.tuples(STATES, st.booleans()), max_size=200))
+def test_no_loop_of_steps_goes_on_for_ever_whatever_it_observes(caps: PolicyDefaults, seen: Any) -> None:
+    policy = Policy(caps)
+    steps = 0
+    for state, failed in [*seen, *[("z", False)] * (caps.max_steps + 1)]:
+        if not policy.step().granted:
+            break
+        steps += 1
+        policy.observe(Observation(state, failed))
+    assert policy.halted is not None
+    assert steps <= caps.max_steps
+
+
+@pytest.mark.requirement("RUN-6")
+def test_the_default_caps_are_those_of_the_contract() -> None:
+    caps = PolicyDefaults()
+    assert (caps.same_state_threshold, caps.max_steps, caps.max_retries, caps.max_recoveries) == (2, 60, 2, 3)
+    assert caps.backoff_ms == (300, 1000, 2000)
+    policy = Policy()
+    verdicts = [policy.observe(Observation("a", failed=True, fingerprint="f")) for _ in range(3)]
+    assert [verdict.same_state_count for verdict in verdicts] == [1, 2, 3]
+    assert [verdict.halt is None for verdict in verdicts] == [True, True, False]
+    halt = verdicts[-1].halt
+    assert halt is not None
+    assert (halt.rule, halt.count, halt.threshold, halt.state_key) == ("same_state", 3, 2, "a")
+
+
+@pytest.mark.requirement("RUN-4", "RUN-6")
+def test_a_retry_waits_longer_each_time_and_only_what_is_retryable_gets_one() -> None:
+    policy = Policy(PolicyDefaults(max_retries=4))
+    assert [policy.retry("x", "WORKER_LOST").wait_ms for _ in range(4)] == [300, 1000, 2000, 2000]
+    assert "retried 4 times" in policy.retry("x", "WORKER_LOST").refusal
+    assert policy.retry("y", "WORKER_LOST").granted
+    for code in catalogue():
+        verdict = Policy().retry("z", code)
+        assert verdict.granted == (code in RETRYABLE), code
+        assert verdict.halt is None
+
+
+@pytest.mark.requirement("RUN-6")
+def test_a_poll_that_succeeds_again_and_again_is_no_loop_until_the_steps_are_used_up() -> None:
+    policy = Policy()
+    for _ in range(60):
+        assert policy.step().granted
+        assert policy.observe(Observation("pending", failed=False)).granted
+    halt = policy.step().halt
+    assert halt is not None
+    assert halt.rule == "max_steps"
+
+
+@pytest.mark.requirement("RUN-6")
+def test_two_states_in_turn_are_the_same_state_too_often_each() -> None:
+    policy = Policy()
+    halts = [policy.observe(Observation("ab"[i % 2], failed=True)).halt for i in range(5)]
+    assert [halt is None for halt in halts] == [True] * 4 + [False]
+
+
+def test_another_rule_is_another_row_over_the_same_history() -> None:
+    """How issue E adds "identical errors under different code": nothing but a row."""
+
+    def identical(history: Any, _: str) -> int:
+        newest = history.trail[-1].fingerprint
+        return sum(seen.fingerprint == newest for seen in history.trail)
+
+    row = Rule("same_error", "observation", identical, lambda caps: 2, halts=True, reason="{count} times")
+    policy = Policy(rules=(*RULES, row))
+    halts = [policy.observe(Observation(state, failed=True, fingerprint="f")).halt for state in "abc"]
+    assert halts[:2] == [None, None]
+    assert halts[2] is not None
+    assert halts[2].rule == "same_error"
