@@ -28,6 +28,8 @@ from healkit.workers.probe import probe
 from healkit.workers.trials import Templates
 
 _RETIRE_AFTER_S = 0.005
+#: A spare is made once a short execution is over: making it takes as long as several of those, on all cores.
+_REFILL_AFTER_S = 0.02
 
 W = TypeVar("W", KernelWorker, LightWorker)
 
@@ -183,6 +185,7 @@ class Pool:
 
     async def _make_spare(self, brood: Brood) -> None:
         try:
+            await asyncio.sleep(_REFILL_AFTER_S)
             nursery = await self._nursery(brood, Grants(), wait=True)
             if nursery is None or self._closed:
                 return
