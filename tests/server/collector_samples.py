@@ -79,7 +79,13 @@ class Collecting:
         self._told: queue.Queue[str] = queue.Queue()
         self._reader = threading.Thread(target=self._read)
         self._reader.start()
-        self.url = self._wait_for(r"at (http://\S+)/api/traces")
+        self.client = httpx.Client()
+        try:
+            self.url = self._wait_for(r"at (http://\S+)/api/traces")
+        except BaseException:
+            self.end(signal.SIGKILL)
+            raise
+        self.client.close()
         self.client = httpx.Client(
             base_url=self.url, headers={"Authorization": f"Bearer {TOKEN}"}, timeout=WAIT_S
         )
@@ -99,7 +105,8 @@ class Collecting:
 
     def post(self, *traces: object) -> httpx.Response:
         """Send these."""
-        return self.client.post("/api/traces", json=list(traces))
+        body = json.dumps(traces).encode()  # in ASCII, which can say what UTF-8 cannot
+        return self.client.post("/api/traces", content=body, headers={"Content-Type": "application/json"})
 
     def stored(self) -> dict[str, dict[str, Any]]:
         """Every trace there is, by id, read page by page."""
