@@ -47,6 +47,9 @@ class Config:
     tracing: whether each execution has a trace; its row in the log is there either way.
     org, project: the first two parts of a trace's `org.project.namespace.action.hash`.
     payload_max_bytes: what a trace keeps of one payload (arguments, result, traceback), in bytes of JSON.
+    phone_region: whose phone numbers are meant where no country code is given, as an ISO 3166 code such as `DE`.
+    sanitizer_rules: a TOML or JSON file of rules of your own (docs/sanitizing.md).
+    sanitizer_allow: regular expressions; what one of them matches as a whole is never hidden.
     trace_raw: keep payloads in traces as they were, with every secret in them; they are sent so too.
     trace_max_tasks, trace_max_decisions: how many calls and branch decisions one trace lists.
     sanitize_log: clean the log's own rows too; a run can then not be repeated with the arguments it had.
@@ -102,6 +105,9 @@ class Config:
     org: str = "local"
     project: str = "default"
     payload_max_bytes: int = 10_240
+    phone_region: str = "US"
+    sanitizer_rules: str = ""
+    sanitizer_allow: tuple[str, ...] = ()
     trace_raw: bool = False
     trace_max_tasks: int = 1000
     trace_max_decisions: int = 1000

@@ -2,6 +2,7 @@
 
 HealkitError
 ├── ConfigError                    CONFIG_INVALID
+│   └── RulesInvalid               RULES_INVALID      (a sanitiser rule of the user's own that cannot be used)
 ├── UsageInvalid                   USAGE_INVALID
 ├── DatabaseError                  DB_ERROR
 │   ├── DatabaseMissing            DB_MISSING
@@ -131,6 +132,12 @@ class ConfigError(HealkitError):
     """A setting that healkit cannot work with."""
 
     code = "CONFIG_INVALID"
+
+
+class RulesInvalid(ConfigError):
+    """A custom rule of the sanitiser, or a pattern of its allow-list, that cannot be used."""
+
+    code = "RULES_INVALID"
 
 
 class UsageInvalid(HealkitError):
