@@ -17,6 +17,8 @@ from healkit.errors import ConfigError
 Isolation = Literal["auto", "namespaces", "landlock", "process"]
 
 MIB = 1024 * 1024
+#: The most traces that a collector takes in one request.
+SYNC_BATCH_MAX = 100
 _MAY_BE_ZERO = {"spares", "post_mortem_kept", "sync_retries", "sync_flush_s"}
 
 
@@ -129,6 +131,13 @@ class Config:
             raise ConfigError(
                 f"isolation={self.isolation!r} is not a tier.", hint=f"Choose one of {choices}."
             )
+        object.__setattr__(self, "sync_token", Secret(self.sync_token))
+        _check_url(self.sync_url)
+        if self.sync_batch > SYNC_BATCH_MAX:
+            raise ConfigError(
+                f"sync_batch={self.sync_batch!r} is more than a collector takes at once.",
+                hint=f"At most {SYNC_BATCH_MAX}.",
+            )
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
             least = 0 if field.name in _MAY_BE_ZERO else None
@@ -138,8 +147,6 @@ class Config:
                 and not (value > 0 or value == least)
             ):
                 raise ConfigError(f"{field.name}={value!r} must be greater than 0.")
-        object.__setattr__(self, "sync_token", Secret(self.sync_token))
-        _check_url(self.sync_url)
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] | None = None) -> Config:

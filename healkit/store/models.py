@@ -255,12 +255,13 @@ class TraceRow(Base, table=True):
     """An execution's trace in its wire form; in `state` `pending` it waits to be sent.
 
     `state` is `local` (recorded while nothing was sent anywhere), `pending`, `sent` or `parked` (refused, with the
-    `reason`). `attempts` counts refusals; `lease_*` says which process is sending it, and until when that is believed.
+    `reason`). `attempts` counts refusals; who was tried last is at the end of the queue (`queued_at`); `lease_*` says
+    which process is sending it, and until when that is believed.
     """
 
     __tablename__ = "executiontrace"
     __table_args__ = (
-        Index("ix_executiontrace_state", "state", "created_at"),
+        Index("ix_executiontrace_state", "state", "queued_at"),
         Index("ix_executiontrace_parent", "parent_trace_id"),
         UniqueConstraint("trace_id", name="uq_executiontrace_trace"),
     )
@@ -273,6 +274,7 @@ class TraceRow(Base, table=True):
     attempts: int = 0
     reason: str = _text()
     created_at: datetime = _time()
+    queued_at: datetime = _time()
     attempted_at: datetime | None = _time(nullable=True)
     next_attempt_at: datetime | None = _time(nullable=True)
     lease_owner: str | None = _text(nullable=True)

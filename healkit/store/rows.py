@@ -46,7 +46,7 @@ _FINISHED = (
     "status", "result_summary", "error_traceback", "error_code", "ename", "evalue", "failure", "fingerprint",
     "finished_at", "duration_ms", "last_output",
 )  # fmt: skip
-_TRACE = ("trace_id", "parent_trace_id", "wire", "state", "attempts", "reason", "created_at")
+_TRACE = ("trace_id", "parent_trace_id", "wire", "state", "attempts", "reason", "created_at", "queued_at")
 _CALL_ENDED = ("success", "result_summary", "error_code", "error", "duration_ms")
 
 #: Any one kind of record; what comes in goes out.
@@ -204,6 +204,7 @@ def trace_values(trace_id: str, trace: StoredTrace, created_at: datetime) -> dic
         "attempts": 0,
         "reason": "",
         "created_at": created_at,
+        "queued_at": created_at,
     }
 
 

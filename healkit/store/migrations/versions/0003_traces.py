@@ -21,13 +21,14 @@ def upgrade() -> None:
         sa.Column("attempts", sa.Integer, nullable=False),
         sa.Column("reason", sa.Text, nullable=False),
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
+        sa.Column("queued_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("attempted_at", sa.DateTime(timezone=True)),
         sa.Column("next_attempt_at", sa.DateTime(timezone=True)),
         sa.Column("lease_owner", sa.Text),
         sa.Column("lease_until", sa.DateTime(timezone=True)),
         sa.UniqueConstraint("trace_id", name="uq_executiontrace_trace"),
     )
-    op.create_index("ix_executiontrace_state", "executiontrace", ["state", "created_at"])
+    op.create_index("ix_executiontrace_state", "executiontrace", ["state", "queued_at"])
     op.create_index("ix_executiontrace_parent", "executiontrace", ["parent_trace_id"])
     op.create_table(
         "executiondecision",

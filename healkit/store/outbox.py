@@ -1,0 +1,182 @@
+"""The outbox: traces on their way to a collector, in the table where they are stored.
+
+A trace is in it from the moment its execution is over, because both are one transaction. Several processes may empty
+one outbox: each takes what it sends on lease, in a transaction that writes from its beginning, and a lease that is
+not given back runs out. A child waits for its parent, whose trace comes into being later than its own.
+
+A clock that was set back must not stop anything for long: a time further ahead than any that is ever set is past.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+import msgspec
+from sqlalchemy import ColumnElement, and_, func, literal, or_, select, update
+from sqlalchemy.orm import Session, aliased
+
+from healkit.contracts.outbox import OutboxState, Verdict, Waiting
+from healkit.contracts.records import HostIdentity, host_identity, is_alive, utc_now
+from healkit.store.database import Database
+from healkit.store.models import ExecutionLog, TraceRow
+from healkit.store.rows import LOG, TRACES
+
+#: Nothing is ever put off, or lent, for longer.
+LONGEST = timedelta(hours=2)
+_PARKED_REASONS = 10
+
+
+class _Owner(msgspec.Struct, frozen=True):
+    """Who holds a lease: a process, and which of its outboxes."""
+
+    host: HostIdentity
+    nonce: str
+
+
+class Outbox:
+    """The outbox of one database; safe to use from several threads and processes. Raises `DatabaseError`s only."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._owner = msgspec.json.encode(_Owner(host_identity(), secrets.token_hex(8))).decode()
+
+    def claim(self, limit: int, max_bytes: int, lease_s: float) -> list[Waiting]:
+        """Take up to `limit` traces on lease, parents first, those that waited longest first.
+
+        Stops before `max_bytes` of wire text, but not before the first.
+        """
+        now = utc_now()
+        with self._database.read() as session:  # nothing to do is the usual case, and takes no lock
+            if session.scalar(_due(now).limit(1)) is None:
+                return []
+        with self._database.write() as session:
+            chosen = self._choose(session, now, limit, max_bytes)
+            session.execute(
+                update(TRACES)
+                .where(TRACES.c.trace_id.in_([row.trace_id for row in chosen]))
+                .values(lease_owner=self._owner, lease_until=now + timedelta(seconds=lease_s))
+            )
+        return [Waiting(row.trace_id, row.wire, row.attempts, row.attempted_at) for row in chosen]
+
+    def settle(self, verdicts: Sequence[Verdict]) -> None:
+        """Write down what became of traces that were claimed, and give them back."""
+        now = utc_now()
+        with self._database.write() as session:
+            for verdict in verdicts:
+                values: dict[str, Any] = {
+                    "state": verdict.state,
+                    "reason": verdict.reason,
+                    "attempted_at": now,
+                    "queued_at": now,
+                    "next_attempt_at": now + min(timedelta(seconds=verdict.delay_s), LONGEST / 2),
+                    "lease_owner": None,
+                    "lease_until": None,
+                }
+                if verdict.counted:
+                    values["attempts"] = TRACES.c.attempts + 1
+                # Who has taken it over meanwhile, or put another trace in its place, knows better.
+                mine = and_(TRACES.c.trace_id == verdict.trace_id, TRACES.c.lease_owner == self._owner)
+                session.execute(update(TRACES).where(mine).values(values))
+
+    def release(self) -> None:
+        """Give back whatever this process holds, and what processes held that are dead."""
+        with self._database.read() as session:
+            owners = session.scalars(
+                select(TRACES.c.lease_owner)
+                .where(TRACES.c.state == "pending", TRACES.c.lease_owner.is_not(None))
+                .distinct()
+            ).all()
+        gone = [owner for owner in owners if owner == self._owner or _is_dead(owner)]
+        if gone:
+            with self._database.write() as session:
+                given_back = {"lease_owner": None, "lease_until": None}
+                session.execute(update(TRACES).where(TRACES.c.lease_owner.in_(gone)).values(given_back))
+
+    def requeue(self, *, parked: bool = False, local: bool = False) -> int:
+        """Have everything that waits be due now, and the parked or local traces with it; how many came back."""
+        states = [*(["parked"] if parked else []), *(["local"] if local else [])]
+        with self._database.write() as session:
+            session.execute(update(TRACES).where(TRACES.c.state == "pending").values(next_attempt_at=None))
+            again = {"state": "pending", "attempts": 0, "reason": "", "next_attempt_at": None}
+            came: Any = session.execute(update(TRACES).where(TRACES.c.state.in_(states)).values(again))
+            return int(came.rowcount)
+
+    def state(self) -> OutboxState:
+        """How the outbox stands."""
+        with self._database.read() as session:
+            counts = session.execute(select(TRACES.c.state, func.count()).group_by(TRACES.c.state)).all()
+            reasons = session.execute(
+                select(TRACES.c.reason, func.count().label("many"))
+                .where(TRACES.c.state == "parked")
+                .group_by(TRACES.c.reason)
+                .order_by(func.count().desc())
+                .limit(_PARKED_REASONS)
+            ).all()
+            problem = session.scalar(
+                select(TRACES.c.reason)
+                .where(TRACES.c.state == "pending", TRACES.c.reason != "")
+                .order_by(TRACES.c.queued_at.desc())
+                .limit(1)
+            )
+        return OutboxState(
+            **{str(state): int(many) for state, many in counts},
+            parked_for={str(reason): int(many) for reason, many in reasons},
+            problem=problem or "",
+        )
+
+    def wire(self, trace_id: str) -> str | None:
+        """One trace as it was stored; None where there is none of that id."""
+        with self._database.read() as session:
+            found: str | None = session.scalar(select(TRACES.c.wire).where(TRACES.c.trace_id == trace_id))
+            return found
+
+    def _choose(self, session: Session, now: datetime, limit: int, max_bytes: int) -> list[TraceRow]:
+        """What is due and has no parent to wait for, then what had only those to wait for."""
+        chosen: list[TraceRow] = []
+        found = session.scalars(_due(now).limit(limit)).all()
+        while found and len(chosen) < limit:
+            for row in found[: limit - len(chosen)]:
+                max_bytes -= len(row.wire)
+                if chosen and max_bytes < 0:
+                    return chosen
+                chosen.append(row)
+            children = _is_due(now), TRACES.c.parent_trace_id.in_([row.trace_id for row in found])
+            found = session.scalars(select(TraceRow).where(*children).limit(limit)).all()
+        return chosen
+
+
+def _due(now: datetime) -> Any:
+    parent = aliased(TraceRow)
+    earlier = select(literal(1)).where(
+        parent.trace_id == TRACES.c.parent_trace_id,  # type: ignore[arg-type]
+        parent.state == "pending",  # type: ignore[arg-type]
+    )
+    running = select(literal(1)).where(
+        LOG.c.trace_id == TRACES.c.parent_trace_id,
+        ExecutionLog.status == "RUNNING",  # type: ignore[arg-type]
+    )
+    alone = and_(~earlier.exists(), ~running.exists())
+    free = or_(TRACES.c.parent_trace_id.is_(None), alone)
+    return select(TraceRow).where(_is_due(now), free).order_by(TRACES.c.queued_at, TRACES.c.id)
+
+
+def _is_due(now: datetime) -> ColumnElement[bool]:
+    return and_(
+        TRACES.c.state == "pending",
+        _past(TRACES.c.next_attempt_at, now),
+        _past(TRACES.c.lease_until, now),
+    )
+
+
+def _past(column: Any, now: datetime) -> ColumnElement[bool]:
+    return or_(column.is_(None), column <= now, column > now + LONGEST)
+
+
+def _is_dead(owner: str) -> bool:
+    try:
+        return is_alive(msgspec.json.decode(owner, type=_Owner).host) is False
+    except msgspec.MsgspecError:
+        return False

@@ -1,0 +1,228 @@
+"""Sends what waits in the outbox to a collector, on one thread, in the background.
+
+An execution never waits for it: its trace is in the database when it ends, and all it does for the syncer is to count.
+A batch goes out when enough traces wait, or after a while with what there is. `delivery` judges the answers; here is
+the clockwork around it: when to send, how much, when to pause, when to end.
+
+Each trace is delivered at least once, and the collector takes one it already has for what it is: so it is there once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Protocol
+
+import msgspec
+
+from healkit.config import Config
+from healkit.contracts.outbox import Verdict, Waiting
+from healkit.errors import DatabaseError
+from healkit.tracing.delivery import Policy, judge
+from healkit.tracing.posting import DaemonExecutor, Poster
+
+#: One request's traces have at most so many characters together, if there is more than one.
+_BATCH_MAX_CHARS = 2_000_000
+#: A lease outlasts the request it is for; what is left of it is for writing down the answer.
+_LEASE_MARGIN_S = 20.0
+#: What ending the thread may take besides the flush itself.
+_END_S = 2.0
+
+
+class Outbox(Protocol):
+    """Where traces wait; the store's `Outbox` is one. All methods may raise `DatabaseError`."""
+
+    def claim(self, limit: int, max_bytes: int, lease_s: float) -> list[Waiting]:
+        """Take the next traces on lease; called before each request."""
+        ...
+
+    def settle(self, verdicts: Sequence[Verdict]) -> None:
+        """Write down what became of them; called after each request."""
+        ...
+
+    def release(self) -> None:
+        """Give back what is on lease here, or to the dead; called at the start and at the end."""
+        ...
+
+
+class Syncer:
+    """Empties an outbox into the collector of `config.sync_url`, from `start` to `close`."""
+
+    def __init__(self, outbox: Outbox, config: Config) -> None:
+        self._outbox = outbox
+        self._config = config
+        self._policy = Policy(config.sync_retries, config.sync_backoff_s, config.sync_backoff_max_s)
+        self._pid = os.getpid()
+        self._thread: threading.Thread | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._main: asyncio.Task[None] | None = None
+        self._wake = asyncio.Event()
+        self._news = 0
+        self._recorded = False
+        self._closing = False
+        self._limit = config.sync_batch
+        self._failures = 0
+        self._not_before = 0.0
+        self._last_success: datetime | None = None
+        #: Why nothing is sent any more, or not at the moment; empty when all is well.
+        self.problem = ""
+        self._stopped = False
+
+    def start(self) -> None:
+        """Begin, with whatever an earlier process has left behind."""
+        self._thread = threading.Thread(target=self._serve, name="healkit-sync", daemon=True)
+        self._thread.start()
+
+    def notify(self) -> None:
+        """One more trace waits; called after its transaction, costs next to nothing, and never raises."""
+        self._recorded = True
+        self._news += 1
+        if self._news >= self._config.sync_batch and os.getpid() == self._pid:
+            self._news = 0
+            self._call(self._wake.set)
+
+    def send_now(self, timeout_s: float) -> None:
+        """Send all that is due, however the last attempt went; returns when there is no more, or time is up."""
+        if self._thread is None or os.getpid() != self._pid:
+            return
+        done = threading.Event()
+
+        def begin() -> None:
+            task = asyncio.ensure_future(self._send_all(timeout_s))
+            task.add_done_callback(lambda _: done.set())
+
+        give_up = time.monotonic() + timeout_s + _END_S
+        while self._loop is None and time.monotonic() < give_up:
+            time.sleep(0.005)
+        self._call(begin)
+        done.wait(max(0.0, give_up - time.monotonic()))
+
+    def close(self) -> None:
+        """End, after sending what can be sent of this process's traces within `sync_flush_s`; safe to call twice.
+
+        The rest waits for the next start.
+        """
+        if self._thread is None or os.getpid() != self._pid:
+            return  # after a fork the thread is the parent's, and so is what it sends
+        self._closing = True
+        self._call(self._begin_end)
+        self._thread.join(timeout=self._config.sync_flush_s + _END_S)
+        self._thread = None
+
+    def _call(self, function: Callable[[], object]) -> None:
+        """Have the thread's loop call something, if it is there."""
+        loop = self._loop
+        if loop is not None:
+            with suppress(RuntimeError):  # it was closed this moment
+                loop.call_soon_threadsafe(function)
+
+    def _begin_end(self) -> None:
+        self._wake.set()
+        if self._main is not None and self._loop is not None:
+            self._loop.call_later(self._config.sync_flush_s, self._main.cancel)
+
+    def _serve(self) -> None:
+        """The thread's whole life."""
+        with asyncio.Runner() as runner, suppress(asyncio.CancelledError):
+            runner.get_loop().set_default_executor(DaemonExecutor())
+            runner.run(self._run())
+
+    async def _run(self) -> None:
+        self._loop, self._main = asyncio.get_running_loop(), asyncio.current_task()
+        self._sending = asyncio.Lock()
+        self._poster = Poster(self._config.sync_url, self._config.sync_token, self._config.sync_timeout_s)
+        self._release()
+        if self._closing:  # already, before anybody could be told
+            self._begin_end()
+        try:
+            while not self._closing:
+                await self._pause()
+                if not self._closing and self._may_send():
+                    await self._drain()
+            if self._recorded and self._failures == 0 and not self._stopped:
+                await self._drain()
+        finally:
+            self._release()
+            with suppress(asyncio.CancelledError):
+                await self._poster.close()
+
+    async def _pause(self) -> None:
+        """Until there is a batch, or the interval is over; after a failure, until the next attempt is due."""
+        wait_s = self._config.sync_interval_s
+        if self._failures:
+            wait_s = max(0.0, self._not_before - time.monotonic())
+        with suppress(TimeoutError):
+            async with asyncio.timeout(wait_s):
+                await self._wake.wait()
+        self._wake.clear()
+
+    def _may_send(self) -> bool:
+        return not self._stopped and time.monotonic() >= self._not_before
+
+    async def _send_all(self, timeout_s: float) -> None:
+        """Drain until nothing is due; a failure is tried again while there is time."""
+        give_up = time.monotonic() + timeout_s
+        self._stopped = False
+        self._not_before = 0.0
+        while True:
+            try:
+                async with asyncio.timeout(give_up - time.monotonic()):
+                    await self._drain()
+            except TimeoutError:
+                self._release()
+                return
+            if self._failures == 0 or self._stopped or self._not_before >= give_up:
+                return
+            await asyncio.sleep(max(0.0, self._not_before - time.monotonic()))
+
+    async def _drain(self) -> None:
+        """Send batch after batch until none is due, or something is wrong."""
+        async with self._sending:
+            self._news = 0
+            while not self._stopped:
+                lease_s = self._config.sync_timeout_s + _LEASE_MARGIN_S
+                try:
+                    batch = self._outbox.claim(self._limit, _BATCH_MAX_CHARS, lease_s)
+                    if not batch or not await self._send(batch):
+                        return
+                except DatabaseError:
+                    return  # busy or gone: what waits there waits on, and a lease runs out
+                except Exception as error:  # noqa: BLE001 - the thread has to outlive what nobody thought of
+                    self._failed(f"{type(error).__name__}: {error}", 0.0)
+                    return
+
+    async def _send(self, batch: list[Waiting]) -> bool:
+        """One request and its consequences; whether to go on with the next at once."""
+        response = await self._poster.post(batch)
+        judged = judge(batch, response, self._policy, self._last_success)
+        verdicts, self._stopped = judged.verdicts, judged.stop
+        if judged.trouble:
+            pause_s = self._failed(judged.trouble, judged.wait_s)
+            verdicts = [msgspec.structs.replace(verdict, delay_s=pause_s) for verdict in verdicts]
+        else:
+            self.problem, self._failures, self._not_before = "", 0, 0.0
+        if judged.smaller:
+            self._limit = max(1, len(batch) // 2)
+        elif not judged.trouble:
+            self._limit = min(self._config.sync_batch, 2 * self._limit)
+        self._outbox.settle(verdicts)
+        if any(verdict.state == "sent" for verdict in verdicts):
+            self._last_success = datetime.now(UTC)
+        return not judged.trouble
+
+    def _failed(self, problem: str, wait_s: float) -> float:
+        """Take note of trouble, and put the next attempt off; for how many seconds."""
+        self.problem = problem
+        self._failures += 1
+        pause_s = max(wait_s, self._policy.pause_s(self._failures))
+        self._not_before = time.monotonic() + pause_s
+        return pause_s
+
+    def _release(self) -> None:
+        with suppress(DatabaseError):
+            self._outbox.release()

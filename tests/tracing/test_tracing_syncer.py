@@ -1,0 +1,396 @@
+"""The syncer, against a real server that misbehaves in every way it can."""
+
+from __future__ import annotations
+
+import email.utils
+import itertools
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from misbehaving import Collector, collecting
+from tracing_samples import QUICK, Sender, soon, trace_rows
+
+from healkit.config import Config
+from healkit.contracts.records import utc_now
+from healkit.errors import ConfigError
+
+TRACE_3 = pytest.mark.requirement("TRACE-3")
+SAMPLES = str(Path(__file__).parent)
+
+
+@pytest.fixture
+def collector() -> Iterator[Collector]:
+    with collecting() as serving:
+        yield serving
+
+
+@pytest.fixture
+def sender(tmp_path: Path, collector: Collector, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sender]:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    made = Sender(tmp_path / "healkit.db", Config(sync_url=collector.url, **QUICK))
+    yield made
+    made.close()
+
+
+def everything_sent(sender: Sender) -> Callable[[], bool]:
+    return lambda: set(sender.states().values()) == {"sent"}
+
+
+@TRACE_3
+def test_without_a_url_there_is_no_thread_no_http_client_and_every_trace_stays_local(tmp_path: Path) -> None:
+    program = f"""
+import sys, threading
+sys.path.insert(0, {SAMPLES!r})
+from healkit import Config, Healkit
+hk = Healkit({str(tmp_path / "healkit.db")!r}, config=Config(nursery=False, spares=0, start_timeout_s=30))
+hk.vault.add("one", "SELECT 1", type="sql")
+hk.execute("one")
+assert [t.name for t in threading.enumerate() if "healkit-sync" in t.name] == []
+hk.close()
+assert "httpx" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+    assert [row["state"] for row in trace_rows(tmp_path / "healkit.db")] == ["local"]
+
+
+@TRACE_3
+def test_a_full_batch_goes_out_at_once_and_a_single_trace_after_the_interval(
+    sender: Sender, collector: Collector
+) -> None:
+    with sender.syncing(sync_interval_s=3.0):
+        begun = time.monotonic()
+        ids = sender.record(10)
+        assert soon(lambda: len(collector.stored) == 10)
+        assert time.monotonic() - begun < 2.5
+        assert collector.requests[0][2] == ids
+        assert soon(everything_sent(sender))
+        threading.Event().wait(0.1)  # for the look whether there is more
+        single = sender.record()
+        assert soon(lambda: len(collector.stored) == 11)
+        assert time.monotonic() - begun > 2.5
+        assert [ids for _, _, ids in collector.requests] == [ids, single]
+        assert soon(everything_sent(sender))
+    assert collector.tokens == {"Bearer collector-token"}
+
+
+@TRACE_3
+@pytest.mark.parametrize(
+    "word",
+    ["500", "502", "503", "429", "404", "302", "408", "html", "nonsense", "endless", "half", "half-after", "reset",
+     "reset-after", "hang", "drip"],
+)  # fmt: skip
+def test_whatever_the_collector_does_traces_wait_and_arrive_once(
+    sender: Sender, collector: Collector, word: str
+) -> None:
+    collector.plan.extend([word] * (2 if word in {"hang", "drip"} else 5))
+    ids = sender.record(12)
+    with sender.syncing() as syncer:
+        assert soon(lambda: syncer.problem, 5)
+        assert soon(everything_sent(sender)), trace_rows(sender.path)
+        assert syncer.problem == ""
+    assert set(collector.stored) == set(ids)
+    if "after" not in word:
+        assert set(collector.taken.values()) == {1}
+
+
+@TRACE_3
+@pytest.mark.parametrize("status", ["429", "503"])
+@pytest.mark.parametrize("form", ["seconds", "date"])
+def test_retry_after_is_honoured(sender: Sender, collector: Collector, status: str, form: str) -> None:
+    collector.plan.append(status)
+    wait_s = 1
+    if form == "date":  # it has whole seconds only
+        wait_s = 2
+        collector.retry_after = email.utils.format_datetime(utc_now() + timedelta(seconds=wait_s), usegmt=True)
+    else:
+        collector.retry_after = str(wait_s)
+    sender.record(3)
+    with sender.syncing():
+        assert soon(everything_sent(sender))
+    first, second = (at for at, _, _ in collector.requests)
+    assert second - first >= 0.9
+    assert collector.words() == [status, "accept"]
+
+
+@TRACE_3
+def test_a_request_that_is_too_large_is_halved_and_a_trace_that_is_too_large_alone_is_parked(
+    sender: Sender, collector: Collector
+) -> None:
+    small = sender.record(8)
+    large = sender.record(arguments='"' + "x" * 9000 + '"')
+    collector.max_body = 6000
+    with sender.syncing():
+        assert soon(lambda: set(sender.states().values()) == {"sent", "parked"})
+    assert set(collector.stored) == set(small)
+    assert set(collector.taken.values()) == {1}
+    assert sender.states()[large[0]] == "parked"
+    assert [reason for reason in sender.outbox.state().parked_for if "413" in reason and "characters" in reason]
+
+
+@TRACE_3
+def test_a_refused_trace_is_sent_four_times_then_parked_and_the_others_once(
+    sender: Sender, collector: Collector
+) -> None:
+    ids = sender.record(6)
+    unwanted = ids[2]
+    error = {"code": "BUSY", "message": "not\nnow", "retryable": True}
+    collector.judge = lambda trace: error if trace["id"] == unwanted else None
+    with sender.syncing() as syncer:
+        assert soon(lambda: sender.states()[unwanted] == "parked")
+        assert collector.taken == {trace: 4 if trace == unwanted else 1 for trace in ids}
+        state = sender.outbox.state()
+        assert (state.sent, state.parked, state.parked_for) == (5, 1, {"BUSY: not now": 1})
+        collector.judge = lambda trace: None
+        assert sender.outbox.requeue(parked=True) == 1
+        syncer.send_now(10)
+        assert sender.states()[unwanted] == "sent"
+
+
+@TRACE_3
+def test_what_the_collector_will_never_take_is_parked_at_once(sender: Sender, collector: Collector) -> None:
+    ids = sender.record(3)
+    collector.judge = lambda trace: {"code": "TRACE_INVALID", "message": "no", "retryable": False}
+    with sender.syncing():
+        assert soon(lambda: set(sender.states().values()) == {"parked"})
+    assert collector.taken == dict.fromkeys(ids, 1)
+
+
+@TRACE_3
+def test_a_collector_that_stored_fewer_than_it_says_is_asked_one_by_one(
+    sender: Sender, collector: Collector
+) -> None:
+    collector.plan.append("forgets")
+    ids = sender.record(5)
+    with sender.syncing():
+        assert soon(everything_sent(sender))
+    assert set(collector.stored) == set(ids)
+    assert [len(ids) for _, _, ids in collector.requests][:2] == [5, 2]
+
+
+@TRACE_3
+@pytest.mark.parametrize("status", ["401", "403"])
+def test_a_collector_that_does_not_know_this_sender_is_left_alone_until_somebody_says_so(
+    sender: Sender, collector: Collector, status: str
+) -> None:
+    collector.plan.append(status)
+    sender.record(12)
+    with sender.syncing() as syncer:
+        assert soon(lambda: syncer.problem)
+        sender.record(12)
+        threading.Event().wait(0.5)
+        assert collector.words() == [status]
+        assert set(sender.states().values()) == {"pending"}
+        assert "sync_token" in sender.outbox.state().problem
+        syncer.send_now(10)
+        assert set(sender.states().values()) == {"sent"}
+
+
+@TRACE_3
+def test_a_collector_that_is_away_for_long_parks_nothing(
+    sender: Sender, collector: Collector, tmp_path: Path
+) -> None:
+    words = itertools.cycle(["503", "reset", "500", "html"])
+    collector.otherwise = lambda: next(words)
+    ids = sender.record(3)
+    with sender.syncing(sync_backoff_max_s=0.02):
+        assert soon(lambda: len(collector.requests) > 40)
+        assert set(sender.states().values()) == {"pending"}
+        assert sender.outbox.state().problem
+        collector.otherwise = lambda: "accept"
+        assert soon(everything_sent(sender))
+    assert set(collector.stored) == set(ids)
+
+
+@TRACE_3
+def test_one_trace_that_breaks_the_collector_does_not_hold_up_the_others(
+    sender: Sender, collector: Collector
+) -> None:
+    ids = sender.record(12)
+    poison = ids[1]
+    take = collector.take
+
+    def broken_by_poison(body: bytes, headers: dict[str, str]) -> tuple[int, bytes]:
+        return (500, b"oops") if poison.encode() in body else take(body, headers)
+
+    collector.take = broken_by_poison  # type: ignore[method-assign]
+    with sender.syncing(sync_backoff_max_s=0.02):
+        assert soon(lambda: len(collector.stored) == 11)
+        # Nothing else is to be sent now, so nothing proves that the collector works.
+        while sender.states()[poison] == "pending":
+            sender.record()
+            assert soon(lambda: list(sender.states().values()).count("pending") <= 1)
+    states = sender.states()
+    assert states.pop(poison) == "parked"
+    assert set(states.values()) == {"sent"}
+
+
+@TRACE_3
+def test_a_child_waits_for_its_parent_and_comes_after_it(sender: Sender, collector: Collector) -> None:
+    parent = sender.begin("caller")
+    children = sender.record(11, parent_trace_id=parent.trace_id)
+    with sender.syncing():
+        others = sender.record(3)
+        assert soon(lambda: len(collector.stored) == 3)
+        threading.Event().wait(0.2)
+        assert set(collector.stored) == set(others)
+        sender.end(parent)
+        assert soon(everything_sent(sender))
+    order = [trace for _, _, ids in collector.requests for trace in ids][3:]
+    assert order[0] == parent.trace_id
+    assert set(order[1:]) == set(children)
+    assert collector.stored[children[0]]["parentId"] == parent.trace_id
+
+
+@TRACE_3
+def test_a_parked_parent_holds_its_children_up_no_longer(sender: Sender, collector: Collector) -> None:
+    parent = sender.begin("caller")
+    (child,) = sender.record(parent_trace_id=parent.trace_id)
+    sender.end(parent)
+    collector.judge = lambda trace: (
+        {"code": "NO", "message": "", "retryable": False} if trace["id"] == parent.trace_id else None
+    )
+    with sender.syncing():
+        assert soon(lambda: sender.states() == {parent.trace_id: "parked", child: "sent"})
+
+
+@TRACE_3
+def test_several_senders_on_one_database_send_each_trace_once(sender: Sender, collector: Collector) -> None:
+    with sender.syncing(), sender.syncing(), sender.syncing(), sender.syncing():
+        ids = sender.record(200)
+        assert soon(everything_sent(sender))
+    assert collector.taken == dict.fromkeys(ids, 1)
+
+
+SENDING = f"""
+import sys
+sys.path.insert(0, {SAMPLES!r})
+from pathlib import Path
+from tracing_samples import QUICK, Sender
+from healkit.config import Config
+sender = Sender(Path(sys.argv[1]), Config(sync_url=sys.argv[2], **{{**QUICK, "sync_timeout_s": 60.0}}))
+sender.record(3)
+with sender.syncing():
+    sys.stdin.read()
+"""
+
+
+@TRACE_3
+def test_what_a_killed_process_was_sending_is_sent_by_the_next_one_at_once(
+    sender: Sender, collector: Collector
+) -> None:
+    collector.plan.append("hang")
+    command = [sys.executable, "-c", SENDING, str(sender.path), collector.url]
+    with subprocess.Popen(command, stdin=subprocess.PIPE) as process:
+        try:
+            assert soon(lambda: collector.words() == ["hang"])
+            assert all(row["lease_owner"] for row in trace_rows(sender.path))
+            with sender.syncing():
+                threading.Event().wait(0.3)
+                assert collector.words() == ["hang"]  # it lives, and what it sends is its own
+        finally:
+            process.send_signal(signal.SIGKILL)
+    with sender.syncing():
+        assert soon(everything_sent(sender), 5)
+    assert len(collector.stored) == 3
+
+
+@TRACE_3
+def test_closing_sends_what_is_left(sender: Sender, collector: Collector) -> None:
+    with sender.syncing(sync_interval_s=60.0, sync_flush_s=10.0):
+        ids = sender.record(25)
+    assert set(collector.stored) == set(ids)
+    assert everything_sent(sender)()
+
+
+@TRACE_3
+@pytest.mark.parametrize("word", ["hang", "drip", "503"])
+def test_closing_does_not_wait_for_a_collector_that_does_not_answer(
+    sender: Sender, collector: Collector, word: str
+) -> None:
+    collector.otherwise = lambda: word
+    with sender.syncing(sync_interval_s=60.0, sync_flush_s=0.3, sync_timeout_s=30.0, sync_backoff_s=30.0):
+        sender.record(3)
+        begun = time.monotonic()
+    assert time.monotonic() - begun < 2
+    collector.otherwise = lambda: "accept"
+    with sender.syncing():
+        assert soon(everything_sent(sender), 5)  # nothing is left on lease
+
+
+@TRACE_3
+def test_a_forked_child_sends_nothing_and_ends_at_once(sender: Sender, collector: Collector) -> None:
+    with sender.syncing(sync_interval_s=60.0, sync_batch=2) as syncer:
+        pid = os.fork()
+        if pid == 0:
+            for _ in range(5):
+                syncer.notify()
+            syncer.close()
+            os._exit(0)
+        give_up = time.monotonic() + 10
+        while (status := os.waitpid(pid, os.WNOHANG))[0] == 0:
+            assert time.monotonic() < give_up
+            threading.Event().wait(0.01)
+        assert status[1] == 0
+        assert collector.requests == []
+        sender.record(2)
+        assert soon(lambda: len(collector.stored) == 2)
+
+
+@TRACE_3
+def test_a_clock_that_was_set_back_keeps_nothing_waiting(sender: Sender, collector: Collector) -> None:
+    sender.record(2)
+    with sqlite3.connect(sender.path) as connection:
+        ahead = (utc_now() + timedelta(days=400)).replace(tzinfo=None).isoformat(" ")
+        connection.execute(
+            "UPDATE executiontrace SET next_attempt_at = ?, lease_until = ?, lease_owner = 'x'", (ahead, ahead)
+        )
+    connection.close()
+    with sender.syncing():
+        assert soon(everything_sent(sender), 5)
+
+
+@TRACE_3
+def test_a_backlog_goes_out_in_requests_of_bounded_size(sender: Sender, collector: Collector) -> None:
+    payload = '"' + "word " * 1900 + '"'
+    sizes: list[int] = []
+    take = collector.take
+
+    def measured(body: bytes, headers: dict[str, str]) -> tuple[int, bytes]:
+        sizes.append(len(body))
+        return take(body, headers)
+
+    collector.take = measured  # type: ignore[method-assign]
+    sender.record(300, arguments=payload)
+    with sender.syncing(sync_batch=100, sync_timeout_s=20.0):
+        assert soon(everything_sent(sender), 60)
+    assert max(sizes) < 2_000_000
+    assert len(collector.stored) == 300
+
+
+@pytest.mark.requirement("TRACE-5")
+@pytest.mark.parametrize(
+    "changes",
+    [{"sync_url": "collector.example"}, {"sync_url": "ftp://x"}, {"sync_url": "http://me:pass@x"},
+     {"sync_batch": 101}, {"sync_batch": 0}, {"sync_interval_s": 0}, {"sync_retries": -1}],
+)  # fmt: skip
+def test_settings_that_could_not_work_are_refused(changes: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError) as caught:
+        Config(**changes)
+    assert "pass" not in str(caught.value).replace("password", "")
+
+
+def test_the_token_prints_as_stars() -> None:
+    config = Config.from_environment({"HEALKIT_SYNC_TOKEN": "not-to-be-seen", "HEALKIT_SYNC_BATCH": "7"})
+    assert "not-to-be-seen" not in repr(config)
+    assert "'***'" in repr(config)
+    assert (config.sync_token, config.sync_batch) == ("not-to-be-seen", 7)

@@ -1,0 +1,96 @@
+"""Executions on record with their traces, and waiting for what a thread does."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "store"))  # the store's samples are these tests' too
+from store_samples import started, succeeded
+
+from healkit.config import Config
+from healkit.contracts.records import Started
+from healkit.runtime.recorder import Recorder
+from healkit.store.database import Database
+from healkit.store.outbox import Outbox
+from healkit.tracing.collector import Tracer
+from healkit.tracing.syncer import Syncer
+
+#: Everything that takes its time in real life, quick.
+QUICK: dict[str, Any] = {
+    "sync_interval_s": 0.05, "sync_backoff_s": 0.02, "sync_backoff_max_s": 0.1, "sync_timeout_s": 0.5,
+    "sync_token": "collector-token",
+}  # fmt: skip
+
+
+class Sender:
+    """A database, its recorder, its outbox, and whatever syncers a test starts on it."""
+
+    def __init__(self, path: Path, config: Config) -> None:
+        self.path = path
+        self.config = config
+        self.database = Database(path, wait_s=2.0)
+        self.outbox = Outbox(self.database)
+        self.notify: Callable[[], None] = lambda: None
+        self.recorder = Recorder(self.database, config, Tracer(config), lambda: self.notify())
+
+    def record(self, count: int = 1, **changes: Any) -> list[str]:
+        """So many executions from beginning to end; their ids."""
+        return [self.end(self.begin(**changes)) for _ in range(count)]
+
+    def begin(self, tool: str = "fibonacci", **changes: Any) -> Started:
+        begun = started(tool, **changes)
+        self.recorder.begin(begun)
+        return begun
+
+    def end(self, begun: Started) -> str:
+        self.recorder.finish(succeeded(begun), self.recorder.collector(begun))
+        return begun.trace_id
+
+    @contextlib.contextmanager
+    def syncing(self, **changes: Any) -> Iterator[Syncer]:
+        """A syncer on this outbox, closed at the end."""
+        syncer = Syncer(Outbox(self.database), replaced(self.config, **changes))
+        self.notify = syncer.notify
+        syncer.start()
+        try:
+            yield syncer
+        finally:
+            syncer.close()
+
+    def states(self) -> dict[str, str]:
+        """Trace id → state."""
+        return {row["trace_id"]: row["state"] for row in trace_rows(self.path)}
+
+    def close(self) -> None:
+        self.recorder.close()
+        self.database.close()
+
+
+def replaced(config: Config, **changes: Any) -> Config:
+    import dataclasses
+
+    return dataclasses.replace(config, **changes)
+
+
+def trace_rows(path: Path) -> list[dict[str, Any]]:
+    """The traces as another program reads them."""
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.row_factory = sqlite3.Row
+        return [dict(row) for row in connection.execute("SELECT * FROM executiontrace ORDER BY id")]
+
+
+def soon(condition: Callable[[], object], within_s: float = 20.0) -> bool:
+    """Whether it becomes true in time."""
+    give_up, pause = time.monotonic() + within_s, threading.Event()
+    while not condition():
+        if time.monotonic() > give_up:
+            return False
+        pause.wait(0.01)
+    return True
