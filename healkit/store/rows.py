@@ -148,6 +148,7 @@ def started_values(record: Started) -> dict[str, Any]:
         "deadline": record.deadline,
         "last_output": "",
         "host": _encode(record.host).decode(),
+        "run_id": record.run_id,
     }
 
 
@@ -168,7 +169,6 @@ def finished_values(record: Finished) -> dict[str, Any]:
         "finished_at": record.finished_at,
         "duration_ms": record.duration_ms,
         "last_output": record.last_output,
-        "run_id": record.run_id,
     }
 
 
