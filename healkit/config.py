@@ -91,18 +91,6 @@ class Config:
     max_depth: int = 8
     post_mortem_kept: int = 3
     post_mortem_s: float = 600.0
-    record_runs: bool = False
-    runs_dir: str = ""
-    evidence_max_bytes: int = MIB
-    log_wait_s: float = 1.0
-    sql_row_limit: int = 1000
-    synchronous: Literal["NORMAL", "FULL"] = "NORMAL"
-    show_outputs: bool = True
-    collect_db: str = dataclasses.field(default="", repr=False)  # a URL may hold a password
-    collect_max_bytes: int = 5_000_000
-    collect_rate_per_s: float = 50.0
-    collect_burst: int = 100
-    collect_timeout_s: float = 30.0
     tracing: bool = True
     org: str = "local"
     project: str = "default"
@@ -123,6 +111,18 @@ class Config:
     sync_backoff_s: float = 1.0
     sync_backoff_max_s: float = 30.0
     sync_flush_s: float = 2.0
+    record_runs: bool = False
+    runs_dir: str = ""
+    evidence_max_bytes: int = MIB
+    log_wait_s: float = 1.0
+    sql_row_limit: int = 1000
+    synchronous: Literal["NORMAL", "FULL"] = "NORMAL"
+    show_outputs: bool = True
+    collect_db: str = dataclasses.field(default="", repr=False)  # a URL may hold a password
+    collect_max_bytes: int = 5_000_000
+    collect_rate_per_s: float = 50.0
+    collect_burst: int = 100
+    collect_timeout_s: float = 30.0
 
     def __post_init__(self) -> None:
         """Refuse what could not work; raises `ConfigError`."""
@@ -160,15 +160,6 @@ class Config:
         return cls(**given)
 
 
-def _parse(name: str, text: str, default: Any) -> Any:
-    """`text` in the type of the field's default."""
-    if isinstance(default, tuple):
-        return tuple(part.strip() for part in text.split(",") if part.strip())
-    if isinstance(default, bool):
-        if text.lower() in {"1", "true", "yes", "on", "0", "false", "no", "off"}:
-            return text.lower() in {"1", "true", "yes", "on"}
-    elif isinstance(default, int | float):
-        try:
 def _check_url(url: str) -> None:
     """Refuse a collector's URL that nothing could be sent to, or that holds what belongs into `sync_token`."""
     try:
@@ -186,6 +177,15 @@ def _check_url(url: str) -> None:
         )
 
 
+def _parse(name: str, text: str, default: Any) -> Any:
+    """`text` in the type of the field's default."""
+    if isinstance(default, tuple):
+        return tuple(part.strip() for part in text.split(",") if part.strip())
+    if isinstance(default, bool):
+        if text.lower() in {"1", "true", "yes", "on", "0", "false", "no", "off"}:
+            return text.lower() in {"1", "true", "yes", "on"}
+    elif isinstance(default, int | float):
+        try:
             return type(default)(text)
         except ValueError:
             pass
