@@ -82,8 +82,8 @@ class Started(msgspec.Struct, frozen=True, tag="started"):
     code_hash: str | None = None
     isolation: str | None = None
     grants: Grants = Grants()
-
     run_id: str | None = None
+
 
 class CallRecord(msgspec.Struct, frozen=True, tag="call"):
     """One call a tool made through the bridge, as the host saw it; `success` is None until it has ended.
