@@ -36,6 +36,7 @@ from healkit.runtime.request import Mode, Request
 from healkit.runtime.router import CallContext
 from healkit.runtime.runs import OpenRun, Runs, runs_folder
 from healkit.runtime.steps import StepKind
+from healkit.runtime.traces import Traces
 from healkit.runtime.trials import Trial, TrialResult, Trials
 from healkit.seeding import SeedReport, seed
 from healkit.store.database import Database, resolve_url
@@ -70,7 +71,8 @@ class Healkit:
         self._database = Database(
             resolve_url(db), wait_s=self.config.log_wait_s, synchronous=self.config.synchronous, create=create
         )
-        self._recorder = Recorder(self._database, self.config)
+        self.traces = Traces(self._database, self.config)
+        self._recorder = Recorder(self._database, self.config, self.traces.tracer, self.traces.notify)
         self._recorder.ingest()
         self._recorder.recover_orphans()
         self.vault = Vault(self._database, self._check_grants)
@@ -88,6 +90,7 @@ class Healkit:
         }
         self._mcp = MCPServers(self._executor.providers, engine.loop.submit)
         self._closed = False
+        self.traces.start()
         _open.add(self)
 
     @property
@@ -333,6 +336,7 @@ class Healkit:
             self._runs.close()
             self._mcp.close()
             self._recorder.close()
+            self.traces.close()
             self._database.close()
 
     def __enter__(self) -> Healkit:

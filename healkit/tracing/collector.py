@@ -10,8 +10,10 @@ trace, and must not go without one either.
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -38,7 +40,8 @@ _DECISION_MAX_CHARS, _CONDITION_MAX_CHARS = 1000, 10_000
 class Tracer:
     """Makes traces as the configuration says; one for each `Healkit`.
 
-    `cleaner` is called once, by the first record that needs cleaning: its tables take a while to read.
+    `cleaner` is called once. What it makes takes half a second to load the first time, so that begins on a thread of
+    its own as the first execution does, while its worker starts.
     """
 
     def __init__(self, config: Config, cleaner: Callable[[], Cleaner] = Verbatim) -> None:
@@ -47,22 +50,34 @@ class Tracer:
         self._make_log_cleaner = cleaner
         self._cleaner: Cleaner | None = None
         self._log_cleaner: Cleaner | None = None
+        self._making = threading.Lock()
+        self._warming: threading.Thread | None = None
 
     @property
     def cleaner(self) -> Cleaner:
         """What traces are cleaned with."""
-        self._cleaner = self._cleaner or self._make_cleaner()
+        if self._cleaner is None:
+            with self._making:
+                self._cleaner = self._cleaner or self._make_cleaner()
         return self._cleaner
 
     def collector(self, begun: Started) -> Collector:
         """The collector of an execution that is about to run; `begun` is its record, uncleaned."""
+        if self._warming is None and self._cleaner is None and self.config.tracing:
+            self._warming = threading.Thread(target=self._warm, name="healkit-tracer", daemon=True)
+            self._warming.start()
         return Collector(self, begun)
+
+    def _warm(self) -> None:
+        with suppress(Exception):  # whoever needs it next is told
+            _ = self.cleaner
 
     def kept(self, record: AnyRecord) -> AnyRecord:
         """The record as the log keeps it: as it is, unless `sanitize_log` is set."""
         if not self.config.sanitize_log:
             return record
-        self._log_cleaner = self._log_cleaner or self._make_log_cleaner()
+        with self._making:
+            self._log_cleaner = self._log_cleaner or self._make_log_cleaner()
         return cleaned_record(record, self._log_cleaner)
 
 

@@ -40,7 +40,7 @@ def payload_of(text: str) -> tuple[Any, int | None]:
     cut = _CUT.search(text)
     if cut is not None:
         head = _LAST_WORD.sub("", text[: cut.start()])
-        return f"{head}… [TRUNCATED]", int(cut[1].replace(",", ""))
+        return f"{head}… [TRUNCATED] ({cut[1]} characters)", int(cut[1].replace(",", ""))
     try:
         return msgspec.json.decode(text), None
     except (msgspec.MsgspecError, UnicodeError, RecursionError):

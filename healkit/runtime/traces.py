@@ -1,0 +1,82 @@
+"""`hk.traces`: what is kept of each execution, and how it gets to a collector."""
+
+from __future__ import annotations
+
+from healkit.config import Config
+from healkit.contracts.outbox import OutboxState
+from healkit.contracts.traces import ExecutionTrace, read_trace
+from healkit.errors import ConfigError
+from healkit.store.database import Database
+from healkit.store.outbox import Outbox
+from healkit.tracing.collector import Tracer
+from healkit.tracing.redaction import Cleaner
+from healkit.tracing.syncer import Syncer
+
+#: How long `sync` tries, in seconds.
+SYNC_TIMEOUT_S = 30.0
+
+
+class Traces:
+    """The traces of one database; sends nothing anywhere unless `sync_url` is set.
+
+    Raises `RulesInvalid` for rules of the user's own that the sanitiser cannot use.
+    """
+
+    def __init__(self, database: Database, config: Config) -> None:
+        self._config = config
+        self._outbox = Outbox(database)
+        self._syncer: Syncer | None = None
+        if config.sync_url and not database.read_only:
+            self._syncer = Syncer(self._outbox, config)
+        if config.sanitizer_rules or config.sanitizer_allow:
+            _sanitizer(config)  # what is wrong with a user's own rules is to be heard now
+        self.tracer = Tracer(config, lambda: _sanitizer(config))
+
+    def get(self, trace_id: str) -> ExecutionTrace | None:
+        """The trace of that execution (`Execution.trace_id`); None where there is none."""
+        wire = self._outbox.wire(trace_id)
+        return None if wire is None else read_trace(wire)
+
+    def state(self) -> OutboxState:
+        """How many are here only, wait, were sent, or are parked and why; what went wrong last, if anything."""
+        return self._outbox.state()
+
+    def sync(
+        self, *, retry_parked: bool = False, local: bool = False, timeout_s: float = SYNC_TIMEOUT_S
+    ) -> OutboxState:
+        """Send now what waits, and return how it stands then; an unreachable collector is tried until time is up.
+
+        retry_parked: with those that the collector refused. local: with those that were recorded while nothing was
+        sent anywhere.
+
+        Raises `ConfigError` where no collector is configured.
+        """
+        if self._syncer is None:
+            raise ConfigError(
+                "There is no collector to send traces to.", hint="Set sync_url (HEALKIT_SYNC_URL) to its URL."
+            )
+        self._outbox.requeue(parked=retry_parked, local=local)
+        self._syncer.send_now(timeout_s)
+        return self._outbox.state()
+
+    def start(self) -> None:
+        """Begin to send in the background; called once the database is ready."""
+        if self._syncer is not None:
+            self._syncer.start()
+
+    def notify(self) -> None:
+        """One more waits to be sent; called by the recorder."""
+        if self._syncer is not None:
+            self._syncer.notify()
+
+    def close(self) -> None:
+        """Send what can still be sent in time, and stop."""
+        if self._syncer is not None:
+            self._syncer.close()
+
+
+def _sanitizer(config: Config) -> Cleaner:
+    """The sanitiser; loaded with the first record that needs one, since its tables take a while to read."""
+    from healkit.tracing.sanitizing import Sanitizer
+
+    return Sanitizer.from_config(config)
