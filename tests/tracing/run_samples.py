@@ -1,0 +1,71 @@
+"""Runs to write: a manifest, a writer, and a short story told to it."""
+
+from __future__ import annotations
+
+import dataclasses
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from healkit.contracts.events import ActionSpec, error_object
+from healkit.contracts.runs import PolicyDefaults, RedactionPolicy, RunManifest
+from healkit.contracts.signature import sign
+from healkit.tracing.redaction import Cleaner, Verbatim
+from healkit.tracing.writer import RunWriter
+
+NOW = datetime(2025, 3, 1, 14, 2, 11, tzinfo=UTC)
+
+
+def manifest(run_id: str = "a", evidence_max_bytes: int = 1 << 20) -> RunManifest:
+    return RunManifest(
+        1, run_id, NOW, "test", "live", PolicyDefaults(), "0.1.0", {"system": "Linux"}, ["*"],
+        RedactionPolicy("raw", 10_240, evidence_max_bytes),
+    )  # fmt: skip
+
+
+def begin(folder: Path, run_id: str = "a", cleaner: Cleaner | None = None, **options: Any) -> RunWriter:
+    return RunWriter(folder, manifest(run_id, **options), cleaner or Verbatim())
+
+
+def tell(writer: RunWriter, steps: int = 1, n: int = 0) -> None:
+    """One failing step after the other, with evidence, as the executor would tell it."""
+    for number in range(1, steps + 1):
+        step = f"s{number}"
+        parts: dict[str, Any] = {
+            "tool_name": "f",
+            "persona": "default",
+            "code_hash": "c" * 64,
+            "arguments": {"n": n},
+        }
+        before, after = sign(**parts), sign(**parts, fingerprint="v1:0")
+        spec = ActionSpec("run", "f", "default", 1, "c" * 64, {"n": n}, "worker", 30.0, "namespaces")
+        writer.append("action_compiled", step_id=step, before=before, action_spec=spec)
+        error = error_object("TOOL_EXCEPTION", "action", "ValueError: bad", NOW, details={"line": 3})
+        writer.append("error_raised", step_id=step, before=before, after=after, error=error)
+        pieces: list[Any] = [("stdout", f"step {number}, n = {n}"), ("failure", {"ename": "ValueError"})]
+        writer.keep(pieces, step_id=step, before=before, after=after)
+
+
+def written(folder: Path, run_id: str = "a", steps: int = 2, n: int = 0) -> Path:
+    """A whole run: run_started, three events a step, run_finished."""
+    writer = begin(folder, run_id)
+    tell(writer, steps, n)
+    writer.finish({"outcome": "completed", "steps": steps, "failures": steps})
+    assert writer.problem == ""
+    return writer.folder
+
+
+@dataclasses.dataclass
+class Hidden:
+    """What `Blackout` makes of a value."""
+
+    value: Any
+    hidden: dict[str, int]
+    truncated_from: int | None = None
+
+
+class Blackout:
+    """A cleaner that hides everything it is shown: what is left of a run is what it was never shown."""
+
+    def clean(self, value: Any, *, limit_bytes: int | None = None) -> Hidden:
+        return Hidden("[HIDDEN]", {"all": 1})

@@ -1,0 +1,59 @@
+"""Two runs, held against each other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from run_samples import begin, tell, written
+
+from healkit import rendering
+from healkit.tracing.diff import diff_runs
+from healkit.tracing.reader import read_run
+
+
+@pytest.mark.requirement("RUN-8")
+def test_the_same_story_told_twice_has_no_difference_whatever_its_times_and_ids(tmp_path: Path) -> None:
+    found = diff_runs(read_run(written(tmp_path, "a")), read_run(written(tmp_path, "b")))
+    assert found.differences == []
+    assert found.same == 8
+    assert "✓ no difference, 8 events alike" in rendering.run_diff_text(found)
+
+
+@pytest.mark.requirement("RUN-8")
+def test_a_changed_argument_is_named_where_it_stands_with_both_values(tmp_path: Path) -> None:
+    found = diff_runs(read_run(written(tmp_path, "a", n=1)), read_run(written(tmp_path, "b", n=2)))
+    changed = next(d for d in found.differences if "action_spec.arguments.n" in d.fields)
+    assert changed.fields["action_spec.arguments.n"] == (1, 2)
+    assert "state_signature_before.arguments" in changed.fields
+    assert "state_signature_before.tool" not in changed.fields
+    text = rendering.run_diff_text(found)
+    assert "action_spec.arguments.n: 1 → 2" in text
+    assert "state before: arguments differ" in text
+    assert "evidence: stdout differ" in text
+
+
+@pytest.mark.requirement("RUN-8")
+def test_one_event_more_in_the_middle_is_one_difference(tmp_path: Path) -> None:
+    plain = read_run(written(tmp_path, "a", steps=3))
+    writer = begin(tmp_path, "b")
+    tell(writer, 1)
+    writer.append("inspection_started", step_id="s1")
+    for step in ("s2", "s3"):
+        for event in plain.events:
+            if event.step_id == step and event.event_type != "evidence_captured":
+                writer.append(
+                    event.event_type, step_id=step, before=event.state_signature_before,
+                    after=event.state_signature_after, action_spec=event.action_spec, error=event.error,
+                )  # fmt: skip
+            elif event.step_id == step:
+                number = step.removeprefix("s")
+                writer.keep(
+                    [("stdout", f"step {number}, n = 0"), ("failure", {"ename": "ValueError"})], step_id=step,
+                    before=event.state_signature_before, after=event.state_signature_after,
+                )  # fmt: skip
+    writer.finish({"outcome": "completed", "steps": 3, "failures": 3})
+    (only,) = diff_runs(plain, read_run(writer.folder)).differences
+    assert only.left is None
+    assert only.right is not None
+    assert only.right.event_type == "inspection_started"

@@ -1,0 +1,384 @@
+"""Writing a run: whole lines, no gap, one writer, and a disk that may refuse."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from run_samples import Blackout, begin, tell, written
+
+from healkit.contracts.runs import Run
+from healkit.errors import RunExists, RunFolderError, RunLocked
+from healkit.tracing import writer as writer_module
+from healkit.tracing.folders import is_being_written, new_run_id
+from healkit.tracing.validate import in_order, validate_run
+
+HOLDER = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from pathlib import Path
+from run_samples import begin, tell
+writer = begin(Path(sys.argv[2]), "same")
+tell(writer)
+print("written", flush=True)
+sys.stdin.read()
+"""
+
+
+def checked(folder: Path) -> Run:
+    """The run, with nothing wrong about it."""
+    run = validate_run(folder)
+    assert [str(problem) for problem in run.problems] == []
+    return run
+
+
+@pytest.mark.requirement("RUN-1", "RUN-2")
+def test_a_run_is_a_folder_with_two_manifests_a_trace_and_evidence(tmp_path: Path) -> None:
+    folder = written(tmp_path / "runs", "mine")
+    assert folder == tmp_path / "runs" / "mine"
+    assert {p.name for p in folder.iterdir()} == {
+        "run_manifest.json", "trace.jsonl", "evidence", "evidence_manifest.json",
+    }  # fmt: skip
+    manifest = msgspec.json.decode((folder / "run_manifest.json").read_bytes())
+    assert set(manifest) >= {
+        "run_id", "started_at", "execution_profile", "execution_mode", "policy_defaults", "app_version", "platform",
+        "allowlist", "redaction_policy",
+    }  # fmt: skip
+    lines = [msgspec.json.decode(line) for line in (folder / "trace.jsonl").read_bytes().splitlines()]
+    assert [line["seq"] for line in lines] == list(range(1, 9))
+    for line in lines:
+        assert {"seq", "ts_utc", "run_id", "event_type", "step_id"} <= set(line)
+        assert {"state_signature_before", "state_signature_after"} <= set(line)
+        assert datetime.fromisoformat(line["ts_utc"]).utcoffset() == timedelta(0)
+    assert lines[0]["step_id"] is None
+    assert lines[0]["state_signature_before"] is None
+    checked(folder)
+
+
+@pytest.mark.requirement("RUN-2")
+def test_events_from_many_threads_are_whole_lines_numbered_without_a_gap(tmp_path: Path) -> None:
+    writer = begin(tmp_path)
+    threads = [threading.Thread(target=tell, args=(writer, 20, n)) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    writer.finish({})
+    run = checked(writer.folder)
+    assert [event.seq for event in run.events] == list(range(1, 2 + 8 * 60 + 1))
+
+
+@pytest.mark.requirement("RUN-2")
+def test_a_clock_that_goes_backwards_breaks_neither_the_numbers_nor_the_verdict(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Backwards(datetime):
+        calls = 0
+
+        @classmethod
+        def now(cls, tz: Any = None) -> datetime:
+            cls.calls += 1
+            return datetime(2025, 3, 1, tzinfo=UTC) - timedelta(hours=cls.calls)
+
+    monkeypatch.setattr(writer_module, "datetime", Backwards)
+    run = checked(written(tmp_path))
+    times = [event.ts_utc for event in run.events]
+    assert times == sorted(times, reverse=True)
+    assert [event.seq for event in run.events] == list(range(1, 9))
+
+
+@pytest.mark.requirement("RUN-1")
+def test_two_processes_on_one_run_get_a_clear_error_and_the_first_is_untouched(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", HOLDER, str(Path(__file__).parent), str(tmp_path)]
+    holder = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == "written\n"
+    before = (tmp_path / "same" / "trace.jsonl").read_bytes()
+    with pytest.raises(RunLocked, match="'same' is being written by another writer"):
+        begin(tmp_path, "same")
+    holder.kill()
+    holder.communicate()
+    with pytest.raises(RunExists, match="'same' is there already"):
+        begin(tmp_path, "same")
+    assert (tmp_path / "same" / "trace.jsonl").read_bytes() == before
+    assert not list((tmp_path / ".new").iterdir())
+    run = validate_run(tmp_path / "same")
+    assert [(problem.kind, problem.fault) for problem in run.problems] == [("unfinished", False)]
+
+
+def test_two_writers_of_one_process_do_not_share_a_run_either(tmp_path: Path) -> None:
+    first = begin(tmp_path)
+    with pytest.raises(RunLocked):
+        begin(tmp_path)
+    first.finish({})
+    assert not is_being_written(first.folder)
+
+
+@pytest.mark.parametrize(
+    "run_id", ["", ".", "..", "a/b", "../a", "/tmp/a", ".hidden", "a\\b", "a\n", "a b", "last", "é", "x" * 129, 3, None]
+)  # fmt: skip
+@pytest.mark.requirement("RUN-1")
+def test_an_id_that_is_no_plain_folder_name_is_refused_and_nothing_is_made(
+    tmp_path: Path, run_id: Any
+) -> None:
+    with pytest.raises(RunFolderError, match="cannot be a run's id"):
+        begin(tmp_path / "runs", run_id)
+    assert not (tmp_path / "runs").exists()
+
+
+def test_ids_sort_by_time_and_differ_within_a_second() -> None:
+    now = datetime(2025, 3, 1, 14, 2, 11, tzinfo=UTC)
+    ids = [new_run_id(now + timedelta(seconds=i)) for i in range(100)]
+    assert ids == sorted(ids)
+    assert len({new_run_id(now) for _ in range(1000)}) == 1000
+
+
+@pytest.mark.requirement("RUN-7")
+def test_evidence_is_named_by_its_content_and_listed_with_all_that_is_known_of_it(tmp_path: Path) -> None:
+    run = checked(written(tmp_path, steps=2))
+    assert len(run.evidence) == 4
+    assert len({item.path for item in run.evidence}) == 3  # both steps failed alike: one file
+    for item in run.evidence:
+        content = run.read_evidence(item)
+        assert hashlib.sha256(content).hexdigest() == item.sha256
+        assert item.path.startswith(f"evidence/{item.sha256}.")
+        assert item.size_bytes == len(content)
+        assert item.step_id in {"s1", "s2"}
+        assert item.created_at.tzinfo is not None
+        assert item.redacted is False
+
+
+@pytest.mark.requirement("RUN-9")
+def test_what_is_hidden_is_payload_and_never_an_id_a_code_a_hash_or_a_path(tmp_path: Path) -> None:
+    open_run = checked(written(tmp_path, "open"))
+    writer = begin(tmp_path, "dark", Blackout())
+    tell(writer, steps=2)
+    writer.append("run_finished", result={"outcome": "completed", "steps": 2, "secret": "payload"})
+    writer.append("observation_captured", metadata={"count": 3, "remark": "payload"})
+    writer.finish({})
+    dark = validate_run(writer.folder)
+    assert {problem.kind for problem in dark.problems} == {
+        "wrong_order"
+    }  # two endings, told on purpose above
+    for left, right in zip(open_run.events[:-1], dark.events[:-3], strict=True):
+        assert left.event_type == right.event_type
+        assert left.state_signature_before == right.state_signature_before
+        assert left.state_signature_after == right.state_signature_after
+        if left.action_spec is not None and right.action_spec is not None:
+            assert right.action_spec == msgspec.structs.replace(left.action_spec, arguments="[HIDDEN]")
+        if left.error is not None and right.error is not None:
+            assert right.error == msgspec.structs.replace(left.error, message="[HIDDEN]")
+            assert right.metadata == {"hidden": {"all": 1}}
+    told, remarked = dark.events[-3:-1]
+    assert told.result == {"outcome": "completed", "steps": 2, "secret": "[HIDDEN]"}
+    assert remarked.metadata == {"count": 3, "remark": "[HIDDEN]", "hidden": {"all": 1}}
+    assert all(item.redacted and item.hidden == {"all": 1} for item in dark.evidence)
+    assert "payload" not in (writer.folder / "trace.jsonl").read_text()
+
+
+@pytest.fixture
+def odd() -> dict[str, Any]:
+    """What JSON cannot hold, or a line should not."""
+
+    class Raises:
+        def __repr__(self) -> str:
+            raise RuntimeError("no")
+
+    cyclic: list[Any] = []
+    cyclic.append(cyclic)
+    return {
+        "nan": math.nan, "cyclic": cyclic, "bytes": b"\x00\xff" * 10, "surrogate": "a\ud800b", "keys": {1: 2, (3,): 4},
+        "raises": Raises(), "big": "x" * 50_000_000,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["nan", "cyclic", "bytes", "surrogate", "keys", "raises", "big"])
+@pytest.mark.requirement("RUN-2", "RUN-7")
+def test_payload_of_any_kind_is_one_readable_line_and_one_readable_file(
+    tmp_path: Path, odd: dict[str, Any], kind: str
+) -> None:
+    writer = begin(tmp_path)
+    writer.append("observation_captured", result={"payload": odd[kind]})
+    writer.keep([("arguments", odd[kind]), ("stdout", str(odd[kind]) if kind != "raises" else "")])
+    writer.finish({})
+    run = checked(writer.folder)
+    assert max(map(len, (writer.folder / "trace.jsonl").read_bytes().splitlines())) < 20_000
+    cut = {item.kind: item.truncated_from for item in run.evidence}
+    if kind == "big":
+        assert cut == {"arguments": 50_000_000, "stdout": 50_000_000}
+        assert all(item.size_bytes <= (1 << 20) + 2 for item in run.evidence)  # two quotes in JSON
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 256 KiB; mounting one takes root."""
+    if os.geteuid() != 0:
+        pytest.skip("mounting a tiny disk takes root; run the tests as root to include this one")
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(disk)], check=True)
+    yield disk
+    subprocess.run(["umount", "-l", str(disk)], check=True)
+
+
+@pytest.mark.requirement("RUN-2", "RUN-7")
+def test_a_full_disk_tears_nothing_and_what_waited_comes_out_in_order_when_there_is_room(
+    small_disk: Path,
+) -> None:
+    writer = begin(small_disk)
+    tell(writer)
+    filler = small_disk / "filler"
+    with filler.open("wb", buffering=0) as file:
+        try:
+            while True:
+                file.write(b"x" * 1024)
+        except OSError:
+            pass
+    for _ in range(3):  # the page that the trace's last line is in may have room for some more
+        tell(writer)
+    assert "No space left on device" in writer.problem
+    assert "events could not be written" in writer.problem
+    assert validate_run(writer.folder).events[-1].seq < 14
+    assert in_order(validate_run(writer.folder))
+    filler.unlink()
+    tell(writer)
+    writer.finish({})
+    assert "events" not in writer.problem
+    assert "evidence could not be kept" in writer.problem  # it is not kept in memory, and that is said
+    run = checked(writer.folder)
+    assert [event.seq for event in run.events] == list(range(1, 18))
+    assert any(event.metadata.get("not_kept") for event in run.events)
+
+
+def test_a_run_cannot_be_begun_on_a_full_disk_and_says_so(small_disk: Path) -> None:
+    try:
+        (small_disk / "filler").write_bytes(b"x" * (1 << 20))
+    except OSError:
+        pass
+    with pytest.raises(RunFolderError, match="No space left on device"):
+        begin(small_disk / "runs")
+
+
+@pytest.mark.requirement("RUN-2")
+def test_a_limit_on_the_size_of_files_ends_the_record_and_nothing_else(tmp_path: Path) -> None:
+    code = (
+        "import resource, sys; sys.path.insert(0, sys.argv[1])\nfrom pathlib import Path\n"
+        "from run_samples import begin, tell\nwriter = begin(Path(sys.argv[2]))\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))\ntell(writer, 20)\nwriter.finish({})\n"
+        "print(writer.problem)\n"
+    )
+    command = [sys.executable, "-c", code, str(Path(__file__).parent), str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    assert "File too large" in done.stdout
+    run = validate_run(tmp_path / "a")
+    assert in_order(run)
+    assert [event.seq for event in run.events] == list(range(1, len(run.events) + 1))
+    assert (tmp_path / "a" / "trace.jsonl").stat().st_size <= 5000
+
+
+@pytest.mark.requirement("RUN-2")
+def test_a_folder_that_is_removed_while_the_run_goes_on_is_a_problem_and_no_error(tmp_path: Path) -> None:
+    writer = begin(tmp_path)
+    tell(writer)
+    subprocess.run(["rm", "-r", str(writer.folder)], check=True)
+    tell(writer)
+    writer.finish({})
+    assert "its folder was removed while the run went on" in writer.problem
+    assert not writer.folder.exists()
+
+
+def test_a_forked_child_writes_nothing_into_its_parents_run(tmp_path: Path) -> None:
+    writer = begin(tmp_path)
+    before = (writer.folder / "trace.jsonl").read_bytes()
+    child = os.fork()
+    if child == 0:
+        tell(writer)
+        writer.finish({})
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    assert (writer.folder / "trace.jsonl").read_bytes() == before
+    assert is_being_written(writer.folder)
+    tell(writer)
+    writer.finish({})
+    checked(writer.folder)
+
+
+def test_what_a_dead_process_had_not_begun_is_swept_after_an_hour(tmp_path: Path) -> None:
+    begin(tmp_path, "first").finish({})
+    unborn = tmp_path / ".new" / "second-xyz"
+    unborn.mkdir()
+    begin(tmp_path, "third").finish({})
+    assert unborn.exists()
+    os.utime(unborn, (0, 0))
+    begin(tmp_path, "fourth").finish({})
+    assert not unborn.exists()
+
+
+KILLED = """
+import os, random, signal, sys, time
+sys.path.insert(0, sys.argv[1])
+from pathlib import Path
+from run_samples import begin, tell
+random.seed(int(sys.argv[3]))
+for number in range(50):
+    child = os.fork()
+    if child == 0:
+        # A forked child owns what it begins; it is killed in the middle of whatever it is at.
+        n = 0
+        while True:
+            writer = begin(Path(sys.argv[2]), f"r{number}-{n}")
+            tell(writer, random.randrange(60), n)
+            writer.finish({})
+            n += 1
+    give_up = time.monotonic() + 20
+    while not Path(sys.argv[2], f"r{number}-0").exists() and time.monotonic() < give_up:
+        time.sleep(0.001)
+    time.sleep(random.uniform(0, 0.03))
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+"""
+
+
+@pytest.mark.requirement("RUN-2", "RUN-7")
+def test_after_a_hundred_kills_every_run_reads_and_every_manifest_is_true(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", KILLED, str(Path(__file__).parent), str(tmp_path)]
+    hosts = [subprocess.Popen([*command[:-1], str(tmp_path / seed), seed]) for seed in "12"]
+    for host in hosts:
+        assert host.wait(timeout=100) == 0
+    folders = [path for seed in "12" for path in (tmp_path / seed).iterdir() if path.name != ".new"]
+    unfinished = 0
+    for folder in folders:
+        run = validate_run(folder)
+        faults = {problem.kind for problem in run.problems if problem.fault}
+        assert faults <= {"torn_line"}, [str(problem) for problem in run.problems]
+        assert run.manifest is not None
+        assert run.events[0].event_type == "run_started"
+        assert [event.seq for event in run.events] == list(range(1, len(run.events) + 1))
+        unfinished += not run.finished
+    assert len(folders) >= 100
+    assert 40 <= unfinished <= 100
+
+
+def test_a_signal_in_the_middle_of_the_story_changes_nothing(tmp_path: Path) -> None:
+    """Python restarts an interrupted write; a handler that returns must not tear a line."""
+    writer = begin(tmp_path)
+    signal.signal(signal.SIGALRM, lambda *_: None)
+    signal.setitimer(signal.ITIMER_REAL, 0.0005, 0.0005)
+    try:
+        tell(writer, 30)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    writer.finish({})
+    checked(writer.folder)
