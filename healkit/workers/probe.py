@@ -40,7 +40,7 @@ NOT_STOPPED: dict[Tier, tuple[str, ...]] = {
     "landlock": (
         *_NEVER_STOPPED,
         "learning that files exist (their names' permissions, not their content), and the host's name",
-        "filling the disk with open files that have no name any more (as many as it may open, each of limited size)",
+        "filling the disk with files that have no name any more and are mapped but not open",
     ),
     "process": ("anything that your own user account may do: this tier is no boundary",),
 }

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import os
 import re
 import socket
 from collections.abc import Callable
@@ -17,6 +16,7 @@ from typing import Any, Literal
 from healkit.config import MIB, Config
 from healkit.contracts import rpc
 from healkit.errors import WorkerError, WorkerStartFailed
+from healkit.workers import disk
 from healkit.workers.bridge import Bridge, CallHandler
 from healkit.workers.limits import SCRATCH_FILES, Sandbox
 from healkit.workers.nursery import Nursery
@@ -207,10 +207,13 @@ class Worker:
         """Returns when the scratch folder holds more than it may; for ever, where the mount itself sees to that."""
         while True:
             await asyncio.sleep(5 * _TICK_S)
-            if self.sandbox.tier != "namespaces" and await asyncio.to_thread(
-                _exceeds, str(self.sandbox.folder.scratch), self.sandbox.scratch_mb * MIB, SCRATCH_FILES
-            ):
+            if self.sandbox.tier != "namespaces" and await asyncio.to_thread(self._exceeds_disk):
                 return
+
+    def _exceeds_disk(self) -> bool:
+        assert self.process is not None
+        folder = str(self.sandbox.folder.scratch)
+        return disk.exceeds(folder, self.process.pid, self.sandbox.scratch_mb * MIB, SCRATCH_FILES)
 
     def _on_message(self, message: rpc.Ready | rpc.ExecutionComplete) -> None:
         future: asyncio.Future[Any] = self._ready if isinstance(message, rpc.Ready) else self._complete
@@ -252,18 +255,3 @@ def split_crash_text(text: str) -> tuple[str, str]:
     """The tool's last words and `faulthandler`'s dump, out of the one file that holds both."""
     starts = [match.start() for match in _DUMP.finditer(text)]
     return (text, "") if not starts else (text[: starts[0]], text[starts[0] :])
-
-
-def _exceeds(folder: str, max_bytes: int, max_files: int) -> bool:
-    """Whether a folder holds more than that; stops counting as soon as it does."""
-    total = files = 0
-    for parent, folders, names in os.walk(folder):
-        files += len(folders) + len(names)
-        for name in names:
-            try:
-                total += os.lstat(os.path.join(parent, name)).st_blocks * 512
-            except OSError:
-                continue
-        if total > max_bytes or files > max_files:
-            return True
-    return False

@@ -167,8 +167,11 @@ _BOMBS = [
          landlock="TOOL_DISK_LIMIT"),
     _run("disk bomb of files without a name", "held = []\nfor n in range(8):\n    held.append(open('x', 'wb'))\n    os.unlink('x')\n"
          "    for _ in range(4):\n        held[-1].write(bytes(4 << 20))\n        held[-1].flush()\ntime.sleep(1.5)",
-         "TOOL_EXCEPTION", landlock="SUCCESS",
-         said="filling the disk with open files that have no name any more (as many as it may open, each of limited size)"),
+         "TOOL_EXCEPTION", landlock="TOOL_DISK_LIMIT"),
+    _run("disk bomb of mapped files without a name", "for n in range(8):\n    file = open('x', 'wb+')\n    os.unlink('x')\n"
+         "    for _ in range(4):\n        file.write(bytes(4 << 20))\n    file.flush()\n    ctypes.CDLL(None).mmap(None, 4096, 1, 1, file.fileno(), 0)\n"
+         "    file.close()\ntime.sleep(1.5)", "TOOL_EXCEPTION", landlock="SUCCESS",
+         said="filling the disk with files that have no name any more and are mapped but not open"),
     _run("print flood", "while True:\n    print('x' * 10_000)", "TOOL_OUTPUT_LIMIT"),
     _run("print flood past Python", "while True:\n    os.write(1, b'x' * 10_000)", "TOOL_OUTPUT_LIMIT"),
     _run("display flood", "from IPython.display import display, HTML\nwhile True:\n    display(HTML('x' * 100_000))", "TOOL_OUTPUT_LIMIT"),
