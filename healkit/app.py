@@ -44,7 +44,6 @@ from healkit.store.grants import keep_records_apart
 from healkit.store.log import Log
 from healkit.store.models import ExecutionLog
 from healkit.store.vault import Vault
-from healkit.tracing.redaction import Verbatim
 from healkit.workers.granting import check_grants
 
 _defaults: dict[str, Healkit] = {}
@@ -80,7 +79,9 @@ class Healkit:
         self._executor = Executor(
             self.vault, self._recorder, self.config, self._database.url, lambda: engine.pool_for(self.config)
         )
-        self._runs = Runs(self.config, runs_folder(self.config, self.path), Verbatim, Policy)
+        self._runs = Runs(
+            self.config, runs_folder(self.config, self.path), lambda: self.traces.tracer.cleaner, Policy
+        )
         self._trials = Trials(self._recorder, self.config)
         self._host = HostFunctions()
         self._executor.providers |= {

@@ -28,7 +28,7 @@ from healkit.contracts.signature import StateSignature
 from healkit.errors import PolicyHalted, RunFolderError, RunNotAllowed
 from healkit.runtime.steps import UNRECORDED, Step, StepFeed, StepKind
 from healkit.tracing.folders import new_run_id
-from healkit.tracing.redaction import Cleaner, Verbatim
+from healkit.tracing.redaction import Cleaner
 from healkit.tracing.writer import RunWriter
 
 #: The runs that the code in this context is inside of, the innermost last.
@@ -177,7 +177,7 @@ class Runs:
     """Begins the runs of one `Healkit`.
 
     make_policy: the policy of each new run; the policies live on a higher floor, so they are handed in. make_cleaner:
-    called by the first run, because a sanitiser's tables take a while to read; raw payload needs none.
+    called by the first run, because a sanitiser's tables take a while to read.
     """
 
     def __init__(
@@ -185,7 +185,7 @@ class Runs:
     ) -> None:
         self.config = config
         self.runs_dir = runs_dir
-        self._make_cleaner = Verbatim if config.trace_raw else make_cleaner
+        self._make_cleaner = make_cleaner
         self._make_policy = make_policy
         self._open: weakref.WeakSet[OpenRun] = weakref.WeakSet()
 
