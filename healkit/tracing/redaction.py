@@ -41,7 +41,7 @@ class Cleaner(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class Kept:
-    """What `Verbatim` makes of a value."""
+    """A cleaned value that was put together here."""
 
     value: Any
     hidden: Mapping[str, int]
