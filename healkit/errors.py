@@ -215,7 +215,7 @@ class RevisionNotFound(VaultError):
 
 
 class ToolExists(VaultError):
-    """A tool of that name and persona is there already, with other code."""
+    """A tool of that name and persona is there already, with other code or other grants."""
 
     code = "TOOL_EXISTS"
 

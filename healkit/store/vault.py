@@ -79,7 +79,7 @@ class Vault:
         input_schema: dict[str, Any] | None = None,
         examples: Iterable[Any] = (),
         group: str = "",
-        grants: Grants | Mapping[str, Any] = Grants(),
+        grants: Grants | Mapping[str, Any] | None = None,
         side_effects: bool = False,
         author: Author = "person",
         reason: str = "",
@@ -89,12 +89,12 @@ class Vault:
 
         What is not given is read off the code: the schema from the signature or the SQL parameters, the
         description from the docstring. The same code again changes nothing. Raises `ToolExists` where the
-        tool has other code, and `CodeDoesNotParse`, `ToolShapeError`, `SqlNotAllowed`, `SchemaInvalid` or
-        `ConfigError` (grants).
+        tool has other code, or other grants than are given, and `CodeDoesNotParse`, `ToolShapeError`,
+        `SqlNotAllowed`, `SchemaInvalid` or `ConfigError` (grants).
         """
         check_names(name, persona)
         vaultrows.check_kind(type, author)
-        granted = self._checked(msgspec.to_builtins(grants) if isinstance(grants, Grants) else grants)
+        granted = self._checked(msgspec.to_builtins(grants) if isinstance(grants, Grants) else grants or {})
         digest = code_hash(code)
         read_off = describe(
             code, type, EntryRef(name, persona, 1, digest), self._database.dialect_name, draft=draft
@@ -123,7 +123,7 @@ class Vault:
         with self._database.write() as session:
             existing = vaultrows.find(session, name, persona)
             if existing is not None:
-                return _same_again(session, existing, digest)
+                return _same_again(session, existing, digest, None if grants is None else granted)
             stored = vaultrows.keep_code(session, code, digest, type)
             session.add_all([tool, revision])
             session.flush()
@@ -317,13 +317,18 @@ class Vault:
         return grants
 
 
-def _same_again(session: Session, tool: ToolRegistry, digest: str) -> VaultEntry:
+def _same_again(session: Session, tool: ToolRegistry, digest: str, granted: Grants | None) -> VaultEntry:
     revision = vaultrows.find_revision(session, tool, tool.active_revision)
     entry = entry_of(tool, revision, vaultrows.stored_code(session, revision))
     if digest != revision.code_hash:
         raise ToolExists(
             f"The vault has {entry.label} already, with other code.",
             hint=f"Patch it: vault.patch({tool.tool_name!r}, code, reason=…), or take another name.",
+        )
+    if granted not in (None, entry.grants):  # to leave a limit out without a word would be no limit
+        raise ToolExists(
+            f"The vault has {entry.label} already, with other grants.",
+            hint=f"Change them: vault.set_grants({tool.tool_name!r}, …).",
         )
     return entry
 
