@@ -20,14 +20,12 @@ import msgspec
 from healkit.contracts.events import SCHEMA_VERSION, EvidenceKind, EvidenceRef
 from healkit.contracts.runs import EVIDENCE, EVIDENCE_MANIFEST, EvidenceItem, EvidenceManifest
 from healkit.tracing.folders import write_whole
-from healkit.tracing.redaction import Cleaned, Cleaner, Kept
+from healkit.tracing.redaction import Cleaned, Cleaner, Kept, clean_bounded
 
 #: Kinds that are kept as text; the others are JSON.
 _TEXTS = {"code", "proposal", "stdout", "stderr"}
 #: Kinds that hold no payload: ids, codes and hashes, which redaction never touches.
 _CONTRACT = {"state_before", "state_after"}
-#: How much more than the limit is cleaned before the cut: a secret that straddles it must be seen whole.
-_MARGIN_CHARS = 64 * 1024
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
@@ -110,14 +108,7 @@ class EvidenceStore:
     def _content(self, kind: EvidenceKind, value: Any) -> tuple[Cleaned, bytes]:
         if kind in _CONTRACT:
             return Kept(value, {}, None), _encode(value)
-        if isinstance(value, str) and len(value) > self._max_bytes + _MARGIN_CHARS:
-            full = len(value.encode(errors="replace"))
-            cleaned = self._cleaner.clean(
-                value[: self._max_bytes + _MARGIN_CHARS], limit_bytes=self._max_bytes
-            )
-            cleaned = Kept(cleaned.value, cleaned.hidden, full)
-        else:
-            cleaned = self._cleaner.clean(value, limit_bytes=self._max_bytes)
+        cleaned = clean_bounded(self._cleaner, value, self._max_bytes)
         if kind in _TEXTS:
             return cleaned, str(cleaned.value).encode(errors="backslashreplace")
         return cleaned, _encode(cleaned.value)
