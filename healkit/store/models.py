@@ -9,7 +9,7 @@ execution's, when the latter had to wait in the spool.
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from typing import Any, Literal
 
 from sqlalchemy import JSON, DateTime, Dialect, Index, Text, TypeDecorator, UniqueConstraint, text
