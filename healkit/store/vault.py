@@ -20,7 +20,7 @@ from sqlmodel import col, select
 
 from healkit.contracts.records import Grants, utc_now
 from healkit.contracts.tools import EntryRef
-from healkit.errors import RevisionConflict, ToolExists, VaultError
+from healkit.errors import ToolExists, VaultError
 from healkit.store import annals, vaultrows
 from healkit.store.arguments import check_schema
 from healkit.store.candidates import candidate
@@ -81,6 +81,7 @@ class Vault:
         group: str = "",
         grants: Grants | Mapping[str, Any] | None = None,
         side_effects: bool = False,
+        log: bool = True,
         author: Author = "person",
         reason: str = "",
         draft: bool = False,
@@ -91,6 +92,8 @@ class Vault:
         description from the docstring. The same code again changes nothing. Raises `ToolExists` where the
         tool has other code, or other grants than are given, and `CodeDoesNotParse`, `ToolShapeError`,
         `SqlNotAllowed`, `SchemaInvalid` or `ConfigError` (grants).
+
+        log: False keeps what the tool is given, says and returns off every record; that it ran stays on.
         """
         check_names(name, persona)
         vaultrows.check_kind(type, author)
@@ -113,7 +116,7 @@ class Vault:
             active_hash=digest,
             active_revision=1,
             group_name=group,
-            flags={"side_effects": side_effects, "derived": derived},
+            flags={"side_effects": side_effects, "derived": derived, **({} if log else {"log": False})},
             grants=msgspec.to_builtins(granted),
             examples=plain(list(examples)),
             created_at=now,
@@ -167,7 +170,7 @@ class Vault:
             read_off = describe(code, kind, ref, self._database.dialect_name, draft=draft)
             stored = vaultrows.keep_code(session, code, digest, kind)
             if parent is not None and not vaultrows.builds_upon(session, tool, parent):
-                conflict = _conflict(session, tool, parent, stored)
+                conflict = vaultrows.conflict(session, tool, parent, stored)
             else:
                 conflict = None
                 revision = vaultrows.new_revision(
@@ -305,6 +308,12 @@ class Vault:
             session.flush()
         return self.get(name, persona)
 
+    def set_flags(self, name: str, persona: str = DEFAULT_PERSONA, **flags: bool) -> VaultEntry:
+        """Turn the owner's switches, `side_effects` and `log` (see `add`); raises `VaultError` for another."""
+        with self._database.write() as session:
+            vaultrows.reflag(vaultrows.exactly(session, name, persona), flags)
+        return self.get(name, persona)
+
     def _checked(self, changes: Mapping[str, Any], stored: Grants = Grants()) -> Grants:
         """These grants, looked at beside the stored ones that they bear upon; the others may have gone stale."""
         beside = {n: getattr(stored, n) for name in changes for n in _BEAR_UPON.get(name, ())}
@@ -331,17 +340,3 @@ def _same_again(session: Session, tool: ToolRegistry, digest: str, granted: Gran
             hint=f"Change them: vault.set_grants({tool.tool_name!r}, …).",
         )
     return entry
-
-
-def _conflict(session: Session, tool: ToolRegistry, parent: int, later: CodeVault) -> RevisionConflict:
-    base = vaultrows.find_revision(session, tool, parent)
-    active = vaultrows.find_revision(session, tool, tool.active_revision)
-    mine = Revision(**{**base.model_dump(), "code_hash": later.hash})
-    label = entry_of(tool, active, vaultrows.stored_code(session, active), check=False).label
-    return RevisionConflict(
-        f"{label} is the active revision by now, and this patch was made from {parent}.\n"
-        f"What was changed there:\n{vaultrows.diff_of(session, base, active)}\n"
-        f"What this patch changes:\n{vaultrows.diff_of(session, base, mine, 'this patch')}\n"
-        f"Nothing is lost: this patch's code is kept in the vault under the hash {later.hash}.",
-        hint=f"Join the two and patch again with parent={active.number}.",
-    )
