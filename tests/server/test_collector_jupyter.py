@@ -146,3 +146,15 @@ def test_the_authorizer_decides_who_reads_and_who_writes(tmp_path: Path) -> None
             assert nobody.get("/healkit/api/health").status_code == 200
     finally:
         server.stop()
+
+
+def test_the_extension_can_be_switched_off_as_the_page_says(tmp_path: Path) -> None:
+    option = "--ServerApp.jpserver_extensions={'healkit.server': False}"
+    page = (Path(__file__).parents[2] / "docs" / "collector.md").read_text()
+    assert option.replace("=", '="') + '"' in page
+    server = Jupyter(tmp_path, option)
+    try:
+        assert server.client.get("/healkit/api/health").status_code == 404
+        assert "started" in server.client.get("/api/status").json()
+    finally:
+        server.stop()
