@@ -145,6 +145,10 @@ class Config:
             )
         object.__setattr__(self, "sync_token", Secret(self.sync_token))
         _check_url(self.sync_url)
+        if not (self.sync_token.isascii() and self.sync_token.isprintable()):
+            raise ConfigError(
+                "sync_token holds characters that no HTTP header can.", hint="Was a line end copied too?"
+            )
         if self.sync_batch > SYNC_BATCH_MAX:
             raise ConfigError(
                 f"sync_batch={self.sync_batch!r} is more than a collector takes at once.",

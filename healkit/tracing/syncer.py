@@ -194,6 +194,7 @@ class Syncer:
                     return  # busy or gone: what waits there waits on, and a lease runs out
                 except Exception as error:  # noqa: BLE001 - the thread has to outlive what nobody thought of
                     self._failed(f"{type(error).__name__}: {error}", 0.0)
+                    self._release()
                     return
 
     async def _send(self, batch: list[Waiting]) -> bool:

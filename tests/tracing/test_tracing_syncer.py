@@ -395,6 +395,9 @@ def test_settings_that_could_not_work_are_refused(changes: dict[str, Any]) -> No
 
 
 def test_the_token_prints_as_stars() -> None:
+    with pytest.raises(ConfigError) as caught:
+        Config(sync_token="not-to-be-seen\n")
+    assert "not-to-be-seen" not in str(caught.value)
     config = Config.from_environment({"HEALKIT_SYNC_TOKEN": "not-to-be-seen", "HEALKIT_SYNC_BATCH": "7"})
     assert "not-to-be-seen" not in repr(config)
     assert "'***'" in repr(config)
