@@ -6,6 +6,7 @@ import gzip
 import http.server
 import json
 import queue
+import re
 import subprocess
 import sys
 import threading
@@ -164,7 +165,9 @@ def test_each_version_of_the_conventions_has_its_own_names_and_content_is_by_opt
     receiver: Receiver, version: str
 ) -> None:
     def names(**config: Any) -> set[str]:
-        span, *_ = exported(receiver, trace(task_results=[]), otel_semconv=version, **config)["execute_tool weather"]
+        span, *_ = exported(receiver, trace(task_results=[]), otel_semconv=version, **config)[
+            "execute_tool weather"
+        ]
         return {name for name in attributes(span) if not name.startswith("healkit.")}
 
     expected = {"gen_ai.tool.name", "gen_ai.tool.call.id"}
@@ -184,7 +187,12 @@ def test_content_is_the_json_of_what_was_cleaned(receiver: Receiver) -> None:
 
 def test_a_raw_trace_is_cleaned_on_its_way_out(receiver: Receiver) -> None:
     token = "ghp_" + "b7Q2" * 9
-    metadata = {"raw": True, "arguments": {"key": token}, "errorCode": "TOOL_EXCEPTION", "errorType": "KeyError"}
+    metadata = {
+        "raw": True,
+        "arguments": {"key": token},
+        "errorCode": "TOOL_EXCEPTION",
+        "errorType": "KeyError",
+    }
     one = trace(success=False, error=f"KeyError: {token}", metadata=metadata, task_results=[])
     span, *_ = exported(receiver, one, raw=True, otel_content=True)["execute_tool weather"]
     assert token not in str(span)
@@ -199,7 +207,9 @@ def test_a_child_that_ends_first_names_its_parent_and_both_are_in_the_roots_trac
         middle, parent_id=root.id, capability_id=root.capability_id.replace("weather", "middle")
     )
     leaf = msgspec.structs.replace(
-        trace(task_results=[]), parent_id=middle.id, capability_id=root.capability_id.replace("weather", "leaf")
+        trace(task_results=[]),
+        parent_id=middle.id,
+        capability_id=root.capability_id.replace("weather", "leaf"),
     )
     exporter = OtelExporter(Config(), Verbatim, root_of=lambda _: root.id)
     for each in (leaf, middle, root):
@@ -236,7 +246,9 @@ def test_a_version_that_is_not_in_the_table_is_refused() -> None:
         Config(otel_semconv="1.99")  # type: ignore[arg-type]
 
 
-def test_without_opentelemetry_everything_else_works_and_the_setting_says_what_to_install(tmp_path: Path) -> None:
+def test_without_opentelemetry_everything_else_works_and_the_setting_says_what_to_install(
+    tmp_path: Path,
+) -> None:
     program = (
         "import sys; sys.modules['opentelemetry.sdk.trace.export'] = None; sys.modules['opentelemetry'] = None;"
         "from healkit import Healkit; from healkit.config import Config;"
@@ -274,3 +286,20 @@ def test_what_a_healkit_runs_arrives_as_spans_with_nested_tools_under_their_call
     assert by_name["inner"].parent_span_id == by_name["middle"].span_id
     assert by_name["middle"].parent_span_id == root.span_id
     assert attributes(by_name["inner"])["error.type"] == "ZeroDivisionError"
+
+
+def test_the_page_runs_and_names_every_attribute_of_every_version(
+    receiver: Receiver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "opentelemetry.md").read_text()
+    for version, names in CONVENTIONS.items():
+        assert f"`{version}`" in page or "all" in page
+        for name in names.values():
+            assert f"`{name}`" in page, name
+    (program,) = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    subprocess.run([sys.executable, "-W", "error", "-c", program], cwd=tmp_path, check=True, timeout=100)
+    names = []
+    while not receiver.requests.empty():
+        for resource in receiver.requests.get().resource_spans:
+            names += [span.name for scope in resource.scope_spans for span in scope.spans]
+    assert sorted(names) == ["execute_tool half"] * 4 + ["execute_tool quarter"]
