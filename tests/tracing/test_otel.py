@@ -29,7 +29,6 @@ from healkit.tracing.otel import CONVENTIONS, OtelExporter
 from healkit.tracing.redaction import Verbatim
 from healkit.tracing.sanitizing import Sanitizer
 
-TRACE_4 = pytest.mark.requirement("TRACE-4")
 WAIT_S = 30.0
 
 
@@ -118,7 +117,6 @@ def exported(receiver: Receiver, *traces: ExecutionTrace, raw: bool = False, **c
         exporter.close()
 
 
-@TRACE_4
 def test_an_execution_is_a_span_with_the_conventions_names_and_its_calls_are_its_children(
     receiver: Receiver,
 ) -> None:
@@ -159,7 +157,6 @@ def test_an_execution_is_a_span_with_the_conventions_names_and_its_calls_are_its
     assert "error.type" not in attributes(spans["execute_tool fetch"][0])
 
 
-@TRACE_4
 @pytest.mark.parametrize("version", list(CONVENTIONS))
 def test_each_version_of_the_conventions_has_its_own_names_and_content_is_by_opt_in_only(
     receiver: Receiver, version: str
@@ -260,7 +257,6 @@ def test_without_opentelemetry_everything_else_works_and_the_setting_says_what_t
     assert "pip install 'healkit[otel]'" in done.stdout
 
 
-@TRACE_4
 def test_what_a_healkit_runs_arrives_as_spans_with_nested_tools_under_their_callers(
     receiver: Receiver, tmp_path: Path
 ) -> None:
