@@ -352,6 +352,29 @@ def test_a_forked_child_sends_nothing_and_ends_at_once(sender: Sender, collector
 
 
 @TRACE_3
+@pytest.mark.parametrize("word", ["accept", "401", "503"])
+def test_a_syncer_that_has_nothing_to_do_does_nothing(
+    sender: Sender, collector: Collector, word: str
+) -> None:
+    collector.otherwise = lambda: word
+    sender.record()
+    with sender.syncing(sync_backoff_s=0.02, sync_backoff_max_s=0.02) as syncer:
+        assert soon(lambda: collector.requests)
+        assert soon(lambda: syncer.problem or everything_sent(sender)())
+        with sqlite3.connect(sender.path) as connection:  # another process has sent it meanwhile
+            connection.execute("UPDATE executiontrace SET state = 'sent'")
+        connection.close()
+        threading.Event().wait(0.2)
+        before = time.process_time()
+        threading.Event().wait(1.0)
+        assert time.process_time() - before < 0.5
+        sender.record(10)
+        collector.otherwise = lambda: "accept"
+        syncer.send_now(20)
+        assert everything_sent(sender)()
+
+
+@TRACE_3
 def test_a_clock_that_was_set_back_keeps_nothing_waiting(sender: Sender, collector: Collector) -> None:
     sender.record(2)
     with sqlite3.connect(sender.path) as connection:
