@@ -65,6 +65,7 @@ class Config:
     record_runs: write a run folder for every execution, not only for those that are asked to have one.
     runs_dir: where run folders go; empty means `runs` beside the database (or in the user's data folder).
     evidence_max_bytes: what a run folder keeps of one piece of evidence (code, output, failure), in bytes.
+    panels: show a live panel below a card in a notebook (docs/panels.md); without, the card alone.
     log_wait_s: how long a row waits for a locked database before it goes to the spool file.
     synchronous: SQLite's own setting; `NORMAL` loses nothing on kill -9, `FULL` nothing on a power cut either.
     collect_db: the collector's database, a URL or a path; empty means the same one as everywhere.
@@ -122,6 +123,7 @@ class Config:
     sql_row_limit: int = 1000
     synchronous: Literal["NORMAL", "FULL"] = "NORMAL"
     show_outputs: bool = True
+    panels: bool = True
     collect_db: str = dataclasses.field(default="", repr=False)  # a URL may hold a password
     collect_max_bytes: int = 5_000_000
     collect_rate_per_s: float = 50.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from healkit import rendering
 from healkit.app import Healkit
@@ -14,6 +14,24 @@ from healkit.notebook.shown import Shown
 from healkit.parsing import parse_revision, parse_since, read_grants, split_label, unknown
 from healkit.rendering import markup as m
 from healkit.runtime.post_mortem import SHOWN_FRAMES, PostMortem
+
+if TYPE_CHECKING:
+    from healkit.notebook.widgets.panel import Panel
+
+
+def panel(healkit: Healkit, kind: str, *about: Any, **more: Any) -> Callable[[], Panel] | None:
+    """What makes a live panel of that kind; None where the configuration wants none.
+
+    The panels are loaded when one is opened: a notebook that never fails need not wait for them.
+    """
+
+    def make() -> Panel:
+        from healkit.notebook import widgets
+
+        made: Panel = getattr(widgets, kind)(healkit, *about, **more)
+        return made
+
+    return make if healkit.config.panels else None
 
 
 def last_error(healkit: Healkit, options: Namespace) -> Shown:
@@ -36,7 +54,7 @@ def last_error(healkit: Healkit, options: Namespace) -> Shown:
     html = rendering.execution_html(execution, frames=options.frames, note=note)
     if asked is not None:
         text, html = f"{text}\n{rendering.locals_text(asked)}", f"{html}{rendering.locals_html(asked)}"
-    return Shown(text, html)
+    return Shown(text, html, panel(healkit, "TracebackView", execution))
 
 
 def post_mortem(healkit: Healkit, options: Namespace) -> PostMortem:
@@ -52,10 +70,10 @@ def executions(healkit: Healkit, options: Namespace) -> Shown:
     if options.limit < 1:
         raise UsageInvalid(f"--limit must be 1 or more, got {options.limit}.")
     since = None if options.since is None else parse_since(options.since)
-    rows = healkit.executions(
-        status=options.status, tool=options.tool, persona=options.persona, since=since, limit=options.limit
-    )
-    return Shown(rendering.executions_text(rows), rendering.executions_html(rows))
+    filters = {"status": options.status, "tool": options.tool, "persona": options.persona}
+    rows = healkit.executions(**filters, since=since, limit=options.limit)
+    live = panel(healkit, "LogBrowser", **filters, since=options.since)
+    return Shown(rendering.executions_text(rows), rendering.executions_html(rows), live)
 
 
 def check_vault_words(options: Namespace) -> None:
@@ -99,7 +117,8 @@ def _list(healkit: Healkit, options: Namespace) -> Shown:
 def _show(healkit: Healkit, options: Namespace) -> Shown:
     name, persona, revision = _which(options)
     entry = healkit.vault.get(name, persona, revision)
-    return Shown(rendering.entry_text(entry), rendering.entry_html(entry))
+    live = panel(healkit, "PatchEditor", name, entry.persona) if revision is None else None
+    return Shown(rendering.entry_text(entry), rendering.entry_html(entry), live)
 
 
 def _diff(healkit: Healkit, options: Namespace) -> Shown:

@@ -185,7 +185,8 @@ class HealkitMagics(Magics):
             record=record or None,
         )
         if execution.failure is not None:
-            self.waiting.append(Shown(execution.to_text(), execution.to_html()))
+            panel = browsing.panel(self.healkit, "TracebackView", execution)
+            self.waiting.append(Shown(execution.to_text(), execution.to_html(), panel))
         else:
             self._show(_success(execution))
         return value_or_raise(execution)
