@@ -1,4 +1,4 @@
-"""Runs that are being written: their folder, their steps, their policy.
+"""Runs that are being written, under their policy.
 
 A run is asked for. `with hk.run():` makes every execution inside it a step; `record=True` makes one execution a run of
 its own. The folder is written as things happen, on the thread where they do.

@@ -1,4 +1,4 @@
-"""One execution as a step of a run: what the executor tells, as events.
+"""One execution as a step of a run.
 
 The executor tells each thing at the moment it is so; what comes of the telling (a run folder, or nothing at all) never
 reaches the tool. `StepFeed` is the ear of an execution that nobody records.

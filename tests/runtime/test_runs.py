@@ -528,3 +528,22 @@ def test_the_manifest_says_who_wrote_it_under_which_policy(divide: Healkit) -> N
     assert fields["redaction_policy"]["payload"] == "sanitised"
     assert set(fields["platform"]) == {"system", "machine", "python"}
     assert dataclasses.is_dataclass(run.halted) is False
+
+
+def test_a_tool_that_is_kept_off_the_record_is_kept_off_its_runs_too(healkit: Healkit) -> None:
+    healkit.vault.add("inner", "def inner(word):\n    return word * 2\n", log=False)
+    healkit.vault.add("quiet", "def quiet(word):\n    print(word)\n    raise ValueError(word)\n", log=False)
+    healkit.vault.add(
+        "outer", "def outer():\n    mcp.vault.inner(word='whisper')\n    raise ValueError('loud')\n"
+    )
+    quiet = healkit.execute("quiet", arguments={"word": "whisper"}, record=True)
+    with healkit.run() as run:
+        healkit.execute("outer")
+    for folder in (run.folder, healkit.runs_dir / str(quiet.run_id)):
+        read = validate_run(folder)
+        assert read.problems == []
+        kept = b"".join(read.read_evidence(item) for item in read.evidence if item.kind != "code")
+        assert b"whisper" not in kept + (folder / "trace.jsonl").read_bytes()
+    assert quiet.log_id is not None
+    with pytest.raises(ArgumentsInvalid, match="kept off the record"):
+        healkit.rerun(quiet.log_id)
