@@ -456,11 +456,14 @@ def test_no_secret_reaches_the_folder_and_no_hash_or_id_is_mistaken_for_one(heal
     assert sum(compiled.metadata["hidden"].values()) == 2
 
 
+def begun_runs(healkit: Healkit) -> list[Path]:
+    return [path for path in healkit.runs_dir.glob("*") if path.name != ".new"]
+
+
 KILLED = """
 import sys
 from healkit import Config, Healkit
 hk = Healkit(sys.argv[1], config=Config(start_timeout_s=30))
-print("open", flush=True)
 while True:
     with hk.run():
         for n in range(8):
@@ -475,17 +478,16 @@ def test_a_host_killed_at_any_moment_leaves_runs_that_read_and_manifests_that_ar
 ) -> None:
     healkit.vault.add("rows", "SELECT :n AS n", type="sql")
     for number in range(8):
-        host = subprocess.Popen(
-            [sys.executable, "-c", KILLED, str(healkit.path)], stdout=subprocess.PIPE, text=True
-        )
-        assert host.stdout is not None
-        assert host.stdout.readline() == "open\n"
-        time.sleep(0.04 * number)
+        before = len(begun_runs(healkit))
+        host = subprocess.Popen([sys.executable, "-c", KILLED, str(healkit.path)])
+        give_up = time.monotonic() + 30
+        while len(begun_runs(healkit)) <= before and time.monotonic() < give_up:
+            time.sleep(0.002)
+        time.sleep(0.01 * number)
         host.send_signal(signal.SIGKILL)
-        host.communicate()
-    folders = [path for path in healkit.runs_dir.iterdir() if path.name != ".new"]
-    assert len(folders) >= 5
-    for folder in folders:
+        host.wait()
+    assert len(begun_runs(healkit)) >= 8
+    for folder in begun_runs(healkit):
         run = validate_run(folder)
         assert {problem.kind for problem in run.problems if problem.fault} <= {"torn_line"}
         assert [event.seq for event in run.events] == list(range(1, len(run.events) + 1))
