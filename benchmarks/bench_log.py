@@ -2,8 +2,8 @@
 
 Prints one JSON object: RUNNING + finish through the log's writer, the same two commits by bare sqlite3 on a
 table without indexes, their ratio (target: at most 3), the same for an execution that failed, whose traceback is
-indexed and counted too, and one bridged call's record. Times in µs; they are measured in turns in one run, so that a busy
-machine slows all of them.
+indexed and counted too, and one bridged call's record. Times in µs; they are measured in turns in one run, so that a
+busy machine slows all of them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The log at 10,000 and at 1,000,000 rows (10,000,000 with --large), and under a crowd.
 
 Prints one JSON object. Each question is asked at both sizes; the target is a ratio of at most 2 for the first five
-(medians, ms). Then what it costs to bring a database of the first version up to date, to prune, to export and to import,
+(medians, ms). Then what it costs to bring a database of the first version up to date, to prune, to export and import,
 and what eight processes that write fifty executions a second each have to wait (target: no error, less than 1 s).
 """
 
