@@ -153,7 +153,7 @@ _QUERY = word_set("sig signature hmac")
 NAME_KEYWORDS = (
     "password", "passwd", "pwd", "psw", "passwort", "kennwort", "passcode", "passphrase", "contraseña",
     "contrasena", "senha", "pass", "pw", "psk", "mdp", "пароль", "密码", "パスワード", "secret", "credential", "cred",
-    "creds", "token", "bearer", "jwt", "auth", "pat", "otp", "sas", "key", "cookie", "connection", "connstr",
+    "creds", "token", "bearer", "jwt", "auth", "authorization", "pat", "otp", "sas", "key", "cookie", "connection", "connstr",
     "connstring", "dsn", "webhook", "pin", "cvv", "cvc", "csc", "sig", "signature", "mnemonic", "phrase",
     "sessionid", "phpsessid", "jsessionid", "sessid",
 )  # fmt: skip
@@ -171,8 +171,7 @@ def words_of(name: str) -> list[str]:
 @lru_cache(maxsize=16_384)
 def secrecy_of(name: str) -> Secrecy:
     """What the name, up to 80 characters of it, says about its value."""
-    folded = re.sub(r"[\W_]+", "", name[-80:]).lower()
-    words = _GLUED[folded].split() if folded in _GLUED else words_of(name[-80:])
+    words = words_of(name[-80:])
     if not words:
         return Secrecy.NONE
     special = _special(words)
@@ -197,7 +196,7 @@ def _special(words: list[str]) -> Secrecy | None:
     last = words[-1]
     before = words[-2] if len(words) > 1 else ""
     if last in _QUERY:
-        return Secrecy.QUERY
+        return Secrecy.SECRET if before == "access" else Secrecy.QUERY
     if "webhook" in words and (last in {"webhook", "webhooks"} or last in _ADDRESS_TAILS):
         return Secrecy.WEBHOOK
     if last == "dsn" or (
@@ -227,8 +226,6 @@ def _plain(words: list[str]) -> Secrecy:
         return Secrecy.NONE if before in _NO_SECRET else Secrecy.SECRET
     if last in {"key", "keys"}:
         return Secrecy.SECRET if before in _KEY_OWNERS else Secrecy.NONE
-    if last == "signature" and before == "access":
-        return Secrecy.SECRET
     if last in _TOKEN:
         return Secrecy.NONE if before in _NO_TOKEN else Secrecy.TOKEN
     if last == "pat":

@@ -42,7 +42,7 @@ def looks_like_token(value: str) -> bool:
 
     Letters and digits in no readable order, or upper and lower case in none.
     """
-    value = value[:160]
+    value = value[:80]
     if (
         len(value) < 6
         or " " in value
