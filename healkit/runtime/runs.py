@@ -200,11 +200,14 @@ class Runs:
         *,
         run_id: str | None = None,
         allow: Sequence[str] = ("*",),
-        policy: PolicyDefaults | None = None,
+        policy: PolicyDefaults | StepPolicy | None = None,
     ) -> OpenRun:
-        """A new run with its folder; raises `RunFolderError`, `RunExists` or `RunLocked`."""
+        """A new run with its folder; raises `RunFolderError`, `RunExists` or `RunLocked`.
+
+        policy: caps of this run's own, or the policy itself, of a loop that asks it more than a step does.
+        """
         now = utc_now()
-        judge = self._make_policy(policy)
+        judge = self._make_policy(policy) if isinstance(policy, PolicyDefaults | None) else policy
         manifest = RunManifest(
             schema_version=SCHEMA_VERSION,
             run_id=new_run_id(now) if run_id is None else run_id,
