@@ -11,7 +11,6 @@ import fnmatch
 import functools
 import platform
 import threading
-import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from pathlib import Path
@@ -81,10 +80,14 @@ class OpenRun:
             raise RunFolderError(f"Run {self.run_id!r} has ended.", hint="Begin another: with hk.run(): …")
         if not any(fnmatch.fnmatchcase(tool_name, pattern) for pattern in self._allow):
             allowed = ", ".join(map(repr, self._allow)) or "none"
-            raise RunNotAllowed(
+            refused = RunNotAllowed(
                 f"{tool_name!r} is not on the list of run {self.run_id!r}, which is {allowed}.",
                 hint="Run it outside of this run, or begin one with allow=(…).",
             )
+            self.append(
+                "error_raised", error=error_object(refused.code, "preconditions", refused.message, utc_now())
+            )
+            raise refused
         with self._lock:
             verdict = self._policy.step()
             if verdict.halt is None:
@@ -187,7 +190,7 @@ class Runs:
         self.runs_dir = runs_dir
         self._make_cleaner = make_cleaner
         self._make_policy = make_policy
-        self._open: weakref.WeakSet[OpenRun] = weakref.WeakSet()
+        self._open: set[OpenRun] = set()  # held, so that one that nobody holds any more still gets its end
 
     @functools.cached_property
     def cleaner(self) -> Cleaner:
@@ -199,13 +202,14 @@ class Runs:
         profile: str,
         *,
         run_id: str | None = None,
-        allow: Sequence[str] = ("*",),
+        allow: str | Sequence[str] = "*",
         policy: PolicyDefaults | StepPolicy | None = None,
     ) -> OpenRun:
         """A new run with its folder; raises `RunFolderError`, `RunExists` or `RunLocked`.
 
         policy: caps of this run's own, or the policy itself, of a loop that asks it more than a step does.
         """
+        allow = (allow,) if isinstance(allow, str) else allow
         now = utc_now()
         judge = self._make_policy(policy) if isinstance(policy, PolicyDefaults | None) else policy
         manifest = RunManifest(

@@ -196,7 +196,7 @@ def test_signatures_tell_what_changed_between_two_steps(divide: Healkit) -> None
     assert mended.failure is None
     before = ends[0].state_signature_before
     assert before is not None
-    assert (before.failure, before.outputs) == (None, None)
+    assert (before.failure, before.outputs, before.worker) == (None, None, None)
 
 
 @pytest.mark.requirement("RUN-6")
@@ -242,7 +242,7 @@ def test_a_run_makes_the_steps_it_may_and_no_more(divide: Healkit) -> None:
 
 def test_a_run_executes_only_the_tools_on_its_list(divide: Healkit) -> None:
     divide.vault.add("other", "def other():\n    return 1\n")
-    with divide.run(allow=("div*",)) as run:
+    with divide.run(allow="div*") as run:
         assert divide.execute("divide", arguments={"n": 1}).ok
         with pytest.raises(RunNotAllowed, match="'other' is not on the list"):
             divide.execute("other")
@@ -250,6 +250,7 @@ def test_a_run_executes_only_the_tools_on_its_list(divide: Healkit) -> None:
     assert read.manifest is not None
     assert read.manifest.allowlist == ["div*"]
     assert types(read).count("action_started") == 1
+    assert [event.error.error_code for event in read.events if event.error is not None] == ["RUN_NOT_ALLOWED"]
 
 
 @pytest.mark.requirement("LOG-1")
@@ -282,6 +283,13 @@ def test_a_rerun_takes_the_arguments_of_the_row_and_the_revision_of_today(divide
     (compared,) = [e.result for e in recorded(divide).events if e.event_type == "assert_checked"]
     assert compared is not None
     assert (compared["same"], compared["found"]) == (False, "SUCCESS")
+    divide.vault.add("counting", "import time\ndef counting():\n    return time.time()\n")
+    for tool, arguments, same in (("divide", {"n": 4}, True), ("counting", {}, False)):
+        row = divide.execute(tool, arguments=arguments)
+        assert row.log_id is not None
+        divide.rerun(row.log_id, record=True)
+        (compared,) = [e.result for e in recorded(divide).events if e.event_type == "assert_checked"]
+        assert compared == {"expected": "SUCCESS", "found": "SUCCESS", "same": same}
     with pytest.raises(UsageInvalid, match="There is no log row 999"):
         divide.rerun(999)
 
@@ -326,8 +334,8 @@ def test_the_block_may_raise_and_the_run_says_so(divide: Healkit) -> None:
 
 def test_closing_the_healkit_ends_its_runs(tmp_path: Path) -> None:
     with Healkit(tmp_path / "healkit.db") as healkit:
-        run = healkit.run()
-    read = validate_run(run.folder)
+        folder = healkit.run().folder  # nobody holds it
+    read = validate_run(folder)
     assert read.problems == []
     assert read.events[-1].result is not None
     assert read.events[-1].result["outcome"] == "abandoned"
