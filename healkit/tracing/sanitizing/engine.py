@@ -146,7 +146,7 @@ class Engine:
             if rule.keywords and not any(keyword in folded for keyword in rule.keywords):
                 continue
             for match in pattern.finditer(text):
-                start, end = match.span("secret") if "secret" in pattern.groupindex else match.span()
+                start, end = match.span(pattern.groupindex.get("secret", 0))
                 if end > start and not is_replacement(text[start:end]):
                     found.append(Found(start, end, _RANKS[rule.kind], rule, None))
         return found

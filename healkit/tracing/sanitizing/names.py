@@ -153,8 +153,8 @@ _QUERY = word_set("sig signature hmac")
 NAME_KEYWORDS = (
     "password", "passwd", "pwd", "psw", "passwort", "kennwort", "passcode", "passphrase", "contraseña",
     "contrasena", "senha", "pass", "pw", "psk", "mdp", "пароль", "密码", "パスワード", "secret", "credential", "cred",
-    "creds", "token", "bearer", "jwt", "auth", "authorization", "pat", "otp", "sas", "key", "cookie", "connection", "connstr",
-    "connstring", "dsn", "webhook", "pin", "cvv", "cvc", "csc", "sig", "signature", "mnemonic", "phrase",
+    "creds", "token", "bearer", "jwt", "auth", "authorization", "pat", "otp", "sas", "key", "cookie", "connection",
+    "connstr", "connstring", "dsn", "webhook", "pin", "cvv", "cvc", "csc", "sig", "signature", "mnemonic", "phrase",
     "sessionid", "phpsessid", "jsessionid", "sessid",
 )  # fmt: skip
 

@@ -61,7 +61,9 @@ def email(text: str, start: int, end: int) -> Span | None:
         )
     ):
         return None  # an ssh remote: user@host:path
-    if _NOT_MAIL_BEFORE.search(text, max(0, begin - 220), begin) or text[max(0, begin - 3) : begin] == "://":
+    before = text[max(0, begin - 220) : begin].lower()
+    named = "://" in before or "-id:" in before or "reply-to:" in before or "references:" in before
+    if (named and _NOT_MAIL_BEFORE.search(before)) or text[max(0, begin - 3) : begin] == "://":
         return None
     if ":" in text[max(0, begin - 60) : begin] and re.search(
         r"://[^\s/@]*$", text[max(0, begin - 80) : begin]

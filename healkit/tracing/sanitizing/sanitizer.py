@@ -92,8 +92,11 @@ class Sanitizer:
 
     def _clean(self, value: object, limit_bytes: int) -> Clean:
         plain, _ = to_jsonable(value)
-        plain = narrowed(plain)
-        size = size_of(plain)
+        try:
+            size = size_of(plain)
+        except OverflowError:  # an integer of more than 64 bits
+            plain = narrowed(plain)
+            size = size_of(plain)
         looked_at = limit_bytes * _LOOKED_AT_TIMES + _LOOKED_AT_BYTES
         if size > looked_at:
             plain = cut(plain, looked_at)

@@ -12,7 +12,7 @@ from healkit.tracing.sanitizing.values import BARE, QUOTED
 
 NAME_MAX_CHARS = 64
 VALUE_MAX_CHARS = 4096
-_LEFT = re.compile(r"[\w.$@-]")
+_NAME_MARKS = frozenset("_.$@-")
 _NAME_RIGHT = re.compile(r"[\w-]*(?:\.[\w-]+)*")
 _EARLIER_WORD = re.compile(r"([A-Za-z]{2,20})[ ]$")
 ASSIGN = re.compile(r"""(?x)
@@ -63,7 +63,7 @@ def name_at(text: str, start: int, end: int) -> tuple[int, int, str]:
     """The whole name around [start, end): its bounds, and its words with an earlier one where it needs that."""
     begin = start
     lowest = max(0, start - NAME_MAX_CHARS)
-    while begin > lowest and _LEFT.match(text, begin - 1):
+    while begin > lowest and ((letter := text[begin - 1]).isalnum() or letter in _NAME_MARKS):
         begin -= 1
     if begin >= 1 and text[begin - 1] == "\\" and text[begin] in "nrt":
         begin += 1  # `\npassword`: the n is the escape's

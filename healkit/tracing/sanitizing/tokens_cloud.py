@@ -86,7 +86,7 @@ CLOUD: tuple[Rule, ...] = (
         caught=("fo1_‹s43›", "fm2_‹b120›"), survives=("fm2_gain",),
     ),
     Rule(
-        "render-railway-token", "Render or Scalingo token", "token", ("rnd_", "tk-us-"), r"(?:rnd_[A-Za-z0-9]{24,64}|tk-us-[\w-]{40,64})",
+        "render-token", "Render or Scalingo token", "token", ("rnd_", "tk-us-"), r"(?:rnd_[A-Za-z0-9]{24,64}|tk-us-[\w-]{40,64})",
         caught=("rnd_‹w32›", "tk-us-‹s48›"), survives=("rnd_seed", "rnd_generator_for_the_initial_state"), check=lambda m: any(c.isdigit() for c in m[0]),
     ),
     Rule(
@@ -105,7 +105,7 @@ CLOUD: tuple[Rule, ...] = (
         "pulumi-token", "Pulumi access token", "token", ("pul-",), r"pul-[a-f0-9]{40}", caught=("pul-‹h40›",), survives=("pul-request",),
     ),
     Rule(
-        "kubernetes-openshift-token", "OpenShift token or kubeadm bootstrap token", "token", ("sha256~",), r"sha256~[\w-]{40,50}",
+        "openshift-token", "OpenShift token", "token", ("sha256~",), r"sha256~[\w-]{40,50}",
         caught=("sha256~‹s43›",), survives=("sha256~", "sha256:‹h64›"),
     ),
     Rule(
@@ -123,7 +123,7 @@ CLOUD: tuple[Rule, ...] = (
         caught=("AGE-SECRET-KEY-1‹u58›",), survives=("AGE-SECRET-KEY-1 marks a key", "age1‹l58›"),
     ),
     Rule(
-        "infisical-token", "Infisical or Akeyless token", "token", ("st.",), r"st\.[a-f0-9-]{24,36}\.[a-f0-9]{32}\.[a-f0-9]{32}",
+        "infisical-token", "Infisical token", "token", ("st.",), r"st\.[a-f0-9-]{24,36}\.[a-f0-9]{32}\.[a-f0-9]{32}",
         caught=("st.‹h24›.‹h32›.‹h32›",), survives=("st.example.com",),
     ),
     Rule(
@@ -170,7 +170,7 @@ CLOUD: tuple[Rule, ...] = (
         caught=("hcaik_‹l58›", "pylf_v1_us_‹w43›"), survives=("pylf_v1_us_key",),
     ),
     Rule(
-        "pagerduty-launchdarkly-key", "LaunchDarkly or Statsig key", "token", ("sdk-", "mob-", "api-", "secret-"),
+        "launchdarkly-key", "LaunchDarkly or Statsig key", "token", ("sdk-", "mob-", "api-", "secret-"),
         r"(?:sdk|mob|api)-[a-f0-9]{8}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{12}|secret-[A-Za-z0-9]{36,48}(?![\w-])",
         check=lambda match: any(c.isdigit() for c in match[0]),
         caught=("sdk-‹h8›-‹h4›-‹h4›-‹h4›-‹h12›", "secret-‹w43›"), survives=("api-gateway", "sdk-core", "secret-manager"),

@@ -54,7 +54,7 @@ CODE: tuple[Rule, ...] = (
         caught=("_gitlab_session=‹h32›",), survives=("_gitlab_session=x",),
     ),
     Rule(
-        "gitea-bitbucket-token", "Bitbucket app password or Atlassian API token", "token", ("atbb", "atatt3", "atctt3", "astt"),
+        "atlassian-token", "Atlassian API token or Bitbucket app password", "token", ("atbb", "atatt3", "atctt3", "astt"),
         r"AT(?:BB[A-Za-z0-9]{28,40}|[AC]TT3[A-Za-z0-9_=-]{60,400})|ASTT[A-Za-z0-9_-]{40,200}", check=_digit,
         caught=("ATBB‹w32›", "ATATT3‹s180›=‹H8›"), survives=("ATBB", "ATATT3 tokens"),
     ),

@@ -9,7 +9,8 @@ from __future__ import annotations
 import base64
 import re
 from collections import Counter
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 from healkit.tracing.sanitizing.engine import Engine, Found, replaced
 from healkit.tracing.sanitizing.names import Secrecy, secrecy_of, word_set, words_of
@@ -35,6 +36,25 @@ _BLOB_KEYS = {"base64", "size_bytes"}
 _WIDE_BITS = 64
 
 
+class _Facts(NamedTuple):
+    """What a key says besides its secrecy."""
+
+    personal: bool
+    describes: bool
+    collection: bool
+
+
+@lru_cache(maxsize=16_384)
+def _facts(name: str) -> _Facts:
+    words = words_of(name[-80:])
+    last = words[-1:]
+    return _Facts(
+        not _PERSONAL_WORDS.isdisjoint(words),
+        not _DESCRIBES.isdisjoint(last),
+        not _COLLECTIONS.isdisjoint(last),
+    )
+
+
 class Walk:
     """One value's cleaning: what was hidden so far."""
 
@@ -58,12 +78,10 @@ class Walk:
 
     def _text(self, text: str, name: str, under: Secrecy) -> str:
         level = secrecy_of(name) if name else Secrecy.NONE
-        if level is Secrecy.QUERY or (
-            level is Secrecy.NONE and under and not _DESCRIBES.intersection(words_of(name)[-1:])
-        ):
+        if level is Secrecy.QUERY or (level is Secrecy.NONE and under and not _facts(name).describes):
             level = under
         if level is Secrecy.NONE:
-            if name and len(text) <= 40 and not _PERSONAL_WORDS.isdisjoint(words_of(name)):
+            if name and len(text) <= 40 and _facts(name).personal:
                 return self._personal(text, name)
             return self._engine.text(text, self.hidden)
         if level is Secrecy.LOCATOR:
@@ -102,7 +120,7 @@ class Walk:
         level = secrecy_of(name)
         if level in {Secrecy.PASSWORD, Secrecy.PIN} and not name.endswith("s"):
             return self._hide(str(value))
-        if not _PERSONAL_WORDS.isdisjoint(words_of(name)):
+        if _facts(name).personal:
             cleaned = self._personal(str(value), name)
             return value if cleaned == str(value) else cleaned
         return value
@@ -110,7 +128,7 @@ class Walk:
     def _object(self, value: dict[str, Any], name: str, under: Secrecy) -> dict[str, Any]:
         if value.keys() == _BLOB_KEYS and isinstance(value["base64"], str):
             return self._blob(value, name)
-        if name and not _COLLECTIONS.isdisjoint(words_of(name)[-1:]):
+        if name and _facts(name).collection:
             under = Secrecy.PASSWORD if "password" in name.lower() else Secrecy.SECRET
         stated = self._stated_name(value)
         result: dict[str, Any] = {}
