@@ -19,6 +19,7 @@ from typing import Any
 
 from healkit import __version__
 from healkit.config import Config
+from healkit.contracts.encoding import to_jsonable
 from healkit.contracts.events import SCHEMA_VERSION, error_object
 from healkit.contracts.policy import Halt, Observation, StepPolicy
 from healkit.contracts.records import Finished, utc_now
@@ -216,7 +217,7 @@ class Runs:
             schema_version=SCHEMA_VERSION,
             run_id=new_run_id(now) if run_id is None else run_id,
             started_at=now,
-            execution_profile=profile,
+            execution_profile=to_jsonable(str(profile))[0],
             execution_mode="live",
             policy_defaults=judge.defaults,
             app_version=__version__,
@@ -225,7 +226,7 @@ class Runs:
                 "machine": platform.machine(),
                 "python": platform.python_version(),
             },
-            allowlist=list(allow),
+            allowlist=to_jsonable([str(pattern) for pattern in allow])[0],
             redaction_policy=RedactionPolicy(
                 "raw" if self.config.trace_raw else "sanitised",
                 self.config.payload_max_bytes,

@@ -526,6 +526,9 @@ def test_a_stopped_execution_is_the_end_of_its_step(divide: Healkit) -> None:
 
 
 def test_the_manifest_says_who_wrote_it_under_which_policy(divide: Healkit) -> None:
+    with divide.run("lesson\ud800", allow=["\ud800*"]) as odd:
+        pass
+    assert validate_run(odd.folder).problems == []
     with divide.run("lesson") as run:
         pass
     manifest = validate_run(run.folder).manifest
