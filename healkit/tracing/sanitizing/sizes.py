@@ -11,13 +11,15 @@ from typing import Any
 
 import msgspec
 
+from healkit.tracing.redaction import whole_words
+
 MARKER = "[TRUNCATED]"
 #: What a container gives one of its items at most, of what it has left: those that follow need room too.
 _SHARE = 2
 _LEAST_BYTES = 64
 _MARKED = re.compile(r" ?… \[TRUNCATED\] \(([\d,]+) bytes\)\Z")
 _HALF_REPLACEMENT = re.compile(r"\[[A-Za-z][\w:.-]{0,63}\Z")
-_LAST_WORD = re.compile(r"[^\s\"',;&]{1,4096}\Z")
+_WORD_MAX_CHARS = 4096
 
 _encode = msgspec.json.Encoder().encode
 
@@ -49,7 +51,7 @@ def _text(text: str, budget: int, size: int) -> str:
     room = max(0, budget - len(marker.encode()))
     head = text.encode()[:room].decode(errors="ignore")
     if len(head) < len(text):
-        head = _LAST_WORD.sub("", head) or head[: len(head) // 2]
+        head = whole_words(head, _WORD_MAX_CHARS) or head[: len(head) // 2]
     return _HALF_REPLACEMENT.sub("", head).rstrip() + marker
 
 
