@@ -20,7 +20,14 @@ OtelSemconv = Literal["1.36", "1.37", "1.41"]
 MIB = 1024 * 1024
 #: The most traces that a collector takes in one request.
 SYNC_BATCH_MAX = 100
-_MAY_BE_ZERO = {"spares", "post_mortem_kept", "sync_retries", "sync_flush_s"}
+_MAY_BE_ZERO = {
+    "spares",
+    "post_mortem_kept",
+    "retention_days",
+    "retention_rows",
+    "sync_retries",
+    "sync_flush_s",
+}
 
 
 class Secret(str):
@@ -67,6 +74,8 @@ class Config:
     evidence_max_bytes: what a run folder keeps of one piece of evidence (code, output, failure), in bytes.
     panels: show a live panel below a card in a notebook (docs/panels.md); without, the card alone.
     log_wait_s: how long a row waits for a locked database before it goes to the spool file.
+    retention_days, retention_rows: what pruning the log keeps unless it is told otherwise: executions so old, and so
+        many of the newest; 0 sets no bound. Nothing is pruned by itself.
     synchronous: SQLite's own setting; `NORMAL` loses nothing on kill -9, `FULL` nothing on a power cut either.
     collect_db: the collector's database, a URL or a path; empty means the same one as everywhere.
     collect_max_bytes: what one request to the collector may hold, unpacked.
@@ -120,6 +129,8 @@ class Config:
     runs_dir: str = ""
     evidence_max_bytes: int = MIB
     log_wait_s: float = 1.0
+    retention_days: float = 0.0
+    retention_rows: int = 0
     sql_row_limit: int = 1000
     synchronous: Literal["NORMAL", "FULL"] = "NORMAL"
     show_outputs: bool = True

@@ -134,9 +134,7 @@ class Notebook:
 
     def choose_theme(self, name: str) -> None:
         """Switch JupyterLab's theme under the open page, as its menu does."""
-        self.page.evaluate(
-            "(theme) => jupyterapp.commands.execute('apputils:change-theme', { theme })", name
-        )
+        self.page.evaluate("(theme) => jupyterapp.commands.execute('apputils:change-theme', { theme })", name)
 
     def kill_kernel(self) -> None:
         """End the kernel under the page, as a machine that runs out of memory does."""

@@ -25,7 +25,9 @@ def test_a_fresh_build_equals_the_committed_bundle(tmp_path: Path) -> None:
     committed = {path.name: path.read_bytes() for path in STATIC.iterdir()}
     assert built.keys() == committed.keys()
     for name in built:
-        assert built[name] == committed[name], f"{name} is not what js/ builds to: cd js && npm ci && npm run build"
+        assert built[name] == committed[name], (
+            f"{name} is not what js/ builds to: cd js && npm ci && npm run build"
+        )
 
 
 def test_the_bundle_fetches_nothing_and_brings_its_licences() -> None:

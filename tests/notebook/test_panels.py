@@ -48,7 +48,9 @@ class Page:
             self.printed += message["content"]["text"]
 
     def send(self, comm: str, content: dict[str, Any]) -> None:
-        message = self.client.session.msg("comm_msg", {"comm_id": comm, "data": {"method": "custom", "content": content}})
+        message = self.client.session.msg(
+            "comm_msg", {"comm_id": comm, "data": {"method": "custom", "content": content}}
+        )
         self.client.shell_channel.send(message)
 
     def ask(self, comm: str, op: str, **arguments: Any) -> dict[str, Any]:
@@ -61,7 +63,11 @@ class Page:
         until = time.monotonic() + timeout_s
         while time.monotonic() < until:
             message = self.client.get_iopub_msg(timeout=timeout_s)
-            content = message["content"].get("data", {}).get("content", {}) if message["msg_type"] == "comm_msg" else {}
+            content = (
+                message["content"].get("data", {}).get("content", {})
+                if message["msg_type"] == "comm_msg"
+                else {}
+            )
             if content.get("id") == question:
                 return content  # type: ignore[no-any-return]
         raise AssertionError(f"no answer to {question}")
@@ -100,7 +106,9 @@ def test_a_card_with_its_panel_adds_less_than_30_kb_to_a_saved_notebook(run: Any
     assert "EditorView" not in json.dumps(run(*CELLS))  # the bundle travels, and is not saved
 
 
-def test_panels_can_be_turned_off_and_a_terminal_shows_none(run: Any, shell: Any, capsys: Any, monkeypatch: Any) -> None:
+def test_panels_can_be_turned_off_and_a_terminal_shows_none(
+    run: Any, shell: Any, capsys: Any, monkeypatch: Any
+) -> None:
     for cell in CELLS[:2]:
         shell.run_cell(cell)
     shell.run_cell("%vault show mean_of")
@@ -166,12 +174,18 @@ def test_a_try_says_how_the_outcome_changed_and_saves_nothing(healkit: Healkit, 
     saved = patching.accept("mean_of", "default", MENDED, parent=1, reason="count", log_id=failed.log_id)
     assert saved["label"] == "mean_of@2"
     revision = healkit.vault.history("mean_of")[-1]
-    assert (revision.author, revision.reason, revision.motivating_log_id) == ("person", "count", failed.log_id)
+    assert (revision.author, revision.reason, revision.motivating_log_id) == (
+        "person",
+        "count",
+        failed.log_id,
+    )
     assert failed.log_id is not None
     assert patching.rerun(failed.log_id)["run"]["label"] == "mean_of@2"
 
 
-def test_a_patch_of_an_old_parent_is_answered_with_the_other_one(healkit: Healkit, patching: Patching) -> None:
+def test_a_patch_of_an_old_parent_is_answered_with_the_other_one(
+    healkit: Healkit, patching: Patching
+) -> None:
     healkit.vault.patch("mean_of", "def mean_of(values: list):\n    return 0")
     answer = patching.accept("mean_of", "default", MENDED, parent=1)
     assert answer["conflict"]["revision"] == 2
@@ -186,14 +200,18 @@ def test_a_secret_argument_is_hidden_on_the_page_and_used_all_the_same(healkit: 
     opened = patching.edit("login")
     assert SECRET not in json.dumps(opened)
     assert opened["hidden"] == 1
-    assert patching.try_code("login", "default", opened["code"], opened["arguments"])["run"]["value"] == str(len(SECRET))
+    assert patching.try_code("login", "default", opened["code"], opened["arguments"])["run"]["value"] == str(
+        len(SECRET)
+    )
     with pytest.raises(ArgumentsInvalid, match="was hidden"):
         patching.try_code("login", "default", opened["code"], opened["arguments"] + " ")
 
 
 def test_arguments_come_from_an_example_or_the_schema_before_a_tool_was_ever_run(healkit: Healkit) -> None:
     healkit.vault.add("shout", "def shout(text: str, times: int):\n    return text * times")
-    healkit.vault.add("hush", "def hush(text):\n    return text", examples=[{"arguments": {"text": "a"}, "result": "a"}])
+    healkit.vault.add(
+        "hush", "def hush(text):\n    return text", examples=[{"arguments": {"text": "a"}, "result": "a"}]
+    )
     patching = Patching(healkit, Recorded(healkit))
     assert json.loads(patching.edit("shout")["arguments"]) == {"text": "", "times": 1}
     assert json.loads(patching.edit("hush")["arguments"]) == {"text": "a"}
@@ -217,7 +235,9 @@ def test_a_filter_that_there_is_not_is_named(healkit: Healkit) -> None:
 
 
 @pytest.mark.parametrize("early", [True, False])
-def test_a_stop_from_another_thread_ends_the_worker_and_the_run_is_on_record(healkit: Healkit, early: bool) -> None:
+def test_a_stop_from_another_thread_ends_the_worker_and_the_run_is_on_record(
+    healkit: Healkit, early: bool
+) -> None:
     healkit.vault.add("forever", "def forever():\n    while True: pass")
     stop, ended = Stop(), []
 
@@ -239,7 +259,12 @@ def test_a_stop_from_another_thread_ends_the_worker_and_the_run_is_on_record(hea
 
 
 def test_the_static_card_of_each_panel_reads_as_text(run: Any) -> None:
-    book = run(*CELLS, "%executions", "%vault show mean_of", "from healkit import Healkit\nHealkit().patch_editor('mean_of')")
+    book = run(
+        *CELLS,
+        "%executions",
+        "%vault show mean_of",
+        "from healkit import Healkit\nHealkit().patch_editor('mean_of')",
+    )
     assert "ZeroDivisionError" in text_of(book.cells[3])
     for cell in book.cells[3:]:
         assert "text/html" in cell.outputs[0].data
