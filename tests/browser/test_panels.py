@@ -1,6 +1,7 @@
 """The panels, used as a person uses them, in a real JupyterLab."""
 
 from __future__ import annotations
+
 from collections.abc import Callable
 
 import pytest
