@@ -16,6 +16,7 @@ from healkit.tracing.sanitizing.shapes import looks_like_token
 from healkit.tracing.sanitizing.syntax import (
     ASSIGN,
     BESIDE,
+    BRACED,
     CALL,
     CELL,
     ELEMENT,
@@ -153,6 +154,8 @@ def _assigned(text: str, begin: int, match: re.Match[str], name: str, level: Sec
         and (typed := TYPED.match(text, position)) is not None
     ):
         position = typed.end()
+    if level is Secrecy.PASSWORD and (braced := BRACED.match(text, position)) is not None:
+        return _judged(text, Value(braced.start(1), braced.end(1), QUOTED), name, level)
     value = value_at(text, position)
     if value is None or value.f_string:
         return None

@@ -91,7 +91,7 @@ def hides(level: Secrecy, name: str, value: str, where: str, *, loose: bool = Fa
     if (
         where == BARE
         and _IDENTIFIER.match(value)
-        and (_names_a_secret(value, loose=loose) or _CLASS.match(value))
+        and (names_a_secret(value, loose=loose) or _CLASS.match(value))
     ):
         return False
     if level in {Secrecy.PASSWORD, Secrecy.PHRASE}:
@@ -99,6 +99,13 @@ def hides(level: Secrecy, name: str, value: str, where: str, *, loose: bool = Fa
     if level is Secrecy.SECRET:
         return _secret_hides(name, value, where, loose=loose)
     if level is Secrecy.TOKEN:
+        if name.lower() == "pass":  # `pass: 12` counts tests
+            return (
+                len(value) >= 6
+                and any(map(str.isdigit, value))
+                and any(map(str.isalpha, value))
+                and " " not in value
+            )
         return looks_like_token(value)
     least = 16 if name.lower().endswith("key") else 8
     return len(value) >= least and looks_like_token(value) and not DOTTED.match(value)
@@ -129,7 +136,7 @@ def _secret_hides(name: str, value: str, where: str, *, loose: bool) -> bool:
         return len(value) >= 20 and where != BARE and "_" not in value and "." not in value
     if where == BARE and value.isalpha() and not value.islower():
         return False
-    return len(value) >= 6 and (name.isupper() or not _names_a_secret(value, loose=False))
+    return len(value) >= 6 and (name.isupper() or not names_a_secret(value, loose=False))
 
 
 def _spaced_hides(level: Secrecy, value: str, where: str) -> bool:
@@ -161,7 +168,7 @@ def _same_name(name: str, value: str) -> bool:
     return value.lower() in {"".join(words_of(name)[-1:]), *_TRANSLATED} or words_of(name) == words_of(value)
 
 
-def _names_a_secret(value: str, *, loose: bool) -> bool:
+def names_a_secret(value: str, *, loose: bool = False) -> bool:
     """An identifier such as `new_password`, `token2` or, in code, `secret_value`."""
     if any(character.isdigit() for character in value.rstrip("0123456789")):
         return False
