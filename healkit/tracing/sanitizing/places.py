@@ -1,4 +1,4 @@
-"""Rules for syntaxes that hold secrets whatever their names: URLs, headers, key blocks, statements, commands."""
+"""Syntaxes that hold secrets whatever these are called."""
 
 from __future__ import annotations
 
