@@ -36,8 +36,11 @@ from test_log_derived import kept, recounted
 from healkit.contracts.records import DecisionRecord, utc_now
 from healkit.errors import ArchiveBusy, ConfigError, LogFileError
 from healkit.store.database import Database
+from healkit.store.filters import Filters
 from healkit.store.log import Log, LogWriter
+from healkit.store.logfiles import digest_of, write_unfinished
 from healkit.store.models import TraceRow
+from healkit.store.portable import read_records
 from healkit.store.vault import Vault
 
 LOG_12 = pytest.mark.requirement("LOG-12")
@@ -144,8 +147,8 @@ def test_what_is_archived_comes_back_by_an_import(
 
 
 @LOG_12
-def test_an_archive_that_cannot_be_written_or_does_not_read_back_costs_no_row(
-    database: Database, writer: LogWriter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_an_archive_that_cannot_be_written_costs_no_row(
+    database: Database, writer: LogWriter, tmp_path: Path
 ) -> None:
     for days in range(200):
         write(writer, days, fails=True)
@@ -163,6 +166,22 @@ def test_an_archive_that_cannot_be_written_or_does_not_read_back_costs_no_row(
     with pytest.raises(LogFileError, match="cannot be written"):
         log.prune(older_than=1, archive=tmp_path / "file")
     assert log.count() == 200
+
+
+@LOG_12
+@pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
+def test_one_changed_byte_of_a_value_is_noticed_when_an_archive_is_read_back(
+    database: Database, writer: LogWriter, tmp_path: Path, suffix: str
+) -> None:
+    for days in range(3):
+        write(writer, days)
+    file = tmp_path / "partial"
+    written = write_unfinished(file, suffix, read_records(database, Filters()))
+    assert digest_of(file, suffix) == written
+    content = file.read_bytes()
+    assert content.count(b"fibonacci") > 0
+    file.write_bytes(content.replace(b"fibonacci", b"fibonacdi"))
+    assert digest_of(file, suffix) != written
 
 
 @LOG_12
