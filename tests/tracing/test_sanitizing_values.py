@@ -1,4 +1,4 @@
-"""Whole values: nested data, hostile data, sizes, and what never changes."""
+"""Whole values: nested, hostile, large, and left alone."""
 
 from __future__ import annotations
 
