@@ -45,7 +45,7 @@ export class PatchEditor {
       this.element,
       h("div", { class: "hk-line hk-spread" }, h("b", { class: "hk-mono" }, opened.label), h("label", { class: "hk-line" }, "Compare with ", this.select)),
       code,
-      h("div", { class: "hk-arguments" }, h("div", { class: "hk-line hk-spread" }, h("span", {}, "Arguments (JSON)"), button("Reset", () => this.args.set(opened.arguments), { class: "hk-quiet" })), argumentsArea, hiddenNote(opened.hidden), fold("Input schema", block(JSON.stringify(opened.schema, null, 2)))),
+      h("div", { class: "hk-arguments" }, h("div", { class: "hk-line hk-spread" }, h("span", {}, "Arguments (JSON)"), button("Reset", () => this.args.set(opened.arguments), { class: "hk-quiet" })), argumentsArea, hiddenNote(opened.hidden), this.schemaPart()),
       h("div", { class: "hk-actions" }, this.tryButton, this.acceptButton, this.reason, this.discardButton, opened.log_id ? this.rerunButton : null),
       this.said,
       this.results,
@@ -59,6 +59,29 @@ export class PatchEditor {
     this.label();
     if (this.memory && this.memory.base !== this.base) this.say(`Unsaved changes were kept; they were made from v${this.memory.base}, and v${this.base} is active by now.`);
     else if (this.memory) this.say("Unsaved changes were kept.");
+  }
+
+  /** The input schema, which arguments are checked against; it belongs to the tool, not to a revision. */
+  schemaPart() {
+    const place = h("div", { class: "hk-arguments-area" });
+    const came = h("div", { role: "status" });
+    const save = button("Save schema", () => this.saveSchema(came, this.schema.text()));
+    const again = button("Read it off the code", () => this.saveSchema(came, ""), { title: "It follows the code from then on" });
+    const part = fold("Input schema", place, h("div", { class: "hk-actions" }, save, again), came);
+    part.addEventListener("toggle", () => {
+      if (part.open && !this.schema) this.schema = small({ parent: place, doc: JSON.stringify(this.opened.schema, null, 2), language: "json", label: "input schema", onleave: () => save.focus() });
+    });
+    return part;
+  }
+
+  saveSchema(place, text) {
+    return guarded(place, async () => {
+      clear(place);
+      const saved = await this.link.ask("schema", { tool: this.opened.tool, persona: this.opened.persona, text });
+      this.opened.schema = saved.schema;
+      this.schema.set(JSON.stringify(saved.schema, null, 2));
+      clear(place, h("p", { class: "hk-good" }, saved.derived ? "✓ Schema read off the code." : "✓ Schema saved."));
+    });
   }
 
   showHistory(revisions) {
@@ -128,6 +151,8 @@ export class PatchEditor {
       this.say("");
       const came = await progress(this.results, "Trying in a restricted worker", answer);
       this.tried = { code, ok: came.run.ok };
+      const { failure } = came.run;
+      if (code === this.code.text()) this.code.markFailing("mine", failure?.lineno ? { lineno: failure.lineno, message: failure.summary } : null);
       clear(this.results, outcome(came));
     });
   }
@@ -230,5 +255,6 @@ export class PatchEditor {
     clearTimeout(this.timer);
     this.code?.close();
     this.args?.close();
+    this.schema?.close();
   }
 }

@@ -48,6 +48,7 @@ class Patching:
             "revert": self.revert,
             "rerun": self.rerun,
             "history": self.history,
+            "schema": self.schema,
         }
 
     def edit(self, tool: str, persona: str = "default", log_id: int | None = None) -> dict[str, Any]:
@@ -147,6 +148,12 @@ class Patching:
         before = self._healkit.execution(log_id)
         run = self._healkit.rerun(log_id, on_output=_ignore)
         return {"run": self._recorded.execution(run), "delta": self._delta(before, run)}
+
+    def schema(self, tool: str, persona: str, text: str) -> dict[str, Any]:
+        """Replace the input schema by a JSON text, or by what the code says where that is empty; as it is then."""
+        given = parse_arguments(text, "the schema") if text.strip() else None
+        entry = self._healkit.vault.set_schema(tool, given, persona)
+        return {"schema": entry.input_schema, "derived": "input_schema" in entry.flags.get("derived", [])}
 
     def history(self, tool: str, persona: str = "default") -> list[dict[str, Any]]:
         """Every revision with how it fared."""
