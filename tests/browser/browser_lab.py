@@ -78,6 +78,9 @@ class Notebook:
     def __init__(self, lab: Lab, page: Page, path: Path) -> None:
         self.lab, self.page, self.path = lab, page, path
         self.problems: list[str] = []
+        self.dialogs: list[str] = []
+        # A page that loads while others close theirs is at times asked which kernel it wants: the one it names.
+        page.add_locator_handler(page.locator(".jp-Dialog"), self._agree)
         page.on("pageerror", lambda error: self.problems.append(str(error)))
         page.set_default_timeout(SLOW_MS)
 
@@ -91,6 +94,11 @@ class Notebook:
         """Wait until the kernel is idle."""
         idle = self.page.locator('.jp-Notebook-ExecutionIndicator[data-status="idle"]')
         idle.first.wait_for(state="attached", timeout=SLOW_MS)
+
+    def _agree(self, dialog: Locator) -> None:
+        self.dialogs.append(dialog.inner_text())
+        print("JupyterLab asked:", self.dialogs[-1])
+        dialog.locator(".jp-mod-accept").click()
 
     def cell(self, number: int) -> Locator:
         """A cell, counted from 0."""
