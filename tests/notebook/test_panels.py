@@ -98,12 +98,12 @@ def test_the_card_comes_first_and_the_live_panel_second_below_the_cells_own_erro
 
 @pytest.mark.requirement("FACE-4")
 def test_a_card_with_its_panel_adds_less_than_30_kb_to_a_saved_notebook(run: Any) -> None:
-    def size(cells: int) -> int:
-        return len(json.dumps(run(*CELLS, *[CELLS[-1]] * cells)))
+    def saved(cells: int) -> str:
+        return json.dumps(run(*CELLS, *[CELLS[-1]] * cells))
 
-    one, three = size(0), size(2)
-    assert (three - one) / 2 < 30_000
-    assert "EditorView" not in json.dumps(run(*CELLS))  # the bundle travels, and is not saved
+    one, three = saved(0), saved(2)
+    assert (len(three) - len(one)) / 2 < 30_000
+    assert "EditorView" not in three  # the bundle travels, and is not saved
 
 
 def test_panels_can_be_turned_off_and_a_terminal_shows_none(
@@ -194,17 +194,23 @@ def test_a_patch_of_an_old_parent_is_answered_with_the_other_one(
 
 
 def test_a_secret_argument_is_hidden_on_the_page_and_used_all_the_same(healkit: Healkit) -> None:
-    healkit.vault.add("login", "def login(token: str):\n    return len(token)")
+    code = "def login(token: str, times: int):\n    return len(token) * times"
+    healkit.vault.add("login", code)
     patching = Patching(healkit, Recorded(healkit))
-    healkit.execute("login", arguments={"token": SECRET})
+    healkit.execute("login", arguments={"token": SECRET, "times": 1})
     opened = patching.edit("login")
     assert SECRET not in json.dumps(opened)
     assert opened["hidden"] == 1
-    assert patching.try_code("login", "default", opened["code"], opened["arguments"])["run"]["value"] == str(
-        len(SECRET)
-    )
+
+    def tried(arguments: str) -> Any:
+        return patching.try_code("login", "default", code, arguments)["run"]["value"]
+
+    assert tried(opened["arguments"]) == "40"
+    other = json.loads(opened["arguments"]) | {"times": 2}
+    assert tried(json.dumps(other)) == "80"
+    assert tried(json.dumps(other | {"token": "abc"})) == "6"
     with pytest.raises(ArgumentsInvalid, match="was hidden"):
-        patching.try_code("login", "default", opened["code"], opened["arguments"] + " ")
+        tried(json.dumps(other | {"token": other["token"] + "!"}))
 
 
 def test_arguments_come_from_an_example_or_the_schema_before_a_tool_was_ever_run(healkit: Healkit) -> None:

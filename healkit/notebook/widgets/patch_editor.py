@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 import threading
+from collections import deque
 from typing import Any
 
 from healkit import rendering
@@ -20,8 +22,10 @@ from healkit.rendering import parts, plain
 from healkit.runtime.execution import Execution
 from healkit.store.entries import VaultEntry
 
-#: How the sanitiser marks what it has hidden; arguments that hold the mark cannot be used.
-_HIDDEN = ("[REDACTED", "[MASKED", "[TRUNCATED")
+#: How many sets of arguments a panel knows the hidden values of; one is made for each editor that opens.
+_SHOWN_MAX = 20
+#: How the sanitiser's replacements look: `[REDACTED:secret-name]`, `[EMAIL]`.
+_MARK = re.compile(r"\[(?:REDACTED:[\w-]+|[A-Z]+)\]")
 #: Longer arguments are shown on several lines.
 _ONE_LINE_CHARS = 80
 _EXAMPLES = {"integer": 1, "number": 1.0, "string": "", "boolean": False, "array": [], "object": {}}
@@ -34,8 +38,8 @@ class Patching:
         self._healkit = healkit
         self._recorded = recorded
         self._lock = threading.Lock()
-        #: What arguments looked like on the page → what they are: a secret stays here.
-        self._arguments: dict[str, dict[str, Any]] = {}
+        #: Arguments as text and as data, as the page has them, and what they are: a secret stays here.
+        self._shown: deque[tuple[str, Any, dict[str, Any]]] = deque(maxlen=_SHOWN_MAX)
 
     @property
     def operations(self) -> dict[str, Operation]:
@@ -177,21 +181,30 @@ class Patching:
         if len(text) > _ONE_LINE_CHARS:
             text = json.dumps(cleaned.value, ensure_ascii=False, indent=2)
         with self._lock:
-            self._arguments[text] = arguments
+            self._shown.append((text, cleaned.value, arguments))
         return text, sum(cleaned.hidden.values())
 
     def _given(self, text: str) -> dict[str, Any]:
-        """The arguments meant by a text; raises `ArgumentsInvalid` or `UsageInvalid`."""
+        """The arguments meant by a text, with each hidden value that was left as it was shown put back.
+
+        Raises `ArgumentsInvalid` for a mark that stands for nothing any more.
+        """
         with self._lock:
-            kept = self._arguments.get(text)
-        if kept is not None:
-            return kept
-        if any(mark in text for mark in _HIDDEN):
+            shown = list(self._shown)
+        for as_text, _, arguments in reversed(shown):
+            if text == as_text:  # also where it was cut, and is no JSON
+                return dict(arguments)
+        typed = parse_arguments(text or "{}", "the arguments")
+        marks: set[str] = set()
+        for _, cleaned, arguments in reversed(shown):
+            typed = restored(typed, cleaned, arguments)
+            marks |= _marks(cleaned) - _marks(arguments)
+        if marks & _marks(typed):
             raise ArgumentsInvalid(
                 "These arguments hold a value that was hidden when they were shown.",
-                hint="Put the value itself in its place, or reset the arguments and leave all as they were.",
+                hint="Put the value itself in its place, or reset the arguments.",
             )
-        return parse_arguments(text or "{}", "the arguments")
+        return dict(typed)
 
     def _outcome(self, run: Execution) -> str:
         text = run.failure.summary if run.failure is not None else parts.result_text(run)
@@ -228,6 +241,24 @@ class PatchEditor(Panel):
     def static_card(self) -> Shown | None:
         """The code as it is."""
         return Shown(rendering.entry_text(self._entry), rendering.entry_html(self._entry))
+
+
+def _marks(value: Any) -> set[str]:
+    """Whatever in it could stand where something was hidden."""
+    return set(_MARK.findall(json.dumps(value, ensure_ascii=False)))
+
+
+def restored(edited: Any, cleaned: Any, original: Any) -> Any:
+    """Edited data, in which whatever is still as it was shown is what it was before it was cleaned."""
+    if edited == cleaned and type(edited) is type(cleaned):
+        return original
+    if isinstance(edited, dict) and isinstance(cleaned, dict) and isinstance(original, dict):
+        both = cleaned.keys() & original.keys()
+        return {k: restored(v, cleaned[k], original[k]) if k in both else v for k, v in edited.items()}
+    lists = all(isinstance(one, list) for one in (edited, cleaned, original))
+    if lists and len(edited) == len(cleaned) == len(original):
+        return [restored(*each) for each in zip(edited, cleaned, original, strict=True)]
+    return edited
 
 
 def _arguments(run: Execution | None, entry: VaultEntry) -> dict[str, Any]:

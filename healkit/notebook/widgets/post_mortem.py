@@ -11,7 +11,7 @@ from healkit.contracts.post_mortem import Local
 from healkit.errors import PostMortemError, UsageInvalid
 from healkit.notebook.shown import Shown
 from healkit.notebook.widgets.panel import Operation, Panel
-from healkit.notebook.widgets.recorded import Recorded
+from healkit.notebook.widgets.recorded import HIDDEN_MARK, Recorded
 from healkit.runtime.execution import Execution
 from healkit.runtime.post_mortem import PostMortem
 
@@ -58,7 +58,7 @@ class PostMortems:
                 {"name": one.name, "type": _kind(one), "repr": str(clean.value.get(one.name, ""))}
                 for one, clean in zip(found, cleaned, strict=True)
             ],
-            "hidden": sum(1 for clean in cleaned if clean.hidden),
+            "hidden": sum(1 for clean in cleaned if clean.hidden or HIDDEN_MARK in str(clean.value)),
         }
 
     def eval(self, log_id: int, frame: int, expression: str) -> dict[str, Any]:

@@ -23,6 +23,8 @@ from healkit.store.groups import GroupInfo
 if TYPE_CHECKING:
     from healkit.tracing.sanitizing import Sanitizer
 
+#: How the sanitiser's replacements begin.
+HIDDEN_MARK = "[REDACTED"
 #: What one answer holds of recorded data, in bytes of JSON, and one text of it, in characters.
 _ANSWER_MAX_BYTES = 400_000
 _TEXT_MAX_CHARS = 20_000
