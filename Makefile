@@ -2,7 +2,7 @@
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo lab test lint fix bench clean
+.PHONY: demo lab test lint fix bench outage clean
 
 demo: $(BIN)/healkit
 	$(BIN)/healkit demo
@@ -29,6 +29,11 @@ fix: $(BIN)/python
 bench: $(BIN)/python
 	$(BIN)/pip install --quiet '.[test]'
 	$(BIN)/python benchmarks/run.py
+
+# The outage test as the requirement puts it: a collector in trouble for 20 seconds.
+outage: $(BIN)/python
+	$(BIN)/pip install --quiet '.[test]'
+	HEALKIT_OUTAGE_S=20 $(BIN)/pytest -s tests/tracing/test_tracing_crash.py -k outage
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache benchmarks/out

@@ -324,7 +324,8 @@ class Healkit:
 
     def status(self) -> Status:
         """Where the database is, what is in it, which isolation is in force, and what is wrong, if anything."""
-        return status_of(self.url, self.config, len(self.vault.names()), self.log, self._recorder.problem)
+        tools, traces = len(self.vault.names()), self.traces.state()
+        return status_of(self.url, self.config, tools, self.log, self._recorder.problem, traces)
 
     def doctor(self) -> DoctorReport:
         """What this machine can enforce, tried for real."""

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from healkit.errors import ConfigError
 
 Isolation = Literal["auto", "namespaces", "landlock", "process"]
+OtelSemconv = Literal["1.36", "1.37", "1.41"]
 
 MIB = 1024 * 1024
 #: The most traces that a collector takes in one request.
@@ -70,6 +71,9 @@ class Config:
     collect_max_bytes: what one request to the collector may hold, unpacked.
     collect_rate_per_s, collect_burst: requests a second from one client in the long run, and how many at once.
     collect_timeout_s: how long the body of a request may take to arrive.
+    otel: export executions as OpenTelemetry spans too (`healkit[otel]`), to where its own variables say.
+    otel_semconv: the version of the GenAI semantic conventions that attributes are named after.
+    otel_content: put arguments and results, cleaned, into the spans.
     """
 
     isolation: Isolation = "auto"
@@ -123,6 +127,9 @@ class Config:
     collect_rate_per_s: float = 50.0
     collect_burst: int = 100
     collect_timeout_s: float = 30.0
+    otel: bool = False
+    otel_semconv: OtelSemconv = "1.41"
+    otel_content: bool = False
 
     def __post_init__(self) -> None:
         """Refuse what could not work; raises `ConfigError`."""
@@ -130,6 +137,11 @@ class Config:
             choices = ", ".join(get_args(Isolation))
             raise ConfigError(
                 f"isolation={self.isolation!r} is not a tier.", hint=f"Choose one of {choices}."
+            )
+        if self.otel_semconv not in get_args(OtelSemconv):
+            raise ConfigError(
+                f"otel_semconv={self.otel_semconv!r} is no version of the conventions that healkit writes.",
+                hint=f"Choose one of {', '.join(get_args(OtelSemconv))}.",
             )
         object.__setattr__(self, "sync_token", Secret(self.sync_token))
         _check_url(self.sync_url)

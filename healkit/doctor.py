@@ -10,6 +10,7 @@ import sys
 import psutil
 
 from healkit.config import MIB, Config
+from healkit.contracts.outbox import OutboxState
 from healkit.errors import IsolationUnavailable
 from healkit.store.log import Log
 from healkit.workers.limits import bubblewrap_path
@@ -42,7 +43,11 @@ class DoctorReport:
 
 @dataclasses.dataclass(frozen=True)
 class Status:
-    """Where healkit stands: `problem` is empty when nothing is wrong with the log."""
+    """Where healkit stands: `problem` is empty when nothing is wrong with the log.
+
+    `collector` is where traces are sent, empty where they stay; `traces` says how many are where, and what is wrong
+    with sending them.
+    """
 
     url: str
     tier: str
@@ -51,6 +56,8 @@ class Status:
     failures: int
     running: int
     problem: str
+    collector: str = ""
+    traces: OutboxState = dataclasses.field(default_factory=OutboxState)
 
 
 def examine(config: Config) -> DoctorReport:
@@ -81,13 +88,14 @@ def examine(config: Config) -> DoctorReport:
     return DoctorReport(tier, checks, list(NOT_STOPPED[tier]))
 
 
-def status_of(url: str, config: Config, tools: int, log: Log, problem: str) -> Status:
+def status_of(url: str, config: Config, tools: int, log: Log, problem: str, traces: OutboxState) -> Status:
     """The counts and the tier; asks the log three questions."""
     try:
         tier: str = achieved_tier(config)
     except IsolationUnavailable:
         tier = "none"
-    return Status(url, tier, tools, log.count(), log.count(status="FAILURE"), len(log.running()), problem)
+    failures, running = log.count(status="FAILURE"), len(log.running())
+    return Status(url, tier, tools, log.count(), failures, running, problem, config.sync_url, traces)
 
 
 def _memory(config: Config) -> Check:

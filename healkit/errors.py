@@ -26,6 +26,8 @@ HealkitError
 ├── IsolationUnavailable           ISOLATION_UNAVAILABLE
 ├── WorkerError                    WORKER_ERROR
 │   └── WorkerStartFailed          WORKER_START_FAILED
+├── LogFileError                   LOG_FILE_ERROR     (an export, import or archive of the log)
+│   └── ArchiveBusy                ARCHIVE_BUSY
 ├── PostMortemError                POST_MORTEM_ERROR  (a question about a failed run that has no answer)
 │   └── PostMortemGone             POST_MORTEM_GONE
 ├── RunFolderError                 RUN_FOLDER_ERROR   (a run's record that cannot be begun)
@@ -213,7 +215,7 @@ class RevisionNotFound(VaultError):
 
 
 class ToolExists(VaultError):
-    """A tool of that name and persona is there already, with other code."""
+    """A tool of that name and persona is there already, with other code or other grants."""
 
     code = "TOOL_EXISTS"
 
@@ -281,6 +283,18 @@ class WorkerStartFailed(WorkerError):
     """No worker was ready within its start time."""
 
     code = "WORKER_START_FAILED"
+
+
+class LogFileError(HealkitError):
+    """A file of executions that cannot be written, or read as one."""
+
+    code = "LOG_FILE_ERROR"
+
+
+class ArchiveBusy(LogFileError):
+    """Another process is archiving into that folder at this moment."""
+
+    code = "ARCHIVE_BUSY"
 
 
 class PostMortemError(HealkitError):

@@ -102,7 +102,7 @@ def add(
             group=group,
             draft=draft,
             reason=reason,
-            grants=grants,
+            grants=grants or None,
         )
     return _saved(entry, f"{entry.label} saved", as_json)
 

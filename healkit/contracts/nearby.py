@@ -163,7 +163,8 @@ def _value(node: ast.expr, told: TracebackType) -> object | None:
         if type(outer) is dict:
             return outer.get(key)
         if type(outer) in {list, tuple} and type(key) is int:
-            return outer[key]  # type: ignore[index]
+            found: object = outer[key]  # type: ignore[index]
+            return found
     return None
 
 

@@ -81,7 +81,7 @@ def save(
             description=description,
             reason=reason,
             draft=draft,
-            grants=grants or {},
+            grants=grants or None,
         )
         return entry, f"{entry.label} saved"
     if sql and before.type != "sql":

@@ -61,7 +61,24 @@ def _status_rows(status: StatusView) -> list[tuple[str, str]]:
     rows = [("database", status.url), ("isolation", status.tier or "none")]
     rows += [("tools", f"{status.tools:,}"), ("executions", f"{status.executions:,}")]
     rows += [("failures", f"{status.failures:,}"), ("running", f"{status.running:,}")]
-    return [*rows, ("problem", status.problem)] if status.problem else rows
+    rows += [("problem", status.problem)] if status.problem else []
+    return [*rows, *_trace_rows(status)]
+
+
+def _trace_rows(status: StatusView) -> list[tuple[str, str]]:
+    """Where the traces are; where they are sent, why some will not be, and what is wrong just now."""
+    state = status.traces
+    counts = [
+        (state.pending, "waiting"),
+        (state.sent, "sent"),
+        (state.parked, "parked"),
+        (state.local, "here only"),
+    ]
+    known = [f"{count:,} {word}" for count, word in counts if count]
+    rows = [("traces", ", ".join(known) or "none")]
+    rows += [("collector", status.collector)] if status.collector else []
+    rows += [("parked", f"{count:,} for: {reason}") for reason, count in state.parked_for.items()]
+    return [*rows, ("sending", state.problem)] if state.problem else rows
 
 
 def diff_html(diff: str, title: str = "") -> str:

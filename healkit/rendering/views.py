@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from healkit.contracts.failure import Failure
+from healkit.contracts.outbox import OutboxState
 from healkit.contracts.records import CallRecord, DecisionRecord
 
 
@@ -160,6 +161,10 @@ class StatusView(Protocol):
     def running(self) -> int: ...
     @property
     def problem(self) -> str: ...
+    @property
+    def collector(self) -> str: ...
+    @property
+    def traces(self) -> OutboxState: ...
 
 
 class BlameView(Protocol):

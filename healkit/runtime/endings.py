@@ -7,12 +7,16 @@ for what it is, a claim: its code must be one that a worker can know, and its te
 from __future__ import annotations
 
 import signal
+import time
 
 import msgspec
 
 from healkit.contracts.failure import Failure, format_frames, frames_from_faulthandler
+from healkit.contracts.fingerprint import fingerprint
 from healkit.contracts.nearby import KNOWN_MAX, NEAR_MAX
+from healkit.contracts.records import Finished, Started, utc_now
 from healkit.contracts.rpc import Init
+from healkit.errors import HealkitError
 from healkit.workers.worker import Outcome
 
 #: What a worker may say of itself; the other endings are the host's to see.
@@ -52,6 +56,28 @@ def failure_of(outcome: Outcome, init: Init) -> Failure | None:
             hint = "The tool wrote to a descriptor that is not its own; nothing of what it sent was used."
             return _observed("TOOL_PROTOCOL", "ProtocolError", outcome.detail, hint, outcome, init)
     return _of_death(outcome, init)
+
+
+def refusal_of(begun: Started, error: HealkitError, started: float) -> Finished:
+    """The record of a call that never reached a tool."""
+    failure = Failure(
+        error.code,
+        type(error).__name__,
+        error.message,
+        f"{type(error).__name__}: {error}",
+        hint=error.hint,
+    )
+    return Finished(
+        begun.trace_id, utc_now(), (time.perf_counter() - started) * 1000, None, failure, fingerprint(failure)
+    )
+
+
+def interruption_of(begun: Started, error: BaseException, started: float) -> Finished:
+    """The record of a run that healkit itself gave up."""
+    failure = Failure("TOOL_KILLED", type(error).__name__, str(error), f"{type(error).__name__}: {error}")
+    return Finished(
+        begun.trace_id, utc_now(), (time.perf_counter() - started) * 1000, None, failure, fingerprint(failure)
+    )
 
 
 def _of_death(outcome: Outcome, init: Init) -> Failure:

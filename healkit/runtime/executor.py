@@ -33,7 +33,8 @@ from healkit.contracts.records import (
 )
 from healkit.contracts.rpc import Init
 from healkit.errors import HealkitError
-from healkit.runtime.endings import failure_of
+from healkit.runtime.discretion import NOT_KEPT_VALUE, emptied, emptying
+from healkit.runtime.endings import failure_of, interruption_of, refusal_of
 from healkit.runtime.execution import Execution
 from healkit.runtime.recorder import Recorder
 from healkit.runtime.request import Request, checked_arguments
@@ -55,15 +56,20 @@ SQL_ISOLATION = "read-only connection"
 
 @dataclasses.dataclass(frozen=True)
 class _Ready:
-    """A call that nothing speaks against, with its RUNNING row committed."""
+    """A call that nothing speaks against, with its RUNNING row committed; `noted` is its beginning as it is there."""
 
     begun: Started
+    noted: Started
     entry: VaultEntry
     arguments: bytes
     conversions: list[str]
     timeout_s: float
     log_id: int | None
     collector: Collector
+
+    def noted_end(self, finished: Finished) -> Finished:
+        """The ending as it goes on record."""
+        return finished if self.entry.logged else emptied(finished)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,15 +110,15 @@ class Executor:
             work = self._run_sql if ready.entry.type == "sql" else self._run_python
             result = await work(ready, request)
         except HealkitError as error:  # no worker could be had
-            refusal = _refusal(ready.begun, error, started)
+            refusal = ready.noted_end(refusal_of(ready.begun, error, started))
             error.log_id = await self._finish(refusal, ready.collector) or ready.log_id
-            await asyncio.to_thread(request.step.refused, ready.begun, refusal)
+            await asyncio.to_thread(request.step.refused, ready.noted, refusal)
             raise
         except BaseException as error:
             # Cancelled from outside, or an error of ours: the row must not stay RUNNING for ever.
-            interrupted = _interrupted(ready.begun, error, started)
+            interrupted = ready.noted_end(interruption_of(ready.begun, error, started))
             self._recorder.finish(interrupted, ready.collector)
-            request.step.refused(ready.begun, interrupted)
+            request.step.refused(ready.noted, interrupted)
             raise
         return await self._conclude(ready, request, result, (time.perf_counter() - started) * 1000)
 
@@ -130,6 +136,7 @@ class Executor:
             parent_trace_id=request.parent_trace_id,
             run_id=request.step.run_id,
         )
+        logged = True
         try:
             request.step.admit(begun)
             arguments, conversions = checked_arguments(request)
@@ -139,7 +146,8 @@ class Executor:
             begun = msgspec.structs.replace(
                 begun, revision=entry.revision or None, code_hash=entry.code_hash, grants=entry.grants
             )
-            request.step.observed(begun, entry)
+            logged = entry.logged
+            request.step.observed(begun if logged else emptied(begun), entry)
             validate_arguments(entry, arguments)
             timeout_s = request.timeout_s or entry.grants.timeout_s or self._config.timeout_s
             begun = msgspec.structs.replace(
@@ -147,15 +155,19 @@ class Executor:
                 isolation=SQL_ISOLATION if entry.type == "sql" else achieved_tier(self._config),
                 deadline=utc_now() + timedelta(seconds=timeout_s + self._config.start_timeout_s),
             )
-            request.step.prepared(begun, timeout_s, request.mode)
+            noted = begun if logged else emptied(begun)
+            request.step.prepared(noted, timeout_s, request.mode)
         except HealkitError as error:
-            refusal = _refusal(begun, error, started)
+            refusal = refusal_of(begun, error, started)
+            if not logged:
+                begun, refusal = emptied(begun), emptied(refusal)
             error.log_id = self._recorder.refuse(begun, refusal)
             request.step.refused(begun, refusal)
             raise
-        log_id = self._recorder.begin(begun)
+        log_id = self._recorder.begin(noted)
         request.step.started(log_id)
-        return _Ready(begun, entry, encoded, conversions, timeout_s, log_id, self._recorder.collector(begun))
+        collector = self._recorder.collector(noted)
+        return _Ready(begun, noted, entry, encoded, conversions, timeout_s, log_id, collector)
 
     def _entry(self, request: Request) -> VaultEntry:
         """The tool's active revision, or the candidate that is to be tried in its place."""
@@ -181,7 +193,11 @@ class Executor:
             context,
             self.providers,
             entry.grants,
-            ready.collector.through(journal.append),
+            emptying(
+                ready.collector.through(journal.append),
+                not entry.logged,
+                lambda tool: self._keeps_off(tool, request.persona),
+            ),
             self._config.max_calls,
             self._config.trace_max_decisions,
         )
@@ -264,10 +280,13 @@ class Executor:
             fingerprint=fingerprint(result.failure) if result.failure else None,
             last_output=result.last_output,
         )
-        ready.collector.result = None if result.failure else result.encoded
-        log_id = await self._finish(finished, ready.collector) or ready.log_id
+        noted, seen = ready.noted_end(finished), result
+        if not ready.entry.logged:
+            seen = _Result(encoded=NOT_KEPT_VALUE, calls=[emptied(call) for call in result.calls])
+        ready.collector.result = None if result.failure else seen.encoded
+        log_id = await self._finish(noted, ready.collector) or ready.log_id
         if (step := request.step) is not UNRECORDED:
-            await asyncio.to_thread(step.ended, finished, result.encoded, result.outputs, result.calls)
+            await asyncio.to_thread(step.ended, noted, seen.encoded, seen.outputs, seen.calls)
         return Execution(
             tool_name=begun.tool_name,
             persona=begun.persona,
@@ -296,6 +315,13 @@ class Executor:
             run_id=begun.run_id,
         )
 
+    def _keeps_off(self, tool: str, persona: str) -> bool:
+        """Whether that tool of the vault has its contents kept off the record."""
+        try:
+            return not self._vault.lookup(tool, persona).logged
+        except HealkitError:
+            return False
+
     def _warnings(self, begun: Started, *problems: str) -> list[str]:
         """What the user should know besides the outcome."""
         found = [problem for problem in (self._recorder.problem, *problems) if problem]
@@ -304,25 +330,3 @@ class Executor:
                 "This tool ran without isolation (HEALKIT_ISOLATION=process): it could do whatever you can."
             )
         return found
-
-
-def _refusal(begun: Started, error: HealkitError, started: float) -> Finished:
-    """The record of a call that never reached a tool."""
-    failure = Failure(
-        error.code,
-        type(error).__name__,
-        error.message,
-        f"{type(error).__name__}: {error}",
-        hint=error.hint,
-    )
-    return Finished(
-        begun.trace_id, utc_now(), (time.perf_counter() - started) * 1000, None, failure, fingerprint(failure)
-    )
-
-
-def _interrupted(begun: Started, error: BaseException, started: float) -> Finished:
-    """The record of a run that healkit itself gave up."""
-    failure = Failure("TOOL_KILLED", type(error).__name__, str(error), f"{type(error).__name__}: {error}")
-    return Finished(
-        begun.trace_id, utc_now(), (time.perf_counter() - started) * 1000, None, failure, fingerprint(failure)
-    )

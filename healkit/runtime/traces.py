@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
+
 from healkit.config import Config
 from healkit.contracts.outbox import OutboxState
 from healkit.contracts.traces import ExecutionTrace, read_trace
-from healkit.errors import ConfigError
+from healkit.errors import ConfigError, DatabaseError
 from healkit.store.database import Database
+from healkit.store.log import Log
 from healkit.store.outbox import Outbox
 from healkit.tracing.collector import Tracer
+from healkit.tracing.otel import OtelExporter
 from healkit.tracing.redaction import Cleaner
 from healkit.tracing.syncer import Syncer
 
@@ -30,7 +35,11 @@ class Traces:
             self._syncer = Syncer(self._outbox, config)
         if config.sanitizer_rules or config.sanitizer_allow:
             _sanitizer(config)  # what is wrong with a user's own rules is to be heard now
-        self.tracer = Tracer(config, lambda: _sanitizer(config))
+        self._otel: OtelExporter | None = None
+        if config.otel:
+            self._otel = OtelExporter(config, lambda: _sanitizer(config), root_finder(Log(database)))
+        export = [self._otel.export] if self._otel is not None else []
+        self.tracer = Tracer(config, lambda: _sanitizer(config), *export)
 
     def get(self, trace_id: str) -> ExecutionTrace | None:
         """The trace of that execution (`Execution.trace_id`); None where there is none."""
@@ -73,6 +82,22 @@ class Traces:
         """Send what can still be sent in time, and stop."""
         if self._syncer is not None:
             self._syncer.close()
+        if self._otel is not None:
+            self._otel.close()
+
+
+def root_finder(log: Log) -> Callable[[str], str]:
+    """What says which execution is at the root of one that is under way; its row is there before its children's."""
+
+    @functools.lru_cache(maxsize=1024)
+    def root_of(trace_id: str) -> str:
+        try:
+            row = log.by_trace(trace_id)
+        except DatabaseError:
+            return trace_id
+        return trace_id if row is None or row.parent_trace_id is None else root_of(row.parent_trace_id)
+
+    return root_of
 
 
 def _sanitizer(config: Config) -> Cleaner:

@@ -15,7 +15,6 @@ import dataclasses
 import hashlib
 import json
 from collections import Counter
-from typing import Any
 
 import msgspec
 
@@ -23,7 +22,7 @@ from healkit.contracts.encoding import to_jsonable
 from healkit.contracts.traces import ExecutionTrace, TraceFault, read_batch
 from healkit.errors import RequestRefused, TraceInvalid
 from healkit.store.collected import Arrival, CollectedTraces, Verdict, capability_of
-from healkit.tracing.payloads import UNLIMITED
+from healkit.tracing.recleaning import cleaned_trace
 from healkit.tracing.redaction import Cleaner
 
 #: Traces that one request may hold.
@@ -96,7 +95,8 @@ class Intake:
         """The trace, cleaned, as the store takes it."""
         capability = capability_of(trace.capability_id)
         assert capability is not None  # the wire form has checked it
-        cleaned = self._cleaned(trace, hidden)
+        cleaned, found = cleaned_trace(trace, self._cleaner, self._payload_max_bytes)
+        hidden.update(found)
         return Arrival(
             trace_id=trace.id,
             parent_trace_id=trace.parent_id,
@@ -107,32 +107,6 @@ class Intake:
             detail=len(trace.task_results) + len(trace.decisions),
             digest=hashlib.sha256(_json(cleaned, canonical=True)).hexdigest(),
             wire=_json(cleaned).decode(),
-        )
-
-    def _cleaned(self, trace: ExecutionTrace, hidden: Counter[str]) -> ExecutionTrace:
-        """The same trace with everything in it cleaned that a person or a tool may have written."""
-
-        def clean(value: Any, limit_bytes: int = self._payload_max_bytes) -> Any:
-            found = self._cleaner.clean(value, limit_bytes=limit_bytes)
-            hidden.update(found.hidden)
-            return found.value
-
-        def text(value: str) -> str:
-            return str(clean(value)) if value else value
-
-        # As a whole first, for what a key says of its value; each payload has the limit for itself.
-        metadata = {key: clean(value) for key, value in clean(trace.metadata, UNLIMITED).items()}
-        tasks = [
-            msgspec.structs.replace(task, args=clean(task.args), result=clean(task.result))
-            for task in trace.task_results
-        ]
-        decisions = [
-            msgspec.structs.replace(each, outcome=text(each.outcome), condition=text(each.condition))
-            for each in trace.decisions
-        ]
-        error = None if trace.error is None else text(trace.error)
-        return msgspec.structs.replace(
-            trace, error=error, task_results=tasks, decisions=decisions, metadata=metadata
         )
 
 

@@ -84,6 +84,10 @@ class CollectorService:
                 self._database = Database(resolve_url(self._db), wait_s=wait_s, synchronous=synchronous)
             return self._database
 
+    def make_ready(self) -> None:
+        """Open the database and load the sanitiser, so that the first request need not; raises `DatabaseError`."""
+        self._the_intake()
+
     def began(self) -> None:
         """A request has come; called once for each, and `ended` once after it."""
         self.in_flight += 1
@@ -168,11 +172,6 @@ class CollectorService:
 
 
 def _sanitizer(config: Config) -> Cleaner:
-    try:
-        from healkit.tracing.sanitizing import Sanitizer  # type: ignore[attr-defined]
-    except ImportError:  # being written
-        from healkit.tracing.redaction import Verbatim
+    from healkit.tracing.sanitizing import Sanitizer  # its tables are only wanted by who stores
 
-        return Verbatim()
-    found: Cleaner = Sanitizer.from_config(config)
-    return found
+    return Sanitizer.from_config(config)

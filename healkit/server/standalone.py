@@ -106,7 +106,7 @@ def serve(
     sockets = _bind(address)
     try:
         service = CollectorService(config, db, on_trouble=_log.warning)
-        service.open()  # a database that cannot be opened is better known now than at the first request
+        service.make_ready()  # a database that cannot be opened is better known now than at the first request
         application = make_application(service, token)
         where = f"http://{_shown(address.host)}:{sockets[0].getsockname()[1]}"
         asyncio.run(_run(service, application, sockets, lambda: announce(where, made_up)))

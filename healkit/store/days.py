@@ -16,7 +16,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from healkit.store.filters import Filters, Moment, moment
-from healkit.store.groups import DAYS
+from healkit.store.tallies import DAYS
 
 if TYPE_CHECKING:
     import pandas as pd

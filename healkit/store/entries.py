@@ -29,7 +29,7 @@ class VaultEntry:
     """One revision of one tool for one persona, ready to run.
 
     `code` has the hash `code_hash`, checked when it was read. `flags` are the owner's switches
-    (`side_effects`, …) and `derived`: which of `input_schema` and `description` were read off the code and
+    (`side_effects`, `log`) and `derived`: which of `input_schema` and `description` were read off the code and
     follow it.
     """
 
@@ -56,6 +56,11 @@ class VaultEntry:
     def label(self) -> str:
         """`fibonacci@2`."""
         return self.ref.label
+
+    @property
+    def logged(self) -> bool:
+        """Whether what it is given, says and returns goes on record; that it ran always does."""
+        return self.flags.get("log", True) is not False
 
 
 @dataclasses.dataclass(frozen=True)

@@ -19,14 +19,13 @@ from sqlalchemy import Table, select
 from sqlalchemy.orm import Session
 
 from healkit.store.filters import Filters, moment
-from healkit.store.models import ExecutionDay, FailureGroup, ToolRegistry
+from healkit.store.models import ToolRegistry
 from healkit.store.rows import LOG
+from healkit.store.tallies import DAYS, GROUPS
 
 if TYPE_CHECKING:
     import pandas as pd
 
-GROUPS: Table = FailureGroup.__table__  # type: ignore[attr-defined]
-DAYS: Table = ExecutionDay.__table__  # type: ignore[attr-defined]
 _TOOLS: Table = ToolRegistry.__table__  # type: ignore[attr-defined]
 
 DEFAULT_PERSONA = "default"

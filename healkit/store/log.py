@@ -7,11 +7,13 @@ costs at a million rows what it costs at ten thousand.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Select, func, select
 
+from healkit.errors import ConfigError
 from healkit.store.database import Database
 from healkit.store.days import Summary, read_summary
 from healkit.store.filters import Filters, status_is
@@ -19,17 +21,31 @@ from healkit.store.groups import Groups, read_groups
 from healkit.store.logwriter import LogWriter, RecordRefused, RowMissing
 from healkit.store.models import ExecutionCall, ExecutionDecision, ExecutionLog
 from healkit.store.pages import Page, newest_first, read_page
+from healkit.store.retention import ArchiveFormat, PruneReport, Retention
 from healkit.store.rows import CALLS, DECISIONS, LOG
+from healkit.store.transfer import Imported, export_log, import_log
 
 __all__ = ["Log", "LogWriter", "Page", "RecordRefused", "RowMissing"]
 
 
 class Log:
-    """Questions to the log. `refresh` is called before each, to bring in what waits in the spool."""
+    """Questions to the log, and its upkeep.
 
-    def __init__(self, database: Database, refresh: Callable[[], object] | None = None) -> None:
+    `refresh` is called before each, to bring in what waits in the spool. `retention_days` and `retention_rows` are
+    what `prune` keeps unless it is told otherwise; 0 sets no bound.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        refresh: Callable[[], object] | None = None,
+        *,
+        retention_days: float = 0,
+        retention_rows: int = 0,
+    ) -> None:
         self._database = database
         self._refresh = refresh
+        self._retention = (retention_days, retention_rows)
 
     def query(
         self,
@@ -147,9 +163,72 @@ class Log:
         with self._reading() as session:
             return read_summary(session, filters, by)
 
-    def _reading(self) -> Any:
+    def export(
+        self,
+        path: str | Path,
+        *,
+        overwrite: bool = False,
+        status: str | None = None,
+        tool: str | None = None,
+        persona: str | None = None,
+        since: datetime | date | str | None = None,
+        until: datetime | date | str | None = None,
+        text: str | None = None,
+        trace: str | None = None,
+        fingerprint: str | None = None,
+        run: str | None = None,
+    ) -> int:
+        """Write finished executions, with their calls, to a `.jsonl` or `.parquet` file, oldest first; how many.
+
+        The filters are those of `query`. The file is there when it is whole. Raises `LogFileError`.
+        """
+        filters = Filters(status, tool, persona, since, until, text, trace, fingerprint, run)
+        self._look_up_to_date()
+        return export_log(self._database, Path(path), filters, overwrite=overwrite)
+
+    def import_file(self, path: str | Path) -> Imported:
+        """Take in the executions of an exported or archived file that are not here yet; how many there were.
+
+        They get ids of their own; their trace ids say which they are, so that a second import changes nothing. Raises
+        `LogFileError` at the first record that cannot be read, with those before it taken in.
+        """
+        return import_log(self._database, Path(path))
+
+    def prune(
+        self,
+        *,
+        older_than: timedelta | float | None = None,
+        keep: int | None = None,
+        archive: str | Path | None = None,
+        format: ArchiveFormat = "jsonl",  # noqa: A002 - the word for it
+    ) -> PruneReport:
+        """Delete old executions, a few at a time, after moving them to a file in the folder `archive`, if given.
+
+        older_than: their age, in days unless it is a timedelta. keep: how many of the newest stay; both may be given.
+        Without either, `retention_days` and `retention_rows` of the configuration count. `store.retention` says
+        what stays in any case. Raises `ConfigError`, and `LogFileError` with nothing lost.
+        """
+        days, rows = self._retention
+        if older_than is None and keep is None:
+            older_than, keep = days or None, rows or None
+        if older_than is None and keep is None:
+            raise ConfigError(
+                "Nothing says which executions are to go.",
+                hint="Give older_than=… (days) or keep=… (rows), or set retention_days or retention_rows.",
+            )
+        age = timedelta(days=older_than) if isinstance(older_than, int | float) else older_than
+        if (age is not None and age < timedelta(0)) or (keep is not None and keep < 0):
+            raise ConfigError(f"older_than={older_than!r} and keep={keep!r} cannot be negative.")
+        self._look_up_to_date()
+        folder = None if archive is None else Path(archive)
+        return Retention(self._database).prune(age, keep, folder, format)
+
+    def _look_up_to_date(self) -> None:
         if self._refresh is not None:
             self._refresh()
+
+    def _reading(self) -> Any:
+        self._look_up_to_date()
         return self._database.read()
 
     def _first(self, statement: Select[Any]) -> ExecutionLog | None:

@@ -9,10 +9,10 @@ execution's, when the latter had to wait in the spool.
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from typing import Any, Literal
 
-from sqlalchemy import JSON, BigInteger, DateTime, Dialect, Index, Text, TypeDecorator, UniqueConstraint, text
+from sqlalchemy import JSON, DateTime, Dialect, Index, Text, TypeDecorator, UniqueConstraint, text
 from sqlalchemy.orm import registry
 from sqlmodel import Field, SQLModel
 
@@ -196,43 +196,6 @@ class ExecutionLog(Base, table=True):
     last_output: str = _text()
     host: dict[str, Any] | None = _json(nullable=True)
     run_id: str | None = None
-
-
-class ExecutionDay(Base, table=True):
-    """One tool's finished runs of one day (UTC), in one class of durations; kept by triggers on `executionlog`.
-
-    `revision` is 0 for calls that were refused before one was known. `within_ms` is the upper end of the class (1, 2,
-    5, 10 … 1,000,000,000), 0 for runs without a duration, 2,000,000,000 for longer ones. `total_us` is the sum of
-    their durations in whole µs, so that what is taken away again leaves no rounding behind.
-    """
-
-    __tablename__ = "executionday"
-    __table_args__ = {"sqlite_with_rowid": False}
-
-    tool_name: str = Field(primary_key=True)
-    day: date = Field(primary_key=True)
-    persona: str = Field(primary_key=True)
-    revision: int = Field(primary_key=True)
-    within_ms: int = Field(primary_key=True)
-    runs: int
-    failures: int
-    total_us: int = Field(sa_type=BigInteger)
-
-
-class FailureGroup(Base, table=True):
-    """The failures of one fingerprint, tool and persona that are on record; kept by triggers on `executionlog`."""
-
-    __tablename__ = "failuregroup"
-    __table_args__ = (Index("ix_failuregroup_seen", "last_seen"), {"sqlite_with_rowid": False})
-
-    fingerprint: str = Field(primary_key=True)
-    tool_name: str = Field(primary_key=True)
-    persona: str = Field(primary_key=True)
-    failures: int
-    first_seen: datetime = _time()
-    first_log_id: int
-    last_seen: datetime = _time()
-    last_log_id: int
 
 
 class ExecutionDecision(Base, table=True):

@@ -62,15 +62,7 @@ def read_page(
     anchor = before_id if after_id is None else after_id
     newer = after_id is not None
     time = None if anchor is None else session.scalar(select(LOG.c.timestamp).where(LOG.c.id == anchor))
-    pieces = words.read_pieces(session, filters.text or "")
-    if pieces and session.get_bind().dialect.name == "sqlite":
-        statement = _matches(pieces, filters, anchor, time, newer=newer)
-    else:
-        statement = newest_first(all_conditions(pieces, filters))
-        if newer:
-            statement = statement.order_by(None).order_by(LOG.c.timestamp, LOG.c.id)
-        if anchor is not None:
-            statement = statement.where(_beyond(anchor, time, newer=newer))
+    statement = _statement(session, filters, anchor, time, newer=newer)
     rows = list(session.scalars(statement.limit(limit + 1)))
     more, rows = len(rows) > limit, rows[:limit]
     if newer:
@@ -79,12 +71,34 @@ def read_page(
     return Page(rows, rows[-1].id if more else None, rows[0].id if rows and before_id is not None else None)
 
 
+def oldest_first(session: Session, filters: Filters, last: tuple[datetime, int] | None) -> Select[Any]:
+    """The filtered rows the other way round, those after one with that time and id."""
+    time, anchor = (None, None) if last is None else last
+    return _statement(session, filters, anchor, time, newer=True)
+
+
 def newest_first(conditions: list[ColumnElement[bool]]) -> Select[Any]:
     """The rows that the conditions hold for, in the log's order."""
     return select(ExecutionLog).where(*conditions).order_by(LOG.c.timestamp.desc(), LOG.c.id.desc())
 
 
-def all_conditions(pieces: list[words.Piece], filters: Filters) -> list[ColumnElement[bool]]:
+def _statement(
+    session: Session, filters: Filters, anchor: int | None, time: datetime | None, *, newer: bool
+) -> Select[Any]:
+    """The filtered rows older than that row, newest first, or `newer` than it, oldest first."""
+    pieces = words.read_pieces(session, filters.text or "")
+    if pieces and session.get_bind().dialect.name == "sqlite":
+        statement = _matches(pieces, filters, anchor, time, newer=newer)
+    else:
+        statement = newest_first(_all_conditions(pieces, filters))
+        if newer:
+            statement = statement.order_by(None).order_by(LOG.c.timestamp, LOG.c.id)
+        if anchor is not None:
+            statement = statement.where(_beyond(anchor, time, newer=newer))
+    return statement
+
+
+def _all_conditions(pieces: list[words.Piece], filters: Filters) -> list[ColumnElement[bool]]:
     """The filters where the index of words is an ordinary one, or of no use."""
     conditions = filters.conditions()
     if pieces:

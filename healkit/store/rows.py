@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
@@ -55,6 +56,15 @@ AnyRecord = TypeVar("AnyRecord", bound=Record)
 _encode = msgspec.json.Encoder().encode
 
 
+def insert_into(dialect_name: str, table: Table) -> Any:
+    """An insert of that dialect, which knows what to do on a conflict; raises `ConfigError` for a third one."""
+    if dialect_name not in _INSERTS:
+        raise ConfigError(
+            f"healkit keeps no log on {dialect_name!r}.", hint="Use a SQLite file or a PostgreSQL URL."
+        )
+    return _INSERTS[dialect_name](table)
+
+
 class Compiled:
     """One statement as the driver takes it, and how to turn a dict of values into its parameters."""
 
@@ -81,11 +91,7 @@ class Statements:
     """All that the log ever writes, in the database's dialect."""
 
     def __init__(self, dialect: Dialect) -> None:
-        if dialect.name not in _INSERTS:
-            raise ConfigError(
-                f"healkit keeps no log on {dialect.name!r}.", hint="Use a SQLite file or a PostgreSQL URL."
-            )
-        insert = _INSERTS[dialect.name]
+        insert = partial(insert_into, dialect.name)
         started = insert(LOG).values(_binds(LOG, _STARTED)).returning(LOG.c.id)
         # A replay must find its row and say its id, and must not turn a finished row into a running one.
         self.begin = Compiled(

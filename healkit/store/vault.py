@@ -20,7 +20,7 @@ from sqlmodel import col, select
 
 from healkit.contracts.records import Grants, utc_now
 from healkit.contracts.tools import EntryRef
-from healkit.errors import RevisionConflict, ToolExists, VaultError
+from healkit.errors import ToolExists, VaultError
 from healkit.store import annals, vaultrows
 from healkit.store.arguments import check_schema
 from healkit.store.candidates import candidate
@@ -79,8 +79,9 @@ class Vault:
         input_schema: dict[str, Any] | None = None,
         examples: Iterable[Any] = (),
         group: str = "",
-        grants: Grants | Mapping[str, Any] = Grants(),
+        grants: Grants | Mapping[str, Any] | None = None,
         side_effects: bool = False,
+        log: bool = True,
         author: Author = "person",
         reason: str = "",
         draft: bool = False,
@@ -89,12 +90,14 @@ class Vault:
 
         What is not given is read off the code: the schema from the signature or the SQL parameters, the
         description from the docstring. The same code again changes nothing. Raises `ToolExists` where the
-        tool has other code, and `CodeDoesNotParse`, `ToolShapeError`, `SqlNotAllowed`, `SchemaInvalid` or
-        `ConfigError` (grants).
+        tool has other code, or other grants than are given, and `CodeDoesNotParse`, `ToolShapeError`,
+        `SqlNotAllowed`, `SchemaInvalid` or `ConfigError` (grants).
+
+        log: False keeps what the tool is given, says and returns off every record; that it ran stays on.
         """
         check_names(name, persona)
         vaultrows.check_kind(type, author)
-        granted = self._checked(msgspec.to_builtins(grants) if isinstance(grants, Grants) else grants)
+        granted = self._checked(msgspec.to_builtins(grants) if isinstance(grants, Grants) else grants or {})
         digest = code_hash(code)
         read_off = describe(
             code, type, EntryRef(name, persona, 1, digest), self._database.dialect_name, draft=draft
@@ -113,7 +116,7 @@ class Vault:
             active_hash=digest,
             active_revision=1,
             group_name=group,
-            flags={"side_effects": side_effects, "derived": derived},
+            flags={"side_effects": side_effects, "derived": derived, **({} if log else {"log": False})},
             grants=msgspec.to_builtins(granted),
             examples=plain(list(examples)),
             created_at=now,
@@ -123,7 +126,7 @@ class Vault:
         with self._database.write() as session:
             existing = vaultrows.find(session, name, persona)
             if existing is not None:
-                return _same_again(session, existing, digest)
+                return _same_again(session, existing, digest, None if grants is None else granted)
             stored = vaultrows.keep_code(session, code, digest, type)
             session.add_all([tool, revision])
             session.flush()
@@ -167,7 +170,7 @@ class Vault:
             read_off = describe(code, kind, ref, self._database.dialect_name, draft=draft)
             stored = vaultrows.keep_code(session, code, digest, kind)
             if parent is not None and not vaultrows.builds_upon(session, tool, parent):
-                conflict = _conflict(session, tool, parent, stored)
+                conflict = vaultrows.conflict(session, tool, parent, stored)
             else:
                 conflict = None
                 revision = vaultrows.new_revision(
@@ -305,6 +308,12 @@ class Vault:
             session.flush()
         return self.get(name, persona)
 
+    def set_flags(self, name: str, persona: str = DEFAULT_PERSONA, **flags: bool) -> VaultEntry:
+        """Turn the owner's switches, `side_effects` and `log` (see `add`); raises `VaultError` for another."""
+        with self._database.write() as session:
+            vaultrows.reflag(vaultrows.exactly(session, name, persona), flags)
+        return self.get(name, persona)
+
     def _checked(self, changes: Mapping[str, Any], stored: Grants = Grants()) -> Grants:
         """These grants, looked at beside the stored ones that they bear upon; the others may have gone stale."""
         beside = {n: getattr(stored, n) for name in changes for n in _BEAR_UPON.get(name, ())}
@@ -317,7 +326,7 @@ class Vault:
         return grants
 
 
-def _same_again(session: Session, tool: ToolRegistry, digest: str) -> VaultEntry:
+def _same_again(session: Session, tool: ToolRegistry, digest: str, granted: Grants | None) -> VaultEntry:
     revision = vaultrows.find_revision(session, tool, tool.active_revision)
     entry = entry_of(tool, revision, vaultrows.stored_code(session, revision))
     if digest != revision.code_hash:
@@ -325,18 +334,9 @@ def _same_again(session: Session, tool: ToolRegistry, digest: str) -> VaultEntry
             f"The vault has {entry.label} already, with other code.",
             hint=f"Patch it: vault.patch({tool.tool_name!r}, code, reason=…), or take another name.",
         )
+    if granted not in (None, entry.grants):  # to leave a limit out without a word would be no limit
+        raise ToolExists(
+            f"The vault has {entry.label} already, with other grants.",
+            hint=f"Change them: vault.set_grants({tool.tool_name!r}, …).",
+        )
     return entry
-
-
-def _conflict(session: Session, tool: ToolRegistry, parent: int, later: CodeVault) -> RevisionConflict:
-    base = vaultrows.find_revision(session, tool, parent)
-    active = vaultrows.find_revision(session, tool, tool.active_revision)
-    mine = Revision(**{**base.model_dump(), "code_hash": later.hash})
-    label = entry_of(tool, active, vaultrows.stored_code(session, active), check=False).label
-    return RevisionConflict(
-        f"{label} is the active revision by now, and this patch was made from {parent}.\n"
-        f"What was changed there:\n{vaultrows.diff_of(session, base, active)}\n"
-        f"What this patch changes:\n{vaultrows.diff_of(session, base, mine, 'this patch')}\n"
-        f"Nothing is lost: this patch's code is kept in the vault under the hash {later.hash}.",
-        hint=f"Join the two and patch again with parent={active.number}.",
-    )

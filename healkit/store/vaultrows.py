@@ -12,12 +12,22 @@ from sqlalchemy.orm import Session
 from sqlmodel import select
 
 from healkit.contracts.records import utc_now
-from healkit.errors import PersonaNotFound, RevisionNotFound, ToolNotFound, VaultError, did_you_mean
-from healkit.store.entries import CodeType, Described
+from healkit.errors import (
+    PersonaNotFound,
+    RevisionConflict,
+    RevisionNotFound,
+    ToolNotFound,
+    VaultError,
+    did_you_mean,
+)
+from healkit.store.entries import CodeType, Described, entry_of
 from healkit.store.grants import make_grants
 from healkit.store.models import Author, CodeVault, Revision, ToolRegistry
 
 DEFAULT_PERSONA = "default"
+
+#: What `vault.set_flags` turns.
+SWITCHES = ("side_effects", "log")
 
 
 def check_kind(kind: str, author: str) -> None:
@@ -174,6 +184,33 @@ def regrant(tool: ToolRegistry, changes: Mapping[str, Any], *, clear: bool = Fal
     """Change the grants named and leave the others, or with `clear` take those back; raises `ConfigError`."""
     tool.grants = msgspec.to_builtins(make_grants({**({} if clear else tool.grants), **changes}))
     tool.updated_at = utc_now()
+
+
+def reflag(tool: ToolRegistry, changes: Mapping[str, bool]) -> None:
+    """Turn the switches named and leave the others; raises `VaultError` for one that there is not."""
+    for name, value in changes.items():
+        if name not in SWITCHES or not isinstance(value, bool):
+            raise VaultError(
+                f"{name}={value!r} is no switch of a tool.",
+                hint=f"There are {' and '.join(SWITCHES)}, True or False.",
+            )
+    tool.flags = {**tool.flags, **changes}
+    tool.updated_at = utc_now()
+
+
+def conflict(session: Session, tool: ToolRegistry, parent: int, later: CodeVault) -> RevisionConflict:
+    """Somebody else patched the same parent first: both sides, to be joined by who comes second."""
+    base = find_revision(session, tool, parent)
+    active = find_revision(session, tool, tool.active_revision)
+    mine = Revision(**{**base.model_dump(), "code_hash": later.hash})
+    label = entry_of(tool, active, stored_code(session, active), check=False).label
+    return RevisionConflict(
+        f"{label} is the active revision by now, and this patch was made from {parent}.\n"
+        f"What was changed there:\n{diff_of(session, base, active)}\n"
+        f"What this patch changes:\n{diff_of(session, base, mine, 'this patch')}\n"
+        f"Nothing is lost: this patch's code is kept in the vault under the hash {later.hash}.",
+        hint=f"Join the two and patch again with parent={active.number}.",
+    )
 
 
 def diff_of(session: Session, old: Revision, new: Revision, new_label: str = "") -> str:

@@ -41,11 +41,18 @@ class Tracer:
     """Makes traces as the configuration says; one for each `Healkit`.
 
     `cleaner` is called once. What it makes takes half a second to load the first time, so that begins on a thread of
-    its own as the first execution does, while its worker starts.
+    its own as the first execution does, while its worker starts. `on_trace` is told each finished trace; it must
+    neither wait nor raise.
     """
 
-    def __init__(self, config: Config, cleaner: Callable[[], Cleaner] = Verbatim) -> None:
+    def __init__(
+        self,
+        config: Config,
+        cleaner: Callable[[], Cleaner] = Verbatim,
+        on_trace: Callable[[ExecutionTrace], None] = lambda _: None,
+    ) -> None:
         self.config = config
+        self.on_trace = on_trace
         self._make_cleaner: Callable[[], Cleaner] = Verbatim if config.trace_raw else cleaner
         self._make_log_cleaner = cleaner
         self._cleaner: Cleaner | None = None
@@ -122,9 +129,12 @@ class Collector:
             return finished
         begun = self._begun
         try:
-            wire = encode_trace(self._trace(finished))
+            trace = self._trace(finished)
+            wire = encode_trace(trace)
         except Exception as error:  # noqa: BLE001 - an execution must not fail for its trace
-            wire = encode_trace(self._skeleton(finished, {"problem": type(error).__name__}))
+            trace = self._skeleton(finished, {"problem": type(error).__name__})
+            wire = encode_trace(trace)
+        self._tracer.on_trace(trace)
         stored = StoredTrace(wire.decode(), begun.parent_trace_id, send=bool(config.sync_url))
         return msgspec.structs.replace(finished, trace=stored)
 

@@ -20,12 +20,12 @@ import msgspec
 from healkit.contracts.events import SCHEMA_VERSION, EvidenceKind, EvidenceRef
 from healkit.contracts.runs import EVIDENCE, EVIDENCE_MANIFEST, EvidenceItem, EvidenceManifest
 from healkit.tracing.folders import write_whole
-from healkit.tracing.redaction import Cleaned, Cleaner
+from healkit.tracing.redaction import Cleaned, Cleaner, Kept, clean_bounded
 
 #: Kinds that are kept as text; the others are JSON.
 _TEXTS = {"code", "proposal", "stdout", "stderr"}
-#: How much more than the limit is cleaned before the cut: a secret that straddles it must be seen whole.
-_MARGIN_CHARS = 64 * 1024
+#: Kinds that hold no payload: ids, codes and hashes, which redaction never touches.
+_CONTRACT = {"state_before", "state_after"}
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
@@ -106,26 +106,12 @@ class EvidenceStore:
         )
 
     def _content(self, kind: EvidenceKind, value: Any) -> tuple[Cleaned, bytes]:
-        if isinstance(value, str) and len(value) > self._max_bytes + _MARGIN_CHARS:
-            full = len(value.encode(errors="replace"))
-            cleaned = self._cleaner.clean(
-                value[: self._max_bytes + _MARGIN_CHARS], limit_bytes=self._max_bytes
-            )
-            cleaned = _Cut(cleaned.value, dict(cleaned.hidden), full)
-        else:
-            cleaned = self._cleaner.clean(value, limit_bytes=self._max_bytes)
+        if kind in _CONTRACT:
+            return Kept(value, {}, None), _encode(value)
+        cleaned = clean_bounded(self._cleaner, value, self._max_bytes)
         if kind in _TEXTS:
             return cleaned, str(cleaned.value).encode(errors="backslashreplace")
         return cleaned, _encode(cleaned.value)
-
-
-class _Cut:
-    """A text that was cut before it was cleaned; its size is that of the whole."""
-
-    def __init__(self, value: Any, hidden: dict[str, int], truncated_from: int) -> None:
-        self.value = value
-        self.hidden = hidden
-        self.truncated_from = truncated_from
 
 
 def _is_there(path: Path, size_bytes: int) -> bool:

@@ -7,6 +7,7 @@ or the contract is broken. So payload has its places, and a key that nobody has 
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Mapping
 from typing import Any, Protocol
 
@@ -17,7 +18,11 @@ from healkit.contracts.events import CONTRACT_KEYS, ActionSpec, ErrorObject
 
 #: What a value is cut at when nobody says otherwise, in bytes of JSON.
 PAYLOAD_MAX_BYTES = 10_240
+#: Up to here a value is cleaned whole and cut after; a longer one is cut at a word first, or it would take seconds.
+WHOLE_MAX_BYTES = 32_768
 _MARKER = "[TRUNCATED]"
+#: What stands before a cut may be half a secret, which no rule knows; a longer word is none.
+_WORD_MAX_CHARS, _WORD_ENDS = 2048, re.compile(r"[\s\"',;&]")
 
 
 class Cleaned(Protocol):
@@ -41,7 +46,7 @@ class Cleaner(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class Kept:
-    """What `Verbatim` makes of a value."""
+    """A cleaned value that was put together here."""
 
     value: Any
     hidden: Mapping[str, int]
@@ -62,16 +67,37 @@ class Verbatim:
         return Kept(cut + _MARKER, {}, len(encoded))
 
 
+def clean_bounded(cleaner: Cleaner, value: Any, max_bytes: int) -> Cleaned:
+    """The value cleaned and within `max_bytes`, in time that does not grow with what is cut off."""
+    plain = value if isinstance(value, str) else to_jsonable(value)[0]
+    encoded = (
+        plain.encode(errors="backslashreplace") if isinstance(plain, str) else msgspec.json.encode(plain)
+    )
+    if len(encoded) <= max(max_bytes, WHOLE_MAX_BYTES):
+        return cleaner.clean(plain, limit_bytes=max_bytes)
+    head = encoded[: max_bytes - len(_MARKER)].decode(errors="ignore")
+    cleaned = cleaner.clean(_whole_words(head), limit_bytes=2 * max_bytes)
+    return Kept(f"{cleaned.value}{_MARKER}", cleaned.hidden, len(encoded))
+
+
+def _whole_words(head: str) -> str:
+    """The text without its last word, unless that is longer than any secret."""
+    start = max(0, len(head) - _WORD_MAX_CHARS)
+    ends = [match.end() for match in _WORD_ENDS.finditer(head, start)]
+    return head[: ends[-1]] if ends else head
+
+
 class Redactor:
     """Cleans one event's payload and counts what it hid; made for each event."""
 
-    def __init__(self, cleaner: Cleaner) -> None:
+    def __init__(self, cleaner: Cleaner, max_bytes: int = PAYLOAD_MAX_BYTES) -> None:
         self._cleaner = cleaner
+        self._max_bytes = max_bytes
         self.hidden: dict[str, int] = {}
 
     def payload(self, value: Any) -> Any:
         """One value that a tool was given, or that came from it."""
-        cleaned = self._cleaner.clean(value)
+        cleaned = clean_bounded(self._cleaner, value, self._max_bytes)
         for rule, count in cleaned.hidden.items():
             self.hidden[rule] = self.hidden.get(rule, 0) + count
         return cleaned.value

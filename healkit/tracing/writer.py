@@ -54,6 +54,7 @@ class RunWriter:
     ) -> None:
         self.run_id = manifest.run_id
         self._cleaner = cleaner
+        self._payload_max_bytes = manifest.redaction_policy.payload_max_bytes
         self._lock = threading.RLock()
         self._owner = os.getpid()
         self._seq = 0
@@ -110,7 +111,7 @@ class RunWriter:
         metadata: Mapping[str, Any] | None = None,
     ) -> None:
         """Write what has just happened. Payload is cleaned here; what was hidden is counted in `metadata.hidden`."""
-        redactor = Redactor(self._cleaner)
+        redactor = Redactor(self._cleaner, self._payload_max_bytes)
         spec, fault = redactor.action(action_spec), redactor.error(error)
         came, known = redactor.open_field(result), redactor.open_field(metadata) or {}
         if redactor.hidden:

@@ -433,6 +433,29 @@ def test_arguments_of_fifty_megabytes_are_refused_and_the_refusal_is_recorded(he
     ]  # fmt: skip
 
 
+@pytest.mark.requirement("RUN-9", "TRACE-2")
+def test_no_secret_reaches_the_folder_and_no_hash_or_id_is_mistaken_for_one(healkit: Healkit) -> None:
+    key, token = "AKIA" + "QYLPMN5HHHFPZAM2", "ghp_" + "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"
+    password, mail = "correct-horse-battery", "ann@example.com"
+    code = (
+        f"TOKEN = '{token}'\ndef leak(password: str, user: str):\n    print('key', '{key}', user)\n"
+        "    raise ValueError('login with password=' + password)\n"
+    )
+    entry = healkit.vault.add("leak", code)
+    execution = healkit.execute("leak", arguments={"password": password, "user": mail}, record=True)
+    run = recorded(healkit)
+    written = "".join(path.read_text() for path in run.path.rglob("*") if path.is_file())
+    assert [secret for secret in (key, token, password, mail) if secret in written] == []
+    for kept in (entry.code_hash, execution.trace_id, run.run_id, "TOOL_EXCEPTION", "<leak@1>", "ValueError"):
+        assert kept in written
+    hidden = {item.kind: item.redacted for item in run.evidence}
+    assert hidden == {
+        "state_before": False, "state_after": False, "code": True, "arguments": True, "failure": True, "stdout": True,
+    }  # fmt: skip
+    (compiled,) = [event for event in run.events if event.action_spec is not None]
+    assert sum(compiled.metadata["hidden"].values()) == 2
+
+
 KILLED = """
 import sys
 from healkit import Config, Healkit

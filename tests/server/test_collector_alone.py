@@ -17,7 +17,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from collector_samples import TOKEN, WAIT_S, Collecting, collecting, task, trace
+from collector_samples import TOKEN, WAIT_S, Collecting, collecting, eventually, task, trace
 
 TRACE_4 = pytest.mark.requirement("TRACE-4")
 
@@ -133,8 +133,10 @@ def test_what_was_answered_as_stored_survives_a_kill_and_no_trace_is_there_twice
                     answered.update(each["id"] for each in batch)
 
         senders = [threading.Thread(target=send) for _ in range(3)]
+        before = len(answered)
         for sender in senders:
             sender.start()
+        assert eventually(lambda before=before: len(answered) > before)
         time.sleep(chance.uniform(0.05, 0.4))
         assert server.end(signal.SIGKILL) == -signal.SIGKILL
         stop.set()

@@ -136,6 +136,14 @@ def test_the_same_tool_again_changes_nothing_and_another_code_is_told_to_patch(v
     assert [info.number for info in vault.history("fibonacci")] == [1]
 
 
+def test_the_same_tool_with_other_grants_is_told_how_to_change_them(vault: Vault) -> None:
+    vault.add("fibonacci", BROKEN, grants={"memory_mb": 64})
+    assert vault.add("fibonacci", BROKEN).grants.memory_mb == 64
+    assert vault.add("fibonacci", BROKEN, grants={"memory_mb": 64}).grants.memory_mb == 64
+    with pytest.raises(ToolExists, match="set_grants"):
+        vault.add("fibonacci", BROKEN, grants={"memory_mb": 32})
+
+
 @V3
 def test_exactly_the_persona_asked_comes_first_and_default_second(vault: Vault) -> None:
     vault.add("fibonacci", BROKEN)

@@ -111,7 +111,9 @@ def test_retry_after_is_honoured(sender: Sender, collector: Collector, status: s
     wait_s = 1
     if form == "date":  # it has whole seconds only
         wait_s = 2
-        collector.retry_after = email.utils.format_datetime(utc_now() + timedelta(seconds=wait_s), usegmt=True)
+        collector.retry_after = email.utils.format_datetime(
+            utc_now() + timedelta(seconds=wait_s), usegmt=True
+        )
     else:
         collector.retry_after = str(wait_s)
     sender.record(3)
@@ -134,7 +136,9 @@ def test_a_request_that_is_too_large_is_halved_and_a_trace_that_is_too_large_alo
     assert set(collector.stored) == set(small)
     assert set(collector.taken.values()) == {1}
     assert sender.states()[large[0]] == "parked"
-    assert [reason for reason in sender.outbox.state().parked_for if "413" in reason and "characters" in reason]
+    assert [
+        reason for reason in sender.outbox.state().parked_for if "413" in reason and "characters" in reason
+    ]
 
 
 @TRACE_3
@@ -352,7 +356,8 @@ def test_a_clock_that_was_set_back_keeps_nothing_waiting(sender: Sender, collect
     with sqlite3.connect(sender.path) as connection:
         ahead = (utc_now() + timedelta(days=400)).replace(tzinfo=None).isoformat(" ")
         connection.execute(
-            "UPDATE executiontrace SET next_attempt_at = ?, lease_until = ?, lease_owner = 'x'", (ahead, ahead)
+            "UPDATE executiontrace SET next_attempt_at = ?, lease_until = ?, lease_owner = 'x'",
+            (ahead, ahead),
         )
     connection.close()
     with sender.syncing():

@@ -1,0 +1,178 @@
+"""Executions as they leave the database, and come back.
+
+One execution is one record: a dict with the log's columns by name (but the id, which is this database's own), and
+under `calls`, `decisions` and `traces` the rows of the other tables that belong to it. Times are ISO 8601 with their
+offset, JSON is JSON, so a record is equal to the one it was read from. An execution that is still running has no
+record yet.
+
+A trace arrives as it stood, but never as one that waits to be sent: the database that it came from sends it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from sqlalchemy import JSON, Boolean, Column, Float, Integer, Table, func, select
+from sqlalchemy.orm import Session
+
+from healkit.errors import LogFileError
+from healkit.store.database import Database
+from healkit.store.filters import Filters
+from healkit.store.models import UtcDateTime
+from healkit.store.pages import oldest_first
+from healkit.store.rows import CALLS, DECISIONS, LOG, TRACES, escaped, insert_into
+
+Record = dict[str, Any]
+
+#: The name in a record → the table whose rows with the same trace id belong to it, and what tells those apart.
+PARTS: dict[str, tuple[Table, list[str]]] = {
+    "calls": (CALLS, ["trace_id", "task_id"]),
+    "decisions": (DECISIONS, ["trace_id", "number"]),
+    "traces": (TRACES, ["trace_id"]),
+}
+COLUMNS = [column for column in LOG.columns if column.name != "id"]
+_REQUIRED = ("trace_id", "timestamp", "tool_name", "persona", "status")
+_CHUNK = 500
+_NUMBERS: dict[type, tuple[type, ...]] = {Boolean: (bool,), Integer: (int,), Float: (int, float)}
+
+
+def read_records(database: Database, filters: Filters) -> Iterator[Record]:
+    """The finished executions that the filters hold for, oldest first; a few hundred are in memory at a time."""
+    last: tuple[datetime, int] | None = None
+    while True:
+        with database.read() as session:
+            statement = oldest_first(session, filters, last).where(LOG.c.status != "RUNNING")
+            rows = session.execute(statement.with_only_columns(*LOG.c).limit(_CHUNK)).all()
+            records = records_of(session, rows)
+        yield from records
+        if len(rows) < _CHUNK:
+            return
+        last = (rows[-1].timestamp, rows[-1].id)
+
+
+def records_of(session: Session, rows: Sequence[Any]) -> list[Record]:
+    """The records of those rows of the log, with all that belongs to them."""
+    records = [{column.name: _outward(getattr(row, column.name)) for column in COLUMNS} for row in rows]
+    by_trace: dict[str, Record] = {record["trace_id"]: record for record in records}
+    for name, (table, _) in PARTS.items():
+        for record in records:
+            record[name] = []
+        belonging = select(table).where(table.c.trace_id.in_(list(by_trace))).order_by(table.c.id)
+        for part in session.execute(belonging):
+            values = {c.name: _outward(getattr(part, c.name)) for c in _own_columns(table)}
+            by_trace[part.trace_id][name].append(values)
+    return records
+
+
+def count_parts(session: Session, trace_ids: Sequence[str]) -> dict[str, int]:
+    """How many rows of other tables belong to each of those executions; none is left out of the answer."""
+    found = dict.fromkeys(trace_ids, 0)
+    for table, _ in PARTS.values():
+        counted = select(table.c.trace_id, func.count()).where(table.c.trace_id.in_(trace_ids))
+        for trace_id, count in session.execute(counted.group_by(table.c.trace_id)):
+            found[trace_id] += count
+    return found
+
+
+class Arrival(NamedTuple):
+    """One record as the tables take it: the log's row, and the rows of each part."""
+
+    row: dict[str, Any]
+    parts: dict[str, list[dict[str, Any]]]
+
+
+def read_in(dialect_name: str, where: str, record: Record) -> Arrival:
+    """The record, checked; raises `LogFileError`, which says `where` it was read."""
+    row = _inward(where, record, COLUMNS)
+    if row["status"] not in {"SUCCESS", "FAILURE"}:
+        raise LogFileError(f"{where}: {row['status']!r} is no way for an execution to end.", hint=_HINT)
+    parts = {
+        name: [_inward(where, part, _own_columns(table)) for part in _list_of(where, record, name)]
+        for name, (table, _) in PARTS.items()
+    }
+    for trace in parts["traces"]:
+        trace["state"] = "local" if trace["state"] == "pending" else trace["state"]
+    arrival = Arrival(row, parts)
+    return arrival if dialect_name == "sqlite" else Arrival(escaped(row), escaped(parts))
+
+
+def store(database: Database, arrivals: Sequence[Arrival]) -> int:
+    """Take them in, in one transaction; how many were new. Executions that are there already stay as they are."""
+    rows = [arrival.row for arrival in arrivals]
+    there = select(func.count()).where(LOG.c.trace_id.in_([row["trace_id"] for row in rows]))
+    with database.write() as session:
+        before = session.scalar(there) or 0
+        for table, key, values in [
+            (LOG, ["trace_id"], rows),
+            *(
+                (table, key, [v for a in arrivals for v in a.parts[name]])
+                for name, (table, key) in PARTS.items()
+            ),
+        ]:
+            if values:
+                insert = insert_into(database.dialect_name, table)
+                session.execute(insert.on_conflict_do_nothing(index_elements=key), values)
+        return (session.scalar(there) or 0) - before
+
+
+def _own_columns(table: Table) -> list[Column[Any]]:
+    """All but the id, and who is just now sending it."""
+    return [c for c in table.columns if c.name != "id" and not c.name.startswith("lease_")]
+
+
+def _outward(value: Any) -> Any:
+    return value.isoformat() if isinstance(value, datetime) else value
+
+
+def _list_of(where: str, record: Record, name: str) -> list[Any]:
+    value = record.get(name) or []
+    if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
+        raise LogFileError(f"{where}: {name!r} is no list of objects.", hint=_HINT)
+    return [{**item, "trace_id": record["trace_id"]} for item in value]
+
+
+#: What to do about a record that is none.
+_HINT = (
+    "What came before it was taken in; mend or remove it and import the file again, nothing will be doubled."
+)
+
+
+def _inward(where: str, record: Record, columns: Sequence[Column[Any]]) -> dict[str, Any]:
+    """The record's values as the columns take them; raises `LogFileError` for one that they do not."""
+    names = {column.name for column in columns}
+    if unknown := [name for name in record if name not in names and name not in PARTS]:
+        raise LogFileError(
+            f"{where}: the column {unknown[0]!r} is unknown here.",
+            hint="A newer healkit wrote this file: upgrade healkit (pip install -U healkit), then import it again.",
+        )
+    if columns is COLUMNS and (
+        missing := [name for name in _REQUIRED if not isinstance(record.get(name), str)]
+    ):
+        raise LogFileError(f"{where} is no execution: it has no {missing[0]!r}.", hint=_HINT)
+    return {column.name: _value(where, column, record.get(column.name)) for column in columns}
+
+
+def _value(where: str, column: Column[Any], value: Any) -> Any:
+    """One value, checked against its column's type."""
+    kind = column.type
+    if value is None:
+        if not column.nullable and isinstance(kind, UtcDateTime):
+            raise LogFileError(f"{where}: {column.name!r} has no value.", hint=_HINT)
+        return None if column.nullable else 0 if isinstance(kind, Integer) else ""
+    if isinstance(kind, JSON):
+        return value
+    if isinstance(kind, UtcDateTime):
+        try:
+            moment = datetime.fromisoformat(value)
+        except (TypeError, ValueError):
+            moment = None
+        if moment is None or moment.tzinfo is None:
+            raise LogFileError(f"{where}: {column.name!r} is no time with an offset: {value!r}.", hint=_HINT)
+        return moment
+    wanted = next((types for base, types in _NUMBERS.items() if isinstance(kind, base)), (str,))
+    if not isinstance(value, wanted) or (isinstance(value, bool) and wanted != (bool,)):
+        raise LogFileError(f"{where}: {column.name!r} cannot be {value!r}.", hint=_HINT)
+    # A lone surrogate, which JSON can write, has no UTF-8 form.
+    return value.encode(errors="backslashreplace").decode() if isinstance(value, str) else value

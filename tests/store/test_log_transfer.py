@@ -1,0 +1,357 @@
+"""Export and import: what goes out comes back as it was, once."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import sqlite3
+import tracemalloc
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sqlalchemy import select, text
+from store_samples import call, failed, fill, log_rows, moment, started, succeeded, tiny_disk
+
+from healkit.contracts.records import DecisionRecord, Finished, Grants, new_trace_id, utc_now
+from healkit.errors import LogFileError
+from healkit.store.database import Database
+from healkit.store.log import Log, LogWriter
+from healkit.store.models import TraceRow
+from healkit.store.rows import CALLS, DECISIONS, LOG
+from healkit.store.tallies import DAYS
+
+LOG_12 = pytest.mark.requirement("LOG-12")
+FORMATS = pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
+
+
+@pytest.fixture
+def writer(database: Database) -> Iterator[LogWriter]:
+    """The log's own connection."""
+    with contextlib.closing(LogWriter(database)) as opened:
+        yield opened
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Iterator[Database]:
+    """Another database, to import into."""
+    opened = Database(tmp_path / "other.db")
+    yield opened
+    opened.close()
+
+
+def everything(database: Database) -> list[str]:
+    """All that the log holds, as it is read, but for the ids of rows; NaN is equal to NaN here."""
+    with database.read() as session:
+        return [
+            repr(tuple(row)[1:] if "id" in table.c else tuple(row))
+            for table, key in (
+                (LOG, "trace_id"),
+                (CALLS, "trace_id"),
+                (DECISIONS, "number"),
+                (DAYS, "tool_name"),
+            )
+            for row in session.execute(select(table).order_by(table.c[key], *table.primary_key.columns))
+        ]
+
+
+def write_odd_rows(writer: LogWriter, database: Database) -> None:
+    """One row of every kind, with whatever is hard to write down."""
+    odd = started(
+        "tool", persona="teacher", arguments='{"n": NaN, "big": 123456789012345678901234567890, "s": "\\ud800 ä 😀 \\u0000"}',
+        grants=Grants(read=("/data",), memory_mb=5), parent_trace_id=new_trace_id(), run_id="run-1", revision=None, isolation=None,
+        timestamp=moment("2026-01-02T03:04:05+02:00"),
+    )  # fmt: skip
+    writer.insert_finished(odd, failed(odd, "x = '\x01\x7f\u2028'"))
+    for task in (1, 2):
+        writer.call(
+            call(odd, task, success=task == 1, result_summary="4\n", duration_ms=math.pi, error_code="X")
+        )
+    writer.call(call(odd, 3))
+    writer.decision(DecisionRecord(odd.trace_id, 1, "t1", "node", "yes", "a > b", utc_now()))
+    good = started(arguments="[1.5e300, null, true]")
+    writer.begin(good)
+    writer.finish(Finished(good.trace_id, utc_now(), 0.1 + 0.2, result_summary="5\x005", last_output="…"))
+    bare = started(arguments="null")
+    writer.insert_finished(bare, succeeded(bare))
+    with database.write() as session:
+        session.execute(
+            text("UPDATE executionlog SET duration_ms=NULL, host=NULL, deadline=NULL WHERE trace_id=:t"),
+            {"t": bare.trace_id},
+        )
+
+
+@LOG_12
+@FORMATS
+def test_what_is_exported_comes_back_equal_in_every_column(
+    database: Database, writer: LogWriter, other: Database, tmp_path: Path, suffix: str
+) -> None:
+    write_odd_rows(writer, database)
+    file = tmp_path / f"log{suffix}"
+    assert Log(database).export(file) == 3
+    assert Log(other).import_file(file) == (3, 3)
+    assert everything(other) == everything(database)
+    again = tmp_path / f"again{suffix}"
+    assert Log(other).export(again) == 3
+    if suffix == ".jsonl":
+        assert again.read_bytes() == file.read_bytes()
+    assert not list(tmp_path.glob("*.partial"))
+
+
+@LOG_12
+@FORMATS
+def test_importing_twice_or_overlapping_files_changes_nothing(
+    database: Database, writer: LogWriter, other: Database, tmp_path: Path, suffix: str
+) -> None:
+    for tool in ("alpha", "beta", "alpha"):
+        begun = started(tool)
+        writer.insert_finished(begun, succeeded(begun))
+        writer.call(call(begun))
+    files = [tmp_path / f"all{suffix}", tmp_path / f"alpha{suffix}"]
+    assert Log(database).export(files[0]) == 3
+    assert Log(database).export(files[1], tool="alpha") == 2
+    log = Log(other)
+    assert [log.import_file(file) for file in (files[1], files[0], files[0])] == [(2, 2), (3, 1), (3, 0)]
+    before = everything(database)
+    assert everything(other) == before
+    assert Log(database).import_file(files[0]) == (3, 0)
+    assert everything(database) == before
+
+
+@LOG_12
+def test_an_export_is_filtered_like_a_query_and_leaves_out_what_still_runs(
+    database: Database, writer: LogWriter, tmp_path: Path
+) -> None:
+    for n in range(1203):
+        begun = started("many", timestamp=moment("2026-01-01T00:00:00+00:00") + timedelta(seconds=n % 7))
+        writer.insert_finished(begun, failed(begun) if n % 2 else succeeded(begun))
+    writer.begin(started("running"))
+    log = Log(database)
+
+    def exported(**filters: Any) -> list[dict[str, Any]]:
+        log.export(tmp_path / "x.jsonl", overwrite=True, **filters)
+        return [json.loads(line) for line in (tmp_path / "x.jsonl").read_text().splitlines()]
+
+    rows = exported()
+    assert len({row["trace_id"] for row in rows}) == len(rows) == 1203
+    assert [row["timestamp"] for row in rows] == sorted(row["timestamp"] for row in rows)
+    assert rows[0]["timestamp"] == "2026-01-01T00:00:00+00:00"
+    assert "id" not in rows[0]
+    assert len(exported(text="ZeroDivisionError")) == len(exported(status="FAILURE")) == 601
+    assert exported(tool="running") == []
+    assert log.import_file(tmp_path / "x.jsonl") == (0, 0)
+
+
+BAD_LINES = {
+    "cut off": (b'{"trace_id": "a', "line 3 is cut off"),
+    "no json": (b"hello\n", "line 3 is no JSON"),
+    "not utf-8": (b'{"trace_id": "\xff"}\n', "line 3 is no JSON"),
+    "no object": (b"[]\n", "line 3 is no object"),
+    "something else": (b'{"a": 1}\n', "line 3.*'a' is unknown"),
+    "no execution": (b'{"origin": "x"}\n', "line 3 is no execution: it has no 'trace_id'"),
+    "newer": (b'{"colour": 1}\n', "newer healkit"),
+}
+
+
+@LOG_12
+@pytest.mark.parametrize("name", BAD_LINES)
+def test_a_bad_line_is_named_and_what_came_before_it_is_taken_in(
+    database: Database, writer: LogWriter, other: Database, tmp_path: Path, name: str
+) -> None:
+    for _ in range(3):
+        begun = started()
+        writer.insert_finished(begun, succeeded(begun))
+    file = tmp_path / "log.jsonl"
+    Log(database).export(file)
+    lines = file.read_bytes().splitlines(keepends=True)
+    bad, said = BAD_LINES[name]
+    file.write_bytes(b"".join([*lines[:2], bad]))
+    with pytest.raises(LogFileError, match=said):
+        Log(other).import_file(file)
+    assert Log(other).count() == 2
+    file.write_bytes(b"".join(lines))
+    assert Log(other).import_file(file) == (3, 1)
+
+
+BAD_VALUES: list[tuple[str, Any, str]] = [
+    ("timestamp", "2026-01-01T00:00:00", "no time with an offset"),
+    ("timestamp", "yesterday", "no time with an offset"),
+    ("timestamp", None, "it has no 'timestamp'"),
+    ("finished_at", 5, "no time with an offset"),
+    ("status", "RUNNING", "'RUNNING' is no way"),
+    ("status", "DONE", "'DONE' is no way"),
+    ("tool_name", 7, "it has no 'tool_name'"),
+    ("revision", "two", "'revision' cannot be 'two'"),
+    ("revision", True, "'revision' cannot be True"),
+    ("duration_ms", "fast", "'duration_ms' cannot be 'fast'"),
+    ("calls", {"t1": {}}, "'calls' is no list"),
+    ("calls", [{"task_id": "t1"}], "line 1: 'started_at' has no value"),
+    ("calls", [{"task_id": 1}], "'task_id' cannot be 1"),
+]
+
+
+@LOG_12
+@pytest.mark.parametrize(("name", "value", "said"), BAD_VALUES)
+def test_a_value_that_its_column_cannot_hold_is_named(
+    database: Database, writer: LogWriter, other: Database, tmp_path: Path, name: str, value: Any, said: str
+) -> None:
+    begun = started()
+    writer.insert_finished(begun, succeeded(begun))
+    file = tmp_path / "log.jsonl"
+    Log(database).export(file)
+    file.write_text(json.dumps({**json.loads(file.read_text()), name: value}) + "\n")
+    with pytest.raises(LogFileError, match=said):
+        Log(other).import_file(file)
+    assert Log(other).count() == 0
+
+
+@LOG_12
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.dictionaries(
+        st.sampled_from(["trace_id", "timestamp", "tool_name", "persona", "status", "arguments", "calls", "traces", "x", "grants", "failure"]),
+        st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(), lambda x: st.lists(x, max_size=2) | st.dictionaries(st.text(), x, max_size=2), max_leaves=4)
+        | st.just("2026-01-01T00:00:00+00:00") | st.just("SUCCESS"),
+    )
+)  # fmt: skip
+def test_any_object_is_taken_in_or_refused_by_line(
+    other: Database, tmp_path: Path, record: dict[str, Any]
+) -> None:
+    file = tmp_path / "log.jsonl"
+    file.write_text(json.dumps(record) + "\n")
+    with contextlib.suppress(LogFileError):
+        assert Log(other).import_file(file).read == 1
+
+
+@LOG_12
+def test_a_damaged_parquet_file_is_refused_by_name(
+    database: Database, writer: LogWriter, other: Database, tmp_path: Path
+) -> None:
+    begun = started()
+    writer.insert_finished(begun, succeeded(begun))
+    file = tmp_path / "log.parquet"
+    Log(database).export(file)
+    content = file.read_bytes()
+    for damaged in (content[: len(content) // 2], b"", b"PAR1" + bytes(200) + b"PAR1"):
+        file.write_bytes(damaged)
+        with pytest.raises(LogFileError, match=r"log\.parquet"):
+            Log(other).import_file(file)
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    pyarrow.parquet.write_table(pa.table({"a": [1]}), file)
+    with pytest.raises(LogFileError, match=r"row 1: the column 'a' is unknown"):
+        Log(other).import_file(file)
+
+
+@LOG_12
+def test_a_parquet_export_is_a_table_that_pandas_reads(
+    database: Database, writer: LogWriter, tmp_path: Path
+) -> None:
+    import pandas as pd
+
+    begun = started()
+    writer.insert_finished(begun, failed(begun))
+    Log(database).export(tmp_path / "log.parquet")
+    frame = pd.read_parquet(tmp_path / "log.parquet")
+    assert str(frame["timestamp"].dtype).endswith("UTC]")
+    assert frame["timestamp"][0] == begun.timestamp
+    assert (frame["duration_ms"][0], frame["revision"][0], frame["arguments"][0]) == (3.5, 1, '{"n": 10}')
+
+
+@LOG_12
+def test_a_trace_that_waits_to_be_sent_does_not_wait_in_two_databases(
+    database: Database, writer: LogWriter, other: Database, tmp_path: Path
+) -> None:
+    begun, now = started(), utc_now()
+    writer.insert_finished(begun, succeeded(begun))
+    with database.write() as session:
+        session.add(
+            TraceRow(
+                trace_id=begun.trace_id,
+                wire="{}",
+                state="pending",
+                reason="",
+                created_at=now,
+                queued_at=now,
+                lease_owner="me",
+            )
+        )
+    Log(database).export(tmp_path / "log.jsonl")
+    Log(other).import_file(tmp_path / "log.jsonl")
+    with other.read() as session:
+        row = session.scalars(select(TraceRow)).one()
+    assert (row.wire, row.state, row.lease_owner, row.created_at) == ("{}", "local", None, now)
+
+
+@LOG_12
+def test_names_that_say_no_format_and_files_that_are_there_are_refused(
+    database: Database, tmp_path: Path
+) -> None:
+    log = Log(database)
+    with pytest.raises(LogFileError, match=r"\.jsonl or \.parquet"):
+        log.export(tmp_path / "log.csv")
+    with pytest.raises(LogFileError, match=r"\.jsonl or \.parquet"):
+        log.import_file(tmp_path / "log")
+    with pytest.raises(LogFileError, match="cannot be read: No such file"):
+        log.import_file(tmp_path / "log.jsonl")
+    with pytest.raises(LogFileError, match="cannot be written: No such file"):
+        log.export(tmp_path / "nowhere" / "log.jsonl")
+    (tmp_path / "log.jsonl").write_text("mine")
+    with pytest.raises(LogFileError, match="there already"):
+        log.export(tmp_path / "log.jsonl")
+    assert (tmp_path / "log.jsonl").read_text() == "mine"
+
+
+@LOG_12
+def test_an_export_onto_a_full_disk_leaves_no_half_file(
+    database: Database, writer: LogWriter, tmp_path: Path
+) -> None:
+    for _ in range(50):
+        begun = started()
+        writer.insert_finished(begun, succeeded(begun, "x" * 1900))
+    with tiny_disk(tmp_path / "disk", 128) as disk:
+        fill(disk).unlink()
+        (disk / "filler").write_bytes(b"x" * 80 * 1024)
+        with pytest.raises(LogFileError, match="No space left"):
+            Log(database).export(disk / "log.jsonl")
+        assert [file.name for file in disk.iterdir()] == ["filler"]
+
+
+@LOG_12
+def test_export_and_import_hold_a_few_rows_in_memory_however_many_there_are(
+    database: Database, other: Database, tmp_path: Path
+) -> None:
+    assert database.path is not None
+    with contextlib.closing(sqlite3.connect(database.path)) as connection:
+        connection.executemany(
+            "INSERT INTO executionlog (timestamp, tool_name, persona, status, trace_id, origin, last_output, result_summary)"
+            " VALUES ('2026-01-01 00:00:00.000000', 'f', 'default', 'SUCCESS', ?, 'python', '', ?)",
+            ((f"{n:036}", "x" * 1900) for n in range(5_000)),
+        )
+        connection.commit()
+    for work in (
+        lambda: Log(database).export(tmp_path / "log.jsonl"),
+        lambda: Log(other).import_file(tmp_path / "log.jsonl"),
+    ):
+        tracemalloc.start()
+        work()
+        _, most = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert most < 6e6 < (tmp_path / "log.jsonl").stat().st_size
+    assert len(log_rows(other.path)) == 5_000  # type: ignore[arg-type]
+
+
+def test_without_pyarrow_the_message_says_what_to_install(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import sys
+
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(LogFileError, match=r"healkit\[parquet\]"):
+        Log(database).export(tmp_path / "log.parquet")

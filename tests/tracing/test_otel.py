@@ -1,0 +1,276 @@
+"""Executions as spans, as a real OTLP receiver gets them: over HTTP, in protobuf."""
+
+from __future__ import annotations
+
+import gzip
+import http.server
+import json
+import queue
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+from healkit import Healkit
+from healkit.config import Config
+from healkit.contracts.records import new_trace_id, utc_now
+from healkit.contracts.traces import BranchDecision, ExecutionTrace, TaskResult
+from healkit.errors import ConfigError
+from healkit.tracing.otel import CONVENTIONS, OtelExporter
+from healkit.tracing.redaction import Verbatim
+from healkit.tracing.sanitizing import Sanitizer
+
+TRACE_4 = pytest.mark.requirement("TRACE-4")
+WAIT_S = 30.0
+
+
+class Receiver(http.server.ThreadingHTTPServer):
+    """Takes what OTLP/HTTP sends to /v1/traces, and keeps the spans."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Take)
+        self.requests: queue.Queue[ExportTraceServiceRequest] = queue.Queue()
+        self.answers_after_s = 0.0
+
+    def spans(self, count: int) -> dict[str, Any]:
+        """Wait for so many; by name, with their resource and scope beside them."""
+        found: dict[str, Any] = {}
+        deadline = time.monotonic() + WAIT_S
+        while len(found) < count:
+            request = self.requests.get(timeout=max(0.1, deadline - time.monotonic()))
+            for resource in request.resource_spans:
+                for scope in resource.scope_spans:
+                    for span in scope.spans:
+                        assert span.name not in found
+                        found[span.name] = (span, scope, resource)
+        return found
+
+
+class _Take(http.server.BaseHTTPRequestHandler):
+    def do_POST(self) -> None:
+        assert isinstance(self.server, Receiver)
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        assert self.path == "/v1/traces"
+        assert self.headers["Content-Type"] == "application/x-protobuf"
+        body = gzip.decompress(body) if self.headers.get("Content-Encoding") == "gzip" else body
+        time.sleep(self.server.answers_after_s)
+        self.server.requests.put(ExportTraceServiceRequest.FromString(body))
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        """Nothing."""
+
+
+@pytest.fixture
+def receiver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Receiver]:
+    """A receiver at the place that the environment names."""
+    with Receiver() as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://127.0.0.1:{server.server_port}")
+        monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "20")
+        yield server
+        server.shutdown()
+
+
+def trace(**changes: Any) -> ExecutionTrace:
+    """A finished execution with one good call and two bad ones."""
+    now = utc_now()
+    values: dict[str, Any] = {
+        "id": new_trace_id(),
+        "parent_id": None,
+        "capability_id": "local.default.default.weather.0123456789ab",
+        "success": True,
+        "error": None,
+        "duration_ms": 12.5,
+        "timestamp": now,
+        "task_results": [TaskResult("t1", "vault:fetch", {"city": "Kyiv"}, "rain", 2.5, True, now)],
+        "decisions": [BranchDecision("cache", "miss", "key not in cache")],
+        "metadata": {"persona": "default", "revision": 3, "arguments": {"city": "Kyiv"}, "result": 11},
+    }
+    return ExecutionTrace(**{**values, **changes})
+
+
+def attributes(span: Any) -> dict[str, Any]:
+    """A span's attributes as plain values."""
+    return {each.key: getattr(each.value, each.value.WhichOneof("value")) for each in span.attributes}
+
+
+def exported(receiver: Receiver, *traces: ExecutionTrace, raw: bool = False, **config: Any) -> dict[str, Any]:
+    """What the receiver gets of these."""
+    settings = Config(otel=True, **config)
+    exporter = OtelExporter(settings, lambda: Sanitizer.from_config(settings) if raw else Verbatim())
+    try:
+        for each in traces:
+            exporter.export(each)
+        return receiver.spans(sum(1 + len(each.task_results) for each in traces))
+    finally:
+        exporter.close()
+
+
+@TRACE_4
+def test_an_execution_is_a_span_with_the_conventions_names_and_its_calls_are_its_children(
+    receiver: Receiver,
+) -> None:
+    now = utc_now()
+    bad = [
+        TaskResult("t2", "github:search", {}, "CALL_TIMEOUT: no answer", 5.0, False, now),
+        TaskResult("t3", "host:ask", {}, None, None, False, now),
+    ]
+    one = trace()
+    one = msgspec.structs.replace(one, task_results=[*one.task_results, *bad])
+    spans = exported(receiver, one)
+    span, scope, resource = spans["execute_tool weather"]
+    assert attributes(span) == {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": "weather",
+        "gen_ai.tool.type": "function",
+        "gen_ai.tool.call.id": one.id,
+        "healkit.capability_id": one.capability_id,
+        "healkit.persona": "default",
+        "healkit.revision": 3,
+    }
+    assert span.trace_id == uuid.UUID(one.id).bytes
+    assert span.span_id == uuid.UUID(one.id).bytes[8:]
+    assert (span.parent_span_id, span.status.code) == (b"", 0)
+    assert span.end_time_unix_nano - span.start_time_unix_nano == 12_500_000
+    assert span.start_time_unix_nano == round(one.timestamp.timestamp() * 1e6) * 1000
+    assert scope.scope.name == "healkit"
+    assert scope.schema_url == "https://opentelemetry.io/schemas/1.41.0"
+    assert "healkit" in attributes(resource.resource).values()
+    assert [event.name for event in span.events] == ["healkit.decision"]
+    assert {(s.trace_id, s.parent_span_id) for n, (s, *_) in spans.items() if n != span.name} == {
+        (span.trace_id, span.span_id)
+    }
+    kinds = {name: attributes(each)["gen_ai.tool.type"] for name, (each, *_) in spans.items()}
+    assert kinds["execute_tool search"] == "extension"
+    assert attributes(spans["execute_tool search"][0])["error.type"] == "CALL_TIMEOUT"
+    assert attributes(spans["execute_tool ask"][0])["error.type"] == "unanswered"
+    assert "error.type" not in attributes(spans["execute_tool fetch"][0])
+
+
+@TRACE_4
+@pytest.mark.parametrize("version", list(CONVENTIONS))
+def test_each_version_of_the_conventions_has_its_own_names_and_content_is_by_opt_in_only(
+    receiver: Receiver, version: str
+) -> None:
+    def names(**config: Any) -> set[str]:
+        span, *_ = exported(receiver, trace(task_results=[]), otel_semconv=version, **config)["execute_tool weather"]
+        return {name for name in attributes(span) if not name.startswith("healkit.")}
+
+    expected = {"gen_ai.tool.name", "gen_ai.tool.call.id"}
+    expected |= {"gen_ai.operation.name", "gen_ai.tool.type"} if version != "1.36" else set()
+    assert names() == expected
+    content = {"gen_ai.tool.call.arguments", "gen_ai.tool.call.result"} if version == "1.41" else set()
+    assert names(otel_content=True) == expected | content
+
+
+def test_content_is_the_json_of_what_was_cleaned(receiver: Receiver) -> None:
+    spans = exported(receiver, trace(), otel_content=True)
+    said = attributes(spans["execute_tool weather"][0])
+    assert json.loads(said["gen_ai.tool.call.arguments"]) == {"city": "Kyiv"}
+    assert said["gen_ai.tool.call.result"] == "11"
+    assert json.loads(attributes(spans["execute_tool fetch"][0])["gen_ai.tool.call.result"]) == "rain"
+
+
+def test_a_raw_trace_is_cleaned_on_its_way_out(receiver: Receiver) -> None:
+    token = "ghp_" + "b7Q2" * 9
+    metadata = {"raw": True, "arguments": {"key": token}, "errorCode": "TOOL_EXCEPTION", "errorType": "KeyError"}
+    one = trace(success=False, error=f"KeyError: {token}", metadata=metadata, task_results=[])
+    span, *_ = exported(receiver, one, raw=True, otel_content=True)["execute_tool weather"]
+    assert token not in str(span)
+    assert span.status.code == 2
+    assert span.status.message.startswith("KeyError: ")
+    assert attributes(span)["error.type"] == "KeyError"
+
+
+def test_a_child_that_ends_first_names_its_parent_and_both_are_in_the_roots_trace(receiver: Receiver) -> None:
+    root, middle = trace(task_results=[]), trace(task_results=[])
+    middle = msgspec.structs.replace(
+        middle, parent_id=root.id, capability_id=root.capability_id.replace("weather", "middle")
+    )
+    leaf = msgspec.structs.replace(
+        trace(task_results=[]), parent_id=middle.id, capability_id=root.capability_id.replace("weather", "leaf")
+    )
+    exporter = OtelExporter(Config(), Verbatim, root_of=lambda _: root.id)
+    for each in (leaf, middle, root):
+        exporter.export(each)
+    spans = receiver.spans(3)
+    exporter.close()
+    assert {span.trace_id for span, *_ in spans.values()} == {uuid.UUID(root.id).bytes}
+    ids = {name.split()[1]: (span.span_id, span.parent_span_id) for name, (span, *_) in spans.items()}
+    assert ids["leaf"][1] == ids["middle"][0]
+    assert ids["middle"][1] == ids["weather"][0]
+
+
+def test_the_same_trace_again_is_the_same_spans(receiver: Receiver) -> None:
+    one = trace()
+    exporter = OtelExporter(Config(), Verbatim)
+    twice = [[(s.name, s.context.span_id, s.start_time) for s in exporter.spans(one)] for _ in range(2)]
+    exporter.close()
+    assert twice[0] == twice[1]
+
+
+def test_a_receiver_that_is_slow_or_away_holds_nobody_up(receiver: Receiver) -> None:
+    receiver.answers_after_s = 0.5
+    exporter = OtelExporter(Config(), Verbatim)
+    began = time.perf_counter()
+    for _ in range(50):
+        exporter.export(trace())
+    assert time.perf_counter() - began < 0.4
+    assert exporter.flush(WAIT_S)
+    exporter.close()
+
+
+def test_a_version_that_is_not_in_the_table_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"1\.99"):
+        Config(otel_semconv="1.99")  # type: ignore[arg-type]
+
+
+def test_without_opentelemetry_everything_else_works_and_the_setting_says_what_to_install(tmp_path: Path) -> None:
+    program = (
+        "import sys; sys.modules['opentelemetry.sdk.trace.export'] = None; sys.modules['opentelemetry'] = None;"
+        "from healkit import Healkit; from healkit.config import Config;"
+        "hk = Healkit(sys.argv[1]); hk.vault.add('f', 'def f(): return 1'); hk.close();"
+        "\ntry: Healkit(sys.argv[1], config=Config(otel=True))\nexcept Exception as e: print(e)"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path / "h.db")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    assert "pip install 'healkit[otel]'" in done.stdout
+
+
+@TRACE_4
+def test_what_a_healkit_runs_arrives_as_spans_with_nested_tools_under_their_callers(
+    receiver: Receiver, tmp_path: Path
+) -> None:
+    config = Config(otel=True, nursery=False, spares=0)
+    with Healkit(tmp_path / "h.db", config=config) as hk:
+        hk.vault.add("inner", "def inner(x): return 1 / x")
+        hk.vault.add("middle", "def middle(x): return mcp.vault.inner(x=x)")
+        hk.vault.add("outer", "def outer(x): return mcp.vault.middle(x=x)")
+        execution = hk.execute("outer", arguments={"x": 0})
+        assert execution.failure is not None
+    found: dict[str, Any] = {}
+    while not receiver.requests.empty():
+        for resource in receiver.requests.get().resource_spans:
+            for scope in resource.scope_spans:
+                found |= {attributes(span)["gen_ai.tool.call.id"]: span for span in scope.spans}
+    root = found[execution.trace_id]
+    own = {call_id: span for call_id, span in found.items() if "/" not in call_id}
+    assert sorted(span.name for span in own.values()) == [
+        "execute_tool inner", "execute_tool middle", "execute_tool outer",
+    ]  # fmt: skip
+    assert {span.trace_id for span in found.values()} == {root.trace_id}
+    by_name = {span.name.split()[1]: span for span in own.values()}
+    assert by_name["inner"].parent_span_id == by_name["middle"].span_id
+    assert by_name["middle"].parent_span_id == root.span_id
+    assert attributes(by_name["inner"])["error.type"] == "ZeroDivisionError"

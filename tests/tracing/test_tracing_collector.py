@@ -1,0 +1,350 @@
+"""One trace for each execution, however it ends, clean and complete."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tracing_samples import soon, trace_rows
+
+from healkit import Config, Healkit
+from healkit.contracts.traces import ExecutionTrace, read_trace
+from healkit.errors import ArgumentsInvalid, RulesInvalid, ToolNotFound
+
+GOLDEN = Path(__file__).parent / "golden" / "trace.json"
+TRACE_1, TRACE_2, TRACE_5 = (pytest.mark.requirement(f"TRACE-{n}") for n in (1, 2, 5))
+#: What looks like a secret, made up at run time so that no scanner takes it for one.
+KEY = "AKIA" + "Q3EGXAMPL7TOOZ5B"
+
+TRIP = """
+def trip(city: str, days: int, token: str = ""):
+    trace.decision("length", "short" if days < 4 else "long", f"{days} < 4")
+    first = mcp.host.forecast(city=city, days=days)
+    trace.decision("weather", first["sky"])
+    try:
+        mcp.host.book(hotel=42)
+    except Exception:
+        trace.decision("booking", False, "the hotel is full")
+    return {"city": city, "sky": first["sky"]}
+"""
+
+
+@pytest.fixture
+def hk(tmp_path: Path) -> Iterator[Healkit]:
+    """A Healkit with a tool that calls and decides, in the tier that is quickest to start."""
+    with opened(tmp_path / "healkit.db") as healkit:
+        yield healkit
+
+
+def opened(path: Path, **changes: Any) -> Healkit:
+    settings: dict[str, Any] = {"isolation": "process", "start_timeout_s": 30.0, "show_outputs": False}
+    healkit = Healkit(path, config=Config(**(settings | changes)))
+    healkit.provide(lambda city, days: {"sky": "clear", "api_key": KEY, "days": days}, "forecast")
+    healkit.provide(lambda hotel: 1 / 0, "book")
+    healkit.vault.add("trip", TRIP)
+    return healkit
+
+
+def trace_of(healkit: Healkit, trace_id: str) -> ExecutionTrace:
+    trace = healkit.traces.get(trace_id)
+    assert trace is not None
+    return trace
+
+
+@TRACE_1
+def test_a_trace_is_what_the_golden_file_says(hk: Healkit) -> None:
+    """`HEALKIT_REGENERATE=1` writes it anew; ids, times and durations are levelled."""
+    execution = hk.execute("trip", arguments={"city": "Lisbon", "days": 3, "token": KEY})
+    assert execution.ok, execution
+    (row,) = trace_rows(hk.path)
+    text = re.sub(r'("durationMs": )[\d.]+', r"\g<1>1.5", json.dumps(json.loads(row["wire"]), indent=2))
+    text = text.replace(execution.trace_id, "01890000-0000-7000-8000-000000000000")
+    text = re.sub(r"\d{4}-\d\d-\d\dT[\d:.]+Z", "2026-01-02T03:04:05.678900Z", text)
+    # The host's own stack is in there, whose lines are another file's business.
+    text = re.sub(r'"CALL_FAILED: Traceback .*?\\n(ZeroDivisionError)', r'"CALL_FAILED: … \1', text) + "\n"
+    if os.environ.get("HEALKIT_REGENERATE"):
+        GOLDEN.parent.mkdir(exist_ok=True)
+        GOLDEN.write_text(text)
+    assert text == GOLDEN.read_text()
+
+
+@TRACE_1
+@pytest.mark.parametrize("mode", ["worker", "subprocess"])
+def test_calls_and_decisions_are_in_it_in_their_order(hk: Healkit, mode: Any) -> None:
+    execution = hk.execute("trip", arguments={"city": "Lisbon", "days": 3}, mode=mode)
+    trace = trace_of(hk, execution.trace_id)
+    assert [(t.task_id, t.tool, t.success) for t in trace.task_results] == [
+        ("t1", "host:forecast", True), ("t2", "host:book", False),
+    ]  # fmt: skip
+    assert [(d.node_id, d.outcome, d.condition) for d in trace.decisions] == [
+        ("length", "short", "3 < 4"), ("weather", "clear", ""), ("booking", "False", "the hotel is full"),
+    ]  # fmt: skip
+    for seen in (execution, hk.execution(execution.log_id)):
+        assert seen is not None
+        assert [(d.number, d.after_task) for d in seen.decisions] == [(1, ""), (2, "t1"), (3, "t2")]
+        said = seen.to_text()
+        assert said.index("length: short, because 3 < 4") < said.index("t1 host.forecast")
+        assert said.index("t1 host.forecast") < said.index("weather: clear") < said.index("t2 host.book")
+        assert "booking: False, because the hotel is full" in seen.to_html()
+
+
+@TRACE_1
+def test_an_execution_within_another_names_it_as_its_parent(hk: Healkit) -> None:
+    hk.vault.add("outer", "def outer():\n    return mcp.vault.trip(city='Lisbon', days=9)\n")
+    execution = hk.execute("outer")
+    traces = {trace.capability_id.split(".")[3]: trace for trace in map(read_row, trace_rows(hk.path))}
+    assert traces["trip"].parent_id == traces["outer"].id == execution.trace_id
+    assert traces["outer"].parent_id is None
+    assert traces["outer"].task_results[0].tool == "vault:trip"
+    assert [row["parent_trace_id"] for row in trace_rows(hk.path)] == [execution.trace_id, None]
+
+
+def read_row(row: dict[str, Any]) -> ExecutionTrace:
+    return read_trace(row["wire"])
+
+
+@TRACE_1
+def test_a_failure_a_refusal_a_query_and_a_trial_have_theirs_too(hk: Healkit) -> None:
+    hk.vault.add("fails", "def fails():\n    print('almost')\n    return {}['x']\n")
+    hk.vault.add("one", "SELECT 1 AS one", type="sql")
+    hk.execute("fails")
+    hk.execute("one")
+    with pytest.raises(ToolNotFound):
+        hk.execute("nobody")
+    with pytest.raises(ArgumentsInvalid):
+        hk.execute("trip", arguments={"days": "many"})
+    hk.trials([("def f(n):\n    trace.decision('a', 'b')\n    return n", {"n": 1})])
+    traces = [read_row(row) for row in trace_rows(hk.path)]
+    assert [(t.capability_id.split(".")[3], t.success) for t in traces] == [
+        ("fails", False), ("one", True), ("nobody", False), ("trip", False), ("trial", True),
+    ]  # fmt: skip
+    failed = traces[0]
+    assert failed.error == "KeyError: 'x'"
+    assert failed.metadata["errorCode"] == "TOOL_EXCEPTION"
+    assert "return {}['x']" in failed.metadata["traceback"]
+    assert failed.metadata["lastOutput"].strip() == "almost"
+    assert traces[1].metadata["result"]["columns"] == ["one"]
+    assert traces[2].capability_id.endswith(".nobody.none")
+    assert hk.log.count() == len(traces)
+
+
+@TRACE_1
+def test_a_run_that_is_stopped_has_a_trace_with_the_call_that_was_open(hk: Healkit) -> None:
+    waiting = threading.Event()
+    hk.provide(lambda: waiting.wait(30), "wait")
+    hk.vault.add("waits", "def waits():\n    trace.decision('before', 'yes')\n    mcp.host.wait()\n")
+    execution = hk.execute("waits", timeout=0.5)
+    waiting.set()
+    trace = trace_of(hk, execution.trace_id)
+    assert not trace.success
+    assert [d.node_id for d in trace.decisions] == ["before"]
+    assert [(t.tool, t.success) for t in trace.task_results] == [("host:wait", False)]
+
+
+HOST = """
+import sys
+from healkit import Config, Healkit
+hk = Healkit(sys.argv[1], config=Config(isolation="process", start_timeout_s=30, org="acme"))
+hk.provide(lambda: print("running", flush=True), "started")
+hk.vault.add("sleeper", '''
+import time
+def sleeper(n: int):
+    trace.decision("ready", "yes", "n = 7")
+    mcp.host.started()
+    trace.decision("asleep", "soon")
+    mcp.host.started()
+    time.sleep(60)
+''')
+hk.execute("sleeper", arguments={"n": 7})
+"""
+
+
+@TRACE_1
+def test_a_run_whose_host_was_killed_gets_its_trace_at_the_next_start_with_all_it_did(tmp_path: Path) -> None:
+    database = tmp_path / "healkit.db"
+    with subprocess.Popen([sys.executable, "-c", HOST, str(database)], stdout=subprocess.PIPE) as host:
+        assert host.stdout is not None
+        assert [host.stdout.readline() for _ in range(2)] == [b"running\n"] * 2
+        assert trace_rows(database) == []
+        host.send_signal(signal.SIGKILL)
+    with Healkit(database) as healkit:
+        row = healkit.log.last_error("sleeper")
+        trace = trace_of(healkit, row.trace_id)
+    assert trace.metadata["errorCode"] == "HOST_DIED"
+    assert [(d.node_id, d.outcome) for d in trace.decisions] == [("ready", "yes"), ("asleep", "soon")]
+    assert [t.tool for t in trace.task_results] == ["host:started", "host:started"]
+    assert trace.metadata["arguments"] == {"n": 7}
+
+
+@TRACE_1
+def test_a_worker_cannot_flood_or_forge_decisions(tmp_path: Path) -> None:
+    code = """
+def floods():
+    for n in range(50):
+        trace.decision("n" * 5000, n, "c" * 5000)
+    trace.decision("\\ud800", object, None)
+    answers = []
+    for args in (b"[]", b'{"node": 1, "outcome": 2}', b'{"node": "' + b"x" * 100000 + b'"}', b"null"):
+        answers.append(trace._endpoint.call("@trace", "decision", msgspec.Raw(args)).error.code)
+    return answers
+import msgspec
+"""
+    with opened(tmp_path / "healkit.db", trace_max_decisions=10) as hk:
+        hk.vault.add("floods", code)
+        execution = hk.execute("floods")
+        assert execution.value == ["CALL_REFUSED"] * 4
+        trace = trace_of(hk, execution.trace_id)
+    assert len(trace.decisions) == 11
+    assert trace.decisions[-1].outcome == "[TRUNCATED]"
+    assert all(len(d.node_id) <= 200 and len(d.condition) <= 1000 for d in trace.decisions)
+    assert trace.task_results == []
+
+
+@TRACE_2
+def test_secrets_are_in_neither_the_trace_nor_its_errors_and_what_was_hidden_is_counted(hk: Healkit) -> None:
+    hk.vault.add(
+        "leaks",
+        f"def leaks(password: str):\n    print('mail ann@example.com')\n    raise ValueError('{KEY}')\n",
+    )
+    trip = hk.execute("trip", arguments={"city": "Lisbon", "days": 3, "token": f"tk_{KEY}hunter2"})
+    leaks = hk.execute("leaks", arguments={"password": "hunter2-hunter2"})
+    wires = {row["trace_id"]: row["wire"] for row in trace_rows(hk.path)}
+    for wire in wires.values():
+        assert "hunter2" not in wire
+        assert KEY not in wire
+        assert "ann@example.com" not in wire
+    assert sum(trace_of(hk, trip.trace_id).metadata["hidden"].values()) >= 2
+    assert "email" in trace_of(hk, leaks.trace_id).metadata["hidden"]
+    # The log is what a run is repeated from.
+    assert hk.execution(leaks.log_id).arguments == {"password": "hunter2-hunter2"}  # type: ignore[union-attr]
+
+
+@TRACE_2
+def test_payloads_over_the_limit_are_cut_after_they_were_cleaned_and_their_size_is_said(hk: Healkit) -> None:
+    hk.provide(lambda: {"rows": ["word " * 20] * 500, "end": KEY}, "much")
+    hk.vault.add("much", "def much(text: str):\n    return mcp.host.much()\n")
+    execution = hk.execute("much", arguments={"text": "word " * 4000})
+    trace = trace_of(hk, execution.trace_id)
+    places = {"metadata.arguments", "metadata.result", "taskResults[0].result"}
+    assert set(trace.metadata["truncated"]) == places
+    assert all(size > 20_000 for size in trace.metadata["truncated"].values())
+    (row,) = trace_rows(hk.path)
+    assert row["wire"].count("[TRUNCATED]") == 3
+    assert len(row["wire"]) < 40_000
+    assert KEY[:8] not in row["wire"]
+
+
+@TRACE_2
+def test_a_secret_at_the_cut_does_not_survive_by_half(hk: Healkit) -> None:
+    hk.provide(lambda pad: "x " * pad + KEY + " tail" * 3000, "edge")
+    hk.vault.add("edge", "def edge(pad: int):\n    mcp.host.edge(pad=pad)\n")
+    for pad in range(4985, 5001):
+        hk.execute("edge", arguments={"pad": pad}, mode="subprocess")
+    for row in trace_rows(hk.path):
+        assert "AKIA" not in row["wire"]
+
+
+@TRACE_2
+def test_raw_traces_are_there_for_who_asks_by_name(tmp_path: Path) -> None:
+    with opened(tmp_path / "healkit.db", trace_raw=True) as hk:
+        execution = hk.execute("trip", arguments={"city": "Lisbon", "days": 3, "token": KEY})
+        trace = trace_of(hk, execution.trace_id)
+    assert trace.metadata["arguments"]["token"] == KEY
+    assert trace.metadata["raw"] is True
+
+
+@TRACE_2
+def test_the_log_itself_is_cleaned_where_that_is_wanted(tmp_path: Path) -> None:
+    with opened(tmp_path / "healkit.db", sanitize_log=True) as hk:
+        hk.vault.add(
+            "leaks", f"def leaks(password: str):\n    print('{KEY}')\n    raise ValueError('{KEY}')\n"
+        )
+        hk.vault.add("gives", "def gives():\n    return mcp.host.forecast(city='x', days=1)\n")
+        leaks = hk.execute("leaks", arguments={"password": "hunter2-hunter2"})
+        hk.execute("gives")
+        with pytest.raises(ToolNotFound):
+            hk.execute("nobody", arguments={"password": "hunter2-hunter2"})
+        assert KEY in leaks.failure.evalue  # the caller's own copy
+        path = hk.path
+    assert path is not None
+    for file in (path, path.with_name(path.name + "-wal")):
+        if file.exists():
+            content = file.read_bytes()
+            assert b"hunter2" not in content
+            # The code in the vault holds it, as what it is: code.
+            assert content.count(KEY.encode()) <= 4, file
+
+
+@TRACE_5
+def test_tracing_can_be_switched_off(tmp_path: Path) -> None:
+    with opened(tmp_path / "healkit.db", tracing=False) as hk:
+        execution = hk.execute("trip", arguments={"city": "Lisbon", "days": 3})
+        assert execution.ok
+        assert hk.log.count() == 1
+        assert hk.traces.get(execution.trace_id) is None
+    assert trace_rows(tmp_path / "healkit.db") == []
+
+
+@TRACE_1
+@pytest.mark.parametrize(
+    "value",
+    [float("nan"), b"\x00\xff" * 100, "\ud800 lone", {1: {2: 3}}, [None] * 10, 10**30, "x" * 3_000_000],
+    ids=["nan", "binary", "surrogate", "keys", "nulls", "huge", "long"],
+)
+def test_whatever_was_passed_there_is_a_trace_that_can_be_read(tmp_path: Path, value: Any) -> None:
+    with Healkit(tmp_path / "healkit.db", config=Config(start_timeout_s=30)) as hk:
+        hk.vault.add("echo", "SELECT :a AS a", type="sql")
+        cyclic: list[Any] = [value]
+        cyclic.append(cyclic)
+        for arguments in ({"a": value}, {"a": cyclic}, {"a": {"deep": [cyclic, value]}}):
+            hk.execute("echo", arguments=arguments)
+        traces = [read_row(row) for row in trace_rows(tmp_path / "healkit.db")]
+        assert len(traces) == 3
+        assert all("problem" not in trace.metadata for trace in traces)
+        with pytest.raises(ArgumentsInvalid):
+            hk.execute("echo", arguments={"a": "x" * 50_000_000})
+        assert len(trace_rows(tmp_path / "healkit.db")) == 4
+
+
+@TRACE_1
+def test_a_trace_of_very_many_calls_stays_small_and_says_what_it_leaves_out(tmp_path: Path) -> None:
+    with opened(tmp_path / "healkit.db", trace_max_tasks=50) as hk:
+        hk.provide(lambda n: "word " * 1900, "page")
+        hk.vault.add("many", "def many():\n    for n in range(120):\n        mcp.host.page(n=n)\n")
+        trace = trace_of(hk, hk.execute("many").trace_id)
+    assert [t.task_id for t in trace.task_results] == [f"t{n}" for n in range(1, 51)]
+    assert trace.metadata["tasksOmitted"] == 70
+
+
+@TRACE_5
+def test_rules_that_cannot_be_used_are_refused_when_healkit_opens(tmp_path: Path) -> None:
+    with pytest.raises(RulesInvalid):
+        Healkit(tmp_path / "healkit.db", config=Config(sanitizer_allow=("(",)))
+
+
+@TRACE_1
+def test_a_trace_reaches_the_table_with_an_ending_that_had_to_wait(tmp_path: Path) -> None:
+    database = tmp_path / "healkit.db"
+    with opened(database, log_wait_s=0.1, sync_url="http://127.0.0.1:9", sync_interval_s=60.0) as hk:
+        import sqlite3
+
+        locker = sqlite3.connect(database, isolation_level=None, check_same_thread=False)
+        locker.execute("BEGIN IMMEDIATE")
+        execution = hk.execute("trip", arguments={"city": "Lisbon", "days": 3})
+        assert execution.ok
+        assert trace_rows(database) == []
+        locker.execute("ROLLBACK")
+        locker.close()
+        assert soon(lambda: [row["state"] for row in trace_rows(database)] == ["pending"])
+        trace = trace_of(hk, execution.trace_id)
+        assert len(trace.task_results) == 2
+        assert len(trace.decisions) == 3

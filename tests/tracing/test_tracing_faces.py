@@ -1,0 +1,121 @@
+"""What a person sees of traces and their sending: status, `trace sync`, the magics' status."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from misbehaving import Collector, collecting
+
+from healkit import Config, Healkit, rendering
+from healkit.errors import ConfigError
+
+TRACE_3 = pytest.mark.requirement("TRACE-3")
+
+
+@pytest.fixture
+def collector() -> Iterator[Collector]:
+    with collecting() as serving:
+        yield serving
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Path:
+    """Three executions on record, whose traces were made before there was a collector."""
+    with Healkit(tmp_path / "healkit.db") as healkit:
+        healkit.vault.add("one", "SELECT 1 AS one", type="sql")
+        for _ in range(3):
+            healkit.execute("one")
+    return tmp_path / "healkit.db"
+
+
+def healkit(database: Path, *words: str, **environ: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "healkit", *words, "--db", str(database)],
+        env={**os.environ, **environ}, capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+
+
+@TRACE_3
+def test_traces_recorded_without_a_collector_stay_until_somebody_asks_for_them(
+    database: Path, collector: Collector
+) -> None:
+    assert "traces     3 here only" in healkit(database, "status").stdout
+    refused = healkit(database, "trace", "sync")
+    assert refused.returncode == 2
+    assert "HEALKIT_SYNC_URL" in refused.stderr
+    url = {"HEALKIT_SYNC_URL": collector.url, "HEALKIT_SYNC_TOKEN": "collector-token"}
+    done = healkit(database, "trace", "sync", **url)
+    assert (done.returncode, done.stdout, collector.stored) == (0, "0 sent, 0 waiting, 0 parked\n", {})
+    done = healkit(database, "trace", "sync", "--local", **url)
+    assert (done.returncode, done.stdout) == (0, "3 sent, 0 waiting, 0 parked\n")
+    assert len(collector.stored) == 3
+    assert collector.tokens == {"Bearer collector-token"}
+
+
+@TRACE_3
+def test_status_says_what_is_parked_and_why_and_a_retry_brings_it_back(
+    database: Path, collector: Collector
+) -> None:
+    collector.judge = lambda trace: {"code": "TOO_OLD", "message": "not today", "retryable": False}
+    url = {"HEALKIT_SYNC_URL": collector.url}
+    done = healkit(database, "trace", "sync", "--local", **url)
+    assert (done.returncode, done.stdout) == (1, "0 sent, 0 waiting, 3 parked\n")
+    assert done.stderr == "Parked, 3 for: TOO_OLD: not today\n"
+    said = healkit(database, "status", **url).stdout
+    assert "3 parked" in said
+    assert "3 for: TOO_OLD: not today" in said
+    assert f"collector  {collector.url}" in said
+    collector.judge = lambda trace: None
+    done = healkit(database, "trace", "sync", "--retry-parked", "--json", **url)
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["sent"] == 3
+
+
+@TRACE_3
+def test_status_says_what_is_wrong_with_the_collector_even_in_another_process(
+    database: Path, collector: Collector
+) -> None:
+    collector.otherwise = lambda: "401"
+    url = {"HEALKIT_SYNC_URL": collector.url}
+    done = healkit(database, "trace", "sync", "--local", **url)
+    assert done.returncode == 1
+    assert "401 Unauthorized" in done.stderr
+    state: dict[str, Any] = json.loads(healkit(database, "status", "--json").stdout)["traces"]
+    assert state["pending"] == 3
+    assert "HEALKIT_SYNC_TOKEN" in state["problem"]
+
+
+@TRACE_3
+def test_a_collector_that_cannot_be_reached_is_tried_until_time_is_up(database: Path) -> None:
+    config = Config(sync_url="http://127.0.0.1:9", sync_backoff_s=0.05)
+    with Healkit(database, config=config) as opened:
+        state = opened.traces.sync(local=True, timeout_s=0.5)
+        assert (state.pending, state.parked) == (3, 0)
+        assert "cannot be reached" in state.problem
+        status = opened.status()
+        assert status.traces.pending == 3
+        for said in (rendering.status_text(status), rendering.status_html(status)):
+            assert "3 waiting" in said
+            assert "cannot be reached" in said
+
+
+@TRACE_3
+def test_the_python_twin_says_how_to_name_a_collector(database: Path) -> None:
+    with Healkit(database) as opened, pytest.raises(ConfigError, match="sync_url"):
+        opened.traces.sync()
+
+
+@TRACE_3
+def test_a_command_that_only_looks_sends_nothing_and_waits_for_nobody(
+    database: Path, collector: Collector
+) -> None:
+    collector.otherwise = lambda: "hang"
+    healkit(database, "status", HEALKIT_SYNC_URL=collector.url)
+    assert collector.requests == []

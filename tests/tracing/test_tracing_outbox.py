@@ -1,0 +1,168 @@
+"""The outbox: what is lent to whom, in which order, and what a repetition changes."""
+
+from __future__ import annotations
+
+import sqlite3
+import sys
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import msgspec
+import pytest
+from tracing_samples import Sender, trace_rows
+
+from healkit.config import Config
+from healkit.contracts.outbox import Verdict
+from healkit.contracts.records import utc_now
+from healkit.store.outbox import Outbox
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "store"))
+from store_samples import dead_host, failed, locked_by_another_process, succeeded
+
+TRACE_3 = pytest.mark.requirement("TRACE-3")
+PLENTY = 10_000_000
+
+
+@pytest.fixture
+def sender(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sender]:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    made = Sender(tmp_path / "healkit.db", Config(sync_url="http://collector.example", log_wait_s=0.2))
+    yield made
+    made.close()
+
+
+def claimed(outbox: Outbox, limit: int = 10, max_bytes: int = PLENTY, lease_s: float = 60.0) -> list[str]:
+    return [waiting.trace_id for waiting in outbox.claim(limit, max_bytes, lease_s)]
+
+
+@TRACE_3
+def test_what_is_lent_to_one_is_not_lent_to_another_until_it_is_given_back(sender: Sender) -> None:
+    ids = sender.record(5)
+    other = Outbox(sender.database)
+    assert claimed(sender.outbox, 3) == ids[:3]
+    assert claimed(other) == ids[3:]
+    assert claimed(sender.outbox) == claimed(other) == []
+    other.release()
+    assert claimed(sender.outbox) == ids[3:]
+
+
+@TRACE_3
+def test_a_lease_that_is_not_given_back_runs_out(sender: Sender) -> None:
+    ids = sender.record(2)
+    assert claimed(sender.outbox, lease_s=0.0) == ids
+    assert claimed(Outbox(sender.database)) == ids
+    # Whoever comes back late has nothing to say any more.
+    sender.outbox.settle([Verdict(ids[0], "parked", "late")])
+    assert set(sender.states().values()) == {"pending"}
+
+
+@TRACE_3
+def test_a_claim_is_bounded_in_bytes_but_never_empty_for_it(sender: Sender) -> None:
+    ids = sender.record(4)
+    size = len(trace_rows(sender.path)[0]["wire"])
+    assert claimed(sender.outbox, max_bytes=2 * size + 50) == ids[:2]
+    assert claimed(sender.outbox, max_bytes=1) == ids[2:3]
+
+
+@TRACE_3
+def test_a_whole_family_goes_out_at_once_parents_first(sender: Sender) -> None:
+    grandparent = sender.begin("grandparent")
+    parent = sender.begin("parent", parent_trace_id=grandparent.trace_id)
+    (child,) = sender.record(parent_trace_id=parent.trace_id)
+    assert claimed(sender.outbox) == []  # its parent still runs
+    sender.end(parent)
+    assert claimed(sender.outbox) == []
+    sender.end(grandparent)
+    assert claimed(sender.outbox, 2) == [grandparent.trace_id, parent.trace_id]
+    assert claimed(sender.outbox) == []  # on its way, but not there
+    sender.outbox.settle([Verdict(grandparent.trace_id, "sent"), Verdict(parent.trace_id, "sent")])
+    assert claimed(sender.outbox) == [child]
+
+
+@TRACE_3
+def test_whoever_was_tried_goes_to_the_end_of_the_queue(sender: Sender) -> None:
+    first, second, third = sender.record(3)
+    assert claimed(sender.outbox, 1) == [first]
+    sender.outbox.settle([Verdict(first, "pending", "refused", counted=True)])
+    assert [(w.trace_id, w.attempts) for w in sender.outbox.claim(3, PLENTY, 60)] == [
+        (second, 0), (third, 0), (first, 1),
+    ]  # fmt: skip
+
+
+@TRACE_3
+def test_a_trace_that_was_put_off_is_not_due_before_its_time(sender: Sender) -> None:
+    (only,) = sender.record()
+    claimed(sender.outbox)
+    sender.outbox.settle([Verdict(only, "pending", "no", delay_s=600)])
+    assert claimed(sender.outbox) == []
+    assert sender.outbox.state().problem == "no"
+    assert sender.outbox.requeue() == 0
+    assert claimed(sender.outbox) == [only]
+
+
+@TRACE_3
+def test_recording_an_ending_again_does_not_send_its_trace_again(sender: Sender) -> None:
+    begun = sender.begin()
+    finished = sender.recorder.collector(begun).conclude(succeeded(begun))
+    sender.recorder.finish(finished)
+    claimed(sender.outbox)
+    sender.outbox.settle([Verdict(begun.trace_id, "sent")])
+    sender.recorder.finish(finished)
+    assert sender.states() == {begun.trace_id: "sent"}
+
+
+@TRACE_3
+def test_a_true_ending_that_comes_after_a_verdict_that_the_host_died_is_sent_in_its_place(
+    sender: Sender,
+) -> None:
+    begun = sender.begin(host=dead_host())
+    collector = sender.recorder.collector(begun)
+    assert sender.recorder.recover_orphans() == 1
+    claimed(sender.outbox)
+    sender.outbox.settle([Verdict(begun.trace_id, "sent")])
+    assert "HOST_DIED" in trace_rows(sender.path)[0]["wire"]
+    sender.recorder.finish(succeeded(begun), collector)
+    (row,) = trace_rows(sender.path)
+    assert (row["state"], "HOST_DIED" in row["wire"]) == ("pending", False)
+
+
+@TRACE_3
+def test_a_refused_call_and_a_spooled_ending_bring_their_traces(sender: Sender) -> None:
+    refused = sender.begin()
+    other = msgspec.structs.replace(
+        refused, trace_id=refused.trace_id[:-1] + ("0" if refused.trace_id[-1] != "0" else "1")
+    )
+    sender.recorder.refuse(other, failed(other))
+    with locked_by_another_process(sender.path):
+        assert sender.recorder.finish(succeeded(refused), sender.recorder.collector(refused)) is None
+    sender.recorder.ingest()
+    assert sender.states() == {other.trace_id: "pending", refused.trace_id: "pending"}
+
+
+@TRACE_3
+def test_lone_surrogates_and_nul_reach_the_table_as_escapes(sender: Sender) -> None:
+    begun = sender.begin(arguments='{"a":"\\u0000x"}')
+    sender.end(begun)
+    assert "\\u0000" in trace_rows(sender.path)[0]["wire"]
+    assert claimed(sender.outbox) == [begun.trace_id]
+
+
+@TRACE_3
+def test_a_hundred_thousand_waiting_traces_are_claimed_in_no_time(sender: Sender) -> None:
+    sender.record(1)
+    with sqlite3.connect(sender.path) as connection:
+        connection.execute(
+            """
+            WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100000)
+            INSERT INTO executiontrace
+                (trace_id, wire, state, attempts, reason, created_at, queued_at)
+            SELECT printf('%036d', i), '{}', CASE i % 2 WHEN 0 THEN 'pending' ELSE 'sent' END, 0, '', created_at, queued_at
+            FROM n, executiontrace
+            """
+        )
+    connection.close()
+    begun = utc_now()
+    for _ in range(20):
+        assert len(claimed(sender.outbox, 100)) == 100
+    assert utc_now() - begun < timedelta(seconds=5)

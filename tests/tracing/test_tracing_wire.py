@@ -1,0 +1,155 @@
+"""The wire form of a trace: exactly these names, and nothing believed."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from healkit.contracts.records import new_trace_id, utc_now
+from healkit.contracts.traces import (
+    BranchDecision,
+    ExecutionTrace,
+    TaskResult,
+    TraceFault,
+    capability_id_of,
+    encode_trace,
+    read_batch,
+    read_trace,
+)
+from healkit.errors import TraceInvalid
+
+TRACE_1 = pytest.mark.requirement("TRACE-1")
+
+
+def sample() -> ExecutionTrace:
+    task = TaskResult("t1", "host:rate", {"day": 3}, 1.5, 0.25, success=True, timestamp=utc_now())
+    return ExecutionTrace(
+        id=new_trace_id(),
+        parent_id=new_trace_id(),
+        capability_id=capability_id_of("local", "default", "teacher", "fibonacci", "ab" * 32),
+        success=True,
+        error=None,
+        duration_ms=12.5,
+        timestamp=utc_now(),
+        task_results=[task],
+        decisions=[BranchDecision("size", "large", "n > 3")],
+        metadata={"hidden": {}},
+    )
+
+
+def damaged(**changes: Any) -> bytes:
+    """The sample with fields replaced, or taken out with `...`."""
+    plain = json.loads(encode_trace(sample())) | changes
+    return json.dumps({name: value for name, value in plain.items() if value is not ...}).encode()
+
+
+@TRACE_1
+def test_the_wire_form_has_exactly_the_names_of_the_contract() -> None:
+    plain = json.loads(encode_trace(sample()))
+    assert list(plain) == [
+        "id", "parentId", "capabilityId", "success", "error", "durationMs", "timestamp", "taskResults", "decisions",
+        "metadata",
+    ]  # fmt: skip
+    assert list(plain["taskResults"][0]) == [
+        "taskId", "tool", "args", "result", "durationMs", "success", "timestamp",
+    ]  # fmt: skip
+    assert list(plain["decisions"][0]) == ["nodeId", "outcome", "condition"]
+    assert plain["capabilityId"] == "local.default.teacher.fibonacci.abababababab"
+    assert plain["timestamp"].endswith("Z")
+    assert plain["id"][14] == "7"
+
+
+@TRACE_1
+def test_a_capability_has_five_parts_whatever_its_names_are() -> None:
+    assert capability_id_of("a.b", "", "p é", "x/y:z", None) == "a_b._.p_é.x_y_z.none"
+    assert read_trace(damaged(capabilityId=capability_id_of("a.b", "", "p é", "x" * 999, "0" * 64)))
+
+
+@given(st.text(), st.text(), st.text(), st.text(max_size=300), st.none() | st.just("0f" * 32))
+def test_every_capability_that_is_made_can_be_read(
+    org: str, project: str, persona: str, tool: str, code_hash: str | None
+) -> None:
+    name = capability_id_of(org, project, persona, tool, code_hash)
+    try:
+        name.encode()
+    except UnicodeEncodeError:  # a lone surrogate is no word character, so it cannot be in there
+        pytest.fail(repr(name))
+    assert read_trace(damaged(capabilityId=name)).capability_id == name
+
+
+@TRACE_1
+def test_what_is_written_is_read_back_the_same() -> None:
+    trace = sample()
+    assert read_trace(encode_trace(trace)) == trace
+
+
+@TRACE_1
+@pytest.mark.parametrize(
+    ("changes", "place"),
+    [
+        ({"id": "x"}, "$.id"),
+        ({"id": "00000000-0000-4000-8000-000000000000"}, "$.id"),
+        ({"id": new_trace_id() + "\n"}, "$.id"),
+        ({"id": ...}, "`id`"),
+        ({"parentId": "../../etc"}, "$.parentId"),
+        ({"capabilityId": "a.b.c.d"}, "$.capabilityId"),
+        ({"capabilityId": "a.b.c.d.none\n"}, "$.capabilityId"),
+        ({"success": 1}, "$.success"),
+        ({"durationMs": -1}, "$.durationMs"),
+        ({"durationMs": "1"}, "$.durationMs"),
+        ({"timestamp": "2026-01-01T00:00:00"}, "$.timestamp"),
+        ({"timestamp": "yesterday"}, "$.timestamp"),
+        ({"taskResults": {}}, "$.taskResults"),
+        ({"taskResults": [{"taskId": "1"}]}, "$.taskResults[0]"),
+        ({"decisions": [{"nodeId": "a" * 1001, "outcome": ""}]}, "$.decisions[0].nodeId"),
+        ({"metadata": []}, "$.metadata"),
+    ],
+)
+def test_what_is_wrong_with_a_trace_is_said_with_its_place(changes: dict[str, Any], place: str) -> None:
+    with pytest.raises(TraceInvalid) as caught:
+        read_trace(damaged(**changes))
+    assert place in str(caught.value)
+
+
+@TRACE_1
+def test_one_bad_trace_of_a_batch_is_named_and_the_others_are_read() -> None:
+    good = sample()
+    items = [encode_trace(good), damaged(success="yes"), b"7", b'{"id": "\\ud800"}'.replace(b"\\ud800", b"x")]
+    for body in (b"[%s]" % b",".join(items), b'{"traces": [%s]}' % b",".join(items)):
+        read = read_batch(body, 100)
+        assert read[0] == good
+        faults = [item for item in read if isinstance(item, TraceFault)]
+        assert [(fault.index, fault.code, fault.retryable) for fault in faults] == [
+            (1, "TRACE_INVALID", False), (2, "TRACE_INVALID", False), (3, "TRACE_INVALID", False),
+        ]  # fmt: skip
+        assert faults[0].id == json.loads(items[1])["id"]
+        assert faults[1].id is faults[2].id is None
+
+
+@TRACE_1
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"null", b"3", b"{", b'{"traces": 3}', b'["\\ud800"]', b"[" * 100_000, b"\xff\xfe", b"[NaN]", b"[1e999]",
+     b"[" + b"1," * 200 + b"1]"],
+)  # fmt: skip
+def test_a_body_that_is_no_batch_is_refused_as_a_whole_or_item_by_item(body: bytes) -> None:
+    try:
+        read = read_batch(body, 100)
+    except TraceInvalid:
+        return
+    assert all(isinstance(item, TraceFault) for item in read)
+
+
+@given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(), st.lists))
+def test_no_value_in_any_field_raises_anything_else(value: Any) -> None:
+    for name in ExecutionTrace.__struct_encode_fields__:
+        plain = msgspec.json.decode(encode_trace(sample())) | {name: value}
+        try:
+            read_batch(json.dumps([plain]).encode(), 100)
+        except TraceInvalid:
+            continue
