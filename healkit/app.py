@@ -18,7 +18,7 @@ from healkit.contracts.records import Finished, Grants
 from healkit.contracts.runs import PolicyDefaults
 from healkit.contracts.tools import ToolDefinition
 from healkit.doctor import DoctorReport, Status, examine, status_of
-from healkit.errors import ConfigError, ToolExecutionError
+from healkit.errors import ConfigError, ToolExecutionError, VaultError
 from healkit.healing.policy import Policy
 from healkit.runtime import engine
 from healkit.runtime.builtins import LogTools
@@ -266,7 +266,9 @@ class Healkit:
 
     def executions(self, **filters: Any) -> list[Execution]:
         """One page of the log, newest first; the filters are those of `Log.query`."""
-        return [execution_of(row, []) for row in self.log.query(**filters)]
+        explained = self.config.explain
+        rows = self.log.query(**filters)
+        return [dataclasses.replace(execution_of(row, []), explained=explained) for row in rows]
 
     def provide(self, function: Callable[..., Any], name: str | None = None) -> ToolDefinition:
         """Let tools call a Python function of this process as `mcp.host.<name>(…)`.
@@ -373,7 +375,14 @@ class Healkit:
         check_grants(grants)
 
     def _with_calls(self, row: ExecutionLog) -> Execution:
-        return execution_of(row, self.log.calls(row.trace_id), self.log.decisions(row.trace_id))
+        execution = execution_of(row, self.log.calls(row.trace_id), self.log.decisions(row.trace_id))
+        code = None
+        if row.code_hash is not None:
+            try:
+                code = self.vault.code(row.code_hash)
+            except VaultError:
+                pass  # code that was only tried is nowhere kept, and a row may come from another database
+        return dataclasses.replace(execution, code=code, explained=self.config.explain)
 
     def _execute_nested(self, tool_name: str, arguments: dict[str, Any], context: CallContext) -> Any:
         """A vault tool called by another one; on a bridge thread, which waits."""

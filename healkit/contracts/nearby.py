@@ -51,10 +51,12 @@ def _asked(error: BaseException, innermost: TracebackType | None) -> tuple[str, 
     if isinstance(error, NameError):
         return str(error.name or ""), _in_scope(innermost)
     if isinstance(error, AttributeError):
-        return str(error.name or ""), _attributes(error.obj)
+        wanted = str(error.name or "")
+        columns = _told(_keys_of(error.obj)) if _is_frame(error.obj) else []
+        return wanted, columns if near_misses(wanted, columns) else _attributes(error.obj)
     if isinstance(error, KeyError) and error.args:
-        wanted = error.args[0] if len(error.args) == 1 else ""
-        return _column(wanted) if isinstance(wanted, str) else str(wanted), _keys(wanted, innermost)
+        key = error.args[0] if len(error.args) == 1 else ""
+        return _column(key) if isinstance(key, str) else str(key), _keys(key, innermost)
     if isinstance(error, ModuleNotFoundError):
         return str(error.name or ""), sys.stdlib_module_names
     if isinstance(error, ImportError) and (match := _NOT_IN_MODULE.search(str(error))):

@@ -6,15 +6,19 @@ Each reads its line, calls Healkit, and shows what came back; what a word means 
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, get_args
 
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, no_var_expand
+from traitlets import Enum
 
 from healkit import rendering
 from healkit.app import Healkit, default_healkit, value_or_raise
-from healkit.errors import UsageInvalid
-from healkit.notebook import browsing, commands, saving
+from healkit.config import ExplainLevel
+from healkit.errors import HealkitError, ToolExecutionError, UsageInvalid
+from healkit.notebook import browsing, cards, commands, saving
+from healkit.notebook.cells import FailedCells
 from healkit.notebook.parser import HelpWanted, take_assignments, words_of
 from healkit.notebook.shown import Shown
 from healkit.parsing import parse_arguments, split_words, unknown
@@ -45,16 +49,50 @@ class HealkitMagics(Magics):
     because healkit adds below that and never pushes it down.
     """
 
+    explain = Enum(
+        get_args(ExplainLevel),
+        default_value="fix",
+        help="how far a card explains a failure: off, what, … fix",
+    ).tag(config=True)
+
     def __init__(self, shell: Any) -> None:
         super().__init__(shell)
         self.cards = True
-        self.waiting: list[Shown] = []
+        self.waiting: list[Execution] = []
+        self.cells = FailedCells(shell)
+        self._warmed = self._tipped = False
 
-    def after_cell(self, *_: object) -> None:
-        """Show the cards of the cell's failures; called by IPython as `post_run_cell`."""
+    def after_cell(self, result: Any = None) -> None:
+        """Show the cards of the cell's failures; called by IPython as `post_run_cell`.
+
+        A card that cannot be drawn is not worth a second error below the first: one line says so.
+        """
         waiting, self.waiting = self.waiting, []
-        for card in waiting:
-            self._show(card)
+        if not self._warmed:
+            self._warmed = True
+            cards.warm()
+        try:
+            for execution in waiting:
+                self._show(cards.of_tool(self.healkit, execution, self.explain))
+            if (error := _raised(result)) is not None:
+                self._after_error(error, result, {execution.trace_id for execution in waiting})
+        except Exception as trouble:  # noqa: BLE001 - see above
+            print(f"healkit could not draw its card: {type(trouble).__name__}: {trouble}", file=sys.stderr)  # noqa: T201
+
+    def _after_error(self, error: BaseException, result: Any, carded: set[str]) -> None:
+        """What the cell itself raised: a tool's failure that came by another way than a magic, or its own."""
+        if isinstance(error, ToolExecutionError):
+            if error.trace_id not in carded and (found := browsing.execution_of(self.healkit, error)):
+                self._show(cards.of_tool(self.healkit, found, self.explain))
+            return
+        if isinstance(error, HealkitError | KeyboardInterrupt | SystemExit):
+            return  # one line says all there is to say
+        info = result.info
+        cell = self.cells.add(error, info.raw_cell or "", result.execution_count)
+        if not self.cards:
+            return
+        tip, self._tipped = ("" if self._tipped else cards.TIP), True
+        self._show(cards.of_cell(cell, self.explain, tip))
 
     @property
     def healkit(self) -> Healkit:
@@ -116,7 +154,7 @@ class HealkitMagics(Magics):
     def trace_last_error(self, line: str) -> None:
         """Show the newest failure on record."""
         options = commands.trace_parser().read(words_of(line, self.shell.user_ns))
-        browsing.last_error(self.healkit, options).show()
+        browsing.last_error(self.healkit, options, self.cells.last, self.explain).show()
 
     @no_var_expand
     @line_magic
@@ -185,7 +223,7 @@ class HealkitMagics(Magics):
             record=record or None,
         )
         if execution.failure is not None:
-            self.waiting.append(Shown(execution.to_text(), execution.to_html()))
+            self.waiting.append(execution)
         else:
             self._show(_success(execution))
         return value_or_raise(execution)
@@ -193,6 +231,14 @@ class HealkitMagics(Magics):
     def _show(self, shown: Shown) -> None:
         if self.cards:
             shown.show()
+
+
+def _raised(result: Any) -> BaseException | None:
+    """What a cell's run raised, before or while its code ran."""
+    if result is None:
+        return None
+    error: BaseException | None = result.error_in_exec or result.error_before_exec
+    return error
 
 
 def _success(execution: Execution) -> Shown:

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
+from healkit.config import ExplainLevel
 from healkit.contracts.failure import Failure
 from healkit.contracts.outbox import OutboxState
 from healkit.contracts.records import CallRecord, DecisionRecord
@@ -58,6 +59,10 @@ class ExecutionView(Protocol):
     def grants(self) -> Any: ...
     @property
     def run_id(self) -> str | None: ...
+    @property
+    def origin(self) -> str: ...
+    @property
+    def explained(self) -> ExplainLevel: ...
     @property
     def label(self) -> str: ...
     @property

@@ -7,11 +7,14 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from healkit import rendering
+from healkit.config import ExplainLevel
 from healkit.contracts.failure import Failure
 from healkit.contracts.records import CallRecord, DecisionRecord, Grants
 from healkit.errors import PostMortemError
+from healkit.rendering import parts
 
 if TYPE_CHECKING:
+    from healkit.rendering.explaining import Explanation
     from healkit.runtime.post_mortem import PostMortem
 
 
@@ -23,7 +26,11 @@ class Execution:
     and `value` is None. `outputs` are nbformat output dicts. `decisions` are the branches that the tool told of.
     `conversions` says what of the arguments or the result JSON could not hold. `warnings` are healkit's own: what else
     the caller should know. `grants` are those it ran with. `run_id` is the run whose folder records it, if one does.
-    `status` is `SUCCESS`, `FAILURE`, or `RUNNING` for a row of the log that has not ended.
+    `status` is `SUCCESS`, `FAILURE`, or `RUNNING` for a row of the log that has not ended. `code` is what was run,
+    where it is at hand. `explained` is how far the configuration lets a failure be explained.
+
+    A failing cell of a notebook's own has this form too, with the origin `cell`: it ran in that notebook's kernel, not
+    in a worker, and is in no log.
     """
 
     tool_name: str
@@ -48,6 +55,8 @@ class Execution:
     warnings: list[str] = dataclasses.field(default_factory=list)
     grants: Grants = Grants()
     run_id: str | None = None
+    code: str | None = dataclasses.field(default=None, repr=False)
+    explained: ExplainLevel = "fix"
 
     @property
     def label(self) -> str:
@@ -72,6 +81,14 @@ class Execution:
         if self.failure is None:
             raise PostMortemError(f"{self.label} did not fail: there is nothing to look into.")
         return PostMortem(self.trace_id, self.label)
+
+    def explain(self) -> Explanation | None:
+        """The failure in plain words: what happened, where, why, a hint, a way to mend it; None where there is none.
+
+        As far as the configuration allows (`explain`).
+        """
+        explanation = parts.explanation(self)
+        return None if explanation is None else explanation.at(self.explained)
 
     def to_text(self) -> str:
         """The card as plain text, for a terminal or a log."""

@@ -313,6 +313,8 @@ class Executor:
             warnings=self._warnings(begun, step.problem),
             grants=begun.grants,
             run_id=begun.run_id,
+            code=ready.entry.code,
+            explained=self._config.explain,
         )
 
     def _keeps_off(self, tool: str, persona: str) -> bool:

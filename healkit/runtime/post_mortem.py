@@ -57,6 +57,13 @@ class PostMortem:
         found = self._ask(pm.AskLocals(self._number(frame)), pm.Locals).locals
         return [msgspec.structs.replace(one, repr=presentable(one.repr, one.name)) for one in found]
 
+    def glimpses(self, frame: KeptFrame | int | None = None) -> list[Local]:
+        """The same in passing, as a card shows them: at once, since no `__repr__` of the tool's own is called.
+
+        Nothing is hidden yet: whoever shows them cleans them first.
+        """
+        return self._ask(pm.AskLocals(self._number(frame), in_passing=True), pm.Locals).locals
+
     def source(self, frame: KeptFrame | int | None = None) -> Source:
         """The code of a frame's function, and the line where it stands."""
         return self._ask(pm.AskSource(self._number(frame)), pm.SourceFound).source

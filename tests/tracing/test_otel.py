@@ -164,7 +164,9 @@ def test_each_version_of_the_conventions_has_its_own_names_and_content_is_by_opt
     receiver: Receiver, version: str
 ) -> None:
     def names(**config: Any) -> set[str]:
-        span, *_ = exported(receiver, trace(task_results=[]), otel_semconv=version, **config)["execute_tool weather"]
+        span, *_ = exported(receiver, trace(task_results=[]), otel_semconv=version, **config)[
+            "execute_tool weather"
+        ]
         return {name for name in attributes(span) if not name.startswith("healkit.")}
 
     expected = {"gen_ai.tool.name", "gen_ai.tool.call.id"}
@@ -184,7 +186,12 @@ def test_content_is_the_json_of_what_was_cleaned(receiver: Receiver) -> None:
 
 def test_a_raw_trace_is_cleaned_on_its_way_out(receiver: Receiver) -> None:
     token = "ghp_" + "b7Q2" * 9
-    metadata = {"raw": True, "arguments": {"key": token}, "errorCode": "TOOL_EXCEPTION", "errorType": "KeyError"}
+    metadata = {
+        "raw": True,
+        "arguments": {"key": token},
+        "errorCode": "TOOL_EXCEPTION",
+        "errorType": "KeyError",
+    }
     one = trace(success=False, error=f"KeyError: {token}", metadata=metadata, task_results=[])
     span, *_ = exported(receiver, one, raw=True, otel_content=True)["execute_tool weather"]
     assert token not in str(span)
@@ -199,7 +206,9 @@ def test_a_child_that_ends_first_names_its_parent_and_both_are_in_the_roots_trac
         middle, parent_id=root.id, capability_id=root.capability_id.replace("weather", "middle")
     )
     leaf = msgspec.structs.replace(
-        trace(task_results=[]), parent_id=middle.id, capability_id=root.capability_id.replace("weather", "leaf")
+        trace(task_results=[]),
+        parent_id=middle.id,
+        capability_id=root.capability_id.replace("weather", "leaf"),
     )
     exporter = OtelExporter(Config(), Verbatim, root_of=lambda _: root.id)
     for each in (leaf, middle, root):
@@ -236,7 +245,9 @@ def test_a_version_that_is_not_in_the_table_is_refused() -> None:
         Config(otel_semconv="1.99")  # type: ignore[arg-type]
 
 
-def test_without_opentelemetry_everything_else_works_and_the_setting_says_what_to_install(tmp_path: Path) -> None:
+def test_without_opentelemetry_everything_else_works_and_the_setting_says_what_to_install(
+    tmp_path: Path,
+) -> None:
     program = (
         "import sys; sys.modules['opentelemetry.sdk.trace.export'] = None; sys.modules['opentelemetry'] = None;"
         "from healkit import Healkit; from healkit.config import Config;"

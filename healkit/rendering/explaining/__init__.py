@@ -14,10 +14,10 @@ from collections.abc import Iterator, Sequence
 from healkit.contracts.failure import Failure
 from healkit.errors import TOOL_CODES
 from healkit.rendering.explaining import endings, files, names, syntax, tables, types, values
-from healkit.rendering.explaining.records import LEVELS, Explanation, Level, Rule
+from healkit.rendering.explaining.records import LEVELS, Explanation, Rule
 from healkit.rendering.markup import visible
 
-__all__ = ["LEVELS", "RULES", "Explanation", "Level", "Rule", "explain"]
+__all__ = ["LEVELS", "RULES", "Explanation", "Rule", "explain"]
 
 #: The kinds of failure, the particular before the general.
 RULES: tuple[Rule, ...] = (

@@ -7,9 +7,10 @@ import re
 from collections.abc import Iterator
 from typing import Literal, get_args
 
-#: How much is told, from little to all.
-Level = Literal["off", "what", "where", "why", "hint", "fix"]
-LEVELS: tuple[Level, ...] = get_args(Level)
+from healkit.config import ExplainLevel
+
+#: How much is told, from nothing to all.
+LEVELS: tuple[ExplainLevel, ...] = get_args(ExplainLevel)
 _TITLES = {
     "what": "What happened",
     "where": "Where",
@@ -33,7 +34,7 @@ class Explanation:
     hint: str = ""
     fix: str = ""
 
-    def at(self, level: Level) -> Explanation:
+    def at(self, level: ExplainLevel) -> Explanation:
         """The same, up to that level: a teacher's `hint` keeps the way to mend it back."""
         kept = LEVELS.index(level)
         blank = {name: "" for i, name in enumerate(LEVELS) if i > kept}
