@@ -23,6 +23,7 @@ VAULT_COMMANDS: dict[str, tuple[int, int, str]] = {
 HEALKIT_COMMANDS: dict[str, str] = {
     "on": "show cards below cells in this notebook (the default)",
     "off": "show no cards; errors are raised as before",
+    "keep": "NAME: save the cell that failed last (or --cell N) as a tool; the names it reads become arguments",
     "status": "which database, how many tools and executions, what is wrong if anything",
     "doctor": "what this machine can enforce, tried for real",
 }
@@ -157,9 +158,13 @@ def executions_parser() -> MagicParser:
 def healkit_parser() -> MagicParser:
     """`%healkit`."""
     listed = "\n".join(f"  {name:<8} {what}" for name, what in HEALKIT_COMMANDS.items())
-    parser = MagicParser("%healkit", f"Switch healkit's cards on or off, or ask how it is.\n\n{listed}",
-                         "Python twin: hk.status(), hk.doctor()")  # fmt: skip
+    parser = MagicParser("%healkit", f"Switch healkit's cards on or off, keep a cell as a tool, or ask how healkit is."
+                         f"\n\n{listed}", "Python twin: hk.status(), hk.doctor()")  # fmt: skip
     parser.add_argument("command", nargs="?", default="status", help="one of the above (default: status)")
+    parser.add_argument("name", nargs="?", help="for keep: the tool's name")
+    parser.add_argument("--cell", type=int, metavar="N", help="for keep: the cell with the prompt In [N]")
+    parser.add_argument("--persona", default="default", help="for keep: whom the tool is for")
+    parser.add_argument("--reason", default="", help="for keep: why; kept in the history")
     return parser
 
 

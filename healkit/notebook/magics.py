@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import sys
+from argparse import Namespace
 from collections.abc import Callable
 from typing import Any, get_args
 
@@ -17,14 +18,20 @@ from healkit import rendering
 from healkit.app import Healkit, default_healkit, value_or_raise
 from healkit.config import ExplainLevel
 from healkit.errors import HealkitError, ToolExecutionError, UsageInvalid
-from healkit.notebook import browsing, cards, commands, saving
+from healkit.notebook import browsing, cards, commands, keeping, saving
 from healkit.notebook.cells import FailedCells
 from healkit.notebook.parser import HelpWanted, take_assignments, words_of
 from healkit.notebook.shown import Shown
 from healkit.parsing import parse_arguments, split_words, unknown
 from healkit.rendering import markup as m
+from healkit.rendering import plain
 from healkit.runtime.display import show as show_output
 from healkit.runtime.execution import Execution
+
+_KEPT_NOTE = (
+    "The tool runs in a restricted worker, not in this kernel: it has no network and sees no files until it is granted "
+    "some (%vault grant)."
+)
 
 
 def _helps(magic: Callable[..., Any]) -> Callable[..., Any]:
@@ -189,10 +196,15 @@ class HealkitMagics(Magics):
     @_helps
     def healkit_magic(self, line: str) -> None:
         """Switch cards on or off, or ask how healkit is."""
-        command = commands.healkit_parser().read(split_words(line)).command
+        options = commands.healkit_parser().read(split_words(line))
+        command = options.command
         if command not in commands.HEALKIT_COMMANDS:
             raise unknown("subcommand of %healkit called", command, commands.HEALKIT_COMMANDS)
-        if command in {"on", "off"}:
+        if command == "keep":
+            self._keep(options)
+        elif options.name is not None or options.cell is not None:
+            raise UsageInvalid(f"%healkit {command} takes no name.", hint="Write %healkit keep NAME.")
+        elif command in {"on", "off"}:
             self.cards = command == "on"
             what = "are shown below cells" if self.cards else "are not shown; errors are raised as before"
             print(f"healkit is {command}: its cards {what}.")  # noqa: T201 - a magic's answer
@@ -202,6 +214,37 @@ class HealkitMagics(Magics):
         else:
             report = self.healkit.doctor()
             Shown(rendering.doctor_text(report), rendering.doctor_html(report)).show()
+
+    def _keep(self, options: Namespace) -> None:
+        """Save a cell as a tool, and say what it takes and how to run it."""
+        if options.name is None:
+            raise UsageInvalid("The tool needs a name.", hint="Write %healkit keep NAME.")
+        kept = keeping.tool_of(options.name, self._cell(options.cell), self.shell.user_ns)
+        entry, said = saving.save(
+            self.healkit, options.name, kept.code, persona=options.persona, reason=options.reason
+        )
+        flag = "" if entry.persona == "default" else f" --persona {entry.persona}"
+        run = " ".join([f"%run_tool {entry.tool_name}{flag}", *(f"{one}={one}" for one in kept.arguments)])
+        text = f"✓ {said}\n{plain.indent(kept.code.rstrip())}\n  next       {run}\n  note       {_KEPT_NOTE}"
+        head = m.heading("✓", said, m.GREEN, m.GREEN_SOFT)
+        command = m.tag("div", m.chip(run, m.BLUE, m.BLUE_SOFT), m.muted("  run it"))
+        self._show(
+            Shown(
+                text,
+                m.card(head, m.section(m.block(kept.code), command, m.muted(_KEPT_NOTE)), accent=m.GREEN),
+            )
+        )
+
+    def _cell(self, number: int | None) -> str:
+        """The text of the cell with that prompt number, or of the one that failed last."""
+        if number is None:
+            if self.cells.last is None:
+                raise UsageInvalid("No cell has failed yet.", hint="Name one by its prompt: --cell 12.")
+            return self.cells.last.execution.code or ""
+        cells = self.shell.history_manager.input_hist_raw
+        if not 0 < number < len(cells):
+            raise UsageInvalid(f"There is no cell {number!r}.", hint=f"The last one is {len(cells) - 1}.")
+        return str(cells[number])
 
     def _run(
         self,
