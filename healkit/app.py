@@ -75,7 +75,12 @@ class Healkit:
         self._recorder.ingest()
         self._recorder.recover_orphans()
         self.vault = Vault(self._database, self._check_grants)
-        self.log = Log(self._database, refresh=self._recorder.ingest)
+        self.log = Log(
+            self._database,
+            refresh=self._recorder.ingest,
+            retention_days=self.config.retention_days,
+            retention_rows=self.config.retention_rows,
+        )
         self._executor = Executor(
             self.vault, self._recorder, self.config, self._database.url, lambda: engine.pool_for(self.config)
         )

@@ -22,7 +22,14 @@ OtelSemconv = Literal["1.36", "1.37", "1.41"]
 MIB = 1024 * 1024
 #: The most traces that a collector takes in one request.
 SYNC_BATCH_MAX = 100
-_MAY_BE_ZERO = {"spares", "post_mortem_kept", "sync_retries", "sync_flush_s"}
+_MAY_BE_ZERO = {
+    "spares",
+    "post_mortem_kept",
+    "retention_days",
+    "retention_rows",
+    "sync_retries",
+    "sync_flush_s",
+}
 
 
 class Secret(str):
@@ -68,6 +75,8 @@ class Config:
     runs_dir: where run folders go; empty means `runs` beside the database (or in the user's data folder).
     evidence_max_bytes: what a run folder keeps of one piece of evidence (code, output, failure), in bytes.
     log_wait_s: how long a row waits for a locked database before it goes to the spool file.
+    retention_days, retention_rows: what pruning the log keeps unless it is told otherwise: executions so old, and so
+        many of the newest; 0 sets no bound. Nothing is pruned by itself.
     synchronous: SQLite's own setting; `NORMAL` loses nothing on kill -9, `FULL` nothing on a power cut either.
     explain: how far a failure is explained in plain words: `off`, `what`, `where`, `why`, `hint` or `fix`. A class that
         is to find the mistake itself gets `hint`.
@@ -123,6 +132,8 @@ class Config:
     runs_dir: str = ""
     evidence_max_bytes: int = MIB
     log_wait_s: float = 1.0
+    retention_days: float = 0.0
+    retention_rows: int = 0
     sql_row_limit: int = 1000
     synchronous: Literal["NORMAL", "FULL"] = "NORMAL"
     show_outputs: bool = True
@@ -155,6 +166,10 @@ class Config:
             )
         object.__setattr__(self, "sync_token", Secret(self.sync_token))
         _check_url(self.sync_url)
+        if not (self.sync_token.isascii() and self.sync_token.isprintable()):
+            raise ConfigError(
+                "sync_token holds characters that no HTTP header can.", hint="Was a line end copied too?"
+            )
         if self.sync_batch > SYNC_BATCH_MAX:
             raise ConfigError(
                 f"sync_batch={self.sync_batch!r} is more than a collector takes at once.",

@@ -115,6 +115,17 @@ def parse_since(text: str, now: datetime | None = None) -> datetime:
         ) from None
 
 
+def parse_age(text: str) -> timedelta:
+    """`90d`, `12h` or `2w` as a span of time; raises `UsageInvalid`."""
+    match = _AGO.fullmatch(text.strip())
+    if match is None:
+        raise UsageInvalid(f"{text!r} is no age.", hint="Write 12h, 90d or 2w.")
+    try:
+        return timedelta(**{_UNITS[match[2]]: float(match[1])})
+    except OverflowError:
+        return timedelta.max
+
+
 def read_grants(
     *,
     read: Iterable[str] | None = None,

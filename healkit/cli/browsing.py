@@ -1,4 +1,4 @@
-"""Commands that only look: errors, log, doctor."""
+"""Commands that only look: errors, doctor."""
 
 from __future__ import annotations
 
@@ -17,11 +17,9 @@ from healkit.cli.common import (
     open_healkit,
     print_json,
     terminal_width,
-    wrong,
 )
 from healkit.parsing import parse_since
 
-_STATUSES = ("SUCCESS", "FAILURE", "RUNNING")
 PersonaFilter = Annotated[
     str | None, typer.Option("--persona", help="Only of this persona.", show_default=False)
 ]
@@ -37,7 +35,6 @@ LimitOption = Annotated[int, typer.Option("--limit", min=1, help="At most so man
 def add_to(app: typer.Typer) -> None:
     """Register the commands of this module."""
     command(app, "errors")(errors)
-    command(app, "log")(log)
     command(app, "doctor")(doctor)
 
 
@@ -70,38 +67,6 @@ def errors(
             typer.echo(f"\n{rows[0].failure.traceback if rows[0].failure else ''}".rstrip())
         else:
             typer.echo(rendering.executions_text(rows, terminal_width()))
-    return OK
-
-
-def log(
-    status: Annotated[
-        str | None, typer.Option(help="SUCCESS, FAILURE or RUNNING.", show_default=False)
-    ] = None,
-    tool: Annotated[str | None, typer.Option(help="Only of this tool.", show_default=False)] = None,
-    persona: PersonaFilter = None,
-    since: SinceOption = None,
-    text: Annotated[
-        str | None, typer.Option(help="Only with this in the traceback.", show_default=False)
-    ] = None,
-    limit: LimitOption = 50,
-    as_json: JsonOption = False,
-    db: DbOption = None,
-) -> int:
-    """Every execution on record, newest first."""
-    from healkit import rendering
-
-    if status is not None and status.upper() not in _STATUSES:
-        wrong(f"--status {status!r} is none of {', '.join(_STATUSES)}.")
-    moment = None if since is None else parse_since(since)
-    wanted = None if status is None else status.upper()
-    with open_healkit(db, create=False) as healkit:
-        rows = healkit.executions(
-            status=wanted, tool=tool, persona=persona, since=moment, text=text, limit=limit
-        )
-    if as_json:
-        print_json([execution_json(row) for row in rows])
-    else:
-        typer.echo(rendering.executions_text(rows, terminal_width()))
     return OK
 
 

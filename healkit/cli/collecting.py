@@ -9,20 +9,28 @@ from typing import Annotated
 
 import typer
 
-from healkit.cli.common import OK, DbOption, command, say
+from healkit.cli.common import OK, command, say
 from healkit.config import Config
 
 
 def collect(
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes any that is free.")] = 8008,
-    db: DbOption = None,
+    db: Annotated[
+        str | None,
+        typer.Option(
+            "--db",
+            metavar="URL",
+            help="The database: a path or a URL.",
+            show_default="HEALKIT_COLLECT_DB, then as everywhere",
+        ),
+    ] = None,
     token_file: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="A file with the token that clients must send. [default: HEALKIT_COLLECT_TOKEN, else made up]",
-            show_default=False,
+            help="A file with the token that clients must send.",
+            show_default="HEALKIT_COLLECT_TOKEN, else made up",
         ),
     ] = None,
     verbose: Annotated[bool, typer.Option("--verbose", help="Log each request on stderr.")] = False,

@@ -58,27 +58,34 @@ def command(
     """
 
     def register(function: Callable[..., int]) -> Callable[..., None]:
-        @functools.wraps(function)
-        def guarded(**options: Any) -> None:
-            try:
-                code = function(**options)
-            except HealkitError as error:
-                if isinstance(error, CodeDoesNotParse):
-                    error.hint = error.hint.replace("draft=True", "--draft")
-                if options.get("as_json"):
-                    print_json(on_error(error))
-                say(f"{error.code}: {error}")
-                code = WRONG_CALL
-            except KeyboardInterrupt:
-                say("Stopped.")
-                code = INTERRUPTED
-            if code:
-                raise typer.Exit(code)
-
+        guarded = told(function, on_error)
         target.command(name, context_settings={**HELP_OPTIONS, **(context or {})})(guarded)
         return guarded
 
     return register
+
+
+def told(function: Callable[..., int], on_error: ErrorJson = error_json) -> Callable[..., None]:
+    """The function with its errors told and its exit code left with; for `command`, and for groups that do work."""
+
+    @functools.wraps(function)
+    def guarded(**options: Any) -> None:
+        try:
+            code = function(**options)
+        except HealkitError as error:
+            if isinstance(error, CodeDoesNotParse):
+                error.hint = error.hint.replace("draft=True", "--draft")
+            if options.get("as_json"):
+                print_json(on_error(error))
+            say(f"{error.code}: {error}")
+            code = WRONG_CALL
+        except KeyboardInterrupt:
+            say("Stopped.")
+            code = INTERRUPTED
+        if code:
+            raise typer.Exit(code)
+
+    return guarded
 
 
 def open_healkit(db: str | None, *, create: bool) -> Healkit:
@@ -144,6 +151,7 @@ def execution_json(execution: Execution) -> dict[str, Any]:
         "isolation": execution.isolation,
         "origin": execution.origin,
         "trace_id": execution.trace_id,
+        "run_id": execution.run_id,
         "error": failure_json(execution.failure),
     }
 

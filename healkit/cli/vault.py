@@ -183,6 +183,30 @@ def grant(
     return OK
 
 
+def switch(
+    name: NameArgument,
+    persona: PersonaOption = "default",
+    log: Annotated[
+        bool | None,
+        typer.Option("--log/--no-log", help="Keep what it is given and returns on record, or not."),
+    ] = None,
+    side_effects: Annotated[
+        bool | None,
+        typer.Option("--side-effects/--no-side-effects", help="Whether it changes anything outside."),
+    ] = None,
+    as_json: JsonOption = False,
+    db: DbOption = None,
+) -> int:
+    """Turn a tool's switches: whether its contents are on record, whether it has side effects."""
+    given = {"log": log, "side_effects": side_effects}
+    with open_healkit(db, create=False) as healkit:
+        flags = {flag: value for flag, value in given.items() if value is not None}
+        entry = healkit.vault.set_flags(name, persona, **flags)
+    kept = "kept on record" if entry.logged else "kept off the record"
+    effects = "has side effects" if entry.flags.get("side_effects") else "has no side effects"
+    return _saved(entry, f"{entry.label}: its contents are {kept}; {effects}", as_json)
+
+
 def show(
     name: Annotated[str, typer.Argument(help="NAME or NAME@REVISION.")],
     persona: PersonaOption = "default",
@@ -310,6 +334,7 @@ def _entry_json(entry: VaultEntry, *, with_code: bool = True) -> dict[str, Any]:
 command(app, "add")(add)
 command(app, "patch")(patch)
 command(app, "grant")(grant)
+command(app, "switch")(switch)
 command(app, "show")(show)
 command(app, "list")(list_tools)
 command(app, "history")(history)

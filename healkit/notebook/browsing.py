@@ -68,14 +68,35 @@ def post_mortem(healkit: Healkit, options: Namespace) -> PostMortem:
 
 
 def executions(healkit: Healkit, options: Namespace) -> Shown:
-    """One page of the log."""
+    """One page of the log, its groups of failures, or each tool's sums."""
     if options.limit < 1:
         raise UsageInvalid(f"--limit must be 1 or more, got {options.limit}.")
-    since = None if options.since is None else parse_since(options.since)
-    rows = healkit.executions(
-        status=options.status, tool=options.tool, persona=options.persona, since=since, limit=options.limit
-    )
+    filters = {name: getattr(options, name) for name in ("tool", "persona", "fingerprint")}
+    for name in ("since", "until"):
+        typed = getattr(options, name)
+        filters[name] = None if typed is None else parse_since(typed)
+    rest = {name: getattr(options, name) for name in ("status", "text", "run")}
+    if options.group or options.summary:
+        return _tallies(healkit, options, filters, rest)
+    rows = healkit.executions(**filters, **rest, before_id=options.before, limit=options.limit)
     return Shown(rendering.executions_text(rows), rendering.executions_html(rows))
+
+
+def _tallies(healkit: Healkit, options: Namespace, filters: dict[str, Any], rest: dict[str, Any]) -> Shown:
+    rest["before"] = options.before
+    if options.summary:
+        rest["fingerprint"] = filters.pop("fingerprint")
+    left = sorted(name for name, value in rest.items() if value is not None)
+    if options.group and options.summary:
+        left = ["group"]
+    if left:
+        flag = "--summary" if options.summary else "--group"
+        raise UsageInvalid(f"--{left[0]} cannot be combined with {flag}.")
+    if options.summary:
+        sums = healkit.log.summary(**filters).rows
+        return Shown(rendering.summary_text(sums), rendering.summary_html(sums))
+    groups = healkit.log.groups(**filters, limit=options.limit).rows
+    return Shown(rendering.groups_text(groups), rendering.groups_html(groups))
 
 
 def check_vault_words(options: Namespace) -> None:

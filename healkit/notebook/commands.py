@@ -144,12 +144,21 @@ def vault_parser() -> MagicParser:
 def executions_parser() -> MagicParser:
     """`%executions`."""
     parser = MagicParser(
-        "%executions", "List executions, newest first.", "Python twin: hk.executions(status=…, tool=…)"
+        "%executions",
+        "List executions, newest first; or their failures in groups, or each tool's sums.",
+        "Python twin: hk.executions(status=…, tool=…), hk.log.groups(tool=…), hk.log.summary(tool=…)",
     )
     parser.add_argument("--status", type=str.upper, choices=STATUSES, help="how they ended")
     parser.add_argument("--tool", help="only of this tool")
     parser.add_argument("--persona", help="only of this persona")
     parser.add_argument("--since", metavar="TIME", help="2h, 3d, or a date or time in ISO 8601")
+    parser.add_argument("--until", metavar="TIME", help="the same; exclusive")
+    parser.add_argument("--text", metavar="WORDS", help="only with these words in the traceback")
+    parser.add_argument("--fingerprint", metavar="F", help="only of this failure; --group lists them")
+    parser.add_argument("--run", metavar="RUN", help="only of this run")
+    parser.add_argument("--before", type=int, metavar="ROW", help="only older than that row")
+    parser.add_argument("--group", action="store_true", help="failures grouped by what went wrong")
+    parser.add_argument("--summary", action="store_true", help="runs, failures and durations of each tool")
     parser.add_argument("--limit", type=int, default=20, metavar="N", help="at most so many (default: 20)")
     return parser
 

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         status_text,
     )
     from healkit.rendering.runs import problems_text, run_diff_text, run_text, runs_text
+    from healkit.rendering.tallies import groups_html, groups_text, summary_html, summary_text
 
 _HOMES = {
     "Aside": "asides",
@@ -52,6 +53,8 @@ _HOMES = {
     "executions_text": "listings",
     "grants_html": "listings",
     "grants_text": "listings",
+    "groups_html": "tallies",
+    "groups_text": "tallies",
     "history_html": "listings",
     "history_text": "listings",
     "locals_html": "locals",
@@ -65,6 +68,8 @@ _HOMES = {
     "status_text": "reports",
     "success_html": "execution",
     "success_line": "execution",
+    "summary_html": "tallies",
+    "summary_text": "tallies",
     "vault_html": "listings",
     "vault_text": "listings",
 }
@@ -84,6 +89,8 @@ __all__ = [
     "executions_text",
     "grants_html",
     "grants_text",
+    "groups_html",
+    "groups_text",
     "history_html",
     "history_text",
     "locals_html",
@@ -97,6 +104,8 @@ __all__ = [
     "status_text",
     "success_html",
     "success_line",
+    "summary_html",
+    "summary_text",
     "vault_html",
     "vault_text",
 ]

@@ -225,7 +225,9 @@ class Runs:
                 self.config.evidence_max_bytes,
             ),
         )
-        run = OpenRun(self, RunWriter(self.runs_dir, manifest, self.cleaner), judge, allow, self.config)
+        durable = self.config.synchronous == "FULL"
+        writer = RunWriter(self.runs_dir, manifest, self.cleaner, durable=durable)
+        run = OpenRun(self, writer, judge, allow, self.config)
         self._open.add(run)
         return run
 

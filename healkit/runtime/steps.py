@@ -109,6 +109,7 @@ class Step(StepFeed):
         self._before: StateSignature | None = None
         self._prepared = self._started = self._rejected = False
         self._mode = ""
+        self._hashed: tuple[str, Any] | None = None
 
     @property
     def problem(self) -> str:  # type: ignore[override]  # the base has nothing to say, ever
@@ -274,11 +275,18 @@ class Step(StepFeed):
             tool_name=begun.tool_name,
             persona=begun.persona,
             code_hash=begun.code_hash,
-            arguments=self._hashable(begun.arguments),
+            arguments=self._clean_arguments(),
             fingerprint=fingerprint,
             outputs=None if outputs is None else self._hashable(msgspec.json.encode(outputs).decode()),
             worker=[begun.isolation, self._mode, msgspec.to_builtins(begun.grants)],
         )
+
+    def _clean_arguments(self) -> Any:
+        """The arguments as they are hashed; cleaned once for all signatures of the step."""
+        assert self._begun is not None  # as above
+        if self._hashed is None or self._hashed[0] != self._begun.arguments:
+            self._hashed = self._begun.arguments, self._hashable(self._begun.arguments)
+        return self._hashed[1]
 
     def _hashable(self, encoded: str) -> Any:
         """A JSON text as the value that is hashed: clean, because a hash of something short can be guessed back."""

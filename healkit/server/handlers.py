@@ -85,18 +85,25 @@ class CollectorHandler(RequestHandler):
         """Decide on the request before its body is read."""
         self.service.began()
         self._counted = True
-        ready: Awaitable[None] | None = super().prepare()
-        if ready is not None:
-            await ready
+        try:
+            ready: Awaitable[None] | None = super().prepare()
+            if ready is not None:
+                await ready
+        except HTTPError as error:
+            # Answered after the body: whoever is still sending would see a reset instead.
+            if error.status_code != 403:
+                raise
+            known = not self.guarded or self.identify() is not None
+            self.refusal = RequestRefused("FORBIDDEN", "Forbidden.") if known else self._nobody()
         if self._finished:
             return
         self.request.connection.set_body_timeout(self.service.config.collect_timeout_s)  # type: ignore[union-attr]
         try:
             self._admit()
         except RequestRefused as refusal:
-            self.refusal = refusal
-            if self._declared_bytes() > self.service.config.collect_max_bytes + DRAINED_BYTES:
-                self.refuse(refusal)
+            self.refusal = self.refusal or refusal
+        if self.refusal and self._declared_bytes() > self.service.config.collect_max_bytes + DRAINED_BYTES:
+            self.refuse(self.refusal)
 
     def data_received(self, chunk: bytes) -> None:
         """Called by tornado with each piece of the body."""
@@ -136,8 +143,6 @@ class CollectorHandler(RequestHandler):
             self.refuse(error)
         elif self.refusal is not None:
             self.refuse(self.refusal)
-        elif status_code == 403 and self.guarded and self.identify() is None:
-            self.refuse(self._nobody())
         else:
             code = _CODES.get(status_code, "BODY_INVALID" if status_code < 500 else "INTERNAL")
             self.refuse(RequestRefused(code, f"{self._reason}."))
@@ -270,4 +275,3 @@ class UnknownHandler(CollectorHandler):
         """Refuse it."""
         await super().prepare()
         self.refusal = self.refusal or RequestRefused("NOT_FOUND", "There is nothing at this address.")
-        raise HTTPError(404)

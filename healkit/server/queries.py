@@ -7,14 +7,16 @@ import binascii
 import dataclasses
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from healkit.errors import RequestRefused, UsageInvalid
 from healkit.parsing import parse_since
-from healkit.store.collected import TracePage
-from healkit.store.models import CollectedTrace
+
+if TYPE_CHECKING:
+    from healkit.store.collected import TracePage
+    from healkit.store.models import CollectedTrace
 
 DEFAULT_LIMIT, MAX_LIMIT = 50, 100
 

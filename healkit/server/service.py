@@ -1,7 +1,8 @@
 """The collector behind its two servers: one database, a few threads, what is counted.
 
-Nothing is opened before the first request that needs it: under Jupyter this is loaded with every server, also by
-those who never send a trace. The event loop only ever waits; reading, cleaning and storing happen on threads.
+Nothing is opened before the first request that needs it, nor is SQLAlchemy imported: under Jupyter this is loaded with
+every server, also by those who never send a trace. The event loop only ever waits; reading, cleaning and storing
+happen on threads.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import asyncio
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from healkit.config import Config
 from healkit.errors import (
@@ -21,13 +22,15 @@ from healkit.errors import (
     RequestRefused,
 )
 from healkit.server.bodies import unpacked
-from healkit.server.intake import Intake, Receipt
 from healkit.server.limiter import RateLimiter
 from healkit.server.metrics import Metrics
 from healkit.server.queries import Query, page_json, trace_json
-from healkit.store.collected import CollectedTraces
-from healkit.store.database import Database, resolve_url
-from healkit.tracing.redaction import Cleaner
+
+if TYPE_CHECKING:
+    from healkit.server.intake import Intake, Receipt
+    from healkit.store.collected import CollectedTraces
+    from healkit.store.database import Database
+    from healkit.tracing.redaction import Cleaner
 
 Answer = TypeVar("Answer")
 
@@ -78,6 +81,8 @@ class CollectorService:
 
     def open(self) -> Database:
         """The database, opened and brought up to date where it was not yet; raises `DatabaseError`."""
+        from healkit.store.database import Database, resolve_url
+
         with self._opening:
             if self._database is None:
                 wait_s, synchronous = self.config.log_wait_s, self.config.synchronous
@@ -161,10 +166,14 @@ class CollectorService:
         )
 
     def _store(self) -> CollectedTraces:
+        from healkit.store.collected import CollectedTraces
+
         return CollectedTraces(self.open())
 
     def _the_intake(self) -> Intake:
         if self._intake is None:
+            from healkit.server.intake import Intake
+
             self._intake = Intake(
                 self._store(), self._cleaner or _sanitizer(self.config), self.config.payload_max_bytes
             )

@@ -23,7 +23,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from sqlalchemy import ColumnElement, Table, insert, select, text, tuple_, update
-from sqlalchemy.exc import DataError, IntegrityError, StatementError
+from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, StatementError
 from sqlalchemy.orm import Session
 
 from healkit.contracts.records import utc_now
@@ -35,9 +35,6 @@ Verdict = Literal["stored", "known", "replaced", "conflict", "refused"]
 TRACES: Table = CollectedTrace.__table__  # type: ignore[attr-defined]
 TOOLS: Table = ToolRegistry.__table__  # type: ignore[attr-defined]
 REVISIONS: Table = Revision.__table__  # type: ignore[attr-defined]
-
-#: What a driver says to a value that it will never take; an overflow and a lone surrogate arrive unwrapped.
-_REFUSALS = (IntegrityError, DataError, StatementError, ValueError, OverflowError)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -177,29 +174,44 @@ def _write(
         (n, _values(arrivals[n], tools, now)) for n, verdict in enumerate(verdicts) if verdict == "stored"
     ]
     refused: set[int] = set()
-    if rows:
-        try:
-            with session.begin_nested():
-                session.execute(insert(TRACES), [values for _, values in rows])
-        except _REFUSALS:
-            for n, values in rows:  # one of them is at fault; only trying says which
-                refused |= _attempt(session, n, insert(TRACES).values(values))
+    if rows and not _attempt(session, insert(TRACES), [values for _, values in rows]):
+        # One of them is at fault; only trying says which.
+        refused |= {n for n, values in rows if not _attempt(session, insert(TRACES), values)}
     for n, verdict in enumerate(verdicts):
         if verdict == "replaced":
-            values = _values(arrivals[n], tools, now)
             same = TRACES.c.trace_id == arrivals[n].trace_id
-            refused |= _attempt(session, n, update(TRACES).where(same).values(values))
+            if not _attempt(session, update(TRACES).where(same), _values(arrivals[n], tools, now)):
+                refused.add(n)
     return refused
 
 
-def _attempt(session: Session, number: int, statement: Any) -> set[int]:
-    """Run it in a savepoint of its own; its number if the database refused it."""
+def _attempt(session: Session, statement: Any, values: Any) -> bool:
+    """Run it in a savepoint of its own; False if the database refused the values, for good."""
+    first: Exception | None = None
     try:
         with session.begin_nested():
-            session.execute(statement)
-    except _REFUSALS:
-        return {number}
-    return set()
+            try:
+                session.execute(statement, values)
+            except Exception as error:
+                first = error  # leaving the savepoint may fail too, and say less
+                raise
+    except Exception as error:  # noqa: BLE001 - told apart below
+        if not _is_refusal(first or error):
+            raise first or error from None
+        return False
+    return True
+
+
+def _is_refusal(error: Exception) -> bool:
+    """Whether it is about the value, which will never be taken, and not about the database as it is just now.
+
+    A value that the driver cannot even encode arrives as a `StatementError` without a driver's error in it. Of the
+    others nothing may be tried again here: after some of them (a full disk) SQLite has ended the transaction itself,
+    and what followed would be committed piece by piece.
+    """
+    if isinstance(error, DBAPIError):
+        return isinstance(error, IntegrityError | DataError)
+    return isinstance(error, StatementError | ValueError | OverflowError)
 
 
 def _values(arrival: Arrival, tools: dict[Capability, int], now: datetime) -> dict[str, Any]:

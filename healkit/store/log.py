@@ -23,6 +23,7 @@ from healkit.store.models import ExecutionCall, ExecutionDecision, ExecutionLog
 from healkit.store.pages import Page, newest_first, read_page
 from healkit.store.retention import ArchiveFormat, PruneReport, Retention
 from healkit.store.rows import CALLS, DECISIONS, LOG
+from healkit.store.tallies import DAYS
 from healkit.store.transfer import Imported, export_log, import_log
 
 __all__ = ["Log", "LogWriter", "Page", "RecordRefused", "RowMissing"]
@@ -123,10 +124,17 @@ class Log:
 
     def count(self, *, status: str | None = None, tool: str | None = None) -> int:
         """How many rows there are, of one status or tool where they are given."""
-        conditions = [status_is(status)] if status is not None else []
-        conditions += [LOG.c.tool_name == tool] if tool is not None else []
+        wanted = None if status is None else status_is(status)  # refuses one that there is not
+        mine = [LOG.c.tool_name == tool] if tool is not None else []
+        running = select(func.count()).select_from(LOG).where(status_is("RUNNING"), *mine)
+        days = select(func.sum(DAYS.c.runs), func.sum(DAYS.c.failures))
+        if tool is not None:
+            days = days.where(DAYS.c.tool_name == tool)
         with self._reading() as session:
-            return session.scalar(select(func.count()).select_from(LOG).where(*conditions)) or 0
+            runs, failures = (int(number or 0) for number in session.execute(days).one())
+            counts = {"SUCCESS": runs - failures, "FAILURE": failures}
+            counts["RUNNING"] = session.scalar(running) or 0
+        return sum(counts.values()) if wanted is None else counts[str(status).upper()]
 
     def groups(
         self,

@@ -71,7 +71,8 @@ def write_unfinished(path: Path, suffix: str, records: Iterable[Record]) -> tupl
             digest.update(_canonical(record))
             yield record
 
-    with path.open("wb") as file:
+    # It holds arguments and tracebacks, as the database does: its owner's business only.
+    with open(path, "wb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
         (_write_jsonl if suffix == ".jsonl" else _write_parquet)(file, counted())
         file.flush()
         os.fsync(file.fileno())

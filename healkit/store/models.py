@@ -277,6 +277,14 @@ class CollectedTrace(Base, table=True):
         Index("ix_collectedtrace_time", "timestamp", "id"),
         Index("ix_collectedtrace_tool_time", "tool_name", "timestamp", "id"),
         Index(
+            "ix_collectedtrace_failed_tool_time",
+            "tool_name",
+            "timestamp",
+            "id",
+            sqlite_where=text("NOT success"),
+            postgresql_where=text("NOT success"),
+        ),
+        Index(
             "ix_collectedtrace_failed_time",
             "timestamp",
             "id",

@@ -27,6 +27,8 @@ from healkit.store.rows import LOG, TRACES
 #: Nothing is ever put off, or lent, for longer.
 LONGEST = timedelta(hours=2)
 _PARKED_REASONS = 10
+#: Looked at before any text is: a hundred traces may be a hundred megabytes.
+_SIZES = select(TRACES.c.trace_id, func.length(TRACES.c.wire))
 
 
 class _Owner(msgspec.Struct, frozen=True):
@@ -50,16 +52,16 @@ class Outbox:
         """
         now = utc_now()
         with self._database.read() as session:  # nothing to do is the usual case, and takes no lock
-            if session.scalar(_due(now).limit(1)) is None:
+            if session.execute(_due(now).limit(1)).first() is None:
                 return []
         with self._database.write() as session:
-            chosen = self._choose(session, now, limit, max_bytes)
-            session.execute(
-                update(TRACES)
-                .where(TRACES.c.trace_id.in_([row.trace_id for row in chosen]))
-                .values(lease_owner=self._owner, lease_until=now + timedelta(seconds=lease_s))
-            )
-        return [Waiting(row.trace_id, row.wire, row.attempts, row.attempted_at) for row in chosen]
+            chosen = _choose(session, now, limit, max_bytes)
+            these = TRACES.c.trace_id.in_(chosen)
+            lent = {"lease_owner": self._owner, "lease_until": now + timedelta(seconds=lease_s)}
+            session.execute(update(TRACES).where(these).values(lent))
+            columns = (TRACES.c.trace_id, TRACES.c.wire, TRACES.c.attempts, TRACES.c.attempted_at)
+            rows = {row.trace_id: row for row in session.execute(select(*columns).where(these))}
+        return [Waiting(*rows[trace_id]) for trace_id in chosen]
 
     def settle(self, verdicts: Sequence[Verdict]) -> None:
         """Write down what became of traces that were claimed, and give them back."""
@@ -133,19 +135,20 @@ class Outbox:
             found: str | None = session.scalar(select(TRACES.c.wire).where(TRACES.c.trace_id == trace_id))
             return found
 
-    def _choose(self, session: Session, now: datetime, limit: int, max_bytes: int) -> list[TraceRow]:
-        """What is due and has no parent to wait for, then what had only those to wait for."""
-        chosen: list[TraceRow] = []
-        found = session.scalars(_due(now).limit(limit)).all()
-        while found and len(chosen) < limit:
-            for row in found[: limit - len(chosen)]:
-                max_bytes -= len(row.wire)
-                if chosen and max_bytes < 0:
-                    return chosen
-                chosen.append(row)
-            children = _is_due(now), TRACES.c.parent_trace_id.in_([row.trace_id for row in found])
-            found = session.scalars(select(TraceRow).where(*children).limit(limit)).all()
-        return chosen
+
+def _choose(session: Session, now: datetime, limit: int, max_bytes: int) -> list[str]:
+    """What is due and has no parent to wait for, then what had only those to wait for; by id."""
+    chosen: list[str] = []
+    found = session.execute(_due(now).limit(limit)).all()
+    while found and len(chosen) < limit:
+        for trace_id, size in found[: limit - len(chosen)]:
+            max_bytes -= size
+            if chosen and max_bytes < 0:
+                return chosen
+            chosen.append(trace_id)
+        children = _is_due(now), TRACES.c.parent_trace_id.in_([trace_id for trace_id, _ in found])
+        found = session.execute(_SIZES.where(*children).limit(limit)).all()
+    return chosen
 
 
 def _due(now: datetime) -> Any:
@@ -160,7 +163,7 @@ def _due(now: datetime) -> Any:
     )
     alone = and_(~earlier.exists(), ~running.exists())
     free = or_(TRACES.c.parent_trace_id.is_(None), alone)
-    return select(TraceRow).where(_is_due(now), free).order_by(TRACES.c.queued_at, TRACES.c.id)
+    return _SIZES.where(_is_due(now), free).order_by(TRACES.c.queued_at, TRACES.c.id)
 
 
 def _is_due(now: datetime) -> ColumnElement[bool]:

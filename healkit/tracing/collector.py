@@ -10,6 +10,7 @@ trace, and must not go without one either.
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -57,16 +58,22 @@ class Tracer:
         self._make_log_cleaner = cleaner
         self._cleaner: Cleaner | None = None
         self._log_cleaner: Cleaner | None = None
-        self._making = threading.Lock()
+        self._making, self._pid = threading.Lock(), os.getpid()
         self._warming: threading.Thread | None = None
 
     @property
     def cleaner(self) -> Cleaner:
         """What traces are cleaned with."""
         if self._cleaner is None:
-            with self._making:
+            with self._lock():
                 self._cleaner = self._cleaner or self._make_cleaner()
         return self._cleaner
+
+    def _lock(self) -> threading.Lock:
+        """For making a cleaner; a new one after a fork, when the old one's holder is not there any more."""
+        if self._pid != os.getpid():
+            self._making, self._pid = threading.Lock(), os.getpid()
+        return self._making
 
     def collector(self, begun: Started) -> Collector:
         """The collector of an execution that is about to run; `begun` is its record, uncleaned."""
@@ -83,7 +90,7 @@ class Tracer:
         """The record as the log keeps it: as it is, unless `sanitize_log` is set."""
         if not self.config.sanitize_log:
             return record
-        with self._making:
+        with self._lock():
             self._log_cleaner = self._log_cleaner or self._make_log_cleaner()
         return cleaned_record(record, self._log_cleaner)
 
@@ -184,6 +191,8 @@ class Collector:
             "isolation": begun.isolation,
             "arguments": tally.payload(begun.arguments, "metadata.arguments"),
         }
+        if begun.run_id is not None:
+            metadata["runId"] = begun.run_id
         if self._tracer.config.trace_raw:
             metadata["raw"] = True
         if failure is None:

@@ -27,6 +27,8 @@ ANSWER_MAX_BYTES = 1_000_000
 #: A collector cannot ask for more than that.
 RETRY_AFTER_MAX_S = 3600.0
 _REASON_MAX_CHARS = 500
+#: No answer, or none in time: what was sent may have been too much for the line, or for the application.
+_PERHAPS_TOO_MUCH = frozenset({0, 408, 500, 504})
 
 
 class ItemError(msgspec.Struct, frozen=True):
@@ -120,7 +122,7 @@ def judge(
             return Judgement([policy.refused(batch[0], f"{_said(response)} to this trace, and took others")])
     judged = _trouble(batch, response.problem or _said(response))
     wait_s = retry_after_s(response.retry_after)
-    return msgspec.structs.replace(judged, wait_s=wait_s, smaller=response.status == 500)
+    return msgspec.structs.replace(judged, wait_s=wait_s, smaller=response.status in _PERHAPS_TOO_MUCH)
 
 
 def retry_after_s(header: str, now: datetime | None = None) -> float:

@@ -17,8 +17,8 @@ from typing import Any
 
 import msgspec
 
-from healkit.contracts.events import SCHEMA_VERSION, EvidenceKind, EvidenceRef
-from healkit.contracts.runs import EVIDENCE, EVIDENCE_MANIFEST, EvidenceItem, EvidenceManifest
+from healkit.contracts.events import EvidenceKind, EvidenceRef
+from healkit.contracts.runs import EVIDENCE, EVIDENCE_MANIFEST, EvidenceItem, empty_evidence
 from healkit.tracing.folders import write_whole
 from healkit.tracing.redaction import Cleaned, Cleaner, Kept, clean_bounded
 
@@ -42,10 +42,11 @@ class EvidenceStore:
         self.folder = folder
         self.problem = ""
         self.lost: dict[str, None] = {}
-        self._run_id = run_id
         self._cleaner = cleaner
         self._max_bytes = max_bytes
-        self._items: list[EvidenceItem] = []
+        empty = msgspec.json.encode(empty_evidence(run_id))
+        self._head = empty.removesuffix(b"]}") + b"\n"
+        self._listed: list[bytes] = []  # an item a line, each encoded once
         self._unsynced: set[Path] = set()
 
     def keep(
@@ -62,9 +63,9 @@ class EvidenceStore:
                 lost.append(kind)
         if items:
             try:
-                manifest = EvidenceManifest(SCHEMA_VERSION, self._run_id, [*self._items, *items])
-                write_whole(self.folder / EVIDENCE_MANIFEST, manifest)
-                self._items += items
+                listed = [*self._listed, *map(_encode, items)]
+                write_whole(self.folder / EVIDENCE_MANIFEST, self._head + b",\n".join(listed) + b"\n]}\n")
+                self._listed = listed
             except OSError as error:
                 self.problem = error.strerror or str(error)
                 lost += [item.kind for item in items]
@@ -88,10 +89,7 @@ class EvidenceStore:
         relative = f"{EVIDENCE}/{name}.{'txt' if kind in _TEXTS else 'json'}"
         path = self.folder / relative
         if not _is_there(path, len(content)):
-            beside = path.with_name(f"{path.name}.new")
-            with beside.open("wb") as file:
-                file.write(content)
-            os.replace(beside, path)
+            write_whole(path, content)
             self._unsynced.add(path)
         return EvidenceItem(
             kind=kind,

@@ -70,8 +70,11 @@ def begin_folder(runs_dir: Path, manifest: RunManifest) -> tuple[Path, int]:
         descriptor = os.open(folder / TRACE, flags, 0o600)
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         (folder / EVIDENCE).mkdir(mode=0o700)
-        write_whole(folder / RUN_MANIFEST, manifest)
-        write_whole(folder / EVIDENCE_MANIFEST, empty_evidence(manifest.run_id))
+        for name, content in (
+            (RUN_MANIFEST, manifest),
+            (EVIDENCE_MANIFEST, empty_evidence(manifest.run_id)),
+        ):
+            (folder / name).write_bytes(msgspec.json.format(msgspec.json.encode(content), indent=1) + b"\n")
     except OSError as error:
         raise _unwritable(runs_dir, error) from error
     return folder, descriptor
@@ -103,14 +106,11 @@ def discard(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def write_whole(path: Path, value: object, *, sync: bool = False) -> None:
-    """Replace a JSON file: whoever reads it sees the old one or the new one. Raises `OSError`."""
+def write_whole(path: Path, content: bytes) -> None:
+    """Replace a file: whoever reads it sees the old one or the new one. Raises `OSError`."""
     beside = path.with_name(f"{path.name}.new")
     with beside.open("wb") as file:
-        file.write(msgspec.json.format(msgspec.json.encode(value), indent=1) + b"\n")
-        if sync:
-            file.flush()
-            os.fsync(file.fileno())
+        file.write(content)
     os.replace(beside, path)
 
 

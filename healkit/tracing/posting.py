@@ -45,15 +45,23 @@ class Poster:
         import httpx  # here, not above: without a collector, healkit loads no HTTP client
 
         body = b"[%s]" % b",".join(trace.wire.encode() for trace in batch)
-        if self._client is None:
-            limits = httpx.Limits(max_connections=1)
-            self._client = httpx.AsyncClient(timeout=self._timeout_s, limits=limits, follow_redirects=False)
         try:
+            if self._client is None:
+                limits = httpx.Limits(max_connections=1)
+                self._client = httpx.AsyncClient(
+                    timeout=self._timeout_s, limits=limits, follow_redirects=False
+                )
             async with asyncio.timeout(self._timeout_s):
                 return await self._exchange(self._client, body)
         except TimeoutError:
             return Response(0, problem=f"the collector did not answer within {self._timeout_s:g} s")
-        except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:
+        except (
+            httpx.HTTPError,
+            httpx.InvalidURL,
+            OSError,
+            ValueError,
+            ImportError,
+        ) as error:  # or proxies' settings
             said = str(error) or "the connection was lost"
             return Response(0, problem=f"the collector cannot be reached: {type(error).__name__}: {said}")
 

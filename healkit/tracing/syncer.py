@@ -144,7 +144,7 @@ class Syncer:
                 await self._pause()
                 if not self._closing and self._may_send():
                     await self._drain()
-            if self._recorded and self._failures == 0 and not self._stopped:
+            if self._recorded and self._may_send():
                 await self._drain()
         finally:
             self._release()
@@ -153,9 +153,9 @@ class Syncer:
 
     async def _pause(self) -> None:
         """Until there is a batch, or the interval is over; after a failure, until the next attempt is due."""
-        wait_s = self._config.sync_interval_s
-        if self._failures:
-            wait_s = max(0.0, self._not_before - time.monotonic())
+        wait_s = self._not_before - time.monotonic()
+        if wait_s <= 0 or self._stopped:
+            wait_s = self._config.sync_interval_s
         with suppress(TimeoutError):
             async with asyncio.timeout(wait_s):
                 await self._wake.wait()
@@ -172,29 +172,37 @@ class Syncer:
         while True:
             try:
                 async with asyncio.timeout(give_up - time.monotonic()):
-                    await self._drain()
+                    in_order = await self._drain()
             except TimeoutError:
-                self._release()
+                if not self._sending.locked():  # else what is on lease is being sent
+                    self._release()
                 return
-            if self._failures == 0 or self._stopped or self._not_before >= give_up:
+            if in_order or self._stopped or self._not_before >= give_up:
                 return
             await asyncio.sleep(max(0.0, self._not_before - time.monotonic()))
 
-    async def _drain(self) -> None:
-        """Send batch after batch until none is due, or something is wrong."""
+    async def _drain(self) -> bool:
+        """Send batch after batch until none is due, or something is wrong; whether nothing was."""
         async with self._sending:
             self._news = 0
             while not self._stopped:
                 lease_s = self._config.sync_timeout_s + _LEASE_MARGIN_S
                 try:
                     batch = self._outbox.claim(self._limit, _BATCH_MAX_CHARS, lease_s)
-                    if not batch or not await self._send(batch):
-                        return
-                except DatabaseError:
-                    return  # busy or gone: what waits there waits on, and a lease runs out
+                    if not batch:
+                        return True
+                    if not await self._send(batch):
+                        return False
+                except (
+                    DatabaseError
+                ) as error:  # busy or gone: what waits there waits on, and a lease runs out
+                    self._failed(error.message, 0.0)
+                    return False
                 except Exception as error:  # noqa: BLE001 - the thread has to outlive what nobody thought of
                     self._failed(f"{type(error).__name__}: {error}", 0.0)
-                    return
+                    self._release()
+                    return False
+            return False
 
     async def _send(self, batch: list[Waiting]) -> bool:
         """One request and its consequences; whether to go on with the next at once."""
@@ -205,12 +213,14 @@ class Syncer:
             pause_s = self._failed(judged.trouble, judged.wait_s)
             verdicts = [msgspec.structs.replace(verdict, delay_s=pause_s) for verdict in verdicts]
         else:
-            self.problem, self._failures, self._not_before = "", 0, 0.0
+            self.problem, self._failures = "", 0
         if judged.smaller:
             self._limit = max(1, len(batch) // 2)
         elif not judged.trouble:
             self._limit = min(self._config.sync_batch, 2 * self._limit)
         self._outbox.settle(verdicts)
+        if judged.trouble:  # from now on, so that what was put off is due by then
+            self._not_before = time.monotonic() + pause_s
         if any(verdict.state == "sent" for verdict in verdicts):
             self._last_success = datetime.now(UTC)
         return not judged.trouble

@@ -42,6 +42,8 @@ class RunWriter:
 
     Raises `RunFolderError`, `RunExists` or `RunLocked` when it cannot be begun. After that nothing of the disk's is
     raised: `problem` holds one sentence on what could not be written.
+
+    durable: whether evidence too is brought to the disk itself where the trace is; each file of it costs as much again.
     """
 
     def __init__(
@@ -50,7 +52,7 @@ class RunWriter:
         manifest: RunManifest,
         cleaner: Cleaner,
         *,
-        metadata: Mapping[str, Any] | None = None,
+        durable: bool = False,
     ) -> None:
         self.run_id = manifest.run_id
         self._cleaner = cleaner
@@ -62,9 +64,10 @@ class RunWriter:
         self._waiting: deque[bytes] = deque()
         self._lost = 0
         self._trouble = self._not_synced = ""
+        self._durable = durable
         self.folder, self._descriptor = begin_folder(runs_dir, manifest)
         try:
-            self.append("run_started", metadata=metadata)
+            self.append("run_started")
             if self._trouble:
                 discard(self.folder)
                 raise RunFolderError(f"No run can be recorded in {str(runs_dir)!r}: {self._trouble}.")
@@ -200,9 +203,10 @@ class RunWriter:
             self._waiting.popleft()
 
     def _sync(self) -> None:
-        """Evidence before the lines that refer to it, so that a power cut leaves no reference without its file."""
+        """Evidence first, so that a power cut leaves no line that refers to what is not there."""
         try:
-            self._evidence.sync()
+            if self._durable:
+                self._evidence.sync()
             os.fsync(self._descriptor)
         except OSError as error:
             self._not_synced = error.strerror or str(error)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import sys
 
 import pytest
 from IPython.core.completer import provisionalcompleter, rectify_completions
+
+from healkit.errors import ToolExecutionError, UsageInvalid
 
 
 def state(shell):
@@ -113,3 +116,33 @@ def test_the_package_loads_the_notebook_only_when_asked():
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
     )
     assert said.stdout.split() == ["False", "True"]
+
+
+@pytest.mark.requirement("LOG-10", "LOG-11")
+def test_executions_are_searched_grouped_and_summed_up(shell, capsys):
+    shell.run_line_magic("load_ext", "healkit")
+    shell.run_cell_magic("tool", "half", "def half(n): return 10 / n")
+    for words in ("half n=0", "half n=0", "half n=5"):
+        with contextlib.suppress(ToolExecutionError):
+            shell.run_line_magic("run_tool", words)
+    capsys.readouterr()
+
+    def shown(line: str) -> list[str]:
+        shell.run_line_magic("executions", line)
+        return capsys.readouterr().out.splitlines()
+
+    assert len(shown("--text ZeroDivisionError")) == 3
+    assert len(shown("--before 2")) == 2
+    (line,) = shown("--group --tool half")[1:]
+    assert line.startswith("2 ")
+    assert "ZeroDivisionError: division by zero" in line
+    (line,) = shown("--summary --since 1h")[1:]
+    assert line.split()[:4] == ["half", "3", "2", "66.7%"]
+    for wrong in (
+        "--group --summary",
+        "--group --status FAILURE",
+        "--summary --text x",
+        "--group --before 3",
+    ):
+        with pytest.raises(UsageInvalid, match="cannot be combined"):
+            shell.run_line_magic("executions", wrong)

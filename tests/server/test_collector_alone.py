@@ -197,3 +197,26 @@ def test_a_database_that_is_locked_is_said_to_be_busy_with_nothing_half_stored(t
         assert server.stored() == {}
         assert server.post(*batch).json()["stored"] == 5
     assert any("locked" in line for line in server.lines)
+
+
+@TRACE_4
+def test_a_full_disk_is_said_to_be_full_and_takes_nothing_of_a_batch(tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(disk)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("nothing can be mounted here")
+    try:
+        with collecting(disk / "h.db") as server:
+            small = trace()
+            assert server.post(small).json()["stored"] == 1
+            batch = [
+                trace(taskResults=[task(n + 1, args="x" * 10_000) for n in range(10)]) for _ in range(40)
+            ]
+            answer = server.post(*batch)
+            assert (answer.status_code, answer.json()["error"]["code"]) == (503, "STORE_UNAVAILABLE")
+            assert "space" in answer.json()["error"]["message"]
+            assert int(answer.headers["Retry-After"]) >= 30
+            assert list(server.stored()) == [small["id"]]
+    finally:
+        subprocess.run(["umount", "-l", str(disk)], check=True)

@@ -177,7 +177,7 @@ def test_what_arrives_unclean_is_cleaned_before_it_is_stored(tmp_path) -> None:
     one = trace(
         success=False,
         error=f"PermissionError: {token} is not allowed",
-        taskResults=[task(args={"password": "correct horse", "n": 1}, result=f"mail {mail}")],
+        taskResults=[task(args={"password": "tr0ub4dor&3", "n": 1}, result=f"mail {mail}")],
         decisions=[{"nodeId": "n", "outcome": token, "condition": f"user == {mail}"}],
         metadata={"api_key": "correct-horse-battery", "author": "Ada", "arguments": {"text": "x" * 30_000}},
     )
@@ -185,7 +185,7 @@ def test_what_arrives_unclean_is_cleaned_before_it_is_stored(tmp_path) -> None:
         assert server.post(one, one).json()["stored"] == 2
         stored = server.client.get(f"/api/traces/{one['id']}").text
         counted = server.client.get("/api/metrics").text
-    for secret in (token, mail, "correct horse", "correct-horse"):
+    for secret in (token, mail, "tr0ub4dor", "correct-horse"):
         assert secret not in stored
         assert secret.encode() not in (tmp_path / "h.db").read_bytes()
     assert "[TRUNCATED]" in stored

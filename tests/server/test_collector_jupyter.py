@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -61,6 +62,17 @@ def test_nothing_is_opened_before_somebody_who_is_known_asks(jupyter: Jupyter) -
     assert not (jupyter.folder / "healkit.db").exists()
     assert jupyter.client.get("/healkit/api/traces").json() == {"traces": [], "next": None}
     assert (jupyter.folder / "healkit.db").exists()
+
+
+def test_a_server_that_nobody_sends_traces_to_does_not_load_the_database_either() -> None:
+    program = (
+        "import sys, healkit.server.extension;"
+        "print([name for name in ('sqlalchemy', 'pandas', 'pydantic', 'alembic') if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout == "[]\n"
 
 
 @TRACE_4
@@ -144,5 +156,17 @@ def test_the_authorizer_decides_who_reads_and_who_writes(tmp_path: Path) -> None
         with httpx.Client(base_url=server.url) as nobody:
             assert nobody.post("/healkit/api/traces", json=[]).json()["error"]["code"] == "TOKEN_MISSING"
             assert nobody.get("/healkit/api/health").status_code == 200
+    finally:
+        server.stop()
+
+
+def test_the_extension_can_be_switched_off_as_the_page_says(tmp_path: Path) -> None:
+    option = "--ServerApp.jpserver_extensions={'healkit.server': False}"
+    page = (Path(__file__).parents[2] / "docs" / "collector.md").read_text()
+    assert option.replace("=", '="') + '"' in page
+    server = Jupyter(tmp_path, option)
+    try:
+        assert server.client.get("/healkit/api/health").status_code == 404
+        assert "started" in server.client.get("/api/status").json()
     finally:
         server.stop()

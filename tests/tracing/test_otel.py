@@ -6,6 +6,7 @@ import gzip
 import http.server
 import json
 import queue
+import re
 import subprocess
 import sys
 import threading
@@ -28,7 +29,6 @@ from healkit.tracing.otel import CONVENTIONS, OtelExporter
 from healkit.tracing.redaction import Verbatim
 from healkit.tracing.sanitizing import Sanitizer
 
-TRACE_4 = pytest.mark.requirement("TRACE-4")
 WAIT_S = 30.0
 
 
@@ -117,7 +117,6 @@ def exported(receiver: Receiver, *traces: ExecutionTrace, raw: bool = False, **c
         exporter.close()
 
 
-@TRACE_4
 def test_an_execution_is_a_span_with_the_conventions_names_and_its_calls_are_its_children(
     receiver: Receiver,
 ) -> None:
@@ -158,7 +157,6 @@ def test_an_execution_is_a_span_with_the_conventions_names_and_its_calls_are_its
     assert "error.type" not in attributes(spans["execute_tool fetch"][0])
 
 
-@TRACE_4
 @pytest.mark.parametrize("version", list(CONVENTIONS))
 def test_each_version_of_the_conventions_has_its_own_names_and_content_is_by_opt_in_only(
     receiver: Receiver, version: str
@@ -259,7 +257,6 @@ def test_without_opentelemetry_everything_else_works_and_the_setting_says_what_t
     assert "pip install 'healkit[otel]'" in done.stdout
 
 
-@TRACE_4
 def test_what_a_healkit_runs_arrives_as_spans_with_nested_tools_under_their_callers(
     receiver: Receiver, tmp_path: Path
 ) -> None:
@@ -285,3 +282,20 @@ def test_what_a_healkit_runs_arrives_as_spans_with_nested_tools_under_their_call
     assert by_name["inner"].parent_span_id == by_name["middle"].span_id
     assert by_name["middle"].parent_span_id == root.span_id
     assert attributes(by_name["inner"])["error.type"] == "ZeroDivisionError"
+
+
+def test_the_page_runs_and_names_every_attribute_of_every_version(
+    receiver: Receiver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "opentelemetry.md").read_text()
+    for version, names in CONVENTIONS.items():
+        assert f"`{version}`" in page or "all" in page
+        for name in names.values():
+            assert f"`{name}`" in page, name
+    (program,) = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    subprocess.run([sys.executable, "-W", "error", "-c", program], cwd=tmp_path, check=True, timeout=100)
+    names = []
+    while not receiver.requests.empty():
+        for resource in receiver.requests.get().resource_spans:
+            names += [span.name for scope in resource.scope_spans for span in scope.spans]
+    assert sorted(names) == ["execute_tool half"] * 4 + ["execute_tool quarter"]

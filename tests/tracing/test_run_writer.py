@@ -16,13 +16,15 @@ from typing import Any
 
 import msgspec
 import pytest
-from run_samples import Blackout, begin, tell, written
+from run_samples import Blackout, begin, manifest, tell, written
 
 from healkit.contracts.runs import Run
 from healkit.errors import RunExists, RunFolderError, RunLocked
 from healkit.tracing import writer as writer_module
 from healkit.tracing.folders import is_being_written, new_run_id
+from healkit.tracing.redaction import Verbatim
 from healkit.tracing.validate import in_order, validate_run
+from healkit.tracing.writer import RunWriter
 
 HOLDER = """
 import sys
@@ -381,4 +383,12 @@ def test_a_signal_in_the_middle_of_the_story_changes_nothing(tmp_path: Path) -> 
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
     writer.finish({})
+    checked(writer.folder)
+
+
+def test_a_run_that_waits_for_the_disk_with_its_evidence_too_is_the_same_run(tmp_path: Path) -> None:
+    writer = RunWriter(tmp_path, manifest("a"), Verbatim(), durable=True)
+    tell(writer)
+    writer.finish({})
+    assert writer.problem == ""
     checked(writer.folder)

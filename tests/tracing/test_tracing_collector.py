@@ -9,16 +9,19 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tracing_samples import soon, trace_rows
+from tracing_samples import failed, soon, started, succeeded, trace_rows
 
 from healkit import Config, Healkit
 from healkit.contracts.traces import ExecutionTrace, read_trace
 from healkit.errors import ArgumentsInvalid, RulesInvalid, ToolNotFound
+from healkit.tracing.collector import Tracer
+from healkit.tracing.redaction import Verbatim
 
 GOLDEN = Path(__file__).parent / "golden" / "trace.json"
 TRACE_1, TRACE_2, TRACE_5 = (pytest.mark.requirement(f"TRACE-{n}") for n in (1, 2, 5))
@@ -348,3 +351,40 @@ def test_a_trace_reaches_the_table_with_an_ending_that_had_to_wait(tmp_path: Pat
         trace = trace_of(hk, execution.trace_id)
         assert len(trace.task_results) == 2
         assert len(trace.decisions) == 3
+
+
+def test_a_child_that_was_forked_while_the_sanitiser_was_being_loaded_makes_its_own() -> None:
+    loading, go_on = threading.Event(), threading.Event()
+
+    def slow() -> Verbatim:
+        loading.set()
+        go_on.wait(30)
+        return Verbatim()
+
+    tracer = Tracer(Config(), slow)
+    begun = started()
+    collector = tracer.collector(begun)
+    assert loading.wait(10)
+    pid = os.fork()
+    if pid == 0:
+        go_on.set()
+        os._exit(0 if collector.conclude(succeeded(begun)).trace is not None else 1)
+    go_on.set()
+    give_up = time.monotonic() + 10
+    while (status := os.waitpid(pid, os.WNOHANG))[0] == 0:
+        assert time.monotonic() < give_up
+        threading.Event().wait(0.01)
+    assert status[1] == 0
+
+
+@TRACE_1
+def test_a_trace_that_cannot_be_made_is_one_that_says_so() -> None:
+    def broken() -> Verbatim:
+        raise OSError("no tables")
+
+    begun = started()
+    finished = Tracer(Config(), broken).collector(begun).conclude(failed(begun))
+    assert finished.trace is not None
+    trace = read_trace(finished.trace.wire)
+    assert (trace.id, trace.success, trace.error) == (begun.trace_id, False, "TOOL_EXCEPTION")
+    assert trace.metadata == {"problem": "OSError"}

@@ -28,7 +28,7 @@ from healkit import Config, Healkit
 TRACE_3 = pytest.mark.requirement("TRACE-3")
 HERE = Path(__file__).parent
 #: How many kills, at least: half of them in each of two processes on one database.
-KILLS = 104
+KILLS = int(os.environ.get("HEALKIT_KILLS", "104"))
 #: How long the collector is away. `make outage` takes 20 s; the gate has every kind of trouble in less.
 OUTAGE_S = float(os.environ.get("HEALKIT_OUTAGE_S", "4"))
 

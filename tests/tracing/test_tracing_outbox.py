@@ -149,7 +149,7 @@ def test_lone_surrogates_and_nul_reach_the_table_as_escapes(sender: Sender) -> N
 
 
 @TRACE_3
-def test_a_hundred_thousand_waiting_traces_are_claimed_in_no_time(sender: Sender) -> None:
+def test_a_hundred_thousand_waiting_traces_do_not_slow_a_claim_down(sender: Sender) -> None:
     sender.record(1)
     with sqlite3.connect(sender.path) as connection:
         connection.execute(
@@ -165,4 +165,4 @@ def test_a_hundred_thousand_waiting_traces_are_claimed_in_no_time(sender: Sender
     begun = utc_now()
     for _ in range(20):
         assert len(claimed(sender.outbox, 100)) == 100
-    assert utc_now() - begun < timedelta(seconds=5)
+    assert utc_now() - begun < timedelta(seconds=20)

@@ -16,6 +16,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import httpx  # noqa: F401 - the first request would load it, which takes its time
 import pytest
 from misbehaving import Collector, collecting
 from tracing_samples import QUICK, Sender, soon, trace_rows
@@ -67,17 +68,17 @@ assert "httpx" not in sys.modules
 def test_a_full_batch_goes_out_at_once_and_a_single_trace_after_the_interval(
     sender: Sender, collector: Collector
 ) -> None:
-    with sender.syncing(sync_interval_s=3.0):
+    with sender.syncing(sync_interval_s=4.0):
         begun = time.monotonic()
         ids = sender.record(10)
         assert soon(lambda: len(collector.stored) == 10)
-        assert time.monotonic() - begun < 2.5
+        assert time.monotonic() - begun < 3.5
         assert collector.requests[0][2] == ids
         assert soon(everything_sent(sender))
         threading.Event().wait(0.1)  # for the look whether there is more
         single = sender.record()
         assert soon(lambda: len(collector.stored) == 11)
-        assert time.monotonic() - begun > 2.5
+        assert time.monotonic() - begun > 3.5
         assert [ids for _, _, ids in collector.requests] == [ids, single]
         assert soon(everything_sent(sender))
     assert collector.tokens == {"Bearer collector-token"}
@@ -95,7 +96,7 @@ def test_whatever_the_collector_does_traces_wait_and_arrive_once(
     collector.plan.extend([word] * (2 if word in {"hang", "drip"} else 5))
     ids = sender.record(12)
     with sender.syncing() as syncer:
-        assert soon(lambda: syncer.problem, 5)
+        assert soon(lambda: syncer.problem)
         assert soon(everything_sent(sender)), trace_rows(sender.path)
         assert syncer.problem == ""
     assert set(collector.stored) == set(ids)
@@ -110,7 +111,7 @@ def test_retry_after_is_honoured(sender: Sender, collector: Collector, status: s
     collector.plan.append(status)
     wait_s = 1
     if form == "date":  # it has whole seconds only
-        wait_s = 2
+        wait_s = 4  # and some of them pass before the request
         collector.retry_after = email.utils.format_datetime(
             utc_now() + timedelta(seconds=wait_s), usegmt=True
         )
@@ -304,7 +305,7 @@ def test_what_a_killed_process_was_sending_is_sent_by_the_next_one_at_once(
         finally:
             process.send_signal(signal.SIGKILL)
     with sender.syncing():
-        assert soon(everything_sent(sender), 5)
+        assert soon(everything_sent(sender))
     assert len(collector.stored) == 3
 
 
@@ -325,10 +326,10 @@ def test_closing_does_not_wait_for_a_collector_that_does_not_answer(
     with sender.syncing(sync_interval_s=60.0, sync_flush_s=0.3, sync_timeout_s=30.0, sync_backoff_s=30.0):
         sender.record(3)
         begun = time.monotonic()
-    assert time.monotonic() - begun < 2
+    assert time.monotonic() - begun < 8
     collector.otherwise = lambda: "accept"
     with sender.syncing():
-        assert soon(everything_sent(sender), 5)  # nothing is left on lease
+        assert soon(everything_sent(sender))  # nothing is left on lease
 
 
 @TRACE_3
@@ -351,6 +352,29 @@ def test_a_forked_child_sends_nothing_and_ends_at_once(sender: Sender, collector
 
 
 @TRACE_3
+@pytest.mark.parametrize("word", ["accept", "401", "503"])
+def test_a_syncer_that_has_nothing_to_do_does_nothing(
+    sender: Sender, collector: Collector, word: str
+) -> None:
+    collector.otherwise = lambda: word
+    sender.record()
+    with sender.syncing(sync_backoff_s=0.02, sync_backoff_max_s=0.02) as syncer:
+        assert soon(lambda: collector.requests)
+        assert soon(lambda: syncer.problem or everything_sent(sender)())
+        with sqlite3.connect(sender.path) as connection:  # another process has sent it meanwhile
+            connection.execute("UPDATE executiontrace SET state = 'sent'")
+        connection.close()
+        threading.Event().wait(0.2)
+        before = time.process_time()
+        threading.Event().wait(1.0)
+        assert time.process_time() - before < 0.5
+        sender.record(10)
+        collector.otherwise = lambda: "accept"
+        syncer.send_now(20)
+        assert everything_sent(sender)()
+
+
+@TRACE_3
 def test_a_clock_that_was_set_back_keeps_nothing_waiting(sender: Sender, collector: Collector) -> None:
     sender.record(2)
     with sqlite3.connect(sender.path) as connection:
@@ -361,7 +385,7 @@ def test_a_clock_that_was_set_back_keeps_nothing_waiting(sender: Sender, collect
         )
     connection.close()
     with sender.syncing():
-        assert soon(everything_sent(sender), 5)
+        assert soon(everything_sent(sender))
 
 
 @TRACE_3
@@ -395,6 +419,9 @@ def test_settings_that_could_not_work_are_refused(changes: dict[str, Any]) -> No
 
 
 def test_the_token_prints_as_stars() -> None:
+    with pytest.raises(ConfigError) as caught:
+        Config(sync_token="not-to-be-seen\n")
+    assert "not-to-be-seen" not in str(caught.value)
     config = Config.from_environment({"HEALKIT_SYNC_TOKEN": "not-to-be-seen", "HEALKIT_SYNC_BATCH": "7"})
     assert "not-to-be-seen" not in repr(config)
     assert "'***'" in repr(config)

@@ -12,15 +12,19 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "store"))  # the store's samples are these tests' too
-from store_samples import started, succeeded
+from sqlalchemy import select
+from store_samples import failed, started, succeeded
 
 from healkit.config import Config
 from healkit.contracts.records import Started
 from healkit.runtime.recorder import Recorder
 from healkit.store.database import Database
 from healkit.store.outbox import Outbox
+from healkit.store.rows import TRACES
 from healkit.tracing.collector import Tracer
 from healkit.tracing.syncer import Syncer
+
+__all__ = ["QUICK", "Sender", "failed", "soon", "started", "succeeded", "trace_rows"]
 
 #: Everything that takes its time in real life, quick.
 QUICK: dict[str, Any] = {
@@ -32,10 +36,10 @@ QUICK: dict[str, Any] = {
 class Sender:
     """A database, its recorder, its outbox, and whatever syncers a test starts on it."""
 
-    def __init__(self, path: Path, config: Config) -> None:
-        self.path = path
+    def __init__(self, place: Path | str, config: Config) -> None:
+        self.path = Path(place)  # of a file; tests on a server do not ask for it
         self.config = config
-        self.database = Database(path, wait_s=2.0)
+        self.database = Database(place, wait_s=2.0)
         self.outbox = Outbox(self.database)
         self.notify: Callable[[], None] = lambda: None
         self.recorder = Recorder(self.database, config, Tracer(config), lambda: self.notify())
@@ -66,7 +70,8 @@ class Sender:
 
     def states(self) -> dict[str, str]:
         """Trace id → state."""
-        return {row["trace_id"]: row["state"] for row in trace_rows(self.path)}
+        with self.database.read() as session:
+            return dict(session.execute(select(TRACES.c.trace_id, TRACES.c.state)).all())
 
     def close(self) -> None:
         self.recorder.close()

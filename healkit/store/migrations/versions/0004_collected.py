@@ -31,6 +31,7 @@ def upgrade() -> None:
     op.create_index("ix_collectedtrace_time", "collectedtrace", ["timestamp", "id"])
     op.create_index("ix_collectedtrace_tool_time", "collectedtrace", ["tool_name", "timestamp", "id"])
     partial = {
+        "ix_collectedtrace_failed_tool_time": (["tool_name", "timestamp", "id"], "NOT success"),
         "ix_collectedtrace_failed_time": (["timestamp", "id"], "NOT success"),
         "ix_collectedtrace_parent": (["parent_trace_id"], "parent_trace_id IS NOT NULL"),
         "ix_collectedtrace_standalone": (["capability_id"], "tool_id IS NULL"),

@@ -1,0 +1,85 @@
+"""What recording a run adds to an execution.
+
+Prints one JSON object. `on_execution`: SQL tools through the whole road (no worker, whose start would drown what is
+measured), recorded against not recorded, in turns; a step of a long run, and a run of its own. `writer`: one event, and
+one step's evidence, without the road. `disk`: the same on a file system that has to be waited for (fsync), which is the
+end of each run. Times in µs.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from healkit import Config, Healkit
+from healkit.contracts.runs import PolicyDefaults
+
+ROUNDS = 300
+ARGUMENTS = {"n": 3, "text": "a few words of an argument " * 8}
+
+
+def timed(work: Callable[[], object]) -> float:
+    begun = time.perf_counter()
+    work()
+    return (time.perf_counter() - begun) * 1e6
+
+
+def summary(times: list[float]) -> dict[str, float]:
+    times = sorted(times)
+    return {
+        "median_us": round(statistics.median(times), 1),
+        "p95_us": round(times[int(len(times) * 0.95)], 1),
+    }
+
+
+def on_execution(healkit: Healkit, tool: str) -> dict[str, Any]:
+    """Each round once unrecorded, once as a step, once as a run of its own."""
+
+    def execute(record: Any) -> None:
+        healkit.execute(tool, arguments=ARGUMENTS, record=record)
+
+    plain, step, alone = [], [], []
+    run = healkit.run(policy=PolicyDefaults(max_steps=10 * ROUNDS, same_state_threshold=10 * ROUNDS))
+    for record in (False, run, True):
+        execute(record)  # warm: tables of rules are read once
+    for _ in range(ROUNDS):
+        plain.append(timed(lambda: execute(False)))
+        step.append(timed(lambda: execute(run)))
+        alone.append(timed(lambda: execute(True)))
+    run.finish()
+    added = {
+        "step_adds_us": round(statistics.median(step) - statistics.median(plain), 1),
+        "own_run_adds_us": round(statistics.median(alone) - statistics.median(plain), 1),
+    }
+    return {"plain": summary(plain), "step": summary(step), "own_run": summary(alone), **added}
+
+
+def fsync_us(folder: Path) -> dict[str, float]:
+    """What this file system takes to bring one small file to the disk."""
+    with (folder / "probe").open("wb", buffering=0) as file:
+        return summary([timed(lambda: (file.write(b"x" * 300), os.fsync(file.fileno()))) for _ in range(100)])
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        with Healkit(folder / "healkit.db", config=Config(start_timeout_s=30)) as healkit:
+            healkit.vault.add("fine", "SELECT :n AS n, :text AS text", type="sql")
+            healkit.vault.add("fails", "SELECT :n AS n, :text AS text FROM nowhere", type="sql", draft=False)
+            result = {
+                "success": on_execution(healkit, "fine"),
+                "failure": on_execution(healkit, "fails"),
+                "fsync": fsync_us(folder),
+            }
+    json.dump(result, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

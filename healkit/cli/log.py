@@ -1,0 +1,237 @@
+"""The log: listed, summed up, moved and pruned.
+
+`healkit log` alone lists; its subcommands change or move what is on record.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Annotated, Any
+
+import typer
+
+from healkit.cli.browsing import LimitOption, PersonaFilter, SinceOption
+from healkit.cli.common import (
+    HELP_OPTIONS,
+    OK,
+    DbOption,
+    JsonOption,
+    command,
+    execution_json,
+    open_healkit,
+    print_json,
+    say,
+    terminal_width,
+    told,
+    wrong,
+)
+from healkit.parsing import parse_age, parse_since
+
+_STATUSES = ("SUCCESS", "FAILURE", "RUNNING")
+_BY = ("persona", "revision", "day")
+
+app = typer.Typer(
+    help="Every execution on record, newest first; or what a subcommand says.", context_settings=HELP_OPTIONS
+)
+StatusOption = Annotated[str | None, typer.Option(help="SUCCESS, FAILURE or RUNNING.", show_default=False)]
+ToolFilter = Annotated[str | None, typer.Option("--tool", help="Only of this tool.", show_default=False)]
+UntilOption = Annotated[
+    str | None, typer.Option("--until", metavar="TIME", help="The same; exclusive.", show_default=False)
+]
+TextOption = Annotated[
+    str | None,
+    typer.Option(help='Only with these words, or "a phrase", in the traceback.', show_default=False),
+]
+FingerprintOption = Annotated[
+    str | None, typer.Option(help="Only of this failure; --group lists them.", show_default=False)
+]
+RunOption = Annotated[str | None, typer.Option("--run", help="Only of this run.", show_default=False)]
+
+
+@told
+def listing(
+    context: typer.Context,
+    status: StatusOption = None,
+    tool: ToolFilter = None,
+    persona: PersonaFilter = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    text: TextOption = None,
+    fingerprint: FingerprintOption = None,
+    run: RunOption = None,
+    group: Annotated[bool, typer.Option("--group", help="Failures grouped by what went wrong.")] = False,
+    summary: Annotated[
+        bool, typer.Option("--summary", help="Runs, failures, durations of each tool.")
+    ] = False,
+    by: Annotated[
+        list[str] | None, typer.Option(help="With --summary: a row for each persona, revision or day.")
+    ] = None,
+    before: Annotated[
+        int | None, typer.Option(metavar="ROW", help="Older than that row.", show_default=False)
+    ] = None,
+    after: Annotated[
+        int | None, typer.Option(metavar="ROW", help="Newer than that row.", show_default=False)
+    ] = None,
+    limit: LimitOption = 50,
+    as_json: JsonOption = False,
+    db: DbOption = None,
+) -> int:
+    """Every execution on record, newest first; or what a subcommand says."""
+    if context.invoked_subcommand is not None:
+        sources = {name: context.get_parameter_source(name) for name in context.params}
+        given = [name for name, source in sources.items() if source and source.name == "COMMANDLINE"]
+        if given:
+            wrong(
+                "The options of `healkit log` stand after its subcommand.", f"Move --{given[0]} to the end."
+            )
+        return OK
+    filters = _filters(status, tool, persona, since, until, text, fingerprint, run)
+    if group or summary:
+        return _tallied(filters, group, summary, by or [], limit, as_json, db)
+    return _listed({**filters, "before_id": before, "after_id": after, "limit": limit}, as_json, db)
+
+
+app.callback(invoke_without_command=True)(listing)
+
+
+def _listed(filters: dict[str, Any], as_json: bool, db: str | None) -> int:
+    from healkit import rendering
+
+    if filters["before_id"] is not None and filters["after_id"] is not None:
+        wrong("--before and --after cannot both be given.")
+    with open_healkit(db, create=False) as healkit:
+        rows = healkit.executions(**filters)
+    if as_json:
+        print_json([execution_json(row) for row in rows])
+    else:
+        typer.echo(rendering.executions_text(rows, terminal_width()))
+        if len(rows) == filters["limit"]:
+            say(f"There may be more: add --before {rows[-1].log_id}")
+    return OK
+
+
+def _tallied(
+    filters: dict[str, Any],
+    group: bool,
+    summary: bool,
+    by: list[str],
+    limit: int,
+    as_json: bool,
+    db: str | None,
+) -> int:
+    """Groups of failures, or tools' sums, which are kept beside the log."""
+    from healkit import rendering
+
+    asked = {name: value for name, value in filters.items() if value is not None}
+    known = {"tool", "persona", "since", "until"} | ({"fingerprint"} if group else set())
+    if group and summary:
+        wrong("--group and --summary cannot both be given.")
+    if left := sorted(asked.keys() - known):
+        wrong(f"--{left[0]} cannot be combined with {'--group' if group else '--summary'}.")
+    if unknown := [word for word in by if word not in _BY]:
+        wrong(f"--by {unknown[0]!r} is none of {', '.join(_BY)}.")
+    with open_healkit(db, create=False) as healkit:
+        if group:
+            groups = healkit.log.groups(**asked, limit=limit).rows
+            shown, data = rendering.groups_text(groups, terminal_width()), [*map(dataclasses.asdict, groups)]
+        else:
+            sums = healkit.log.summary(**asked, by=by).rows
+            shown, data = rendering.summary_text(sums, by, terminal_width()), [*map(dataclasses.asdict, sums)]
+    if as_json:
+        print_json(data)
+    else:
+        typer.echo(shown)
+    return OK
+
+
+def export(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="Its name ends in .jsonl or .parquet.")],
+    status: StatusOption = None,
+    tool: ToolFilter = None,
+    persona: PersonaFilter = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    text: TextOption = None,
+    fingerprint: FingerprintOption = None,
+    run: RunOption = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
+    as_json: JsonOption = False,
+    db: DbOption = None,
+) -> int:
+    """Write finished executions, with their calls, to a file."""
+    filters = _filters(status, tool, persona, since, until, text, fingerprint, run)
+    with open_healkit(db, create=False) as healkit:
+        count = healkit.log.export(file, overwrite=force, **filters)
+    if as_json:
+        print_json({"file": file, "executions": count})
+    else:
+        typer.echo(f"{count:,} executions written to {file}")
+    return OK
+
+
+def import_file(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="An export or an archive.")],
+    as_json: JsonOption = False,
+    db: DbOption = None,
+) -> int:
+    """Take in the executions of a file that are not on record yet."""
+    with open_healkit(db, create=True) as healkit:
+        done = healkit.log.import_file(file)
+    if as_json:
+        print_json({"file": file, "executions": done.read, "new": done.added})
+    else:
+        typer.echo(f"{done.read:,} executions read from {file}, {done.added:,} of them new")
+    return OK
+
+
+def prune(
+    older_than: Annotated[
+        str | None, typer.Option(metavar="AGE", help="What is older, such as 90d or 12h.", show_default=False)
+    ] = None,
+    keep: Annotated[
+        int | None, typer.Option(min=0, metavar="N", help="All but the newest N.", show_default=False)
+    ] = None,
+    archive: Annotated[
+        str | None, typer.Option(metavar="FOLDER", help="Move it there first.", show_default=False)
+    ] = None,
+    form: Annotated[str, typer.Option("--format", help="Of the archive: jsonl or parquet.")] = "jsonl",
+    as_json: JsonOption = False,
+    db: DbOption = None,
+) -> int:
+    """Delete old executions; by default what HEALKIT_RETENTION_DAYS and HEALKIT_RETENTION_ROWS do not keep."""
+    if form not in {"jsonl", "parquet"}:
+        wrong(f"--format {form!r} is none of jsonl, parquet.")
+    age = None if older_than is None else parse_age(older_than)
+    with open_healkit(db, create=False) as healkit:
+        report = healkit.log.prune(older_than=age, keep=keep, archive=archive, format=form)  # type: ignore[arg-type]
+    if as_json:
+        print_json({**dataclasses.asdict(report), "archives": [str(path) for path in report.archives]})
+    else:
+        typer.echo(f"{report.deleted:,} executions deleted")
+        for path in report.archives:
+            typer.echo(f"archived in {path}")
+    return OK
+
+
+def _filters(
+    status: str | None,
+    tool: str | None,
+    persona: str | None,
+    since: str | None,
+    until: str | None,
+    text: str | None,
+    fingerprint: str | None,
+    run: str | None,
+) -> dict[str, Any]:
+    """The options as the log's own filters."""
+    if status is not None and status.upper() not in _STATUSES:
+        wrong(f"--status {status!r} is none of {', '.join(_STATUSES)}.")
+    times = {name: None if t is None else parse_since(t) for name, t in (("since", since), ("until", until))}
+    wanted = None if status is None else status.upper()
+    plain = {"tool": tool, "persona": persona, "text": text, "fingerprint": fingerprint, "run": run}
+    return {"status": wanted, **plain, **times}
+
+
+command(app, "export")(export)
+command(app, "import")(import_file)
+command(app, "prune")(prune)
