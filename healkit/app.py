@@ -25,6 +25,7 @@ from healkit.runtime.builtins import LogTools
 from healkit.runtime.display import notebook_display
 from healkit.runtime.execution import Execution
 from healkit.runtime.executor import Executor
+from healkit.runtime.exporting import passing_replay
 from healkit.runtime.history import execution_of
 from healkit.runtime.mcp_servers import MCPServers, ServerStatus
 from healkit.runtime.mcp_spec import START_TIMEOUT_S, ServerSpec
@@ -267,6 +268,11 @@ class Healkit:
     def execution(self, log_id: int) -> Execution | None:
         """One row of the log with the calls it made; None when there is no such row."""
         row = self.log.get(log_id)
+        return None if row is None else self._with_calls(row)
+
+    def replay_of(self, failed: Execution) -> Execution | None:
+        """A later revision's execution with the same arguments that passed; None while there is none on record."""
+        row = passing_replay(self.log, failed)
         return None if row is None else self._with_calls(row)
 
     def executions(self, **filters: Any) -> list[Execution]:

@@ -27,6 +27,13 @@ def execution_of(healkit: Healkit, error: ToolExecutionError) -> Execution | Non
     return None if row is None or row.id is None else healkit.execution(row.id)
 
 
+def is_newest(cell: FailedCell, logged: Execution | None, options: Namespace) -> bool:
+    """Whether the notebook's own failing cell is what is meant: the newest failure, with no tool named."""
+    if options.tool is not None or options.persona is not None:
+        return False
+    return logged is None or logged.timestamp < cell.execution.timestamp
+
+
 def last_error(
     healkit: Healkit, options: Namespace, cell: FailedCell | None = None, explained: ExplainLevel = "fix"
 ) -> Shown:
@@ -37,9 +44,8 @@ def last_error(
     if options.frames is not None and options.frames < 1:
         raise UsageInvalid(f"--frames must be 1 or more, got {options.frames}.")
     execution = healkit.last_error(options.tool, options.persona)
-    mine = cell if options.tool is None and options.persona is None else None
-    if mine is not None and (execution is None or execution.timestamp < mine.execution.timestamp):
-        return cards.of_cell(mine, explained)
+    if cell is not None and is_newest(cell, execution, options):
+        return cards.of_cell(cell, explained)
     if execution is None:
         text = healkit.last_error_report(options.tool)
         if options.persona is not None and not text.startswith("No errors found"):

@@ -94,7 +94,7 @@ def trace_parser() -> MagicParser:
     parser = MagicParser(
         "%trace_last_error",
         "Show the newest failure on record: message first, libraries' frames folded.",
-        "Python twin: hk.last_error(name)",
+        "Python twin: hk.last_error(name), .to_notebook(file), .to_markdown()",
     )
     parser.add_argument("tool", nargs="?", help="only of this tool")
     parser.add_argument("--persona", help="only of this persona")
@@ -102,6 +102,8 @@ def trace_parser() -> MagicParser:
     parser.add_argument(
         "--locals", action="store_true", help="with the local variables, while the run's worker is kept"
     )
+    parser.add_argument("--notebook", metavar="FILE", help="write it as a notebook that runs without healkit")
+    parser.add_argument("--markdown", action="store_true", help="print it as a bug report in Markdown")
     return parser
 
 

@@ -18,7 +18,7 @@ from healkit import rendering
 from healkit.app import Healkit, default_healkit, value_or_raise
 from healkit.config import ExplainLevel
 from healkit.errors import HealkitError, ToolExecutionError, UsageInvalid
-from healkit.notebook import browsing, cards, commands, keeping, saving
+from healkit.notebook import browsing, cards, commands, exporting, keeping, saving
 from healkit.notebook.cells import FailedCells
 from healkit.notebook.parser import HelpWanted, take_assignments, words_of
 from healkit.notebook.shown import Shown
@@ -161,6 +161,9 @@ class HealkitMagics(Magics):
     def trace_last_error(self, line: str) -> None:
         """Show the newest failure on record."""
         options = commands.trace_parser().read(words_of(line, self.shell.user_ns))
+        if options.notebook is not None or options.markdown:
+            exporting.export(self.healkit, options, self.cells.last, self.shell.user_ns).show()
+            return
         browsing.last_error(self.healkit, options, self.cells.last, self.explain).show()
 
     @no_var_expand

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from healkit import rendering
@@ -89,6 +90,24 @@ class Execution:
         """
         explanation = parts.explanation(self)
         return None if explanation is None else explanation.at(self.explained)
+
+    def to_notebook(
+        self, path: str | Path, *, replay: Execution | None = None, overwrite: bool = False
+    ) -> Path:
+        """Write the failure as a notebook that runs without healkit, secrets hidden; returns the file.
+
+        replay: a later execution with the same arguments that passed, to be shown below (`Healkit.replay_of`). Raises
+        `UsageInvalid` for what did not fail, has no code at hand, or cannot be written there.
+        """
+        from healkit.runtime.exporting import write_notebook
+
+        return write_notebook(self, path, replay, overwrite=overwrite)
+
+    def to_markdown(self) -> str:
+        """The failure as a bug report in Markdown, secrets hidden."""
+        from healkit.runtime.exporting import markdown_of
+
+        return markdown_of(self)
 
     def to_text(self) -> str:
         """The card as plain text, for a terminal or a log."""

@@ -92,7 +92,12 @@ def test_values_that_are_slow_or_huge_to_print_delay_no_card(run):
         "class Huge(list):\n    def __repr__(self):\n        return 'x' * 10**9\n"
     )
     tool = f"%%tool f\n{hostile}def f():\n    slow, huge, big = Slow(), Huge(), 10**100_000\n    return 1 / 0"
-    cells = ["slow, huge, text = Slow(), Huge(), 'x' * 10**8", "print(1 / 0, slow, huge, text)", tool, "%run_tool f"]
+    cells = [
+        "slow, huge, text = Slow(), Huge(), 'x' * 10**8",
+        "print(1 / 0, slow, huge, text)",
+        tool,
+        "%run_tool f",
+    ]
     began = time.monotonic()
     book = run("%load_ext healkit", hostile, *cells)
     assert time.monotonic() - began < 45
