@@ -10,6 +10,7 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any, get_args
 
@@ -20,6 +21,7 @@ from healkit.contracts.tools import ToolDefinition
 from healkit.doctor import DoctorReport, Status, examine, status_of
 from healkit.errors import ConfigError, ToolExecutionError, VaultError
 from healkit.healing.policy import Policy
+from healkit.rendering.plots import Plot
 from healkit.runtime import engine
 from healkit.runtime.builtins import LogTools
 from healkit.runtime.display import notebook_display
@@ -29,6 +31,7 @@ from healkit.runtime.exporting import passing_replay
 from healkit.runtime.history import execution_of
 from healkit.runtime.mcp_servers import MCPServers, ServerStatus
 from healkit.runtime.mcp_spec import START_TIMEOUT_S, ServerSpec
+from healkit.runtime.plotting import plot_of
 from healkit.runtime.providers import HostFunctions, VaultTools
 from healkit.runtime.recorder import Recorder
 from healkit.runtime.repeats import arguments_of, ending_of, logged
@@ -274,6 +277,19 @@ class Healkit:
         """A later revision's execution with the same arguments that passed; None while there is none on record."""
         row = passing_replay(self.log, failed)
         return None if row is None else self._with_calls(row)
+
+    def plot(
+        self,
+        tool: str | None = None,
+        *,
+        since: datetime | date | str | None = None,
+        persona: str | None = None,
+    ) -> Plot:
+        """Failure rate and duration over time, as a figure: each run of one tool, else a point for each day.
+
+        Raises `PlotUnavailable` without the extra `healkit[plot]`.
+        """
+        return plot_of(self.log, tool=tool, persona=persona, since=since)
 
     def executions(self, **filters: Any) -> list[Execution]:
         """One page of the log, newest first; the filters are those of `Log.query`."""

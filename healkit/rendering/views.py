@@ -7,7 +7,7 @@ attributes that are read, all of them read-only, so frozen dataclasses and table
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any, Protocol
 
 from healkit.config import ExplainLevel
@@ -191,3 +191,35 @@ class BlameView(Protocol):
     def last_failed_at(self) -> datetime | None: ...
     @property
     def count(self) -> int: ...
+
+
+class MetricView(Protocol):
+    """A `ToolSummary`: how a tool, or one revision of it, fared."""
+
+    @property
+    def tool_name(self) -> str: ...
+    @property
+    def revision(self) -> int | None: ...
+    @property
+    def day(self) -> date | None: ...
+    @property
+    def runs(self) -> int: ...
+    @property
+    def failure_rate(self) -> float: ...
+    @property
+    def p50_ms(self) -> float | None: ...
+    @property
+    def p95_ms(self) -> float | None: ...
+
+
+class RunView(Protocol):
+    """One finished row of the log, as far as a plot shows it."""
+
+    @property
+    def timestamp(self) -> datetime: ...
+    @property
+    def status(self) -> str: ...
+    @property
+    def revision(self) -> int | None: ...
+    @property
+    def duration_ms(self) -> float | None: ...
