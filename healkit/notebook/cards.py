@@ -81,6 +81,8 @@ def _cleaned(found: Sequence[Local], cleaner: Cleaner) -> tuple[tuple[Local, ...
     """The variables without secrets, and how many of them had one."""
     kept, hidden = [], 0
     for one in found:
+        if one.name == "_":  # what a loop throws away
+            continue
         cleaned = cleaner.clean({one.name: one.repr})
         value = cleaned.value.get(one.name, "") if isinstance(cleaned.value, dict) else ""
         hidden += bool(cleaned.hidden)

@@ -161,7 +161,7 @@ def _locals(own: list[TracebackType]) -> Iterator[Local]:
     if frame.f_locals is frame.f_globals:
         named = set(frame.f_code.co_names)
         names = [name for name in names if name in named and name not in _GIVEN]
-    shown = [name for name in names if not name.startswith(("__", "."))]
+    shown = [name for name in names if not name.startswith(("__", ".")) and name != "_"]
     for name in shown[:LOCALS_MAX]:
         value = frame.f_locals[name]
         if type(value).__name__ not in {"module", "function", "type", "builtin_function_or_method"}:

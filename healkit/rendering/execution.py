@@ -216,8 +216,8 @@ def _frames(execution: ExecutionView, innermost: int | None) -> Html:
     groups = parts.grouped(failure.frames, innermost)
     for group in groups if parts.worth_listing(groups) else ():
         if group.own:
-            items += [m.tag("div", group.where, style=f"color:{m.MUTED};margin-top:4px")]
-            items += [m.block(group.frames[0].line.strip())]
+            line = m.chip(group.frames[0].line.strip())
+            items += [m.tag("div", m.muted(f"{group.where}  "), line, style="margin-top:3px")]
         else:
             stack = "\n".join(
                 f"{f.filename}, line {f.lineno}, in {f.name}\n    {f.line.strip()}" for f in group.frames
@@ -239,6 +239,8 @@ def _details(execution: ExecutionView) -> Html:
         rows.append(("calls made", _calls(execution.calls)))
     if execution.decisions:
         rows.append(("decisions", _decisions(execution.decisions)))
+    if not rows:
+        return m.section(m.muted(parts.record_line(execution)))
     rows.append(("record", m.muted(parts.record_line(execution))))
     return m.section(m.facts(rows))
 
@@ -277,13 +279,13 @@ def _next(execution: ExecutionView, tip: str) -> Html:
             "div",
             m.chip(step, m.BLUE, m.BLUE_SOFT),
             m.muted(f"  {parts.purpose(step)}"),
-            style="margin:3px 0",
+            style="display:inline-block;margin:3px 16px 3px 0",
         )
         for step in steps
     ]
     chips += [m.tag("div", m.muted(f"Tip: {tip}"), style="margin-top:6px")] if tip else []
     style = f"padding:6px 12px 10px 12px;background-color:{m.PAPER};color:{m.INK}"
-    return m.tag("div", m.muted("Next, copy into a cell:"), *chips, style=style)
+    return m.tag("div", m.tag("div", m.muted("Next, copy into a cell:")), *chips, style=style)
 
 
 def _callout(text: str) -> Html:

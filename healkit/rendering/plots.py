@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _DPI = 110
 #: Told apart also by those who see colours differently, and in grey (Okabe and Ito).
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
-_COLUMNS = ("tool", "runs", "failed", "p50", "p95")
+_COLUMNS = ("tool", "runs", "failed", "p50 ≤", "p95 ≤")
 
 
 class Plot:
@@ -98,7 +98,7 @@ def _axes() -> tuple[Figure, Any, Any]:
 def _finished(figure: Figure, rates: Any, times: Any, metrics: Sequence[MetricView]) -> Plot:
     rates.set_ylabel("failed, %")
     rates.set_ylim(-5, 105)
-    times.set_ylabel("duration, ms")
+    times.set_ylabel("duration, ms (x: failed)")
     times.set_yscale("log")
     times.margins(y=0.2)
     for axes in (rates, times):
@@ -106,7 +106,12 @@ def _finished(figure: Figure, rates: Any, times: Any, metrics: Sequence[MetricVi
         axes.spines[["top", "right"]].set_visible(False)
     if metrics:
         rates.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False, fontsize="small")
-    figure.autofmt_xdate()
+    if metrics:
+        from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
+        locator = AutoDateLocator()
+        times.xaxis.set_major_locator(locator)
+        times.xaxis.set_major_formatter(ConciseDateFormatter(locator))
     rows = []
     for row in metrics:
         percent, took = (
