@@ -1,8 +1,9 @@
 """What a log row costs, against bare sqlite3 commits of the same bytes.
 
 Prints one JSON object: RUNNING + finish through the log's writer, the same two commits by bare sqlite3 on a
-table without indexes, their ratio (target: at most 3), and one bridged call's record. Times in µs; the two
-are measured in turns in one run, so that a busy machine slows both.
+table without indexes, their ratio (target: at most 3), the same for an execution that failed, whose traceback is
+indexed and counted too, and one bridged call's record. Times in µs; they are measured in turns in one run, so that a
+busy machine slows all of them.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from pathlib import Path
 
 import msgspec
 
+from healkit.contracts.failure import Failure, Frame, format_frames
+from healkit.contracts.fingerprint import fingerprint
 from healkit.contracts.records import CallRecord, Finished, Started, host_identity, new_trace_id, utc_now
 from healkit.store.database import Database
 from healkit.store.log import LogWriter
@@ -37,6 +40,16 @@ def started() -> Started:
 
 def finished(trace_id: str) -> Finished:
     return Finished(trace_id, utc_now(), 41.5, result_summary="55")
+
+
+def failed(trace_id: str) -> Finished:
+    """A failure with a traceback of ten frames."""
+    frames = [
+        Frame("<fibonacci@1>", n, "fibonacci", f"return fibonacci(n - {n})", in_tool=True) for n in range(10)
+    ]
+    text = format_frames(frames, "ZeroDivisionError: division by zero")
+    failure = Failure("TOOL_EXCEPTION", "ZeroDivisionError", "division by zero", text, frames)
+    return Finished(trace_id, utc_now(), 41.5, failure=failure, fingerprint=fingerprint(failure))
 
 
 def call(trace_id: str, task: int) -> CallRecord:
@@ -89,6 +102,7 @@ def main() -> None:
         update = f"UPDATE log SET {', '.join(f'{name} = ?' for name in finish_names)} WHERE id = ?"
         ours: list[float] = []
         floor: list[float] = []
+        failures: list[float] = []
         calls: list[float] = []
         for _ in range(ROUNDS):
             begun = started()
@@ -98,6 +112,9 @@ def main() -> None:
             floor.append(
                 timed(lambda: bare.execute(update, [*second, bare.execute(insert, first).lastrowid]))  # noqa: B023
             )
+            bad = started()
+            worse = failed(bad.trace_id)
+            failures.append(timed(lambda: (writer.begin(bad), writer.finish(worse))))  # noqa: B023
             record = call(begun.trace_id, 1)
             calls.append(timed(lambda: writer.call(record)))  # noqa: B023
         writer.close()
@@ -110,6 +127,7 @@ def main() -> None:
         "bare_sqlite3_two_commits": summary(floor),
         "ratio": round(ratio, 2),
         "ratio_target": 3.0,
+        "log_running_and_failure": summary(failures),
         "bridged_call": summary(calls),
     }
     json.dump(report, sys.stdout, indent=2)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from healkit.errors import HealkitError, ToolExecutionError
     from healkit.notebook.extension import load_ipython_extension, unload_ipython_extension
     from healkit.runtime.execution import Execution
+    from healkit.tracing.sanitizing import sanitize
 
 __version__ = "0.1.0"
 
@@ -28,6 +29,7 @@ _HOMES = {
     "ToolExecutionError": "healkit.errors",
     "execute_tool": "healkit.app",
     "load_ipython_extension": "healkit.notebook.extension",
+    "sanitize": "healkit.tracing.sanitizing",
     "unload_ipython_extension": "healkit.notebook.extension",
 }
 
@@ -41,6 +43,7 @@ __all__ = [
     "__version__",
     "execute_tool",
     "load_ipython_extension",
+    "sanitize",
     "unload_ipython_extension",
 ]
 

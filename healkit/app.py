@@ -209,7 +209,7 @@ class Healkit:
         profile: str = "default",
         *,
         run_id: str | None = None,
-        allow: Sequence[str] = ("*",),
+        allow: str | Sequence[str] = "*",
         policy: PolicyDefaults | None = None,
     ) -> OpenRun:
         """Begin a run: `with hk.run() as run:` writes every execution inside it to the folder `run.folder`.

@@ -40,6 +40,7 @@ HealkitError
 ├── CallRefused                    CALL_REFUSED       (a worker's call that the host will not make)
 ├── CallTimedOut                   CALL_TIMEOUT
 ├── TraceInvalid                   TRACE_INVALID
+│   └── BatchTooLarge              BATCH_TOO_LARGE
 ├── RequestRefused                 REQUEST_REFUSED    (by the collector's server; one of REQUEST_CODES)
 ├── McpError                       MCP_ERROR          (an MCP server's answer that is no value)
 │   └── McpUnavailable             MCP_UNAVAILABLE
@@ -368,6 +369,12 @@ class TraceInvalid(HealkitError):
     """A trace from elsewhere that is not in the wire form."""
 
     code = "TRACE_INVALID"
+
+
+class BatchTooLarge(TraceInvalid):
+    """More traces in one request than are taken at once."""
+
+    code = "BATCH_TOO_LARGE"
 
 
 class RequestRefused(HealkitError):

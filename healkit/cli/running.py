@@ -79,20 +79,7 @@ def run(
             on_output=_to_stderr if as_json else _to_terminal,
             record=record or None,
         )
-    if as_json:
-        print_json(_outcome(execution))
-    elif execution.failure is None:
-        _print_value(execution.value)
-        from healkit import rendering
-
-        say(rendering.success_line(execution))
-    else:
-        from healkit import rendering
-
-        say(rendering.execution_text(execution, face="terminal"))
-    if execution.failure is not None and execution.failure.code == "TOOL_KILLED":
-        return INTERRUPTED
-    return OK if execution.ok else TOOL_FAILED
+    return _told(execution, as_json)
 
 
 def demo(db: DbOption = None) -> int:
@@ -138,6 +125,24 @@ def seed(
         else:
             typer.echo(f"{healkit.url}: {report}")
     return OK
+
+
+def _told(execution: Execution, as_json: bool) -> int:
+    """Print what came of it; the exit code."""
+    if as_json:
+        print_json(_outcome(execution))
+    elif execution.failure is None:
+        _print_value(execution.value)
+        from healkit import rendering
+
+        say(rendering.success_line(execution))
+    else:
+        from healkit import rendering
+
+        say(rendering.execution_text(execution, face="terminal"))
+    if execution.failure is not None and execution.failure.code == "TOOL_KILLED":
+        return INTERRUPTED
+    return OK if execution.ok else TOOL_FAILED
 
 
 def _outcome(execution: Execution) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The closed catalogue of error codes, and which may be retried.
+"""The closed catalogue of codes, and which may be retried.
 
 One list for everything that carries a code: the log's `error_code`, a failure's `code`, the error objects of
 trace.jsonl. It is read off `healkit.errors`, so that a new error cannot be forgotten here.

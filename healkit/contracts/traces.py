@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from healkit.errors import TraceInvalid
+from healkit.errors import BatchTooLarge, TraceInvalid
 
 #: Digits of the code's SHA-256 at the end of a capability's name.
 HASH_DIGITS = 12
@@ -123,7 +123,7 @@ def read_trace(data: bytes | str) -> ExecutionTrace:
 def read_batch(body: bytes, limit: int) -> list[ExecutionTrace | TraceFault]:
     """The traces of a request, `[…]` or `{"traces": […]}`, with a fault in the place of each that is none.
 
-    Raises `TraceInvalid` where the body as a whole is not readable, or holds more than `limit`.
+    Raises `TraceInvalid` where the body as a whole is not readable, `BatchTooLarge` where it holds more than `limit`.
     """
     try:
         found = _batch.decode(body)
@@ -133,7 +133,7 @@ def read_batch(body: bytes, limit: int) -> list[ExecutionTrace | TraceFault]:
         raise TraceInvalid("This is no list of traces: it is nested too deep.", hint=_HINT) from None
     items = found.traces if isinstance(found, _Batch) else found
     if len(items) > limit:
-        raise TraceInvalid(
+        raise BatchTooLarge(
             f"There are {len(items):,} traces in this request, and {limit:,} are taken at once.",
             hint="Send them in several requests.",
         )

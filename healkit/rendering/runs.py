@@ -1,4 +1,7 @@
-"""Runs as text: what happened, what is wrong with the record, where two runs part."""
+"""Runs as text.
+
+What happened, what is wrong with the record, and where two runs part.
+"""
 
 from __future__ import annotations
 

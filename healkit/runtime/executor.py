@@ -124,18 +124,7 @@ class Executor:
 
     def _prepare(self, request: Request, started: float) -> _Ready:
         """All that can be refused before there is a worker, up to the RUNNING row; on a thread, as it may wait."""
-        begun = Started(
-            trace_id=new_trace_id(),
-            timestamp=utc_now(),
-            tool_name=request.tool_name,
-            persona=request.persona,
-            arguments="{}",
-            origin=request.origin,
-            host=host_identity(),
-            deadline=utc_now(),
-            parent_trace_id=request.parent_trace_id,
-            run_id=request.step.run_id,
-        )
+        begun = _begun(request)
         logged = True
         try:
             request.step.admit(begun)
@@ -286,7 +275,7 @@ class Executor:
         ready.collector.result = None if result.failure else seen.encoded
         log_id = await self._finish(noted, ready.collector) or ready.log_id
         if (step := request.step) is not UNRECORDED:
-            await asyncio.to_thread(step.ended, noted, seen.encoded, seen.outputs, seen.calls)
+            await asyncio.to_thread(self._tell_end, request, noted, seen)
         return Execution(
             tool_name=begun.tool_name,
             persona=begun.persona,
@@ -317,6 +306,16 @@ class Executor:
             explained=self._config.explain,
         )
 
+    def _tell_end(self, request: Request, noted: Finished, seen: _Result) -> None:
+        """Tell the run how its step ended, with the calls as they are to be kept."""
+        calls: list[Any] = []
+        keep = emptying(
+            calls.append, own=False, keeps_off=lambda tool: self._keeps_off(tool, request.persona)
+        )
+        for call in seen.calls:
+            keep(call)
+        request.step.ended(noted, seen.encoded, seen.outputs, calls)
+
     def _keeps_off(self, tool: str, persona: str) -> bool:
         """Whether that tool of the vault has its contents kept off the record."""
         try:
@@ -332,3 +331,19 @@ class Executor:
                 "This tool ran without isolation (HEALKIT_ISOLATION=process): it could do whatever you can."
             )
         return found
+
+
+def _begun(request: Request) -> Started:
+    """The record of a call that nothing is known of yet but what was asked."""
+    return Started(
+        trace_id=new_trace_id(),
+        timestamp=utc_now(),
+        tool_name=request.tool_name,
+        persona=request.persona,
+        arguments="{}",
+        origin=request.origin,
+        host=host_identity(),
+        deadline=utc_now(),
+        parent_trace_id=request.parent_trace_id,
+        run_id=request.step.run_id,
+    )

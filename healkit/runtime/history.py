@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import msgspec
+from sqlmodel import col, select
 
 from healkit.contracts.failure import Failure
 from healkit.contracts.records import (
@@ -16,9 +17,12 @@ from healkit.contracts.records import (
     Started,
     Step,
 )
+from healkit.errors import DatabaseError
 from healkit.runtime.execution import Execution
+from healkit.store.database import Database
 from healkit.store.log import Log
-from healkit.store.models import ExecutionCall, ExecutionDecision, ExecutionLog
+from healkit.store.models import ExecutionCall, ExecutionDecision, ExecutionLog, Revision
+from healkit.store.vaultrows import DEFAULT_PERSONA
 
 
 def execution_of(
@@ -65,6 +69,19 @@ def started_of(row: ExecutionLog) -> Started:
         isolation=row.isolation,
         grants=_grants(row.grants),
     )
+
+
+def persona_served(database: Database, begun: Started) -> str:
+    """Whose entry it runs: that of the persona that was asked for, or `default`, which serves who has none."""
+    if begun.persona == DEFAULT_PERSONA or begun.code_hash is None:
+        return begun.persona
+    its_code = col(Revision.tool_name) == begun.tool_name, col(Revision.code_hash) == begun.code_hash
+    try:
+        with database.read() as session:
+            owners = set(session.scalars(select(Revision.target_persona).where(*its_code).distinct()))
+    except DatabaseError:
+        return begun.persona
+    return DEFAULT_PERSONA if begun.persona not in owners and DEFAULT_PERSONA in owners else begun.persona
 
 
 def steps_of(log: Log, trace_id: str) -> list[Step]:

@@ -20,7 +20,7 @@ from collections.abc import Callable
 from healkit.config import Config
 from healkit.contracts.records import CallRecord, DecisionRecord, Finished, Record, Started, Step
 from healkit.errors import DatabaseError
-from healkit.runtime.history import started_of, steps_of
+from healkit.runtime.history import persona_served, started_of, steps_of
 from healkit.runtime.journal import Journal, left_behind, read_journal
 from healkit.runtime.orphans import ending_of, why_dead
 from healkit.store.database import Database
@@ -116,7 +116,7 @@ class Recorder:
 
     def collector(self, begun: Started) -> Collector:
         """What gathers an execution's trace while it runs, to be given to `finish`."""
-        return self._tracer.collector(begun)
+        return self._tracer.collector(begun, persona_served(self._database, begun))
 
     def journal(self, trace_id: str) -> Journal:
         """Where an execution's calls and decisions go while it runs; close it before its end is recorded."""
@@ -215,7 +215,9 @@ class Recorder:
                 died = why_dead(row)
                 if not died:
                     continue
-                collector = Collector(self._tracer, started_of(row), steps_of(self._log, row.trace_id))
+                begun = started_of(row)
+                served = persona_served(self._database, begun)
+                collector = Collector(self._tracer, begun, served, steps_of(self._log, row.trace_id))
                 finished = self._concluded(ending_of(row, died), collector)
                 if self._writer.finish_running(finished, self._config.log_wait_s) is not None:
                     count += 1

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from healkit.contracts.failure import Failure
 from healkit.contracts.records import Finished
 from healkit.errors import ArgumentsInvalid, UsageInvalid
+from healkit.runtime.discretion import NOT_KEPT_OBJECT
 from healkit.runtime.history import execution_of
 from healkit.store.log import Log
 from healkit.store.models import ExecutionLog
@@ -25,11 +27,14 @@ def logged(log: Log, log_id: int) -> ExecutionLog:
 
 def arguments_of(row: ExecutionLog) -> dict[str, Any]:
     """What that execution was called with; raises `ArgumentsInvalid` where the log does not hold all of it."""
-    if isinstance(row.arguments, dict) and _REDACTED not in repr(row.arguments):
+    if not isinstance(row.arguments, dict):
+        why = "were cut"
+    elif row.arguments == json.loads(NOT_KEPT_OBJECT):
+        why = "were kept off the record, as its tool asks for"
+    elif _REDACTED in repr(row.arguments):
+        why = "had secrets in them, which the log does not keep"
+    else:
         return dict(row.arguments)
-    why = (
-        "had secrets in them, which the log does not keep" if isinstance(row.arguments, dict) else "were cut"
-    )
     raise ArgumentsInvalid(
         f"The arguments of log row {row.id} {why}; they cannot be used again.",
         hint=f"Give them anew: hk.execute({row.tool_name!r}, arguments={{…}}).",

@@ -1,4 +1,4 @@
-"""Runs that are being written: their folder, their steps, their policy.
+"""Runs that are being written, under their policy.
 
 A run is asked for. `with hk.run():` makes every execution inside it a step; `record=True` makes one execution a run of
 its own. The folder is written as things happen, on the thread where they do.
@@ -11,7 +11,6 @@ import fnmatch
 import functools
 import platform
 import threading
-import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from pathlib import Path
@@ -20,6 +19,7 @@ from typing import Any
 
 from healkit import __version__
 from healkit.config import Config
+from healkit.contracts.encoding import to_jsonable
 from healkit.contracts.events import SCHEMA_VERSION, error_object
 from healkit.contracts.policy import Halt, Observation, StepPolicy
 from healkit.contracts.records import Finished, utc_now
@@ -81,10 +81,14 @@ class OpenRun:
             raise RunFolderError(f"Run {self.run_id!r} has ended.", hint="Begin another: with hk.run(): …")
         if not any(fnmatch.fnmatchcase(tool_name, pattern) for pattern in self._allow):
             allowed = ", ".join(map(repr, self._allow)) or "none"
-            raise RunNotAllowed(
+            refused = RunNotAllowed(
                 f"{tool_name!r} is not on the list of run {self.run_id!r}, which is {allowed}.",
                 hint="Run it outside of this run, or begin one with allow=(…).",
             )
+            self.append(
+                "error_raised", error=error_object(refused.code, "preconditions", refused.message, utc_now())
+            )
+            raise refused
         with self._lock:
             verdict = self._policy.step()
             if verdict.halt is None:
@@ -187,7 +191,7 @@ class Runs:
         self.runs_dir = runs_dir
         self._make_cleaner = make_cleaner
         self._make_policy = make_policy
-        self._open: weakref.WeakSet[OpenRun] = weakref.WeakSet()
+        self._open: set[OpenRun] = set()  # held, so that one that nobody holds any more still gets its end
 
     @functools.cached_property
     def cleaner(self) -> Cleaner:
@@ -199,17 +203,21 @@ class Runs:
         profile: str,
         *,
         run_id: str | None = None,
-        allow: Sequence[str] = ("*",),
-        policy: PolicyDefaults | None = None,
+        allow: str | Sequence[str] = "*",
+        policy: PolicyDefaults | StepPolicy | None = None,
     ) -> OpenRun:
-        """A new run with its folder; raises `RunFolderError`, `RunExists` or `RunLocked`."""
+        """A new run with its folder; raises `RunFolderError`, `RunExists` or `RunLocked`.
+
+        policy: caps of this run's own, or the policy itself, of a loop that asks it more than a step does.
+        """
+        allow = (allow,) if isinstance(allow, str) else allow
         now = utc_now()
-        judge = self._make_policy(policy)
+        judge = self._make_policy(policy) if isinstance(policy, PolicyDefaults | None) else policy
         manifest = RunManifest(
             schema_version=SCHEMA_VERSION,
             run_id=new_run_id(now) if run_id is None else run_id,
             started_at=now,
-            execution_profile=profile,
+            execution_profile=to_jsonable(str(profile))[0],
             execution_mode="live",
             policy_defaults=judge.defaults,
             app_version=__version__,
@@ -218,7 +226,7 @@ class Runs:
                 "machine": platform.machine(),
                 "python": platform.python_version(),
             },
-            allowlist=list(allow),
+            allowlist=to_jsonable([str(pattern) for pattern in allow])[0],
             redaction_policy=RedactionPolicy(
                 "raw" if self.config.trace_raw else "sanitised",
                 self.config.payload_max_bytes,

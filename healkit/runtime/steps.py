@@ -1,4 +1,4 @@
-"""One execution as a step of a run: what the executor tells, as events.
+"""One execution as a step of a run.
 
 The executor tells each thing at the moment it is so; what comes of the telling (a run folder, or nothing at all) never
 reaches the tool. `StepFeed` is the ear of an execution that nobody records.
@@ -252,9 +252,8 @@ class Step(StepFeed):
             pieces += _came_of(finished, outputs, calls)
         self.run.keep(pieces, step_id=self.step_id, before=self._before, after=after)
         if self._earlier is not None and self._started:
-            expected, found = _outcome(self._earlier), _outcome(finished)
-            same = {"expected": expected, "found": found, "same": expected == found}
-            self.run.append("assert_checked", step_id=self.step_id, after=after, result=same)
+            result = _compared(self._earlier, finished)
+            self.run.append("assert_checked", step_id=self.step_id, after=after, result=result)
         failed = finished.failure is not None
         observation = Observation(after.state_key, failed, finished.fingerprint)
         self.run.observe(observation, self.step_id, self._before, after)
@@ -278,7 +277,9 @@ class Step(StepFeed):
             arguments=self._clean_arguments(),
             fingerprint=fingerprint,
             outputs=None if outputs is None else self._hashable(msgspec.json.encode(outputs).decode()),
-            worker=[begun.isolation, self._mode, msgspec.to_builtins(begun.grants)],
+            worker=[begun.isolation, self._mode, msgspec.to_builtins(begun.grants)]
+            if self._prepared
+            else None,
         )
 
     def _clean_arguments(self) -> Any:
@@ -334,6 +335,8 @@ def _call(record: CallRecord) -> dict[str, Any]:
     }
 
 
-def _outcome(finished: Finished) -> str:
-    """What two runs of the same thing are compared by: the failure's fingerprint, or success."""
-    return finished.fingerprint or finished.status
+def _compared(earlier: Finished, finished: Finished) -> dict[str, Any]:
+    """Whether it ended as it had: in the same failure, or in success with the same value, as far as the log has it."""
+    expected, found = earlier.fingerprint or earlier.status, finished.fingerprint or finished.status
+    same = expected == found and earlier.result_summary == finished.result_summary
+    return {"expected": expected, "found": found, "same": same}

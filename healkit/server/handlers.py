@@ -23,7 +23,7 @@ from healkit.errors import RequestRefused
 from healkit.server.bodies import check_content_type, too_large
 from healkit.server.metrics import CONTENT_TYPE as METRICS_TYPE
 from healkit.server.queries import read_query
-from healkit.server.service import MAX_IN_FLIGHT, CollectorService
+from healkit.server.service import MAX_ADMITTED, CollectorService
 
 TRACES, TRACE, HEALTH, METRICS = "/api/traces", r"/api/traces/([^/]{1,100})", "/api/health", "/api/metrics"
 
@@ -56,6 +56,7 @@ class CollectorHandler(RequestHandler):
         self.received_bytes = 0
         self._began_s = time.monotonic()
         self._counted = False
+        self._admitted = False
 
     def identify(self) -> str | None:
         """A name for who asks, to count their requests by; None for nobody who is known. Asked before the body."""
@@ -170,10 +171,13 @@ class CollectorHandler(RequestHandler):
             raise RequestRefused("RATE_LIMITED", "These are too many requests.", retry_after_s=wait_s)
         if self.guarded and who is None:
             raise self._nobody()
-        if self.service.in_flight > MAX_IN_FLIGHT:
-            raise RequestRefused("OVERLOADED", "The collector is busy.", retry_after_s=1.0)
         if self._declared_bytes() > self.service.config.collect_max_bytes:
             raise too_large(self.service.config.collect_max_bytes)
+        # Last: those who are turned away anyway must not be able to keep the others out.
+        if self.service.admitted >= MAX_ADMITTED:
+            raise RequestRefused("OVERLOADED", "The collector is busy.", retry_after_s=1.0)
+        self.service.admitted += 1
+        self._admitted = True
 
     def _nobody(self) -> RequestRefused:
         hint = "Send the header Authorization: Bearer <token>."
@@ -188,6 +192,7 @@ class CollectorHandler(RequestHandler):
     def _count(self, status: int) -> None:
         if self._counted:
             self._counted = False
+            self.service.admitted -= self._admitted
             seconds = time.monotonic() - self._began_s
             self.service.ended(self.request.method or "", self.route, status, seconds)
 

@@ -20,7 +20,7 @@ import msgspec
 
 from healkit.contracts.encoding import to_jsonable
 from healkit.contracts.traces import ExecutionTrace, TraceFault, read_batch
-from healkit.errors import RequestRefused, TraceInvalid
+from healkit.errors import BatchTooLarge, RequestRefused, TraceInvalid
 from healkit.store.collected import Arrival, CollectedTraces, Verdict, capability_of
 from healkit.tracing.recleaning import cleaned_trace
 from healkit.tracing.redaction import Cleaner
@@ -113,27 +113,17 @@ class Intake:
 def _read(body: bytes) -> list[ExecutionTrace | TraceFault]:
     """The traces of the body; raises `RequestRefused`."""
     try:
-        return _checked(body)
+        return read_batch(body, MAX_TRACES)
+    except BatchTooLarge as error:
+        raise RequestRefused(error.code, error.message, hint=error.hint) from None
     except TraceInvalid as error:
         first = error
-    mended = _mended(body)
     try:
-        return _checked(mended)
-    except TraceInvalid:
-        raise RequestRefused("BODY_INVALID", first.message, hint=first.hint) from None
-
-
-def _checked(body: bytes) -> list[ExecutionTrace | TraceFault]:
-    items = read_batch(
-        body, limit=len(body) + 1
-    )  # how many there may be is for this side to say, and with its code
-    if len(items) > MAX_TRACES:
-        raise RequestRefused(
-            "BATCH_TOO_LARGE",
-            f"There are {len(items):,} traces in this request, and {MAX_TRACES} are taken at once.",
-            hint="Send them in several requests.",
-        )
-    return items
+        return read_batch(_mended(body), MAX_TRACES)
+    except TraceInvalid as error:
+        said = error if isinstance(error, BatchTooLarge) else first
+        code = error.code if said is error else "BODY_INVALID"
+        raise RequestRefused(code, said.message, hint=said.hint) from None
 
 
 def _mended(body: bytes) -> bytes:

@@ -36,8 +36,8 @@ Answer = TypeVar("Answer")
 
 #: Requests that are worked on at once; each holds the interpreter's lock most of the time.
 THREADS = 4
-#: Requests that may be under way, bodies still arriving included; together they bound the memory.
-MAX_IN_FLIGHT = 64
+#: Requests that may be let in at once, bodies still arriving included; together they bound the memory.
+MAX_ADMITTED = 64
 
 #: What kept the database from storing → what is said of it, and after how many seconds another try makes sense. The
 #: database's own message names its place, which is no client's business.
@@ -67,7 +67,8 @@ class CollectorService:
         self.config = config
         self.limiter = RateLimiter(config.collect_rate_per_s, config.collect_burst)
         self.metrics = Metrics()
-        self.in_flight = 0
+        #: Requests under way, and those of them that were not turned away.
+        self.in_flight = self.admitted = 0
         #: Set while no request is under way.
         self.idle = asyncio.Event()
         self.idle.set()

@@ -15,6 +15,7 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
 from healkit.errors import DatabaseNewer
+from healkit.store import adopt
 
 VERSION_TABLE = "healkit_version"
 FOLDER = Path(__file__).parent / "migrations"
@@ -72,5 +73,8 @@ def upgrade(connection: Connection, where: str, to: str = "head") -> bool:
     config.set_main_option("script_location", str(FOLDER).replace("%", "%%"))
     config.set_main_option("path_separator", "os")
     config.attributes["connection"] = connection
+    adopting = version is None and adopt.set_aside(connection, where)
     command.upgrade(config, to)
+    if adopting:
+        adopt.bring_back(connection, where)
     return True

@@ -75,12 +75,15 @@ class Tracer:
             self._making, self._pid = threading.Lock(), os.getpid()
         return self._making
 
-    def collector(self, begun: Started) -> Collector:
-        """The collector of an execution that is about to run; `begun` is its record, uncleaned."""
+    def collector(self, begun: Started, served: str | None = None) -> Collector:
+        """The collector of an execution that is about to run; `begun` is its record, uncleaned.
+
+        `served` is the persona whose entry it runs, where that is not the one that was asked for.
+        """
         if self._warming is None and self._cleaner is None and self.config.tracing:
             self._warming = threading.Thread(target=self._warm, name="healkit-tracer", daemon=True)
             self._warming.start()
-        return Collector(self, begun)
+        return Collector(self, begun, served)
 
     def _warm(self) -> None:
         with suppress(Exception):  # whoever needs it next is told
@@ -98,9 +101,12 @@ class Tracer:
 class Collector:
     """What one execution did, as it does it; safe to use from the bridge's threads."""
 
-    def __init__(self, tracer: Tracer, begun: Started, steps: Iterable[Step] = ()) -> None:
+    def __init__(
+        self, tracer: Tracer, begun: Started, served: str | None = None, steps: Iterable[Step] = ()
+    ) -> None:
         self._tracer = tracer
         self._begun = begun
+        self._namespace = begun.persona if served is None else served
         self._calls: dict[str, CallRecord] = {}
         self._decisions: dict[int, DecisionRecord] = {}
         #: The whole result as JSON text, where there is more of it than the log keeps.
@@ -170,7 +176,7 @@ class Collector:
             id=begun.trace_id,
             parent_id=begun.parent_trace_id,
             capability_id=capability_id_of(
-                config.org, config.project, begun.persona, begun.tool_name, begun.code_hash
+                config.org, config.project, self._namespace, begun.tool_name, begun.code_hash
             ),
             success=finished.failure is None,
             error=None if finished.failure is None else finished.failure.code,

@@ -8,6 +8,7 @@ two events one number.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import os
@@ -17,7 +18,6 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterable
-from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
@@ -61,22 +61,28 @@ def begin_folder(runs_dir: Path, manifest: RunManifest) -> tuple[Path, int]:
     Raises `RunFolderError` with the system's reason where it cannot be made.
     """
     check_run_id(manifest.run_id)
-    try:
-        unborn = runs_dir / _UNBORN
-        unborn.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _sweep(unborn)
-        folder = Path(tempfile.mkdtemp(prefix=f"{manifest.run_id[:40]}-", dir=unborn))
-        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
-        descriptor = os.open(folder / TRACE, flags, 0o600)
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        (folder / EVIDENCE).mkdir(mode=0o700)
-        for name, content in (
-            (RUN_MANIFEST, manifest),
-            (EVIDENCE_MANIFEST, empty_evidence(manifest.run_id)),
-        ):
-            (folder / name).write_bytes(msgspec.json.format(msgspec.json.encode(content), indent=1) + b"\n")
-    except OSError as error:
-        raise _unwritable(runs_dir, error) from error
+    with contextlib.ExitStack() as undo:
+        try:
+            unborn = runs_dir / _UNBORN
+            unborn.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _sweep(unborn)
+            folder = Path(tempfile.mkdtemp(prefix=f"{manifest.run_id[:40]}-", dir=unborn))
+            undo.callback(discard, folder)
+            flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
+            descriptor = os.open(folder / TRACE, flags, 0o600)
+            undo.callback(os.close, descriptor)
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            (folder / EVIDENCE).mkdir(mode=0o700)
+            for name, content in (
+                (RUN_MANIFEST, manifest),
+                (EVIDENCE_MANIFEST, empty_evidence(manifest.run_id)),
+            ):
+                (folder / name).write_bytes(
+                    msgspec.json.format(msgspec.json.encode(content), indent=1) + b"\n"
+                )
+        except OSError as error:
+            raise _unwritable(runs_dir, error) from error
+        undo.pop_all()
     return folder, descriptor
 
 
@@ -132,10 +138,10 @@ def is_being_written(folder: Path) -> bool:
 def run_folders(runs_dir: Path) -> list[Path]:
     """Every run there, the oldest first by the time of its beginning."""
     found = []
-    with suppress(OSError):
+    with contextlib.suppress(OSError):
         for entry in os.scandir(runs_dir):
             if entry.is_dir() and not entry.name.startswith("."):
-                with suppress(OSError):
+                with contextlib.suppress(OSError):
                     found.append((os.stat(Path(entry.path) / RUN_MANIFEST).st_mtime_ns, Path(entry.path)))
     return [path for _, path in sorted(found)]
 
@@ -179,7 +185,7 @@ def _near(name: str, folders: Iterable[Path], alike: list[Path]) -> str:
 def _sweep(unborn: Path) -> None:
     """Remove what processes left that died before their run had begun."""
     for entry in os.scandir(unborn):
-        with suppress(OSError):
+        with contextlib.suppress(OSError):
             old = time.time() - entry.stat().st_mtime > _UNBORN_MAX_AGE_S
             if old and not is_being_written(Path(entry.path)):
                 shutil.rmtree(entry.path)

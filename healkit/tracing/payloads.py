@@ -13,7 +13,7 @@ import msgspec
 
 from healkit.contracts.failure import Failure
 from healkit.contracts.records import CallRecord, DecisionRecord, Finished, Record, Started, summarize
-from healkit.tracing.redaction import Cleaner
+from healkit.tracing.redaction import Cleaner, whole_words
 
 #: Longer payloads are looked at up to here only, in characters: a trace keeps 10 KB of each.
 WHOLE_MAX_CHARS, HEAD_CHARS = 32_000, 12_000
@@ -25,7 +25,6 @@ AnyRecord = TypeVar("AnyRecord", bound=Record)
 
 # What `records.summarize` puts in the place of the rest.
 _CUT = re.compile(r"… \[TRUNCATED, ([\d,]+) characters\]\Z")
-_LAST_WORD = re.compile(r"[^\s\"',;&]{1,2048}\Z")
 
 _encode = msgspec.json.Encoder().encode
 
@@ -39,7 +38,7 @@ def payload_of(text: str) -> tuple[Any, int | None]:
     text = text if len(text) <= WHOLE_MAX_CHARS else summarize(text, HEAD_CHARS)
     cut = _CUT.search(text)
     if cut is not None:
-        head = _LAST_WORD.sub("", text[: cut.start()])
+        head = whole_words(text[: cut.start()])
         return f"{head}… [TRUNCATED] ({cut[1]} characters)", int(cut[1].replace(",", ""))
     try:
         return msgspec.json.decode(text), None

@@ -22,7 +22,7 @@ PAYLOAD_MAX_BYTES = 10_240
 WHOLE_MAX_BYTES = 32_768
 _MARKER = "[TRUNCATED]"
 #: What stands before a cut may be half a secret, which no rule knows; a longer word is none.
-_WORD_MAX_CHARS, _WORD_ENDS = 2048, re.compile(r"[\s\"',;&]")
+WORD_MAX_CHARS, _WORD_ENDS = 2048, re.compile(r"[\s\"',;&]")
 
 
 class Cleaned(Protocol):
@@ -76,15 +76,18 @@ def clean_bounded(cleaner: Cleaner, value: Any, max_bytes: int) -> Cleaned:
     if len(encoded) <= max(max_bytes, WHOLE_MAX_BYTES):
         return cleaner.clean(plain, limit_bytes=max_bytes)
     head = encoded[: max_bytes - len(_MARKER)].decode(errors="ignore")
-    cleaned = cleaner.clean(_whole_words(head), limit_bytes=2 * max_bytes)
+    cleaned = cleaner.clean(whole_words(head), limit_bytes=2 * max_bytes)
     return Kept(f"{cleaned.value}{_MARKER}", cleaned.hidden, len(encoded))
 
 
-def _whole_words(head: str) -> str:
-    """The text without its last word, unless that is longer than any secret."""
-    start = max(0, len(head) - _WORD_MAX_CHARS)
+def whole_words(head: str, longest: int = WORD_MAX_CHARS) -> str:
+    """The text without its last word, or without that one's last `longest` characters; in time that is theirs alone.
+
+    A regular expression for it, anchored at the end, tries every position of a long word and takes seconds.
+    """
+    start = max(0, len(head) - longest)
     ends = [match.end() for match in _WORD_ENDS.finditer(head, start)]
-    return head[: ends[-1]] if ends else head
+    return head[: ends[-1] if ends else start]
 
 
 class Redactor:

@@ -1,4 +1,7 @@
-"""The run folder's contract as JSON Schema, generated from the types that write and read it."""
+"""The run folder's contract as JSON Schema.
+
+Generated from the types that write and read it, and kept in docs/schemas, where a test holds the two together.
+"""
 
 from __future__ import annotations
 

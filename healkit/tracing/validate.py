@@ -158,6 +158,9 @@ def _extra(run: Run) -> Iterator[Problem]:
     listed = {item.path for item in run.evidence}
     names = sorted(p.name for p in (run.path / EVIDENCE).iterdir()) if (run.path / EVIDENCE).is_dir() else []
     live = is_being_written(run.path)
+    if not live:
+        for file in sorted(run.path.glob("*.new")):
+            yield Problem("leftover", file.name, None, "its writer died while it wrote it.", fault=False)
     for name in names:
         path = f"{EVIDENCE}/{name}"
         if name.endswith(".new") and not live:

@@ -1,4 +1,4 @@
-"""The writer of a run: append-only, without a gap, an event a line.
+"""The writer of a run: an event a line, without a gap.
 
 Each event is one write of one whole line, made when the thing has happened; kill -9 after it cannot undo it. The disk
 itself is waited for when the run ends and when its policy ends it, not for each line.

@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import pytest
 from jupyter_client.session import Session
@@ -44,7 +45,11 @@ class Server:
                 self.url = json.loads(file.read_text())["url"].rstrip("/")
             except ValueError:
                 continue
-        return bool(self.url)
+        try:  # the address is named before anybody listens there
+            with urlopen(f"{self.url}/api", timeout=WAIT_S):
+                return True
+        except (OSError, ValueError):
+            return False
 
     async def ask(self, method: str, path: str, body: object = None) -> Any:
         """One request; its answer as JSON."""

@@ -11,7 +11,8 @@ from test_notebooks import NOTEBOOKS, cell_of, errors_of, normalised, run, text_
 from healkit.gallery import LESSONS
 
 GALLERY, OWN = NOTEBOOKS / "03_break_it_gallery.ipynb", NOTEBOOKS / "04_your_own_cells.ipynb"
-RAISING = [lesson for lesson in LESSONS if lesson.ename][:12]
+#: Of the two lessons about what comes of `None`, one is enough for a first hour.
+RAISING = [lesson for lesson in LESSONS if lesson.ename and lesson.name != "top_three"]
 
 pytestmark = pytest.mark.timeout(300)
 

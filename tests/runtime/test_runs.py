@@ -196,7 +196,7 @@ def test_signatures_tell_what_changed_between_two_steps(divide: Healkit) -> None
     assert mended.failure is None
     before = ends[0].state_signature_before
     assert before is not None
-    assert (before.failure, before.outputs) == (None, None)
+    assert (before.failure, before.outputs, before.worker) == (None, None, None)
 
 
 @pytest.mark.requirement("RUN-6")
@@ -242,7 +242,7 @@ def test_a_run_makes_the_steps_it_may_and_no_more(divide: Healkit) -> None:
 
 def test_a_run_executes_only_the_tools_on_its_list(divide: Healkit) -> None:
     divide.vault.add("other", "def other():\n    return 1\n")
-    with divide.run(allow=("div*",)) as run:
+    with divide.run(allow="div*") as run:
         assert divide.execute("divide", arguments={"n": 1}).ok
         with pytest.raises(RunNotAllowed, match="'other' is not on the list"):
             divide.execute("other")
@@ -250,6 +250,7 @@ def test_a_run_executes_only_the_tools_on_its_list(divide: Healkit) -> None:
     assert read.manifest is not None
     assert read.manifest.allowlist == ["div*"]
     assert types(read).count("action_started") == 1
+    assert [event.error.error_code for event in read.events if event.error is not None] == ["RUN_NOT_ALLOWED"]
 
 
 @pytest.mark.requirement("LOG-1")
@@ -282,6 +283,13 @@ def test_a_rerun_takes_the_arguments_of_the_row_and_the_revision_of_today(divide
     (compared,) = [e.result for e in recorded(divide).events if e.event_type == "assert_checked"]
     assert compared is not None
     assert (compared["same"], compared["found"]) == (False, "SUCCESS")
+    divide.vault.add("counting", "import time\ndef counting():\n    return time.time()\n")
+    for tool, arguments, same in (("divide", {"n": 4}, True), ("counting", {}, False)):
+        row = divide.execute(tool, arguments=arguments)
+        assert row.log_id is not None
+        divide.rerun(row.log_id, record=True)
+        (compared,) = [e.result for e in recorded(divide).events if e.event_type == "assert_checked"]
+        assert compared == {"expected": "SUCCESS", "found": "SUCCESS", "same": same}
     with pytest.raises(UsageInvalid, match="There is no log row 999"):
         divide.rerun(999)
 
@@ -326,8 +334,8 @@ def test_the_block_may_raise_and_the_run_says_so(divide: Healkit) -> None:
 
 def test_closing_the_healkit_ends_its_runs(tmp_path: Path) -> None:
     with Healkit(tmp_path / "healkit.db") as healkit:
-        run = healkit.run()
-    read = validate_run(run.folder)
+        folder = healkit.run().folder  # nobody holds it
+    read = validate_run(folder)
     assert read.problems == []
     assert read.events[-1].result is not None
     assert read.events[-1].result["outcome"] == "abandoned"
@@ -456,11 +464,14 @@ def test_no_secret_reaches_the_folder_and_no_hash_or_id_is_mistaken_for_one(heal
     assert sum(compiled.metadata["hidden"].values()) == 2
 
 
+def begun_runs(healkit: Healkit) -> list[Path]:
+    return [path for path in healkit.runs_dir.glob("*") if path.name != ".new"]
+
+
 KILLED = """
 import sys
 from healkit import Config, Healkit
 hk = Healkit(sys.argv[1], config=Config(start_timeout_s=30))
-print("open", flush=True)
 while True:
     with hk.run():
         for n in range(8):
@@ -475,17 +486,16 @@ def test_a_host_killed_at_any_moment_leaves_runs_that_read_and_manifests_that_ar
 ) -> None:
     healkit.vault.add("rows", "SELECT :n AS n", type="sql")
     for number in range(8):
-        host = subprocess.Popen(
-            [sys.executable, "-c", KILLED, str(healkit.path)], stdout=subprocess.PIPE, text=True
-        )
-        assert host.stdout is not None
-        assert host.stdout.readline() == "open\n"
-        time.sleep(0.04 * number)
+        before = len(begun_runs(healkit))
+        host = subprocess.Popen([sys.executable, "-c", KILLED, str(healkit.path)])
+        give_up = time.monotonic() + 30
+        while len(begun_runs(healkit)) <= before and time.monotonic() < give_up:
+            time.sleep(0.002)
+        time.sleep(0.01 * number)
         host.send_signal(signal.SIGKILL)
-        host.communicate()
-    folders = [path for path in healkit.runs_dir.iterdir() if path.name != ".new"]
-    assert len(folders) >= 5
-    for folder in folders:
+        host.wait()
+    assert len(begun_runs(healkit)) >= 8
+    for folder in begun_runs(healkit):
         run = validate_run(folder)
         assert {problem.kind for problem in run.problems if problem.fault} <= {"torn_line"}
         assert [event.seq for event in run.events] == list(range(1, len(run.events) + 1))
@@ -516,6 +526,9 @@ def test_a_stopped_execution_is_the_end_of_its_step(divide: Healkit) -> None:
 
 
 def test_the_manifest_says_who_wrote_it_under_which_policy(divide: Healkit) -> None:
+    with divide.run("lesson\ud800", allow=["\ud800*"]) as odd:
+        pass
+    assert validate_run(odd.folder).problems == []
     with divide.run("lesson") as run:
         pass
     manifest = validate_run(run.folder).manifest
@@ -528,3 +541,22 @@ def test_the_manifest_says_who_wrote_it_under_which_policy(divide: Healkit) -> N
     assert fields["redaction_policy"]["payload"] == "sanitised"
     assert set(fields["platform"]) == {"system", "machine", "python"}
     assert dataclasses.is_dataclass(run.halted) is False
+
+
+def test_a_tool_that_is_kept_off_the_record_is_kept_off_its_runs_too(healkit: Healkit) -> None:
+    healkit.vault.add("inner", "def inner(word):\n    return word * 2\n", log=False)
+    healkit.vault.add("quiet", "def quiet(word):\n    print(word)\n    raise ValueError(word)\n", log=False)
+    healkit.vault.add(
+        "outer", "def outer():\n    mcp.vault.inner(word='whisper')\n    raise ValueError('loud')\n"
+    )
+    quiet = healkit.execute("quiet", arguments={"word": "whisper"}, record=True)
+    with healkit.run() as run:
+        healkit.execute("outer")
+    for folder in (run.folder, healkit.runs_dir / str(quiet.run_id)):
+        read = validate_run(folder)
+        assert read.problems == []
+        kept = b"".join(read.read_evidence(item) for item in read.evidence if item.kind != "code")
+        assert b"whisper" not in kept + (folder / "trace.jsonl").read_bytes()
+    assert quiet.log_id is not None
+    with pytest.raises(ArgumentsInvalid, match="kept off the record"):
+        healkit.rerun(quiet.log_id)

@@ -174,7 +174,10 @@ class Jupyter:
         for file in self.folder.glob(f"runtime_dir/jpserver-{self.process.pid}.json"):
             with contextlib.suppress(ValueError):
                 self.url = json.loads(file.read_text())["url"].rstrip("/")
-        return bool(self.url)
+        try:  # the address is named before anybody listens there
+            return bool(self.url) and httpx.get(f"{self.url}/api", timeout=WAIT_S).status_code == 200
+        except httpx.TransportError:
+            return False
 
     def log(self) -> str:
         """What the server has said."""

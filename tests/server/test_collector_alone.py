@@ -19,6 +19,9 @@ import httpx
 import pytest
 from collector_samples import TOKEN, WAIT_S, Collecting, collecting, eventually, task, trace
 
+from healkit import Healkit
+from healkit.config import Config
+
 TRACE_4 = pytest.mark.requirement("TRACE-4")
 
 
@@ -220,3 +223,33 @@ def test_a_full_disk_is_said_to_be_full_and_takes_nothing_of_a_batch(tmp_path: P
             assert list(server.stored()) == [small["id"]]
     finally:
         subprocess.run(["umount", "-l", str(disk)], check=True)
+
+
+@TRACE_4
+def test_what_a_healkit_runs_arrives_linked_to_the_tool_and_to_the_run_that_called_it(tmp_path: Path) -> None:
+    vault = {
+        "inner": "def inner(x):\n    return 10 / x",
+        "outer": "def outer(x):\n    return mcp.vault.inner(x=x)",
+    }
+    with Healkit(tmp_path / "collector.db") as theirs:
+        for name in ("unrelated", *vault):
+            theirs.vault.add(name, vault.get(name, "def unrelated(): return 0"))
+    with collecting(tmp_path / "collector.db") as server:
+        config = Config(sync_url=server.url, sync_token=TOKEN, nursery=False, spares=0)
+        with Healkit(tmp_path / "mine.db", config=config) as mine:
+            for name, code in vault.items():
+                mine.vault.add(name, code)
+            mine.vault.add("mine_alone", "def mine_alone(): return 1")
+            good = mine.execute("outer", arguments={"x": 5})
+            bad = mine.execute("outer", arguments={"x": 0})
+            alone = mine.execute("mine_alone")
+            mine.traces.sync()
+            assert mine.traces.state().sent == 5
+        stored = server.stored()
+    assert len(stored) == 5
+    assert (good.ok, bad.ok, alone.ok) == (True, False, True)
+    assert (stored[good.trace_id]["toolId"], stored[alone.trace_id]["toolId"]) == (3, None)
+    (inner,) = (each for each in stored.values() if each["parentId"] == bad.trace_id)
+    assert (inner["toolId"], inner["success"]) == (2, False)
+    assert "ZeroDivisionError" in inner["error"]
+    assert stored[good.trace_id]["taskResults"][0]["tool"] == "vault:inner"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
 import re
@@ -134,6 +135,11 @@ def test_a_body_beyond_the_limit_is_refused_whether_it_is_long_or_unfolds(
 def test_more_than_a_hundred_traces_at_once_are_refused(collector: Collecting) -> None:
     answer = collector.post(*[trace() for _ in range(101)])
     assert (answer.status_code, error(answer)["code"]) == (413, "BATCH_TOO_LARGE")
+    began = time.monotonic()
+    for many in (b"1," * 2_000_000 + b"1", b"NaN," * 1_000_000 + b"1"):
+        answer = collector.client.post("/api/traces", content=b"[" + many + b"]")
+        assert error(answer)["code"] == "BATCH_TOO_LARGE"
+    assert time.monotonic() - began < 30  # each of them looked at on its own would take minutes
     assert collector.post(*[trace() for _ in range(100)]).json()["stored"] == 100
 
 
@@ -281,6 +287,31 @@ def test_a_client_that_is_slow_or_gone_is_given_up(tmp_path) -> None:
         assert eventually(lambda: alone in server.client.get("/api/metrics").text, 10)
         assert 'route="traces",status="499"} 2.0' in server.client.get("/api/metrics").text
         assert server.post(trace()).json()["stored"] == 1
+
+
+def test_those_without_a_token_cannot_keep_the_others_out(tmp_path) -> None:
+    with collecting(tmp_path / "h.db") as server, contextlib.ExitStack() as held:
+        host, _, port = server.url.removeprefix("http://").partition(":")
+
+        def hold(count: int, header: str) -> None:
+            head = f"POST /api/traces HTTP/1.1\r\nHost: x\r\n{header}Content-Length: 100\r\n\r\n["
+            for _ in range(count):
+                connection = held.enter_context(socket.create_connection((host, int(port)), timeout=30))
+                connection.sendall(head.encode())
+
+        def under_way(count: int) -> bool:
+            return f"requests_in_flight {count + 1}.0" in server.client.get("/api/metrics").text
+
+        hold(80, "")
+        assert eventually(lambda: under_way(80))
+        assert server.post(trace()).json()["stored"] == 1
+        hold(63, f"Authorization: Bearer {TOKEN}\r\n")
+        assert eventually(lambda: under_way(143))
+        assert server.post(trace()).json()["stored"] == 1
+        hold(1, f"Authorization: Bearer {TOKEN}\r\n")
+        assert eventually(lambda: server.post(trace()).status_code == 503)
+        answer = server.post(trace())
+        assert (error(answer)["code"], answer.headers["Retry-After"]) == ("OVERLOADED", "1")
 
 
 def test_what_was_done_is_counted_as_prometheus_reads_it(tmp_path) -> None:

@@ -203,6 +203,37 @@ def test_eight_processes_write_one_log_and_lose_nothing(database: Database) -> N
     assert Log(database).count(status="SUCCESS") == 400
 
 
+def test_eight_processes_at_fifty_executions_a_second_each_meet_no_error(database: Database) -> None:
+    program = (
+        "import sys, time; sys.path.insert(0, sys.argv[2]); from store_samples import failed, started, succeeded;"
+        "from healkit.store.database import Database; from healkit.store.log import LogWriter;"
+        "w = LogWriter(Database(sys.argv[1])); print('ready', flush=True); sys.stdin.readline(); t = time.monotonic()\n"
+        "for n in range(100):\n time.sleep(max(0.0, t + n / 50 - time.monotonic()))\n"
+        " b = started(); w.begin(b, 20.0); w.finish(succeeded(b) if n % 5 else failed(b), 20.0)"
+    )
+    command = [sys.executable, "-c", program, str(database.path), __file__.rpartition("/")[0]]
+    writing = [
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        for _ in range(8)
+    ]
+    for process in writing:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+    for process in writing:
+        assert process.stdin is not None
+        process.stdin.write(b"\n")
+        process.stdin.flush()
+    assert [process.communicate(timeout=90)[1] for process in writing] == [b""] * 8
+    assert [process.returncode for process in writing] == [0] * 8
+    log = Log(database)
+    assert (log.count(status="SUCCESS"), log.count(status="FAILURE"), log.count(status="RUNNING")) == (
+        640,
+        160,
+        0,
+    )
+    assert log.groups().rows[0].count == 160
+
+
 @LOG_4
 def test_a_locked_log_is_given_up_within_the_time_given(database: Database, writer: LogWriter) -> None:
     assert database.path is not None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import random
+import select
 import signal
 import sys
 import threading
@@ -38,9 +39,10 @@ def config(url: str) -> Config:
     )  # fmt: skip
 
 
-def host(database: str, url: str, promises: int, number: int, *, sleeps: bool) -> NoReturn:
-    """One host's life, which never ends by itself."""
+def host(database: str, url: str, promises: int, opened: int, number: int, *, sleeps: bool) -> NoReturn:
+    """One host's life, which never ends by itself; it writes to `opened` when it has opened its database."""
     healkit = Healkit(database, config=config(url))
+    os.write(opened, b"x")
     healkit.provide(lambda n: n, "about_to_sleep")
 
     def keep_running(tool: str) -> None:
@@ -74,12 +76,17 @@ def main() -> None:
     luck = random.Random(seed)
     for number in range(int(kills)):
         sleeps = (int(kills) - number) % 8 == 1  # every eighth, and the last one
+        reading, writing = os.pipe()
         pid = os.fork()
         if pid == 0:
-            host(database, url, promises, number, sleeps=sleeps)
-        time.sleep(luck.uniform(0.05, 0.4) + (0.8 if sleeps else 0))
+            host(database, url, promises, writing, number, sleeps=sleeps)
+        if number % 5:  # the fifth is killed wherever it is, most likely while it opens the database
+            select.select([reading], [], [], 30)
+        time.sleep(luck.uniform(0.02, 0.35) + (0.8 if sleeps else 0))
         os.kill(pid, signal.SIGKILL)
         status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        os.close(reading)
+        os.close(writing)
         if status != -signal.SIGKILL:
             raise SystemExit(f"host {number} ended by itself, with {status}")
 

@@ -268,8 +268,11 @@ def test_a_run_cannot_be_begun_on_a_full_disk_and_says_so(small_disk: Path) -> N
         (small_disk / "filler").write_bytes(b"x" * (1 << 20))
     except OSError:
         pass
+    descriptors = len(os.listdir("/proc/self/fd"))
     with pytest.raises(RunFolderError, match="No space left on device"):
         begin(small_disk / "runs")
+    assert len(os.listdir("/proc/self/fd")) == descriptors
+    assert list((small_disk / "runs").glob("*/*")) == []
 
 
 @pytest.mark.requirement("RUN-2")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -109,6 +110,21 @@ def test_an_execution_within_another_names_it_as_its_parent(hk: Healkit) -> None
     assert traces["outer"].parent_id is None
     assert traces["outer"].task_results[0].tool == "vault:trip"
     assert [row["parent_trace_id"] for row in trace_rows(hk.path)] == [execution.trace_id, None]
+
+
+@TRACE_1
+def test_a_capability_is_named_after_the_entry_that_ran_not_after_who_asked(hk: Healkit) -> None:
+    hk.vault.add("one", "SELECT 1 AS one", type="sql")
+    hk.vault.add("two", "SELECT 2 AS two", type="sql")
+    hk.vault.add("two", "SELECT 2 AS two, 'for teachers' AS note", type="sql", persona="teacher")
+    for tool in ("one", "two", "trip"):
+        with contextlib.suppress(ArgumentsInvalid):
+            hk.execute(tool, "teacher")
+    traces = [read_row(row) for row in trace_rows(hk.path)]
+    assert [t.capability_id.rpartition(".")[0] for t in traces] == [
+        "local.default.default.one", "local.default.teacher.two", "local.default.default.trip",
+    ]  # fmt: skip
+    assert {t.metadata["persona"] for t in traces} == {"teacher"}
 
 
 def read_row(row: dict[str, Any]) -> ExecutionTrace:

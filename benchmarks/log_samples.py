@@ -1,0 +1,116 @@
+"""Databases with a long log, made quickly, and processes that crowd one log."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import random
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import create_engine
+
+from healkit.store import migrate
+
+BASE = datetime(2026, 1, 1, tzinfo=UTC)
+SPAN = timedelta(days=30)
+WORDS = [f"word{n}" for n in range(5000)]
+
+_COLUMNS = (
+    "timestamp, tool_name, persona, arguments, status, result_summary, error_traceback, trace_id, origin, revision,"
+    " duration_ms, fingerprint, last_output, ename, evalue, failure, host"
+)
+
+#: One process of a crowd: so many executions at so many a second, and what each of them waited for its two commits.
+_CROWD = """
+import json, sys, time
+from bench_log import finished, started
+from healkit.store.database import Database
+from healkit.store.log import LogWriter
+path, count, rate = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
+writer, waits, errors = LogWriter(Database(path)), [], 0
+print("ready", flush=True)
+sys.stdin.readline()
+begun_at = time.perf_counter()
+for n in range(count):
+    time.sleep(max(0.0, begun_at + n / rate - time.perf_counter()))
+    begun = started()
+    for write in (lambda: writer.begin(begun, 5.0), lambda: writer.finish(finished(begun.trace_id), 5.0)):
+        at = time.perf_counter()
+        try:
+            write()
+        except Exception as error:
+            errors += 1
+        waits.append(time.perf_counter() - at)
+print(json.dumps({"errors": errors, "waits_s": waits}))
+"""
+
+
+def old_log(path: Path, rows: int) -> None:
+    """A database of the first version with so many executions: one in ten failed; opening it migrates it.
+
+    Half of them are of a tool that never fails. Ten failures, evenly spread, hold the word `needle`, and each traceback
+    every hundredth word on average, whatever the number of rows: answers are equally long at every size.
+    """
+    engine = create_engine(f"sqlite:///{path}")
+    with engine.begin() as connection:
+        connection.exec_driver_sql("BEGIN")
+        migrate.upgrade(connection, "here", "0001")
+    engine.dispose()
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA synchronous = OFF")
+        marks = ", ".join("?" * (_COLUMNS.count(",") + 1))
+        connection.executemany(f"INSERT INTO executionlog ({_COLUMNS}) VALUES ({marks})", _rows(rows))
+        connection.commit()
+
+
+def crowd(path: Path, processes: int, count: int, rate_per_s: float) -> list[dict[str, Any]]:
+    """What each process of a crowd had to wait, and how many errors it met."""
+    command = [sys.executable, "-c", _CROWD, str(path), str(count), str(rate_per_s)]
+    with contextlib.ExitStack() as stack:
+        running = [
+            stack.enter_context(
+                subprocess.Popen(
+                    command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=Path(__file__).parent
+                )
+            )
+            for _ in range(processes)
+        ]
+        for process in running:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"ready\n"
+        for process in running:
+            assert process.stdin is not None
+            process.stdin.write(b"\n")
+            process.stdin.flush()
+        return [json.loads(process.communicate(timeout=120)[0]) for process in running]
+
+
+def _rows(count: int) -> Iterator[tuple[Any, ...]]:
+    rng = random.Random(1)
+    host = json.dumps({"hostname": "host", "boot_id": "b", "pid": 1, "started_ticks": 2})
+    for n in range(count):
+        failed = n % 10 == 0
+        tool = f"tool_{rng.randrange(10)}" if failed or n % 2 else "healthy"
+        if failed and n % (count // 10) == 0:
+            tool = "seldom"
+        at = (BASE + SPAN * (n / count)).strftime("%Y-%m-%d %H:%M:%S.%f")
+        common = (at, tool, "default", '{"n":10}')
+        rest = (f"{n:036d}", "python", 1 + n * 4 // count, rng.expovariate(1 / 50))
+        if not failed:
+            yield (*common, "SUCCESS", "55", None, *rest, None, "", None, None, None, host)
+            continue
+        needle = "needle " if n % (count // 10) == 0 else ""
+        said = f"{needle}{' '.join(rng.sample(WORDS, 50))}"
+        frame = f'  File "<{tool}@3>", line 2, in {tool}\n    return {said}'
+        traceback = f"Traceback (most recent call last):\n{frame}\nValueError: no"
+        failure = json.dumps(
+            {"code": "TOOL_EXCEPTION", "ename": "ValueError", "evalue": "no", "traceback": traceback}
+        )
+        mark = f"v1:{rng.randrange(20):016x}"
+        yield (*common, "FAILURE", None, traceback, *rest, mark, "", "ValueError", "no", failure, host)

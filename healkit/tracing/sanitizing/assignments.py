@@ -1,0 +1,267 @@
+"""A secret's name and its value, in any syntax that puts one behind the other.
+
+`password=…`, `"api_key": "…"`, `--token …`, `X-Api-Key: …`, `<password>…</password>`, `("Authorization", "…")`,
+`- name: DB_PASSWORD` with `value: …` below it: at each word that a secret's name may hold, the whole name around it is
+read and judged (names.py), then what separates it from its value, then the value (values.py). Every step looks at a
+bounded stretch of text, so a hostile text costs no more than its length.
+"""
+
+from __future__ import annotations
+
+import re
+
+from healkit.tracing.sanitizing.names import Secrecy, secrecy_of, word_set
+from healkit.tracing.sanitizing.rule import Span
+from healkit.tracing.sanitizing.shapes import looks_like_token
+from healkit.tracing.sanitizing.syntax import (
+    ASSIGN,
+    BESIDE,
+    CALL,
+    CELL,
+    ELEMENT,
+    NAME_MAX_CHARS,
+    NEXT_WORD,
+    OPTION,
+    PAIR,
+    PROSE_BARE,
+    PROSE_QUOTED,
+    TYPED,
+    VALUE_MAX_CHARS,
+    Value,
+    name_at,
+    value_at,
+)
+from healkit.tracing.sanitizing.values import BARE, QUOTED, hides
+
+
+def locate(text: str, start: int, end: int) -> Span | None:
+    """The secret behind the name that the keyword at [start, end) is part of."""
+    if (
+        end < len(text)
+        and text[end].islower()
+        and text[end] not in "sw"
+        and text[end - 1].islower()
+        and text[start:end].lower() not in _OPEN
+    ):
+        return None  # `author`, `passed`, `keyboard`
+    begin, stop, name = name_at(text, start, end)
+    level = secrecy_of(name)
+    if level is Secrecy.QUERY:
+        level = Secrecy.TOKEN if begin and text[begin - 1] in "?&;" else Secrecy.NONE
+    found = None if level is Secrecy.NONE else _behind(text, begin, stop, name, level)
+    return found or (stop, stop, None)  # empty: the name has been judged, whatever other keywords it holds
+
+
+#: Keywords that glued names go on from: `passwordConfirmation` ends at a capital, `secretkey` does not.
+_OPEN = frozenset({"secret", "connection", "cookie", "webhook", "credential", "sas", "cred", "sig"})
+
+
+def _behind(text: str, begin: int, stop: int, name: str, level: Secrecy) -> Span | None:
+    match = ASSIGN.match(text, stop)
+    if match is not None:
+        return _assigned(text, begin, match, name, level)
+    before = text[begin - 1] if begin else ""
+    if before in {"<", ":"} and (match := ELEMENT.match(text, stop)) is not None:
+        closing = text.find("<", match.end(), match.end() + VALUE_MAX_CHARS)
+        if closing > 0:
+            inner = text[match.end() : closing].rstrip().removesuffix("]]>")
+            return _judged(text, Value(match.end(), match.end() + len(inner), QUOTED), name, level)
+        return None
+    if text.startswith("-", begin) or _ENV_BEFORE.search(text, max(0, begin - 12), begin):
+        match = OPTION.match(text, stop)
+        if match is not None and (value := value_at(text, match.end())) is not None:
+            if (
+                value.where == BARE
+                and text[value.start : value.end].isalpha()
+                and _WORD_FOLLOWS.match(text, value.end)
+            ):
+                return None
+            return _judged(text, value, name, level, loose=value.where == BARE and level < Secrecy.SECRET)
+    if (match := BESIDE.match(text, stop)) is not None and (value := value_at(text, match.end())) is not None:
+        return _judged(text, value, name, level)
+    return _farther(text, stop, name, level)
+
+
+#: `--password options can be …`: a sentence about the option.
+_WORD_FOLLOWS = re.compile(r" [a-z]")
+_ENV_BEFORE = re.compile(r"(?:ENV|ARG|setx|-x|-gx|login)\s+$")
+
+
+def _farther(text: str, stop: int, name: str, level: Secrecy) -> Span | None:
+    """Syntaxes that hold other things just as often: what stands there must look like a token."""
+    for pattern in (PAIR, CALL, CELL, PROSE_QUOTED, PROSE_BARE, NEXT_WORD):
+        match = pattern.match(text, stop)
+        if match is None:
+            continue
+        value = value_at(text, match.end())
+        if value is None or value.f_string:
+            return None
+        found = text[value.start : value.end].rstrip(".")
+        if _KEY_FOLLOWS.match(text, value.end) or (
+            pattern is CELL and found.isidentifier() and not found.islower()
+        ):
+            return None
+        sure = (
+            level is Secrecy.PASSWORD
+            and len(found) >= 6
+            and _is_no_word(found, quoted=pattern is PROSE_QUOTED)
+        )
+        if pattern is NEXT_WORD:
+            sure = sure and re.search(r"[A-Za-z].*\d|\d.*[A-Za-z]", found) is not None and found.isascii()
+            if level not in {Secrecy.PASSWORD, Secrecy.PHRASE}:
+                return None
+        shaped = (sure and not found.isdigit()) or looks_like_token(found) or level is Secrecy.PIN
+        if pattern is PROSE_BARE and level is not Secrecy.PASSWORD and len(found) < 10:
+            shaped = False
+        return _judged(text, value, name, level) if shaped else None
+    return None
+
+
+#: `"passwd", "sha256": …`: the second is a key, not the first one's value.
+_KEY_FOLLOWS = re.compile(r"""\\*["']\s{0,3}:""")
+
+
+def _is_no_word(found: str, *, quoted: bool) -> bool:
+    """Digits, symbols or capitals inside; between quotes in a sentence, a single word is a value too."""
+    return (
+        any(character.isdigit() or character in "!@#$%^&*" for character in found)
+        or re.search(r"[a-z][A-Z]", found) is not None
+        or (quoted and found.isalpha() and found.islower())
+    )
+
+
+def _assigned(text: str, begin: int, match: re.Match[str], name: str, level: Secrecy) -> Span | None:
+    position = match.end()
+    if begin and text[begin - 1] == ":" and match["sign"] == ":" and not match["gap"]:
+        return None  # `arn:aws:secretsmanager:…:secret:name`
+    broken = "\n" in match["gap"] and not match["closed"] and match["gap"].lstrip()[:1] not in {"|", ">"}
+    if broken and text[text.rfind("\n", max(0, begin - 80), begin) + 1 : begin].strip(" \t-"):
+        return None  # a statement's colon, and the next line's statement
+    if (
+        match["sign"] in {":", "："}
+        and not match["closed"]
+        and not match["gap"]
+        and text.startswith("//", position)
+    ):
+        return None
+    listed = re.compile(r"\s{0,3}[\[({]{1,2}\s{0,40}(?=[bBuU]?\\*[\"'])").match(text, position)
+    if listed is not None:
+        return _in_list(text, listed, name, level)
+    if (
+        level is not Secrecy.HEADER
+        and match["sign"] == ":"
+        and (typed := TYPED.match(text, position)) is not None
+    ):
+        position = typed.end()
+    value = value_at(text, position)
+    if value is None or value.f_string:
+        return None
+    if value.where == QUOTED:
+        return _judged(text, value, name, level)
+    if level is Secrecy.HEADER:
+        return _header(text, position, name)
+    after = text[value.end : value.end + 2]
+    spaced = bool(match["pad"]) and bool(match["gap"])
+    colon = match["sign"] in {":", "：", "->", "=>"}
+    ends_line = not after or after[0] in "\r\n" or after[:1] == "\\"
+    prose = colon and not ends_line and not (match["closed"] or after[0] in ",}&;\"'")
+    code = (
+        not colon and (spaced or after[:1] in {",", ")", "]", "."}) and not text[begin : begin + 1].isupper()
+    )
+    if spaced and not colon and ends_line and _in_settings(text, begin):
+        code = False
+    found = _judged(text, value, name, level, loose=prose or code)
+    if (
+        found is not None
+        and match["closed"]
+        and match["closed"].endswith('"')
+        and text[value.start : value.end].isdigit()
+    ):
+        return (
+            found[0],
+            found[1],
+            '"[REDACTED:secret-name]"',
+        )  # JSON stays JSON: a number is replaced by a text
+    return found
+
+
+def _in_settings(text: str, begin: int) -> bool:
+    """Whether the line is one of a settings file: a dotted or dashed name, or comments and sections around it."""
+    line = text[text.rfind("\n", max(0, begin - 200), begin) + 1 : begin + 2 * NAME_MAX_CHARS]
+    name, _, value = (part.strip() for part in line.partition("\n")[0].partition("="))
+    if "." in name and name.startswith(("self.", "this.", "cls.")):
+        return False
+    return (
+        "-" in name
+        or "." in name
+        or (value.isalpha() and value.islower() and len(value) > 4 and value not in _VARIABLES)
+    )
+
+
+#: What variables are called that a password is read from.
+_VARIABLES = word_set(
+    "value values result results text data line lines args argument default settings config prompt input "
+    "passwd password pass username user name match group groups creds credentials entry field secret token "
+    "content contents string response request params options kwargs param item items option plain plaintext "
+    "encoded decoded hashed encrypted decrypted stdin other random generated current given provided expected "
+    "actual cleaned stored saved correct wrong invalid blank raw unicode form"
+)
+
+
+def _in_list(text: str, match: re.Match[str], name: str, level: Secrecy) -> Span | None:
+    """`auth=("user", "…")`, `api_keys = ["…"]`: the first value that looks like a token, or the second of `auth`."""
+    position = match.end()
+    for turn in range(4):
+        value = value_at(text, position)
+        if value is None or value.where != QUOTED:
+            return None
+        found = text[value.start : value.end]
+        if looks_like_token(found) or (
+            turn == 1 and name.lower().endswith("auth") and not looks_like_token(name)
+        ):
+            stated = Secrecy.PASSWORD if turn == 1 else level
+            return _judged(text, value, "", stated)
+        following = re.compile(r"\\*[\"']+\s{0,3},\s{0,40}").match(text, value.end)
+        if following is None:
+            return None
+        position = following.end()
+    return None
+
+
+#: Schemes whose credentials are fields: `Digest username="…", response="…"`.
+_FIELDS_FOLLOW = re.compile(r"(?i)(?:digest|oauth|hawk|aws4-hmac-sha256|scram-sha-\d+|mac) ")
+_HEADER_FIELDS = re.compile(r"[^\r\n]{1,8192}")
+_HEADER_REST = re.compile(r"[^\r\n\"'`\\]{1,8192}")
+
+
+def _header(text: str, position: int, name: str) -> Span | None:
+    """The rest of a header's line, with the scheme left in place."""
+    match = (_HEADER_FIELDS if _FIELDS_FOLLOW.match(text, position) else _HEADER_REST).match(text, position)
+    if match is None:
+        return None
+    rest = match[0].rstrip()
+    if not hides(Secrecy.HEADER, name, rest[:VALUE_MAX_CHARS], BARE):
+        return None
+    scheme = re.match(
+        r"(?:Basic|Bearer|Digest|Token|ApiKey|Negotiate|AWS4-HMAC-SHA256|[A-Z][A-Za-z-]{2,20})[ ]+(?=\S)",
+        rest,
+    )
+    return position + (scheme.end() if scheme else 0), position + len(rest), None
+
+
+def _judged(text: str, value: Value, name: str, level: Secrecy, *, loose: bool = False) -> Span | None:
+    found = text[value.start : value.end]
+    if value.where == BARE and text[value.end : value.end + 1] in {"(", "["}:
+        return None
+    if level is Secrecy.HEADER and value.where == QUOTED:
+        if not hides(level, name, found, QUOTED):
+            return None
+        scheme = re.match(r"\s*(?:Basic|Bearer|Digest|Token|ApiKey)\s+(?=\S)", found, re.IGNORECASE)
+        return value.start + (scheme.end() if scheme else 0), value.end, None
+    if not hides(level, name, found, value.where, loose=loose):
+        return None
+    end = value.end
+    if end - value.start >= VALUE_MAX_CHARS - 1:  # longer than was judged: all of it goes
+        more = re.compile(r"[^\s\"']*").match(text, end)
+        end = more.end() if more else end
+    return value.start, end, None

@@ -1,0 +1,195 @@
+"""The engine: keywords first, then patterns where they stand, then one replacement pass.
+
+All rules find their spans in the text as it was; overlapping spans become one, named by the most specific of them. A
+text in which something was hidden is looked at again until nothing more is found, so cleaning twice changes nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import ahocorasick
+
+from healkit.tracing.sanitizing.rule import Locate, Rule, span_of
+
+#: Of two rules at one place the more specific names it.
+_RANKS = {"token": 0, "place": 1, "personal": 2, "named": 3}
+_MAX_ROUNDS = 4
+#: Digits and what separates them in a number as people write it, never two blanks.
+_NUMBER = re.compile(r"[+(\d]\d*+(?:(?:[ .\-/]|\) ?| ?\()\+?\d++)*+")
+#: No number that is masked is shorter; none without separators is shorter than a card's, unless it begins with zeros.
+_SHORTEST_NUMBER, _SHORTEST_PLAIN = 9, 13
+#: How far the patterns look beyond a number.
+_LOOK_AHEAD = 4
+
+
+_REPLACEMENT = re.compile(r"\[(?:REDACTED:[\w-]+|[A-Z]+)\]")
+
+
+def _checked(rule: Rule, match: re.Match[str]) -> bool:
+    return rule.check is None or rule.check(match)
+
+
+def is_replacement(text: str) -> bool:
+    """Whether the text is what stands where something was hidden before."""
+    return _REPLACEMENT.fullmatch(text) is not None
+
+
+def fast_pattern(pattern: str) -> Any:
+    """The pattern on google-re2, linear whatever it is, where that is installed and knows the syntax; else on `re`."""
+    try:
+        import re2
+    except ImportError:
+        return re.compile(pattern)
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        return re2.compile(pattern, options)
+    except re2.error:
+        return re.compile(pattern)
+
+
+class Found(NamedTuple):
+    """One hidden stretch of a text."""
+
+    start: int
+    end: int
+    rank: int
+    rule: Rule
+    shown: str | None
+
+
+class Engine:
+    """A table of rules, ready to be used by several threads at once."""
+
+    def __init__(self, rules: Sequence[Rule], allow: Sequence[re.Pattern[str]] = ()) -> None:
+        self.rules = tuple(rules)
+        self._allow = tuple(allow)
+        plain = [(rule, re.compile(rule.pattern)) for rule in rules if not rule.keywords and not rule.custom]
+        self._searched = [item for item in plain if not item[0].among_numbers]
+        self._numeric = [item for item in plain if item[0].among_numbers]
+        self._custom = [(rule, fast_pattern(rule.pattern)) for rule in rules if rule.custom]
+        by_keyword: dict[str, list[tuple[int, Rule, Locate]]] = {}
+        for rule in rules:
+            for keyword in () if rule.custom else rule.keywords:
+                by_keyword.setdefault(keyword, []).append((_RANKS[rule.kind], rule, rule.locator()))
+        self._automaton = ahocorasick.Automaton()
+        for keyword, wanted in by_keyword.items():
+            self._automaton.add_word(keyword, (len(keyword), tuple(sorted(wanted, key=lambda item: item[0]))))
+        if by_keyword:
+            self._automaton.make_automaton()
+
+    def find(self, text: str) -> list[Found]:
+        """Everything to hide in `text`, in order and without overlaps."""
+        found = self._anchored(text)
+        for rule, pattern in self._searched:
+            found += [
+                Found(*span_of(match), _RANKS[rule.kind], rule, None)
+                for match in pattern.finditer(text)
+                if _checked(rule, match)
+            ]
+        if self._numeric:
+            self._among_numbers(text, found)
+        if self._custom:
+            found += self._by_custom(text)
+        if not found:
+            return found
+        if self._allow:
+            found = [item for item in found if not self._allowed(text[item.start : item.end])]
+        return _merged(found)
+
+    def _among_numbers(self, text: str, found: list[Found]) -> None:
+        """Numbers are rare in prose and common in data: one pass finds them, and most are too short for any rule."""
+        for stretch in _NUMBER.finditer(text):
+            start, end = stretch.span()
+            if end - start < _SHORTEST_NUMBER or (
+                end - start < _SHORTEST_PLAIN and text[start] != "0" and text[start:end].isdigit()
+            ):
+                continue
+            for rule, pattern in self._numeric:
+                found += [
+                    Found(*span_of(match), _RANKS[rule.kind], rule, None)
+                    for match in pattern.finditer(text, start, end + _LOOK_AHEAD)
+                    if _checked(rule, match)
+                ]
+
+    def _anchored(self, text: str) -> list[Found]:
+        folded = text.lower()
+        if len(folded) != len(text):  # only İ grows when folded; positions must stay
+            folded = "".join(
+                character.lower() if len(character.lower()) == 1 else character for character in text
+            )
+        found: list[Found] = []
+        ends = [0, 0, 0, 0]  # how far each rank's spans have come: what is covered is not looked at again
+        for last, (size, wanted) in self._automaton.iter(folded) if len(self._automaton) else ():
+            start = last - size + 1
+            for rank, rule, locate in wanted:
+                if start < ends[rank]:
+                    continue
+                span = locate(text, start, last + 1)
+                if span is None:
+                    continue
+                if span[1] > span[0]:
+                    found.append(Found(span[0], span[1], rank, rule, span[2]))
+                for covered in range(rank, 4):
+                    if span[1] > ends[covered]:
+                        ends[covered] = span[1]
+        return found
+
+    def _by_custom(self, text: str) -> list[Found]:
+        folded = text.lower()
+        found: list[Found] = []
+        for rule, pattern in self._custom:
+            if rule.keywords and not any(keyword in folded for keyword in rule.keywords):
+                continue
+            for match in pattern.finditer(text):
+                start, end = match.span(pattern.groupindex.get("secret", 0))
+                if end > start and not is_replacement(text[start:end]):
+                    found.append(Found(start, end, _RANKS[rule.kind], rule, None))
+        return found
+
+    def _allowed(self, text: str) -> bool:
+        return any(pattern.fullmatch(text) for pattern in self._allow)
+
+    def text(self, text: str, hidden: Counter[str]) -> str:
+        """The text with everything hidden, and each hidden stretch counted in `hidden` by its rule."""
+        for _ in range(_MAX_ROUNDS):
+            found = self.find(text)
+            if not found:
+                return text
+            text = replaced(text, found, hidden)
+        return text
+
+
+def replaced(text: str, found: Sequence[Found], hidden: Counter[str]) -> str:
+    """The text with what was found replaced, and counted."""
+    parts: list[str] = []
+    position = 0
+    for item in found:
+        parts += (text[position : item.start], item.shown or item.rule.shown)
+        position = item.end
+        hidden[item.rule.id] += 1
+    return "".join((*parts, text[position:]))
+
+
+def _merged(found: list[Found]) -> list[Found]:
+    """Overlapping spans as one; named by the most specific that covers most of it, else by the widest."""
+    found.sort(key=lambda item: (item.start, -item.end))
+    merged: list[list[Found]] = []
+    reach = -1
+    for item in found:
+        if item.start < reach:
+            merged[-1].append(item)
+        else:
+            merged.append([item])
+        reach = max(reach, item.end)
+    result: list[Found] = []
+    for group in merged:
+        start, end = group[0].start, max(item.end for item in group)
+        fitting = [item for item in group if 2 * (item.end - item.start) >= end - start] or group
+        best = min(fitting, key=lambda item: (item.rank, item.start - item.end))
+        result.append(best._replace(start=start, end=end))
+    return result

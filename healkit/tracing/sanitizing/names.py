@@ -1,0 +1,237 @@
+"""Names of secrets, judged word by word.
+
+`author`, `max_tokens`, `primary_key` and `password_policy` hold the letters of a secret's name and are none;
+`dbPassword`, `X-Api-Key` and `CLIENT_SECRET_2` are. So a name is split into words (snake, camel, kebab, dots, spaces),
+and the last word that means something decides, with the one before it where a word alone says too little (`key`).
+
+What a name is decides how sure the value must look: a password may be any text, a token looks like one.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import IntEnum
+from functools import lru_cache
+
+_WORDS = re.compile(r"[A-Z]{2,}(?=[A-Z][a-z]|[^A-Za-z]|$)|[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W\d_a-zA-Z]+")
+
+
+class Secrecy(IntEnum):
+    """How much a name says about its value."""
+
+    NONE = 0
+    WEAK = 1  #: holds a secret's word, but says more; only what can be nothing else is hidden
+    TOKEN = 2  #: tokens, cookies, `auth`: often words in a grammar, so the value must look like one
+    SECRET = 3  #: secrets and keys
+    PASSWORD = 4  #: any value
+    PHRASE = 5  #: several words
+    PIN = 6  #: a few digits
+    HASHED = 7  #: a password's hash
+    LOCATOR = 8  #: an address that may hold a secret
+    WEBHOOK = 9  #: an address that is one
+    HEADER = 10  #: Authorization and cookies: all of it
+    QUERY = 11  #: a secret as a parameter of a URL only
+
+
+def word_set(words: str) -> frozenset[str]:
+    """The words of a text, as a set; a list of quoted words is three times as long to read."""
+    return frozenset(words.split())
+
+
+_PASSWORD = word_set(
+    "password passwords passwd passwds pwd pwds psw pswd passwort kennwort passcode passphrase contraseña "
+    "contrasena senha pw psk userpass dbpass rootpass adminpass mypass sshpass smtppass mdp пароль 密码 パスワード"
+)
+_PHRASE = word_set("passphrase mnemonic")
+_ACCOUNTS = word_set(
+    "db database user smtp mail email imap pop ftp sftp ssh mysql postgres pg pgsql redis mongo rabbitmq ldap "
+    "root admin login auth proxy sudo wifi vpn api basic http https account my server service jdbc oracle sa "
+    "keystore truststore key store"
+)
+_SECRET = word_set("secret secrets credential credentials cred creds")
+_TOKEN = word_set(
+    "token bearer jwt auth oauth otp sas apitoken authtoken accesstoken refreshtoken bearertoken"
+)
+_KEY_OWNERS = word_set(
+    "api access private secret auth authentication authorization signing signature encryption encrypt "
+    "decryption crypto cipher master account shared sharedaccess service session subscription storage deploy "
+    "deployment license licence app application admin hmac aes rsa fernet jwt webhook consumer client ssh gpg "
+    "pgp tls ssl root ingest ingestion instrumentation security token symmetric wrapping rest functions "
+    "function host integration write rw bot developer dev live test sandbox prod production user project org "
+    "openai anthropic stripe twilio sendgrid mailgun mailchimp azure aws gcp google firebase algolia datadog "
+    "dd newrelic mistral cohere groq xai gemini deepseek perplexity together replicate huggingface hf "
+    "pinecone weaviate qdrant supabase github gitlab bitbucket slack discord telegram notion airtable hubspot "
+    "intercom heroku cloudflare fastly netlify vercel digitalocean linode square paypal braintree razorpay "
+    "plaid shopify mapbox maps openweather weather alchemy infura etherscan coinbase binance kraken sentry "
+    "rollbar bugsnag segment amplitude mixpanel posthog okta auth0 dropbox box trello asana jira atlassian "
+    "zendesk freshdesk launchdarkly circleci travis codecov snyk sonar npm pypi nuget rubygems steam twitch "
+    "youtube twitter facebook linkedin instagram reddit nasa tmdb omdb newsapi rapidapi serp serpapi tavily "
+    "langsmith langchain wandb elastic elasticsearch meilisearch typesense cosmos cosmosdb postmark mandrill "
+    "brevo sendinblue pushover pagerduty opsgenie grafana dynatrace splunk honeycomb databricks snowflake"
+)
+#: Whose key is a place in data.
+_DATA_KEYS = word_set(
+    "cache primary foreign public publishable partition sort row range object s3 dict group routing "
+    "idempotency hash index unique lookup map composite natural surrogate message kafka redis shard item "
+    "record entity config setting translation i18n locale feature flag event state job task arrow hot home "
+    "end enter escape esc shift control ctrl alt meta tab delete f answer order issue parent child node tree "
+    "search query registry attribute tag label column table json yaml metadata header storage signature "
+    "content file path lock memo dedup dedupe etag fingerprint version secondary alternate candidate any each"
+)
+_GLUED = {
+    "apikey": "api key", "apikeys": "api key", "accesskey": "access key", "secretkey": "secret key",
+    "authkey": "auth key", "privatekey": "private key", "privkey": "private key", "sessionkey": "session key",
+    "signingkey": "signing key", "encryptionkey": "encryption key", "masterkey": "master key",
+    "accountkey": "account key", "sharedkey": "shared key", "sharedaccesskey": "shared key",
+    "sharedaccesssignature": "secret", "secretaccesskey": "secret key", "appkey": "app key", "sshkey": "ssh key",
+    "licensekey": "license key", "apisecret": "api secret", "clientsecret": "client secret",
+    "appsecret": "app secret", "sharedsecret": "shared secret", "secrettoken": "secret token",
+    "sessiontoken": "session token", "csrftoken": "csrf token", "xsrftoken": "csrf token",
+    "usertoken": "user token", "bottoken": "bot token", "connectionstring": "connection string",
+    "connstr": "connection string", "connstring": "connection string", "databaseurl": "database url",
+    "webhookurl": "webhook url", "setcookie": "set cookie", "sessionid": "session token",
+    "csrfmiddlewaretoken": "csrf token", "authenticitytoken": "csrf token", "phpsessid": "session token",
+    "jsessionid": "session token", "sessid": "session token", "awssecretkey": "secret key",
+}  # fmt: skip
+#: Words after which a name is about a secret, not the secret: `token_count`, `password_policy`, `secrets.py`.
+_ABOUT = word_set(
+    "name names id ids uuid arn type types kind count counts counter length len size sizes limit limits max "
+    "min minimum maximum index idx url uri urls uris path paths file files filename dir directory folder "
+    "field fields label labels placeholder hint hints policy policies strength expiry expires expire "
+    "expiration expired ttl age timeout date time datetime at on in by for of to format pattern patterns "
+    "regex regexp re validator validators validation valid rule rules required enabled disabled visible "
+    "visibility reset change changed changes prompt prompts help title message messages msg error errors "
+    "exception exceptions warning class classes cls func fn function functions callback handler handlers hook "
+    "manager provider providers generator factory backend service services helper helpers util utils method "
+    "methods mode scheme schema schemas version versions algorithm algorithms algo alg hasher hashers hashing "
+    "encoder encoding input inputs output outputs form forms view views page pages usage used budget price "
+    "prices cost costs per rate ratio total totals sum estimate ref refs reference references status state "
+    "info metadata meta config settings options option opts params param parameter parameters header headers "
+    "prefix suffix separator sep delimiter position positions pos offset offsets start end begin stream "
+    "streams list map mapping dict array vocab vocabulary embedding embeddings mask bucket source target "
+    "scope scopes audience issuer exists attempts attempt retries rotation rotate rotated var variable "
+    "variables score scores holder item items table column columns row rows model models loader reader writer "
+    "parser lexer tokenizer plugin module package library lib test tests spec example examples sample samples "
+    "docs doc documentation endpoint endpoints location server client port region engine store interval "
+    "window frequency period history log logs event events flow grant grants request requests response "
+    "responses challenge code codes entropy complexity confirmed match matches matched mismatch checker check "
+    "checks required py js ts jsx tsx json yml yaml toml ini cfg conf txt md rst html htm css csv xml go rb "
+    "java c h cpp rs sh log pem crt cer der pub png svg get set has is pop items keys values update strip "
+    "lower upper split replace encode decode startswith endswith append join read write load dump dumps loads "
+    "open close next peek done kind text lineno line lines span literal pos_ tag tags"
+)
+#: Words that leave a name what it is: `password2`, `client_secret_prod`, `SECRET_KEY_BASE`.
+_NEUTRAL = word_set(
+    "value values val prod production dev development staging stage live old new current default raw plain "
+    "plaintext cleartext clear base b64 base64 hex bytes str confirm confirmation confirmed repeat again "
+    "verify main primary secondary backup override v root admin user db local remote master slave"
+)
+#: Words before a token that make it a grammar's, a model's or a cursor's.
+_NO_TOKEN = word_set(
+    "max min num n count total no next prev previous first last start end eos bos pad unk sep cls mask stop "
+    "special input output prompt completion cached reasoning word sub subword text string number operator op "
+    "keyword comment whitespace newline indent dedent lexer parser current page continuation pagination "
+    "cursor sync resume expected unexpected unknown public name identifier ident punctuation html xml css "
+    "tree image img audio video vocab left right open close eof decoder encoder added extra lookahead peek "
+    "consume get accept syntax invalid each per skip pagetoken nextpage cancellation cancel"
+)
+_QUESTIONS = word_set(
+    "is has have show hide forgot forgotten reset change require requires required update invalid wrong "
+    "incorrect enable disable allow min max num validate check verify no without need needs missing bad get "
+    "set ask prompt toggle"
+)
+_NO_SECRET = word_set("santa public open top")
+_ADDRESS_TAILS = word_set("url uri string dsn")
+_PINS = word_set("cvv cvv2 cvc cvc2 csc cvn")
+_PIN_OWNERS = word_set(
+    "card user atm sim security access login account bank device my your the code customer"
+)
+_COOKIES = word_set("cookie cookies")
+_QUERY = word_set("sig signature hmac")
+
+#: What the automaton looks for in text; every name above holds one of these.
+NAME_KEYWORDS = (
+    "password", "passwd", "pwd", "psw", "passwort", "kennwort", "passcode", "passphrase", "contraseña",
+    "contrasena", "senha", "pass", "pw", "psk", "mdp", "пароль", "密码", "パスワード", "secret", "credential", "cred",
+    "creds", "token", "bearer", "jwt", "auth", "authorization", "pat", "otp", "sas", "key", "cookie", "connection",
+    "connstr", "connstring", "dsn", "webhook", "pin", "cvv", "cvc", "csc", "sig", "signature", "mnemonic", "phrase",
+    "sessionid", "phpsessid", "jsessionid", "sessid",
+)  # fmt: skip
+
+
+def words_of(name: str) -> list[str]:
+    """`X-Api-Key2` as `['x', 'api', 'key', '2']`; glued names are taken apart."""
+    found: list[str] = []
+    for word in _WORDS.findall(name):
+        folded = word.lower()
+        found.extend(_GLUED[folded].split() if folded in _GLUED else (folded,))
+    return found
+
+
+@lru_cache(maxsize=16_384)
+def secrecy_of(name: str) -> Secrecy:
+    """What the name, up to 80 characters of it, says about its value."""
+    words = words_of(name[-80:])
+    if not words:
+        return Secrecy.NONE
+    special = _special(words)
+    if special is not None:
+        return special
+    core = list(words)
+    while len(core) > 1 and (core[-1].isdigit() or core[-1] in _NEUTRAL) and not _plain(core):
+        core.pop()
+    found = _plain(core)
+    if core[-1] == "key" and not found and len(core) > 1 and name.isupper() and core[-2] not in _DATA_KEYS:
+        return Secrecy.WEAK  # an environment variable: FRAMEIT_KEY
+    if found:
+        return Secrecy.WEAK if _QUESTIONS.intersection(core[:-1]) and found is not Secrecy.PIN else found
+    if core[-1] in _ABOUT or core[-1] in _NO_TOKEN:
+        return Secrecy.NONE
+    middle = any(word in _PASSWORD or word in _SECRET for word in core[:-1])
+    return Secrecy.WEAK if middle else Secrecy.NONE
+
+
+def _special(words: list[str]) -> Secrecy | None:
+    """Names whose last word would mislead: a webhook's URL, a password's hash."""
+    last = words[-1]
+    before = words[-2] if len(words) > 1 else ""
+    if last in _QUERY:
+        return Secrecy.SECRET if before == "access" else Secrecy.QUERY
+    if "webhook" in words and (last in {"webhook", "webhooks"} or last in _ADDRESS_TAILS):
+        return Secrecy.WEBHOOK
+    if last == "dsn" or (
+        last in _ADDRESS_TAILS and before in {"connection", "conn", "database", "db", "redis", "broker"}
+    ):
+        return Secrecy.LOCATOR
+    if last in {"hash", "digest", "hashed", "encrypted"} and before in _PASSWORD:
+        return Secrecy.HASHED
+    if last == "authorization" or last in _COOKIES:
+        return Secrecy.HEADER
+    if last == "phrase" and before in {"seed", "recovery", "backup", "secret", "pass"}:
+        return Secrecy.PHRASE
+    return None
+
+
+def _plain(words: list[str]) -> Secrecy:
+    """What the last word (with the one before it) is."""
+    last = words[-1]
+    before = words[-2] if len(words) > 1 else ""
+    if last in _PHRASE:
+        return Secrecy.PHRASE
+    if last in _PASSWORD or last.endswith(("password", "passwd")):
+        return Secrecy.PASSWORD
+    if last == "pass":
+        return Secrecy.PASSWORD if before in _ACCOUNTS else Secrecy.TOKEN if not before else Secrecy.NONE
+    if last in _SECRET:
+        return Secrecy.NONE if before in _NO_SECRET else Secrecy.SECRET
+    if last in {"key", "keys"}:
+        return Secrecy.SECRET if before in _KEY_OWNERS else Secrecy.NONE
+    if last in _TOKEN:
+        return Secrecy.NONE if before in _NO_TOKEN else Secrecy.TOKEN
+    if last == "pat":
+        return Secrecy.TOKEN if before in _KEY_OWNERS else Secrecy.NONE
+    if last == "tokens":
+        return Secrecy.TOKEN if before in {"access", "refresh", "api", "auth", "bearer"} else Secrecy.NONE
+    if last in _PINS or (last == "pin" and before in _PIN_OWNERS) or (last == "code" and before == "pin"):
+        return Secrecy.PIN
+    return Secrecy.NONE

@@ -1,0 +1,273 @@
+"""Personal data: e-mail addresses, phone, card, social security and account numbers.
+
+Numbers are what data is made of, so a number alone is never enough: a card has an issuer's prefix, its length and a Luhn
+digit; a social security number its separators or its name before it; a phone number a country code, the punctuation of
+one, or its name before it. What only looks like one (order numbers, times, versions, hashes, floats) stays.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+import phonenumbers
+from stdnum import iban, luhn
+
+from healkit.tracing.sanitizing.names import word_set
+from healkit.tracing.sanitizing.rule import Rule, Span
+
+_LOCAL = frozenset("!#$%&'*+/=?^_`{|}~-.")
+_DOMAIN = re.compile(
+    r"[^\W_](?:[\w-]{0,62}\.){1,8}(?:[^\W\d_]{2,24}|xn--[a-z0-9-]{2,30})(?![\w@(\[]|-\w|\.\w)"
+)
+#: Ends of dotted names that follow an @ in code, units and file names, and are no top-level domains.
+_NO_DOMAINS = word_set(
+    "png jpg jpeg gif svg webp ico css scss less js mjs cjs jsx tsx json yaml yml toml txt html htm xml csv "
+    "pdf zip gz tar whl exe dll service socket timer target mount slice device scope path shape dtype inv dot "
+    "sum data values real imag conj copy array matrix linalg transpose flatten ravel reshape astype mT lst "
+    "linear weight grad fixture setter getter deleter property lock min max git parametrize cell_magic "
+    "line_magic magic"
+)
+_NOT_MAIL_BEFORE = re.compile(
+    r"(?i)(?:message-id|in-reply-to|references|content-id):[^\n]{0,200}$|(?:ssh|git|svn|sftp|ftp|rsync)(?:\+\w+)?://\S*$"
+)
+
+
+def email(text: str, start: int, end: int) -> Span | None:
+    """An address around the @ at `start`; not an ssh remote, a decorator, a version or a matrix product."""
+    if text.startswith("%40", start):
+        end = start + 3
+    begin = start
+    lowest = max(0, start - 64)
+    while begin > lowest and ((character := text[begin - 1]).isalnum() or character in _LOCAL):
+        begin -= 1
+    begin = _local_start(text, begin, start)
+    domain = _DOMAIN.match(text, end)
+    if begin >= start or domain is None or text[begin - 1 : begin] in {"@", "/"}:
+        return None
+    name = domain[0].lower()
+    top = name.rpartition(".")[2]
+    if top in _NO_DOMAINS or re.match(r"\d+x\.", name) or text.startswith("://", domain.end()):
+        return None
+    after = text[domain.end() : domain.end() + 3]
+    local = text[begin:start]
+    if (
+        after[:1] == ":"
+        and after[1:2].strip()
+        and (
+            local.lower() in {"git", "hg", "ssh"}
+            or after[1:2] in "/~$"
+            or re.match(r":[\w.-]+/", text[domain.end() : domain.end() + 80])
+        )
+    ):
+        return None  # an ssh remote: user@host:path
+    before = text[max(0, begin - 220) : begin].lower()
+    named = "://" in before or "-id:" in before or "reply-to:" in before or "references:" in before
+    if (named and _NOT_MAIL_BEFORE.search(before)) or text[max(0, begin - 3) : begin] == "://":
+        return None
+    if ":" in text[max(0, begin - 60) : begin] and re.search(
+        r"://[^\s/@]*$", text[max(0, begin - 80) : begin]
+    ):
+        return None
+    return begin, domain.end(), None
+
+
+def _local_start(text: str, begin: int, start: int) -> int:
+    """Where the local part begins, without what stands before it: `mailto:`, `user=`, quotes, an escape."""
+    local = text[begin:start]
+    cut = max(local.rfind(mark) for mark in ("=", "'", "`", "/", "|", "{", "&", "?", "..", "$", "#"))
+    begin += cut + 1
+    if begin and text[begin - 1] == "\\" and text[begin : begin + 1] in {"n", "r", "t"}:
+        begin += 1
+    while begin < start and text[begin] in "._-+!%^*~":
+        begin += 1
+    return begin
+
+
+_ID_BEFORE = re.compile(
+    r"(?i)(?:order|invoice|tracking|serial|sku|part|ticket|case|ref(?:erence)?|isbn|ean|upc|gtin|imei|batch|lot|build|commit|version|"
+    r"seed|hash|uuid|guid|offset|epoch|timestamp|time|[a-z]*_?id|transaction|trace|span|request|row|port|size|bytes|count|total|"
+    r"product|item|model|doi|arxiv|pmid|issn|checksum|crc)"
+    r"(?:[ _-]?(?:id|no|number|num|nr|code|key|#))?[\"']?\s{0,2}[:=#.]{0,2}\s{0,2}[\"'#]?$"
+)
+_CARD_BEFORE = re.compile(r"(?i)(?:card|pan|visa|master\s?card|amex|credit|debit|cc)[\w .:#=\"'-]{0,20}$")
+
+
+@lru_cache(maxsize=1024)
+def is_card(digits: str) -> bool:
+    """An issuer's prefix, one of its lengths (ISO/IEC 7812), and the Luhn digit."""
+    size, two, four = len(digits), int(digits[:2]), int(digits[:4])
+    plausible = (
+        (digits[0] == "4" and size in {13, 16, 19})
+        or (size == 16 and (51 <= two <= 55 or 2221 <= four <= 2720))
+        or (size == 15 and two in {34, 37})
+        or (size == 14 and (300 <= four // 10 <= 305 or two in {36, 38, 39}))
+        or (
+            16 <= size <= 19
+            and (four == 6011 or 644 <= four // 10 <= 649 or two in {65, 62} or 3500 <= four <= 3599)
+        )
+        or (12 < size <= 19 and four in {5018, 5020, 5038, 5893, 6304, 6759, 6761, 6762, 6763})
+        or (size == 16 and (two in {60, 81, 82} or 2200 <= four <= 2204))
+    )
+    return plausible and len(set(digits)) > 2 - (size == 16) and luhn.is_valid(digits)
+
+
+def _card(match: re.Match[str]) -> bool:
+    digits = re.sub(r"\D", "", match[0])
+    if not 13 <= len(digits) <= 19 or not is_card(digits):
+        return False
+    if len(digits) != len(match[0]):
+        return True
+    before = match.string[max(0, match.start() - 40) : match.start()]
+    return _CARD_BEFORE.search(before) is not None or (
+        len(digits) in {14, 15, 16} and _ID_BEFORE.search(before) is None
+    )
+
+
+def _ssn_area(match: re.Match[str]) -> bool:
+    digits = re.sub(r"\D", "", match["secret"])
+    return (
+        digits[:3] not in {"000", "666"} and digits[0] != "9" and digits[3:5] != "00" and digits[5:] != "0000"
+    )
+
+
+def _iban(match: re.Match[str]) -> bool:
+    text = match[0].rstrip()
+    return bool(iban.is_valid(text)) or any(iban.is_valid(text[:-cut]) for cut in range(1, 5))
+
+
+class Phones:
+    """Phone numbers as people write them; those without a country code are read in the region."""
+
+    def __init__(self, region: str) -> None:
+        self.region = region
+
+    def international(self, match: re.Match[str]) -> bool:
+        """`+` or `00`, a country code and a length that country has."""
+        text = match["secret"]
+        digits = re.sub(r"\D", "", text)
+        if len(digits) < 8 or len(set(digits)) < 3:
+            return False
+        plain = len(text) <= len(digits) + 1 or text.startswith("00")
+        return _valid("+" + digits.removeprefix("00"), None) or (
+            (not plain or digits[0] == "1") and _possible("+" + digits.removeprefix("00"), None)
+        )
+
+    def punctuated(self, match: re.Match[str]) -> bool:
+        """`(555) 010-0199`, `555-010-0199`: the punctuation of North America is read there whatever the area."""
+        text = match["secret"]
+        before = match.string[max(0, match.start() - 30) : match.start()]
+        if _ID_BEFORE.search(before) and not _NAMED_BEFORE.search(before):
+            return False
+        digits = re.sub(r"\D", "", text)
+        national = digits[-10:]
+        if len(digits) not in {10, 11, 13} or (national[0] in "01" and national[:3] != "123"):
+            return False
+        if "(" in text or "-" in text or national[:3] == "555":
+            return True
+        if "." in text:
+            return national[0] not in "01" and national[3] not in "01"
+        return _valid(national, "US")
+
+    def national(self, match: re.Match[str]) -> bool:
+        """A number with a trunk zero and separators, valid in the configured region."""
+        before = match.string[max(0, match.start() - 30) : match.start()]
+        return (
+            self.region not in {"US", "CA"}
+            and not _ID_BEFORE.search(before)
+            and _valid(match["secret"], self.region)
+        )
+
+    def named(self, match: re.Match[str]) -> bool:
+        """Any punctuation, behind a word for it."""
+        digits = re.sub(r"\D", "", match["secret"])
+        if not 7 <= len(digits) <= 15 or len(set(digits)) < 3:
+            return False
+        if "phone" in match["word"].lower() or match["secret"][0] in "+(0":
+            return True
+        return len(digits) == 7 or _possible(match["secret"], self.region)
+
+    def rules(self) -> tuple[Rule, ...]:
+        """The rules for this region."""
+        return (
+            Rule(
+                "phone", "a phone number with its country code, or punctuated as one", "personal",
+                pattern=r"(?P<secret>(?:(?<![\w.+/-])\+|(?<![\w.+:/=-])00)[1-9]\d{0,2}(?:[ .\-/]{0,2}\(?0?\)?[ .\-/]{0,2}\d{1,5}){1,7})(?![\w]|[.:,/-]\d|%)",
+                check=self.international, among_numbers=True, replacement="[PHONE]",
+                caught=("+49 30 901820", "call +1 (212) 555-0147 now", "+442079460958", "Tel: +33 1 42 68 53 00", "+91 98765 43210"),
+                survives=("2024-01-31T10:00:00+00:00", "+15%", "1e+10", "+1234", "@@ -120,7 +1200,7 @@", "10.0.0.1", "+0530", "00:00:00.000"),
+            ),
+            Rule(
+                "phone-national", "a phone number as North America punctuates it", "personal",
+                pattern=r"(?<![\w.:/=+-])(?P<secret>(?:(?:\+?1|001)[ .-])?(?:\(\d{3}\)[ -]?\d{3}[-. ]\d{4}|\d{3}(?P<s>[-. ])\d{3}(?P=s)\d{4}))(?![\w]|[-.:/]\d)",
+                check=self.punctuated, among_numbers=True, replacement="[PHONE]",
+                caught=("(212) 555-0147", "212-555-0147", "1-800-555-0199", "212.555.0147"),
+                survives=("order 212-555-0147", "100.200.3000", "2024-01-31", "978-0-306-40615-7", "012-345-6789", "192.168.100.1000"),
+            ),
+            Rule(
+                "phone-region", "a phone number as the configured region writes it", "personal",
+                pattern=r"(?<![\w.:/=+-])(?P<secret>\(?0\d{1,5}\)?(?:[ /-]{1,2}\d{2,8}){1,5})(?![\w]|[-.:/]\d)",
+                check=self.national, among_numbers=True, replacement="[PHONE]", survives=("2024 01 31", "0123 4567 89ab"),
+            ),
+            Rule(
+                "phone-named", "a number behind a word for phone numbers", "personal",
+                ("phone", "mobile", "tel", "cell", "fax", "whatsapp", "call", "sms", "msisdn", "handy", "contact"),
+                r"(?i)(?P<word>(?:tele)?phones?|mobile|tel|cell|cellphone|fax|whatsapp|call|sms|msisdn|handy|contact)(?:[ _-]?(?:phone|number|no|nr|num|me|us|him|her|at|to|on|is)){0,4}[\"']?[.:)=]{0,2}\s{0,3}(?:at |on |is |to )?\\?[\"'(]?(?P<secret>\+?\(?\d[\d ().\-/]{5,20}\d)(?![\w]|[.:/-]\d)",
+                check=self.named, replacement="[PHONE]",
+                caught=('"phone": "2125550147"', "tel. 020 7946 0958", "mobile_number=07700900123", "Call me at 555-0147", "Phone: 212 555 0147"),
+                survives=("call 1234", "phone_count: 12", "cell 3", "telemetry 1234567", "mobile: true", "fax no. of pages: 3"),
+            ),
+        )  # fmt: skip
+
+
+_NAMED_BEFORE = re.compile(r"(?i)(?:phone|mobile|tel|cell|fax|call)[\w .:=\"']{0,12}$")
+
+
+@lru_cache(maxsize=4096)
+def _valid(number: str, region: str | None) -> bool:
+    try:
+        return phonenumbers.is_valid_number(phonenumbers.parse(number, region))
+    except phonenumbers.NumberParseException:
+        return False
+
+
+@lru_cache(maxsize=4096)
+def _possible(number: str, region: str | None) -> bool:
+    try:
+        return phonenumbers.is_possible_number(phonenumbers.parse(number, region))
+    except phonenumbers.NumberParseException:
+        return False
+
+
+PERSONAL: tuple[Rule, ...] = (
+    Rule(
+        "email", "an e-mail address", "personal", ("@", "%40"), locate=email, replacement="[EMAIL]",
+        caught=("jane.doe@example.com", "mailto:j+x@mail.example.co.uk", "<ünal@exämple.org>", "user=bob%40example.com", "a@b.io,"),
+        survives=(
+            "git@github.com:org/repo.git", "@pytest.fixture", "lodash@4.17.21", "user@example", "icon@2x.png", "x@np.linalg.inv(y)",
+            "ssh://deploy@build.example.com/x", "getty@tty1.service", "deploy@host.example.com:/srv", "@scope/name@1.0.0", "A@B.T",
+        ),
+    ),
+    Rule(
+        "ssn", "a US social security number", "personal",
+        pattern=r"(?<![\w.+/-])(?P<secret>(?!000|666|9)\d{3}-(?!00)\d\d-(?!0000)\d{4})(?![\w]|[-.]\d|-\w)", check=_ssn_area, among_numbers=True, replacement="[SSN]",
+        caught=("219-09-9999", "SSN 512-34-5678."), survives=("000-12-3456", "666-12-3456", "912-34-5678", "123-00-4567", "2024-01-3100", "1-219-09-9999"),
+    ),
+    Rule(
+        "ssn-named", "a social security number behind its name", "personal", ("ssn", "social security", "social_security", "socialsecurity"),
+        r"(?i)(?:ssn|social[ _]?security)(?:[ _-]?(?:number|num|no|nr|is)){0,4}[\"']?[.:)=#]{0,2}\s{0,3}(?:is )?\\?[\"'(]?(?P<secret>\d{3}[ -]?\d\d[ -]?\d{4})(?![\w]|[-.]\d)",
+        check=_ssn_area, replacement="[SSN]", caught=('"ssn": "219099999"', "Social Security Number: 219 09 9999"), survives=("ssn_count: 3", "ssn: 000000000"),
+    ),
+    Rule(
+        "card", "a payment card's number", "personal",
+        pattern=r"(?<![\w.+/-])(?:\d{4}(?P<s>[ -])\d{4}(?P=s)\d{4}(?P=s)\d{1,4}(?:(?P=s)\d{1,3})?|\d{4}(?P<a>[ -])\d{6}(?P=a)\d{4,5}|\d{13,19})(?![\w]|[-.]\d|-\w)",
+        check=_card, among_numbers=True, replacement="[CARD]",
+        caught=("4111 1111 1111 1111", "5555-5555-5555-4444", "3782 822463 10005", "6011111111111117", "card=30569309025904"),
+        survives=("4111 1111 1111 1112", "1700000000000", "0.4111111111111111", "order 4111111111111111", "4111-1111-1111-1111-abcd", "1700000000000000000"),
+    ),
+    Rule(
+        "iban", "an international bank account number", "personal",
+        pattern=r"[A-Z](?<![A-Za-z0-9_].)[A-Z]\d\d(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?(?![A-Za-z0-9_])", check=_iban, replacement="[IBAN]",
+        caught=("DE89 3704 0044 0532 0130 00", "GB82WEST12345698765432"), survives=("DE89 3704 0044 0532 0130 01", "AB12 CDEF 3456"),
+    ),
+)  # fmt: skip

@@ -1,0 +1,138 @@
+"""One row of the sanitiser's table.
+
+A rule says where it looks (its keywords), what it takes (its pattern, or a function that reads the surroundings), and
+carries its own proof: examples that it must catch and look-alikes that must survive the whole table.
+
+**A pattern is tried only where one of its keywords stands.** One pass of an Aho-Corasick automaton finds all keywords
+of all rules. Searching the whole text for each rule whose keyword occurs somewhere in it would cost as many passes as
+there are such rules, and a pattern's worst case would be a matter of the text, not of the stretch behind the keyword.
+
+Examples are templates. A complete made-up key in a source file sets off the scanners of every code host, and a key that
+is random each time proves the format instead of the example: `‹w36›` stands for 36 random letters and digits.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+import re
+import string
+from collections.abc import Callable
+from typing import Literal
+
+#: Where a rule found something: start, end, and what stands there instead (None: the rule's own replacement). An empty
+#: span hides nothing, but says up to where the rule need not look again.
+Span = tuple[int, int, str | None]
+#: Reads `text` around a keyword at [start, end) and says what to hide, if anything.
+Locate = Callable[[str, int, int], Span | None]
+
+_SETS = {
+    "w": string.ascii_letters + string.digits,
+    "l": string.ascii_lowercase + string.digits,
+    "u": string.ascii_uppercase + string.digits,
+    "h": "0123456789abcdef",
+    "H": "0123456789ABCDEF",
+    "d": string.digits,
+    "b": string.ascii_letters + string.digits + "+/",
+    "s": string.ascii_letters + string.digits + "_-",
+    "a": string.ascii_lowercase,
+    "A": string.ascii_uppercase,
+    "t": string.ascii_uppercase + "234567",
+}
+_HOLE = re.compile(r"‹(\w)(\d+)›")
+
+
+@dataclasses.dataclass(frozen=True)
+class Rule:
+    """What is hidden, why, and the proof of it.
+
+    id: stable and kebab-case; what is hidden is counted under it.
+    what: one line for people.
+    kind: secrets are redacted, personal data is masked; of two rules at one place the more specific kind names it:
+        `token` (a published format), `place` (a syntax that holds secrets), `personal`, then `named` (by its name).
+    keywords: lower-case literals; the rule is tried where one stands. Without any, the pattern is searched everywhere.
+    pattern: a regular expression; its group `secret`, or all of it, is hidden. Empty where `locate` does the work.
+    before: how many characters ahead of the keyword the pattern may begin.
+    locate: instead of a pattern.
+    check: refuses a match that only looks right (a checksum, a context).
+    replacement: what stands there instead; by default `[REDACTED:id]`.
+    caught, survives: templates of what must be hidden, and of what must not.
+    among_numbers: the pattern is tried on stretches of digits and their separators only.
+    custom: a user's own; searched in any text that holds one of its keywords, wherever in it, and may be slow.
+    """
+
+    id: str
+    what: str
+    kind: Literal["token", "place", "personal", "named"] = "token"
+    keywords: tuple[str, ...] = ()
+    pattern: str = ""
+    before: tuple[int, ...] = (0,)
+    locate: Locate | None = None
+    check: Callable[[re.Match[str]], bool] | None = None
+    replacement: str = ""
+    caught: tuple[str, ...] = ()
+    survives: tuple[str, ...] = ()
+    custom: bool = False
+    among_numbers: bool = False
+
+    @property
+    def shown(self) -> str:
+        """What stands where something was hidden."""
+        return self.replacement or f"[REDACTED:{self.id}]"
+
+    def locator(self) -> Locate:
+        """The function that is called at each of its keywords."""
+        return self.locate or _by_pattern(self)
+
+
+def span_of(match: re.Match[str]) -> tuple[int, int]:
+    """The group `secret` of a match, or all of it."""
+    return match.span("secret") if "secret" in match.re.groupindex else match.span()
+
+
+def starts_word(text: str, start: int) -> bool:
+    """Whether something may begin at `start`: not in the middle of a longer word.
+
+    An escape (`\\n`), a percent escape (`%3D`) or a colour (`ESC[31m`) ends in a letter but is none of the word's.
+    """
+    if start == 0 or not (text[start - 1].isalnum() or text[start - 1] == "_") or not text[start].isalnum():
+        return True
+    before = text[max(0, start - 8) : start]
+    return _ESCAPE_BEFORE.search(before) is not None
+
+
+_ESCAPE_BEFORE = re.compile(
+    r"(?:\\[nrtbfv]|\\u00[0-9a-fA-F]{2}|\\x[0-9a-fA-F]{2}|%[0-9A-Fa-f]{2}|\x1b\[[\d;]*m)$"
+)
+
+
+def _by_pattern(rule: Rule) -> Locate:
+    match_at = re.compile(rule.pattern).match
+    check, before = rule.check, rule.before
+
+    def locate(text: str, start: int, _end: int) -> Span | None:
+        for ahead in before:
+            begin = start - ahead
+            if begin < 0 or not starts_word(text, begin):
+                continue
+            match = match_at(text, begin)
+            if match is not None and (check is None or check(match)):
+                return (*span_of(match), None)
+        return None
+
+    return locate
+
+
+def expand(template: str, source: random.Random) -> str:
+    """The template with its holes filled at random; each has a digit and a letter where its set has both."""
+
+    def fill(hole: re.Match[str]) -> str:
+        letters, size = _SETS[hole[1]], int(hole[2])
+        filled = [source.choice(letters) for _ in range(size)]
+        for wanted in ("0123456789", "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz"):
+            present = [letter for letter in letters if letter in wanted]
+            if present and size >= 8 and not any(letter in wanted for letter in filled):
+                filled[source.randrange(1, size - 1)] = source.choice(present)
+        return "".join(filled)
+
+    return _HOLE.sub(fill, template)

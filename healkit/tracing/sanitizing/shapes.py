@@ -1,0 +1,90 @@
+"""Shapes of texts: references, paths, code, words, tokens.
+
+Nothing here knows what a text stands behind; values.py does.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+
+_REFERENCE = re.compile(
+    r"""(?x)^(?:
+      \$\{[^}]*\}?.* | \$\(.* | \$[A-Za-z_][\w:.]*$ | \$\$.*          # shell and compose variables
+    | \{\{.* | \{%.* | \{[^{}]{0,120}\}$ | <[^<>]*>?$ | \[[A-Za-z_ -]+\]$ | \#\{.*\}$ | @[\w.]+@$ | @\w+\(.*  # templates
+    | %\(?[\w]*\)?[srdxif]$ | %[A-Za-z_]+%$ | :\w+$ | \?$ | !(?:vault|Ref|Sub|GetAtt|ImportValue|reference|secret|env_var|Join|Select)\b.* | ENC\[.* | vault:.* | arn:.* | op://.*
+    | \#[0-9A-Fa-f]{3,8}$ | (?:[*.•_#=~+?-])+$ | [xX]{3,}$ | …
+    )""",
+    re.DOTALL,
+)
+_ELIDED = re.compile(r"\*{3}|\.{3}|…|•{3}|\[REDACTED|\[TRUNCATED|\[(?:EMAIL|PHONE|SSN|CARD|IBAN)\]")
+NUMERIC = re.compile(r"^[-+]?[\d.,:/ TZ_+-]*%?$")
+_PATH = re.compile(r"^(?:~|\.{1,2}|[A-Za-z]:)?(?:[/\\][\w.@ {}$-]*){1,30}$|^[\w.-]+(?:/[\w.-]+){2,}$|^file:")
+URL = re.compile(r"^[A-Za-z][\w+.-]*://\S*$")
+DOTTED = re.compile(r"^[^\W\d]\w*(?:\??\.[^\W\d]\w*)+(?:\(.*|\[.*)?;?$")
+_CALL = re.compile(r"^(?:await\s|new\s|&|\*)?[^\W\d][\w.:]*(?:\(|\[|<|\{|->|::)")
+ALGORITHM = re.compile(
+    r"(?i)^(?:(?:hmac|rsa|ec|pbkdf2|with|aes|gcm|cbc|aws4|scram|ssh|nistp|oauth|openid|django|bcrypt|http|tls|v)?[-_:]?"
+    r"(?:sha|md|aes|rsa|hmac|pbkdf|argon|ecdsa|secp|curve|x|ed|base|utf|utf-|latin|iso|oauth|rs|es|ps|hs|ecdh|cp|gpt)"
+    r"[-_]?\d{1,5}\w?[-_]?)+(?:[-_]?(?:gcm|cbc|sha\d+|sha|id|k1|sha-\d+|pub))*$"
+)
+_WORDY_PART = re.compile(r"^(?:[^\W\d_]{1,24}\d{0,3}|\d{1,4})$")
+_SPLIT = re.compile(r"[-_/.: ,+@|]+")
+
+
+def is_reference(value: str) -> bool:
+    """Whether the value stands for another: a template, a variable, or something that was hidden already."""
+    return _REFERENCE.match(value) is not None or _ELIDED.search(value) is not None
+
+
+def looks_like_token(value: str) -> bool:
+    """Whether the value is no word, number, date, version, path or algorithm.
+
+    Letters and digits in no readable order, or upper and lower case in none.
+    """
+    value = value[:80]
+    if (
+        len(value) < 6
+        or " " in value
+        or NUMERIC.match(value)
+        or ALGORITHM.match(value)
+        or value.startswith("(?")
+    ):
+        return False
+    digits = sum(character.isdigit() for character in value)
+    letters = sum(character.isalpha() for character in value)
+    if not letters:
+        return False
+    parts = [part for part in _SPLIT.split(value) if part]
+    if digits == 0:
+        return len(value) >= 12 and _scrambled(value)
+    if len(parts) == 1:
+        return digits >= 3 or not _WORDY_PART.match(parts[0]) or (len(value) >= 8 and _scrambled(value))
+    return not all(_WORDY_PART.match(part) for part in parts) or any(
+        _scrambled(part) for part in parts if len(part) > 7
+    )
+
+
+def _scrambled(value: str) -> bool:
+    """Whether upper and lower case follow no spelling: neither words nor CamelCase."""
+    pairs = itertools.pairwise(value)
+    turns = sum(a.islower() and b.isupper() for a, b in pairs)
+    sizes = [len(word) for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", value)]
+    short = sum(size <= 2 for size in sizes)
+    return turns >= max(2, len(value) // 8) and max(sizes, default=0) <= 6 and 2 * short >= len(sizes)
+
+
+def is_path_or_url(value: str) -> bool:
+    """Whether the value is an address, or the place of a file whose parts are words."""
+    if URL.match(value):
+        return True
+    if not _PATH.match(value):
+        return False
+    parts = [part for part in re.split(r"[/\\]", value) if part]
+    bits = [bit for part in parts for bit in _SPLIT.split(part.strip("{}$~")) if bit]
+    return all(_WORDY_PART.match(bit) and not (len(bit) > 7 and _scrambled(bit)) for bit in bits)
+
+
+def is_code(value: str) -> bool:
+    """Whether the value is a call, an index or a dotted name."""
+    return _CALL.match(value) is not None or DOTTED.match(value) is not None

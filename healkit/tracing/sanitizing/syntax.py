@@ -1,0 +1,117 @@
+"""What separates a name from its value, and where both begin and end.
+
+Each pattern is matched at one position and looks at a bounded stretch of text.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from healkit.tracing.sanitizing.values import BARE, QUOTED
+
+NAME_MAX_CHARS = 64
+VALUE_MAX_CHARS = 4096
+_NAME_MARKS = frozenset("_.$@-")
+_NAME_RIGHT = re.compile(r"[\w-]*(?:\.[\w-]+)*")
+_EARLIER_WORD = re.compile(r"([A-Za-z]{2,20})[ ]$")
+ASSIGN = re.compile(r"""(?x)
+    (?P<closed>\\*["'`]|[”’»])?[\])]?(?P<pad>[ \t]{0,40})
+    (?:[ \t](?:string|String|str|text)\b[ \t]{0,20})?
+    (?P<sign>:{1,3}=|=>|->|===?|!==?|\?\??=|[.+]=|=|:(?!:)|：|&\#61;|%3[Dd])
+    (?P<gap>[ \t]{0,40}(?:(?:[|>][+-]?[ \t]*)?\\?\r?\n[ \t]{1,40}(?=["'\w]))?)""")
+BESIDE = re.compile(r"""(?xi)
+    \\*["']?\s{0,3},?\s{1,40}(?:-\s)?\\*["']?(?:default_?)?(?:value|content|val)\\*["']?\s{0,3}[:=]\s{0,3}
+    | \\*["']\s{0,3},\s{0,3}\\*["'](?:default_?)?(?:value|content|val)\\*["']\s{0,3}[:=]\s{0,3}""")
+PAIR = re.compile(r"""\\*["']\s{0,3},\s{0,3}(?=[bBuU]?\\*["'])""")
+ELEMENT = re.compile(r"[^<>\n]{0,80}>\s{0,40}(?:<!\[CDATA\[)?(?=[^<\s])")
+TYPED = re.compile(r"[A-Za-z_][\w.\[\], |?]{0,60}[ \t]*=[ \t]*(?=[bBrRuU]?[\"'`])")
+OPTION = re.compile(r"""[ \t]+(?![-|&<>;])|["'],[ \t]*(?=["'](?!-))""")
+PROSE_QUOTED = re.compile(
+    r"""(?xi)[ \t]{1,2}(?:(?:for|of)\s[\w.@-]{1,40}\s)?(?:(?:is|was|of|to|as|set\sto|with)[ \t]:?)?(?=["'`“])"""
+)
+PROSE_BARE = re.compile(
+    r"(?i)(?:[ \t](?:for|of)[ \t](?:user[ \t])?[\w.@'\"-]{1,40})?"
+    r"(?:[ \t](?:(?:is|was|set to|provided|given|used|being)[ \t]*:?[ \t]*|:[ \t]*|(?=[\w./+=-]{16}))|:[ \t]*)(?=[\w$!#%&*+/.@^~-])"
+)
+#: A password may follow its name with nothing between: `with password hunter2`.
+NEXT_WORD = re.compile(r"[ \t](?=[^\s\"'`<>|(){}\[\]=:]{6})")
+CALL = re.compile(r"""\(\s{0,3}(?=[bBuU]?\\*["'])""")
+CELL = re.compile(r"(?:[ \t]{1,40}[|│][ \t]{1,40}|\t[ \t]{0,40}|[ ]{2,40}|,(?=[\w+/=-]{12}))(?=[^\s|│-])")
+_OPENING = re.compile(r"""(?P<prefix>[bBrRuUfF@$]{0,2})(?P<quote>\\*(?:\"{3}|'{3}|["'`“‘]))""")
+_BARE = re.compile(
+    r"""(?x)(?![(\[{])(?: [^\s"'`<>,;&)\]}|\\] | \\(?![nrt"'\\]) | &(?!\w{1,40}=|amp;|\s|$) | ,(?=[^\s"'\[{=:]{1,80}(?:\s|$))
+    (?![\w.-]{1,40}\s?[=:]) | ;(?=[^\s"';=]{1,80}(?:\s|$)) | [)\]}](?=[\w!@\#$%^*+]) )+"""
+)
+_CLOSERS = {"“": "”", "‘": "’"}
+#: Lone words that mean something only with the word before them: `API key`, `next token`, `connection string`.
+_NEEDS_EARLIER = frozenset(
+    {"key", "keys", "token", "string", "phrase", "url", "cookie", "signature", "pin", "code"}
+)
+
+
+class Value(NamedTuple):
+    """A value's place, and how it stands there."""
+
+    start: int
+    end: int
+    where: str
+    f_string: bool = False
+
+
+def name_at(text: str, start: int, end: int) -> tuple[int, int, str]:
+    """The whole name around [start, end): its bounds, and its words with an earlier one where it needs that."""
+    begin = start
+    lowest = max(0, start - NAME_MAX_CHARS)
+    while begin > lowest and ((letter := text[begin - 1]).isalnum() or letter in _NAME_MARKS):
+        begin -= 1
+    if begin >= 1 and text[begin - 1] == "\\" and text[begin] in "nrt":
+        begin += 1  # `\npassword`: the n is the escape's
+    elif begin >= 1 and text[begin - 1] == "%" and re.match(r"[0-9A-Fa-f]{2}", text[begin : begin + 2]):
+        begin += 2
+    match = _NAME_RIGHT.match(text, end, min(len(text), end + NAME_MAX_CHARS))
+    stop = match.end() if match else end
+    name = text[begin:stop].rstrip(".-")
+    stop = begin + len(name)
+    if begin and name.lower() in _NEEDS_EARLIER:
+        earlier = _EARLIER_WORD.search(text, max(0, begin - 22), begin)
+        name = f"{earlier[1]} {name}" if earlier else name
+    return begin, stop, name
+
+
+def value_at(text: str, position: int) -> Value | None:
+    """The value that begins at `position`, quoted or bare."""
+    opening = _OPENING.match(text, position)
+    if opening is None:
+        match = _BARE.match(text, position, min(len(text), position + VALUE_MAX_CHARS))
+        if match is None:
+            return None
+        end = match.end()
+        while (
+            end > match.start() + 3
+            and text[end - 1] in ".:!?"
+            and (end == len(text) or text[end].isspace())
+            and text[end - 1] != "!"
+        ):
+            end -= 1
+        return Value(match.start(), end, BARE)
+    quote = opening["quote"]
+    start = opening.end()
+    end = _closing(text, start, _CLOSERS.get(quote, quote))
+    if end == start:
+        return None
+    f_string = opening["prefix"].lower() in {"f", "rf", "fr"} and "{" in text[start:end]
+    return Value(start, end, QUOTED, f_string)
+
+
+def _closing(text: str, start: int, quote: str) -> int:
+    """Where the quoted text that begins at `start` ends; at its line's end when it is never closed."""
+    limit = min(len(text), start + VALUE_MAX_CHARS)
+    position = start
+    while (found := text.find(quote, position, limit)) >= 0:
+        slashes = found - len(text[start:found].rstrip("\\")) - start
+        if slashes % 2 == 0:
+            return found
+        position = found + 1
+    line = re.compile(r"[^\r\n]*").match(text, start, limit)
+    return line.end() if line else start

@@ -1,0 +1,198 @@
+"""What a value looks like: a secret, a word, a reference, code.
+
+Behind a secret's name stands a secret, or the name of one (`password=password`), a type (`token: str`), a template
+(`${TOKEN}`), a call (`getpass()`), a path, or prose. The shape tells them apart: there is no list of example values
+that would be let through, and no test of entropy, which takes hashes for secrets and poor passwords for prose.
+"""
+
+from __future__ import annotations
+
+import re
+
+from healkit.tracing.sanitizing.names import Secrecy, secrecy_of, word_set, words_of
+from healkit.tracing.sanitizing.shapes import (
+    ALGORITHM,
+    DOTTED,
+    NUMERIC,
+    URL,
+    is_code,
+    is_path_or_url,
+    is_reference,
+    looks_like_token,
+)
+
+#: Where the value was found: how much stands around it to say that it is one.
+QUOTED, BARE, STRUCTURED = "quoted", "bare", "structured"
+
+_IDENTIFIER = re.compile(r"^[^\W\d]\w*$")
+_CRYPT = re.compile(
+    r"^\{?\$?[\w-]*\}?\$[\w=,./+$-]{10,}$|^(?:0x)?[0-9A-Fa-f]{32,128}$|^\w+(?::\d+)?\$\S{20,}$|^\{\w+\}\S{16,}$"
+)
+#: What classes that hold or describe a secret are called: `Ed25519PrivateKey`, `ReadableBuffer`.
+_CLASS = re.compile(
+    r"[A-Z]\w{2,}(?:Keys?|Tokens?|Types?|Buffer|Str|Bytes|Error|Exception|Provider|Class|Base|Like|Model|Field|Schema|Params?)$"
+)
+_COOKIE_PAIR = re.compile(r"[\w.-]+=(?!=)[^\s;,=]{3,}")
+_SYMBOLS = frozenset("!@#$%^&*?~+=/\\|<>")
+_NOT_A_VALUE = word_set(
+    "string str text bytes bytea byte int integer float double bool boolean number object array list dict map "
+    "any unknown uuid none null nil undefined void true false yes no on off ok optional required default "
+    "empty unset missing present invalid valid expired hidden redacted masked removed revoked disabled "
+    "enabled anonymous public basic bearer digest oauth oauth2 openid jwt saml ldap kerberos ntlm cookie "
+    "cookies header query body form session same-origin include omit auto manual interactive prompt keyring "
+    "vault env environment file stdin varchar char nvarchar charfield textfield forbidden denied failed "
+    "success error nan n/a na tbd unauthorized authenticated self this not was is the a an field input"
+)
+
+
+#: The word in other languages: a label, not a value.
+_TRANSLATED = frozenset(
+    [
+        "passwort",
+        "kennwort",
+        "contraseña",
+        "contrasena",
+        "senha",
+        "пароль",
+        "密码",
+        "パスワード",
+        "wachtwoord",
+        "lösenord",
+        "hasło",
+    ]
+)
+_SECRET_WORDS = word_set(
+    "password passwords passwd pwd pass pw passphrase secret secrets token tokens key keys credential "
+    "credentials creds auth authorization cookie cookies bearer webhook dsn"
+)
+
+
+def hides(level: Secrecy, name: str, value: str, where: str, *, loose: bool = False) -> bool:
+    """Whether `value`, found behind `name` of that level, is to be hidden.
+
+    loose: bare, and between spaces or before a comma, as variables stand in code.
+    """
+    value = value.strip()
+    if len(value) < 3 or is_reference(value):
+        return False
+    folded = value.lower()
+    if folded in _NOT_A_VALUE:
+        return False
+    if level is Secrecy.PIN:
+        return value.isdigit() and 3 <= len(value) <= 12
+    if level is Secrecy.HASHED:
+        return _CRYPT.match(value) is not None
+    if level in {Secrecy.LOCATOR, Secrecy.WEBHOOK}:
+        return _address_hides(value, webhook=level is Secrecy.WEBHOOK)
+    if level is Secrecy.HEADER:
+        return _header_hides(value, where)
+    if is_path_or_url(value) or (where == BARE and is_code(value)):
+        return False
+    if (
+        where == BARE
+        and _IDENTIFIER.match(value)
+        and (_names_a_secret(value, loose=loose) or _CLASS.match(value))
+    ):
+        return False
+    if level in {Secrecy.PASSWORD, Secrecy.PHRASE}:
+        return _password_hides(level, name, value, where, loose=loose)
+    if level is Secrecy.SECRET:
+        return _secret_hides(name, value, where, loose=loose)
+    if level is Secrecy.TOKEN:
+        return looks_like_token(value)
+    least = 16 if name.lower().endswith("key") else 8
+    return len(value) >= least and looks_like_token(value) and not DOTTED.match(value)
+
+
+def _password_hides(level: Secrecy, name: str, value: str, where: str, *, loose: bool) -> bool:
+    if " " in value or "\n" in value:
+        return _spaced_hides(level, value, where)
+    if value.isdigit():
+        return len(value) >= 4 and (where != BARE or not loose or len(value) >= 6)
+    if _same_name(name, value):
+        return False
+    if where == BARE and loose:
+        return _has_digit_or_symbol(value) and len(value) >= 6
+    return len(value) >= 4
+
+
+def _secret_hides(name: str, value: str, where: str, *, loose: bool) -> bool:
+    if value.isdigit():
+        return len(value) >= 14
+    if " " in value or NUMERIC.match(value) or ALGORITHM.match(value) or _same_name(name, value):
+        return False
+    if looks_like_token(value):
+        return True
+    if loose:
+        return False
+    if name.lower().endswith(("key", "keys")) and not _has_digit_or_symbol(value):
+        return len(value) >= 20 and where != BARE and "_" not in value and "." not in value
+    if where == BARE and value.isalpha() and not value.islower():
+        return False
+    return len(value) >= 6 and (name.isupper() or not _names_a_secret(value, loose=False))
+
+
+def _spaced_hides(level: Secrecy, value: str, where: str) -> bool:
+    """A phrase is words; a password with a space is hidden unless it reads like a sentence about passwords."""
+    words = value.split()
+    if level is Secrecy.PHRASE:
+        return 2 <= len(words) <= 30 and not _talks(value)
+    return (
+        where != BARE
+        and len(words) <= 6
+        and not _talks(value)
+        and _has_digit_or_symbol(value.replace(" ", ""))
+    )
+
+
+def _talks(value: str) -> bool:
+    return value.rstrip()[-1:] in {".", ":", "?", "…"} or any(
+        secrecy_of(word) in {Secrecy.PASSWORD, Secrecy.SECRET, Secrecy.PHRASE}
+        for word in re.findall(r"\w+", value)[:40]
+    )
+
+
+def _has_digit_or_symbol(value: str) -> bool:
+    return any(character.isdigit() or character in _SYMBOLS for character in value)
+
+
+def _same_name(name: str, value: str) -> bool:
+    """`password="password"`, `{"api_key": "apiKey"}`: a field's name, not its value."""
+    return value.lower() in {"".join(words_of(name)[-1:]), *_TRANSLATED} or words_of(name) == words_of(value)
+
+
+def _names_a_secret(value: str, *, loose: bool) -> bool:
+    """An identifier such as `new_password`, `token2` or, in code, `secret_value`."""
+    if any(character.isdigit() for character in value.rstrip("0123456789")):
+        return False
+    digits = len(value) - len(value.rstrip("0123456789"))
+    return digits <= (2 if loose else 1) and any(
+        word in _SECRET_WORDS and (len(word) > 3 or "_" in value) for word in words_of(value)
+    )
+
+
+def _address_hides(value: str, *, webhook: bool) -> bool:
+    """A DSN with a key or a password in it; a webhook with a token in its path."""
+    if URL.match(value) is None:
+        return re.search(r"(?i)(?:password|pwd|key|secret|token)\s*=\s*[^;\s]{3,}", value) is not None
+    rest = value.partition("://")[2]
+    host, _, path = rest.partition("/")
+    if "@" in host:
+        userinfo = host.rpartition("@")[0]
+        return bool(userinfo.partition(":")[2]) or looks_like_token(userinfo)
+    return webhook and any(len(part) >= 8 and looks_like_token(part) for part in re.split(r"[/?&=]", path))
+
+
+def _header_hides(value: str, where: str) -> bool:
+    if where == BARE and is_code(value):
+        return False
+    scheme, _, rest = value.partition(" ")
+    if not rest:
+        return _COOKIE_PAIR.search(value) is not None or looks_like_token(value)
+    if is_reference(rest.strip()):
+        return False
+    return (
+        _COOKIE_PAIR.search(value) is not None
+        or looks_like_token(rest.strip())
+        or (scheme.lower() in {"bearer", "basic"} and len(rest) >= 16 and " " not in rest)
+    )

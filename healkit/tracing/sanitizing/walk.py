@@ -1,0 +1,202 @@
+"""Nested data, leaf by leaf, each judged by the name it stands under.
+
+Structure says more than text: a value under `password` is one whatever it looks like, and `{"name": …, "value": …}`,
+`["--token", …]` and `("Authorization", …)` put the name beside the value.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections import Counter
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from healkit.tracing.sanitizing.engine import Engine, Found, replaced
+from healkit.tracing.sanitizing.names import Secrecy, secrecy_of, word_set, words_of
+from healkit.tracing.sanitizing.places import SECRET_NAME
+from healkit.tracing.sanitizing.shapes import looks_like_token
+from healkit.tracing.sanitizing.values import STRUCTURED, hides
+
+#: Words under which numbers are personal; asked of the engine as the text `word: number`.
+_PERSONAL_WORDS = word_set(
+    "phone mobile tel telephone cell cellphone fax whatsapp msisdn sms ssn social card pan cc creditcard "
+    "cardnumber phonenumber"
+)
+#: Under a collection of secrets, what describes them: `{"credentials": {"user": …, "host": …}}`.
+_DESCRIBES = word_set(
+    "user username login email host hostname name type kind id service provider region url port database db "
+    "role"
+)
+_COLLECTIONS = frozenset(["secrets", "credentials", "creds", "passwords", "cookies"])
+_PLAIN_KEY = re.compile(r"[A-Za-z_-]{1,40}\Z")
+_NAME_KEYS, _VALUE_KEYS = ("name", "key", "header", "Name", "Key"), ("value", "val", "Value", "content")
+_LOGINS = {"auth", "basic_auth", "credentials", "proxy_auth"}
+_BLOB_KEYS = {"base64", "size_bytes"}
+_WIDE_BITS = 64
+
+
+class _Facts(NamedTuple):
+    """What a key says besides its secrecy."""
+
+    personal: bool
+    describes: bool
+    collection: bool
+
+
+@lru_cache(maxsize=16_384)
+def _facts(name: str) -> _Facts:
+    words = words_of(name[-80:])
+    last = words[-1:]
+    return _Facts(
+        not _PERSONAL_WORDS.isdisjoint(words),
+        not _DESCRIBES.isdisjoint(last),
+        not _COLLECTIONS.isdisjoint(last),
+    )
+
+
+class Walk:
+    """One value's cleaning: what was hidden so far."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self.hidden: Counter[str] = Counter()
+
+    def value(self, value: Any, name: str = "", under: Secrecy = Secrecy.NONE) -> Any:
+        """The value, cleaned; `name` is the key it stands under, `under` what a collection around it holds."""
+        if isinstance(value, str):
+            return self._text(value, name, under)
+        if isinstance(value, bool) or value is None:
+            return value
+        if isinstance(value, int):
+            return self._number(value, name)
+        if isinstance(value, dict):
+            return self._object(value, name, under)
+        if isinstance(value, list):
+            return self._list(value, name, under)
+        return value
+
+    def _text(self, text: str, name: str, under: Secrecy) -> str:
+        level = secrecy_of(name) if name else Secrecy.NONE
+        if level is Secrecy.QUERY or (level is Secrecy.NONE and under and not _facts(name).describes):
+            level = under
+        if level is Secrecy.NONE:
+            if name and len(text) <= 40 and _facts(name).personal:
+                return self._personal(text, name)
+            return self._engine.text(text, self.hidden)
+        if level is Secrecy.LOCATOR:
+            cleaned = self._engine.text(text, self.hidden)
+            return (
+                cleaned if cleaned != text or not hides(level, name, text, STRUCTURED) else self._hide(text)
+            )
+        if not hides(level, name, text, STRUCTURED):
+            return self._engine.text(text, self.hidden)
+        return self._hide(text)
+
+    def _hide(self, text: str) -> str:
+        """All of the text; counted under the format it has, where that is known."""
+        start = len(text) - len(text.partition(" ")[2]) if _SCHEME.match(text) else 0
+        known = [
+            item
+            for item in self._engine.find(text[:4096])
+            if 2 * (item.end - item.start) >= len(text) - start
+        ]
+        rule = known[0].rule if known else SECRET_NAME
+        if known and rule.kind == "personal":
+            rule = SECRET_NAME
+        return replaced(text, [Found(start, len(text), 0, rule, None)], self.hidden)
+
+    def _personal(self, text: str, name: str) -> str:
+        ahead = f"{' '.join(words_of(name))}: "
+        found = [item for item in self._engine.find(ahead + text) if item.start >= len(ahead)]
+        moved = [item._replace(start=item.start - len(ahead), end=item.end - len(ahead)) for item in found]
+        return self._engine.text(replaced(text, moved, self.hidden), self.hidden)
+
+    def _number(self, value: int, name: str) -> int | str:
+        if value.bit_length() > _WIDE_BITS - 1:
+            return f"<integer of {value.bit_length()} bits>" if value.bit_length() > 4096 else str(value)
+        if not name or not 1000 <= value < 10**19:
+            return value
+        level = secrecy_of(name)
+        if level in {Secrecy.PASSWORD, Secrecy.PIN} and not name.endswith("s"):
+            return self._hide(str(value))
+        if _facts(name).personal:
+            cleaned = self._personal(str(value), name)
+            return value if cleaned == str(value) else cleaned
+        return value
+
+    def _object(self, value: dict[str, Any], name: str, under: Secrecy) -> dict[str, Any]:
+        if value.keys() == _BLOB_KEYS and isinstance(value["base64"], str):
+            return self._blob(value, name)
+        if name and _facts(name).collection:
+            under = Secrecy.PASSWORD if "password" in name.lower() else Secrecy.SECRET
+        stated = self._stated_name(value)
+        result: dict[str, Any] = {}
+        for key, item in value.items():
+            shown = key if _PLAIN_KEY.match(key) else self._engine.text(key, self.hidden)
+            if shown in result or (shown != key and shown in value):
+                shown = self._another(shown, value, result)
+            result[shown] = self.value(item, stated if stated and key in _VALUE_KEYS else key, under)
+        return result
+
+    def _blob(self, value: dict[str, Any], name: str) -> dict[str, Any]:
+        """Bytes, as `healkit.contracts.encoding` writes them: text in base64 is searched like any other."""
+        try:
+            text = base64.b64decode(value["base64"]).decode()
+        except ValueError:
+            return value
+        before = self.hidden.total()
+        cleaned = self.value(text, name)
+        if self.hidden.total() == before:
+            return value
+        return {"text": cleaned, "size_bytes": value["size_bytes"]}
+
+    @staticmethod
+    def _stated_name(value: dict[str, Any]) -> str:
+        """The secret's name in `{"name": "DB_PASSWORD", "value": …}`, or nothing."""
+        if len(value) > 12 or not any(key in value for key in _VALUE_KEYS):
+            return ""
+        for key in _NAME_KEYS:
+            stated = value.get(key)
+            if isinstance(stated, str) and len(stated) <= 80 and secrecy_of(stated) is not Secrecy.NONE:
+                return stated
+        return ""
+
+    @staticmethod
+    def _another(shown: str, *taken: dict[str, Any]) -> str:
+        """A second key that reads the same once it is cleaned."""
+        turn = 2
+        while any(f"{shown} {turn}" in other for other in taken):
+            turn += 1
+        return f"{shown} {turn}"
+
+    def _list(self, value: list[Any], name: str, under: Secrecy) -> list[Any]:
+        pair = len(value) == 2 and isinstance(value[0], str) and isinstance(value[1], str) and not name
+        result: list[Any] = []
+        previous = ""
+        for position, item in enumerate(value):
+            beside = ""
+            if position == 1 and len(value) == 2 and name.lower() in _LOGINS and isinstance(item, str):
+                beside = "password"  # `auth=("user", "…")`, as HTTP clients take it
+            elif (
+                isinstance(item, str) and previous and ((pair and position == 1) or previous.startswith("-"))
+            ):
+                beside = self._beside(previous, item)
+            result.append(self.value(item, beside or name, under))
+            previous = item if isinstance(item, str) and len(item) <= 80 else ""
+        return result
+
+    @staticmethod
+    def _beside(previous: str, item: str) -> str:
+        """The name that the item before gives this one: an option, a header's or a parameter's name."""
+        if (
+            item.startswith("-")
+            or " " in previous
+            or "=" in previous
+            or secrecy_of(previous) in {Secrecy.NONE, Secrecy.WEAK}
+        ):
+            return ""
+        return previous if previous.startswith("-") or looks_like_token(item.rpartition(" ")[2]) else ""
+
+
+_SCHEME = re.compile(r"(?:Basic|Bearer|Digest|Token|ApiKey|SSWS)\s+\S", re.IGNORECASE)

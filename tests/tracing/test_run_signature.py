@@ -1,0 +1,78 @@
+"""State signatures: equal for the same state, and different exactly where something differs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from healkit.contracts.signature import ALGORITHM, StateSignature, sign, state_key
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=12,
+)
+PARTS: dict[str, Any] = {
+    "tool_name": "f", "persona": "default", "code_hash": "c" * 64, "arguments": {"n": 1}, "fingerprint": "v1:a",
+    "outputs": ["1", []], "worker": ["namespaces", "worker"],
+}  # fmt: skip
+#: Part → the field that tells of it, and whether it is part of what makes a state the same.
+TOLD = {
+    "tool_name": ("tool", True), "persona": ("tool", True), "code_hash": ("tool", True),
+    "arguments": ("arguments", True), "fingerprint": ("failure", True), "outputs": ("outputs", False),
+    "worker": ("worker", False),
+}  # fmt: skip
+
+
+def shuffled(value: Any) -> Any:
+    """The same value with the keys of its objects the other way round."""
+    if isinstance(value, dict):
+        return {key: shuffled(item) for key, item in reversed(value.items())}
+    return [shuffled(item) for item in value] if isinstance(value, list) else value
+
+
+@pytest.mark.requirement("RUN-5")
+@given(st.dictionaries(st.text(), JSON), JSON)
+def test_equal_values_have_equal_signatures_whatever_the_order_of_their_keys(
+    arguments: dict[str, Any], outputs: Any
+) -> None:
+    left = sign(**{**PARTS, "arguments": arguments, "outputs": outputs})
+    right = sign(**{**PARTS, "arguments": shuffled(arguments), "outputs": shuffled(outputs)})
+    assert left == right
+    assert left.state_key == state_key(left.tool, left.failure, left.arguments)
+
+
+@pytest.mark.requirement("RUN-5")
+@pytest.mark.parametrize("part", PARTS)
+@given(other=st.text(min_size=1))
+def test_a_part_that_differs_differs_in_its_own_field_and_in_no_other(part: str, other: str) -> None:
+    first, second = sign(**PARTS), sign(**{**PARTS, part: other})
+    field, decides = TOLD[part]
+    fields = [
+        name for name in StateSignature.__struct_fields__ if getattr(first, name) != getattr(second, name)
+    ]
+    assert fields == ([field, "state_key"] if decides else [field]) or PARTS[part] == other
+
+
+@pytest.mark.requirement("RUN-5")
+def test_what_is_not_there_yet_is_null_and_not_the_hash_of_nothing() -> None:
+    before = sign(tool_name="f", persona="default", code_hash=None, arguments={})
+    assert (before.failure, before.outputs, before.worker) == (None, None, None)
+    assert (before.schema_version, before.algorithm) == (1, ALGORITHM)
+    assert sign(tool_name="f", persona="default", code_hash=None, arguments={}, fingerprint="") != before
+    assert (
+        sign(tool_name="f", persona="default", code_hash=None, arguments="a\ud800").arguments
+        != before.arguments
+    )
+
+
+@pytest.mark.requirement("RUN-5")
+def test_the_algorithm_gives_the_hashes_it_has_always_given() -> None:
+    """Whoever changes one of these changes ALGORITHM too: runs are compared across versions."""
+    signature = sign(**PARTS)
+    assert (signature.algorithm, signature.tool, signature.state_key) == (
+        "sha256-128/1", "888b1356efc5c48a9095bd652fe07957", "e3c14c208d988a0dd0038e787ff7564c",
+    )  # fmt: skip

@@ -1,0 +1,141 @@
+"""Names and their values: what is a secret, and what only sounds like one."""
+
+from __future__ import annotations
+
+import pytest
+
+from healkit.tracing.sanitizing import Sanitizer
+from healkit.tracing.sanitizing.names import Secrecy, secrecy_of
+
+SANITIZER = Sanitizer()
+TRACE_2 = pytest.mark.requirement("TRACE-2")
+
+SECRET_NAMES = """
+    password passwd pwd dbPassword DB_PASSWORD db-password old_password password2 client_secret clientSecret CLIENT_SECRET
+    secret api_key apiKey API_KEY X-Api-Key api-key apikey access_key AWS_SECRET_ACCESS_KEY private_key privateKey
+    encryption_key signing_key session_key access_token accessToken refresh_token token auth_token csrftoken authorization
+    Authorization Proxy-Authorization cookie Set-Cookie credentials passphrase bearer STRIPE_KEY openai_key webhook_url
+    dsn connection_string database_url password_hash card_pin cvv PGPASSWORD smtp_pass secret_key_base userpassword
+""".split()  # noqa: SIM905
+
+OTHER_NAMES = """
+    author authority authors max_tokens num_tokens token_count tokens tokenizer total_tokens prompt_tokens eos_token pad_token
+    next_token next_page_token secretary secret_santa keyboard key keys primary_key foreign_key public_key cache_key sort_key
+    partition_key s3_key password_policy password_field password_min_length password_required token_type token_url token_expiry
+    secret_name secretName secret_arn api_key_header private_key_path key_id access_key_id compass bypass passport passage
+    passed pass_count monkey keyword hockey turkey signature cookies_enabled auth_type auth_url session_id id trace_id hash
+    code_hash fingerprint error_code state_signature idempotency_key primaryKey publicKey tokenization secretion pinned
+""".split()  # noqa: SIM905
+
+
+@TRACE_2
+@pytest.mark.parametrize("name", SECRET_NAMES)
+def test_a_secrets_name_is_known_in_every_spelling(name: str) -> None:
+    assert secrecy_of(name) not in {Secrecy.NONE, Secrecy.WEAK}
+
+
+@TRACE_2
+@pytest.mark.parametrize("name", OTHER_NAMES)
+def test_a_name_that_only_holds_a_secrets_letters_is_none(name: str) -> None:
+    assert secrecy_of(name) in {Secrecy.NONE, Secrecy.WEAK, Secrecy.QUERY}
+    assert SANITIZER.clean({name: "value"}).hidden == {}
+    assert SANITIZER.clean({name: 4096}).hidden == {}
+
+
+@TRACE_2
+@pytest.mark.parametrize(
+    "value",
+    [
+        True,
+        False,
+        None,
+        "",
+        "str",
+        "string",
+        "required",
+        "${TOKEN}",
+        "{{ token }}",
+        "<your-key>",
+        "********",
+        "%(pw)s",
+    ],
+)
+def test_what_is_no_value_stays_under_a_secrets_name(value: object) -> None:
+    for name in ("password", "api_key", "token", "secret"):
+        assert SANITIZER.clean({name: value}).value == {name: value}
+
+
+@TRACE_2
+@pytest.mark.parametrize(
+    "line",
+    [
+        "token = lexer.next_token()",
+        "password = getpass.getpass('Password: ')",
+        'key = row["id"]',
+        "api_key=os.environ['OPENAI_API_KEY']",
+        "def login(self, user: str, password: str | None = None) -> Token:",
+        "Authorization header missing",
+        'WWW-Authenticate: Bearer realm="example", error="invalid_token"',
+        "the password must have 8 characters",
+        'assert token.value == "foo"',
+        "TokenInfo(type=1 (NAME), string='password', start=(1, 0), end=(1, 8))",
+        "unexpected token '}' at line 3",
+        "arn:aws:secretsmanager:us-east-1:123456789012:secret:prod/db-AbCdEf",
+        "PWD=/home/jane/work/project-1",
+        "credentials: include",
+        "password VARCHAR(128) NOT NULL",
+        '{"password": {"type": "string", "minLength": 8}}',
+        "longopt_pat = r'[a-zA-Z](?:[a-zA-Z0-9-]*)'",
+        "private_key: Ed25519PrivateKey | Ed448PrivateKey",
+        "if not token:\n    raise ValueError2024",
+        "password = loaded.password",
+        'curl -H "Authorization: Bearer $TOKEN" https://api.example.com',
+        'f"postgresql://{user}:{password}@{host}/{db}"',
+    ],
+)
+def test_code_and_prose_about_secrets_stay(line: str) -> None:
+    cleaned = SANITIZER.text(line)
+    assert (cleaned.value, cleaned.hidden) == (line, {})
+
+
+@TRACE_2
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        ("password for admin is hunter2", "hunter2"),
+        (
+            'Authorization: Digest username="x", nonce="a1b2c3d4", response="6629fae49393a053"',
+            "6629fae49393a053",
+        ),
+        ("AccountName=acct;AccountKey=Zm9vYmFyYmF6cXV4MTIz==;EndpointSuffix=x", "Zm9vYmFyYmF6cXV4MTIz"),
+        ('config.put("x", "required username=\\"J\\" apiToken=\\"a1b2c3d4e5f6\\"")', "a1b2c3d4e5f6"),
+        ('<entry name="apiToken" value="a1b2c3d4e5f6" />', "a1b2c3d4e5f6"),
+        ("apiToken: |\n  a1b2c3d4e5f6\n", "a1b2c3d4e5f6"),
+        ("var apiToken: string = 'a1b2c3d4e5f6'", "a1b2c3d4e5f6"),
+        ("| api_key | q8w7e6r5t4y3u2i1 |", "q8w7e6r5t4y3u2i1"),
+        ('    conn = connect(host="db", passwd="Tr0ub4dor&3")  # traceback line', "Tr0ub4dor&3"),
+        ('echo {"a": "{\\\\\\"password\\\\\\": \\\\\\"a1b2c3d4\\\\\\"}"}', "a1b2c3d4"),
+        ("IDENTIFIED WITH mysql_native_password BY 'S3cr3t!x'", "S3cr3t!x"),
+        ("smtp://user%40example.com:p%40ssw0rd@mail.example.com:587", "p%40ssw0rd"),
+        ("ENV DB_PASSWORD hunter2", "hunter2"),
+        ("User(id=3, password='hunter2', token='abc123xyz')", "abc123xyz"),
+    ],
+)
+def test_a_secret_is_hidden_in_whatever_syntax_it_stands(text: str, secret: str) -> None:
+    cleaned = SANITIZER.text(text)
+    assert secret not in cleaned.value
+    assert cleaned.hidden
+
+
+@TRACE_2
+def test_json_text_stays_json() -> None:
+    import json
+
+    text = json.dumps(
+        {"password": 12345678, "n": 1, "token": "a1b2c3d4e5", "nested": {"api_key": "a\"b'c\\d1234"}}
+    )
+    cleaned = json.loads(SANITIZER.text(text).value)
+    assert cleaned["n"] == 1
+    assert all(
+        "REDACTED" in str(value) for value in (cleaned["password"], cleaned["token"], cleaned["nested"])
+    )
