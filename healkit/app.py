@@ -27,7 +27,6 @@ from healkit.runtime.builtins import LogTools
 from healkit.runtime.display import notebook_display
 from healkit.runtime.execution import Execution
 from healkit.runtime.executor import Executor
-from healkit.runtime.exporting import passing_replay
 from healkit.runtime.history import execution_of
 from healkit.runtime.mcp_servers import MCPServers, ServerStatus
 from healkit.runtime.mcp_spec import START_TIMEOUT_S, ServerSpec
@@ -275,6 +274,8 @@ class Healkit:
 
     def replay_of(self, failed: Execution) -> Execution | None:
         """A later revision's execution with the same arguments that passed; None while there is none on record."""
+        from healkit.runtime.exporting import passing_replay  # nbformat takes a second to load
+
         row = passing_replay(self.log, failed)
         return None if row is None else self._with_calls(row)
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from healkit import rendering
-from healkit.app import Healkit
 from healkit.config import ExplainLevel
 from healkit.errors import PostMortemError, ToolExecutionError, UsageInvalid
 from healkit.notebook import cards
@@ -18,7 +17,10 @@ from healkit.parsing import parse_revision, parse_since, read_grants, split_labe
 from healkit.rendering import markup as m
 from healkit.rendering.asides import Aside
 from healkit.runtime.execution import Execution
-from healkit.runtime.post_mortem import SHOWN_FRAMES, PostMortem
+
+if TYPE_CHECKING:
+    from healkit.app import Healkit
+    from healkit.runtime.post_mortem import PostMortem
 
 
 def execution_of(healkit: Healkit, error: ToolExecutionError) -> Execution | None:
@@ -53,6 +55,8 @@ def last_error(
         return Shown(text, m.card(m.section(text)))
     note, asked = "", None
     if options.locals:
+        from healkit.runtime.post_mortem import SHOWN_FRAMES
+
         try:
             asked = execution.post_mortem().all_locals(options.frames or SHOWN_FRAMES)
         except PostMortemError as error:

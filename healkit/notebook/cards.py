@@ -9,12 +9,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from functools import cache
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from healkit import rendering
-from healkit.app import Healkit
 from healkit.config import Config, ExplainLevel
 from healkit.contracts.fingerprint import fingerprint
 from healkit.contracts.post_mortem import Local
@@ -26,13 +25,10 @@ from healkit.rendering.asides import Aside
 from healkit.runtime.execution import Execution
 from healkit.tracing.redaction import Cleaner
 
+if TYPE_CHECKING:
+    from healkit.app import Healkit
+
 TIP = "%healkit keep NAME makes a failing cell a tool; %healkit off hides these cards. (Said once.)"
-
-
-class Hides(Protocol):
-    """What cleans values."""
-
-    def __call__(self) -> Cleaner: ...
 
 
 @cache

@@ -6,9 +6,8 @@ import dataclasses
 import keyword
 from argparse import Namespace
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from healkit.app import Healkit
 from healkit.errors import UsageInvalid
 from healkit.notebook.browsing import is_newest
 from healkit.notebook.cells import FailedCell
@@ -16,6 +15,9 @@ from healkit.notebook.keeping import tool_of
 from healkit.notebook.shown import Shown
 from healkit.rendering import markup as m
 from healkit.runtime.execution import Execution
+
+if TYPE_CHECKING:
+    from healkit.app import Healkit
 
 
 def export(

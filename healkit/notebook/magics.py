@@ -9,13 +9,12 @@ import functools
 import sys
 from argparse import Namespace
 from collections.abc import Callable
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, no_var_expand
 from traitlets import Enum
 
 from healkit import rendering
-from healkit.app import Healkit, default_healkit, value_or_raise
 from healkit.config import ExplainLevel
 from healkit.errors import HealkitError, ToolExecutionError, UsageInvalid
 from healkit.notebook import browsing, cards, commands, exporting, keeping, saving
@@ -27,6 +26,9 @@ from healkit.rendering import markup as m
 from healkit.rendering import plain
 from healkit.runtime.display import show as show_output
 from healkit.runtime.execution import Execution
+
+if TYPE_CHECKING:
+    from healkit.app import Healkit
 
 _KEPT_NOTE = (
     "The tool runs in a restricted worker, not in this kernel: it has no network and sees no files until it is granted "
@@ -104,6 +106,10 @@ class HealkitMagics(Magics):
     @property
     def healkit(self) -> Healkit:
         """The Healkit of the default database; HEALKIT_DB may change while the notebook runs."""
+        from healkit.app import (
+            default_healkit,
+        )  # not above: it takes longer to load than the extension itself
+
         return default_healkit()
 
     @no_var_expand
@@ -272,6 +278,8 @@ class HealkitMagics(Magics):
             self.waiting.append(execution)
         else:
             self._show(_success(execution))
+        from healkit.app import value_or_raise
+
         return value_or_raise(execution)
 
     def _show(self, shown: Shown) -> None:
