@@ -1,9 +1,9 @@
 """What a card under a failing cell costs: explaining, reading the variables, drawing, and the extension's start.
 
 `card_ms` is the whole of what the hook does after a failing cell: for a tool, with the questions to its kept worker and
-to the log; for a cell, with the reading of its traceback. `load_ext_ms` is measured in an IPython that has just started,
-as a kernel has it. Each is a median and, as `_best`, the quickest: on a machine that others use too, that one is nearer
-to what it costs. Prints one JSON object.
+to the log; for a cell, with the reading of its traceback. `load_ext_ms` is measured in an IPython that has just
+started, as a kernel has it. Each is a median and, as `_best`, the quickest: on a machine that others use too, that one
+is nearer to what it costs. Prints one JSON object.
 """
 
 from __future__ import annotations
