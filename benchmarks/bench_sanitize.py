@@ -1,4 +1,4 @@
-"""What sanitising costs, against one plain regular expression over the same text.
+"""Cost of sanitising, against one plain regular expression.
 
 Prints one JSON object: 10 KB of each kind of payload through `Sanitizer.clean`, the ratio to the floor (one
 case-insensitive scan by `re` for a single word, which any sanitiser needs at the least), and the target of 3 ms. Times

@@ -28,8 +28,9 @@ from healkit.store.locations import is_writable, resolve_url, sqlite_path, sqlit
 
 __all__ = ["Database", "resolve_url"]
 
-#: How long an opening waits for another process that is migrating the same file, at least.
-MIGRATION_WAIT_S = 5.0
+#: How long an opening waits for another process that is migrating the same file, at least. A log of a million rows
+#: takes ten seconds.
+MIGRATION_WAIT_S = 30.0
 
 #: The key of PostgreSQL's advisory lock that stands for SQLite's write lock ("heal" in ASCII).
 _ADVISORY_KEY = 0x6865616C

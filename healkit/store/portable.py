@@ -23,6 +23,7 @@ from healkit.store.filters import Filters
 from healkit.store.models import UtcDateTime
 from healkit.store.pages import oldest_first
 from healkit.store.rows import CALLS, DECISIONS, LOG, TRACES, escaped, insert_into
+from healkit.store.tallies import hold
 
 Record = dict[str, Any]
 
@@ -103,6 +104,7 @@ def store(database: Database, arrivals: Sequence[Arrival]) -> int:
     rows = [arrival.row for arrival in arrivals]
     there = select(func.count()).where(LOG.c.trace_id.in_([row["trace_id"] for row in rows]))
     with database.write() as session:
+        hold(session)
         before = session.scalar(there) or 0
         for table, key, values in [
             (LOG, ["trace_id"], rows),

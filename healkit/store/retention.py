@@ -43,6 +43,7 @@ from healkit.store.logfiles import check_suffix, digest_of, read_file, sync_fold
 from healkit.store.models import Revision
 from healkit.store.portable import PARTS, Record, count_parts, records_of
 from healkit.store.rows import LOG, TRACES
+from healkit.store.tallies import hold
 
 ArchiveFormat = Literal["jsonl", "parquet"]
 
@@ -189,12 +190,8 @@ class Retention:
         archived_parts: how many parts of each execution the archive holds; one that has more by now stays.
         """
         with self._database.write() as session:
+            hold(session)
             begun = time.monotonic()
-            if self._database.dialect_name == "postgresql":
-                # The triggers take the locks of many days and groups, in an order that a writer's need not be.
-                session.connection().exec_driver_sql(
-                    "LOCK TABLE executionday, failuregroup IN SHARE ROW EXCLUSIVE MODE"
-                )
             trace_ids = list(session.scalars(select(LOG.c.trace_id).where(which, _may_go())))
             if archived_parts is not None:
                 found = count_parts(session, trace_ids)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from datetime import date, datetime
 
 from sqlalchemy import BigInteger, Index, Table
+from sqlalchemy.orm import Session
 from sqlmodel import Field
 
 from healkit.store.models import Base, UtcDateTime
@@ -52,3 +53,15 @@ class FailureGroup(Base, table=True):
 
 DAYS: Table = ExecutionDay.__table__  # type: ignore[attr-defined]
 GROUPS: Table = FailureGroup.__table__  # type: ignore[attr-defined]
+
+
+def hold(session: Session) -> None:
+    """Keep the tallies for this transaction, which changes many rows of the log; called before it does.
+
+    On PostgreSQL the triggers take the locks of many days and groups, in an order that another writer's need not be,
+    and the two would wait for each other. SQLite has one write lock for everything.
+    """
+    if session.get_bind().dialect.name == "postgresql":
+        session.connection().exec_driver_sql(
+            "LOCK TABLE executionday, failuregroup IN SHARE ROW EXCLUSIVE MODE"
+        )

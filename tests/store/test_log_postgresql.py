@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import time
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -208,6 +209,7 @@ def test_retention_and_writers_do_not_lock_each_other_out(database: Database, wr
                     mine.finish(failed(begun, f"line {number}"))
                 except Exception as error:
                     problems.append(error)
+                time.sleep(0.005)
 
     threads = [threading.Thread(target=work, args=(n,)) for n in range(3)]
     for thread in threads:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import json
+import os
 import random
 import signal
 import subprocess
@@ -35,8 +36,11 @@ from test_log_derived import kept, recounted
 from healkit.contracts.records import DecisionRecord, utc_now
 from healkit.errors import ArchiveBusy, ConfigError, LogFileError
 from healkit.store.database import Database
+from healkit.store.filters import Filters
 from healkit.store.log import Log, LogWriter
+from healkit.store.logfiles import digest_of, write_unfinished
 from healkit.store.models import TraceRow
+from healkit.store.portable import read_records
 from healkit.store.vault import Vault
 
 LOG_12 = pytest.mark.requirement("LOG-12")
@@ -143,8 +147,8 @@ def test_what_is_archived_comes_back_by_an_import(
 
 
 @LOG_12
-def test_an_archive_that_cannot_be_written_or_does_not_read_back_costs_no_row(
-    database: Database, writer: LogWriter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_an_archive_that_cannot_be_written_costs_no_row(
+    database: Database, writer: LogWriter, tmp_path: Path
 ) -> None:
     for days in range(200):
         write(writer, days, fails=True)
@@ -162,6 +166,22 @@ def test_an_archive_that_cannot_be_written_or_does_not_read_back_costs_no_row(
     with pytest.raises(LogFileError, match="cannot be written"):
         log.prune(older_than=1, archive=tmp_path / "file")
     assert log.count() == 200
+
+
+@LOG_12
+@pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
+def test_one_changed_byte_of_a_value_is_noticed_when_an_archive_is_read_back(
+    database: Database, writer: LogWriter, tmp_path: Path, suffix: str
+) -> None:
+    for days in range(3):
+        write(writer, days)
+    file = tmp_path / "partial"
+    written = write_unfinished(file, suffix, read_records(database, Filters()))
+    assert digest_of(file, suffix) == written
+    content = file.read_bytes()
+    assert content.count(b"fibonacci") > 0
+    file.write_bytes(content.replace(b"fibonacci", b"fibonacdi"))
+    assert digest_of(file, suffix) != written
 
 
 @LOG_12
@@ -212,53 +232,64 @@ def traces_in(file: Path) -> list[str]:
     return [json.loads(line)["trace_id"] for line in file.read_text().splitlines()]
 
 
+#: Forks a child that archives, for each line it reads; says the child's id and, after another line, how it ended. Until
+#: then the id is the child's alone, so that nothing else can be killed.
+ARCHIVING = """
+import os, sys
+from healkit.store.database import Database
+from healkit.store.log import Log
+print("ready", flush=True)
+while sys.stdin.readline():
+    child = os.fork()
+    if not child:
+        Log(Database(sys.argv[1], wait_s=30)).prune(older_than=5, archive=sys.argv[2])
+        os._exit(0)
+    print(child, flush=True)
+    sys.stdin.readline()
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+
+
 @LOG_12
 def test_kill_9_at_any_moment_of_archiving_loses_nothing_and_doubles_nothing(
     database: Database, writer: LogWriter, tmp_path: Path
 ) -> None:
-    for n in range(1500):
+    for n in range(600):
         write(writer, 10 + n / 1000, fails=n % 3 == 0)
     write(writer, 0)
     assert database.path is not None
     everything = {row["trace_id"] for row in log_rows(database.path)}
-    folder = tmp_path / "archive"
-    program = (
-        "import sys; from healkit.store.database import Database; from healkit.store.log import Log;"
-        "log = Log(Database(sys.argv[1], wait_s=10)); print('ready', flush=True);"
-        "log.prune(older_than=5, archive=sys.argv[2])"
-    )
-    rng, kills, states = random.Random(7), 0, set()
-    for attempt in range(60):
-        with subprocess.Popen(
-            [sys.executable, "-c", program, str(database.path), str(folder)], stdout=subprocess.PIPE
-        ) as process:
-            assert process.stdout is not None
-            assert process.stdout.readline() == b"ready\n"
-            # Longer and longer, so that every attempt gets further: the whole takes about two seconds.
-            try:
-                process.wait(timeout=rng.random() * (0.15 if attempt < 12 else 0.6))
-                assert process.returncode == 0
+    folder, rng, states = tmp_path / "archive", random.Random(7), Counter[str]()
+    command = [sys.executable, "-c", ARCHIVING, str(database.path), str(folder)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        for attempt in range(100):
+            process.stdin.write(b"\n")
+            process.stdin.flush()
+            child = int(process.stdout.readline())
+            # Longer and longer, so that in the end it gets to the end, on however slow a machine.
+            time.sleep(rng.random() * 0.03 * (attempt + 1))
+            os.kill(child, signal.SIGKILL)
+            process.stdin.write(b"\n")
+            process.stdin.flush()
+            if int(process.stdout.readline()) == 0:
                 break
-            except subprocess.TimeoutExpired:
-                process.send_signal(signal.SIGKILL)
-                kills += 1
-        here = {row["trace_id"] for row in log_rows(database.path)}
-        whole = [
-            trace
-            for file in folder.glob("*")
-            if file.suffix in {".jsonl", ".verified"}
-            for trace in traces_in(file)
-        ]
-        states |= {file.suffix for file in folder.glob("*")}
-        assert here | set(whole) == everything, "an execution is in neither"
-        assert max(Counter(whole).values(), default=0) <= 1, "an execution is in two archives"
-    else:
-        pytest.fail("it never came to an end")
-    assert kills >= 5
-    assert {".partial", ".verified"} <= states
+            here = {row["trace_id"] for row in log_rows(database.path)}
+            kept_files = [file for file in folder.glob("*") if file.suffix in {".jsonl", ".verified"}]
+            whole = [trace for file in kept_files for trace in traces_in(file)]
+            states.update(file.suffix for file in folder.glob("*"))
+            assert here | set(whole) == everything, "an execution is in neither"
+            assert max(Counter(whole).values(), default=0) <= 1, "an execution is in two archives"
+        else:
+            pytest.fail("it never came to an end")
+        process.stdin.close()
+    assert states[".partial"] >= 2
+    assert states[".verified"] >= 1
     here = {row["trace_id"] for row in log_rows(database.path)}
     archived = [trace for file in folder.glob("*.jsonl") for trace in traces_in(file)]
-    assert len(archived) == 1500
+    assert len(archived) == 600
     assert set(archived) == everything - here
     assert sorted({file.suffix for file in folder.iterdir()} - {""}) == [".jsonl"]
     assert kept(database) == recounted(database)

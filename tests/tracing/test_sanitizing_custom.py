@@ -1,4 +1,4 @@
-"""A user's own rules and allow-list: used when they are right, refused with the place when they are not."""
+"""A user's own rules and allow-list: used, or refused."""
 
 from __future__ import annotations
 

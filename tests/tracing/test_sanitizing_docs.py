@@ -1,4 +1,4 @@
-"""The page on sanitising, executed, and its table held against the code."""
+"""The page on sanitising, executed and held against the code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names and their values: what is a secret, and what only sounds like one."""
+"""Names and values: a secret, or what only sounds like one."""
 
 from __future__ import annotations
 

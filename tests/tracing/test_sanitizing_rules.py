@@ -1,4 +1,4 @@
-"""The sanitiser's table proves itself: each rule alone, and all of them together."""
+"""The sanitiser's table proves itself, rule by rule."""
 
 from __future__ import annotations
 

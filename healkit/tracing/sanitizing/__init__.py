@@ -1,4 +1,4 @@
-"""Sanitising: secrets redacted, personal data masked, size cut.
+"""Sanitising: secrets redacted, people's data masked, cut.
 
 `Sanitizer` is the service. The modules below it, in the order in which a text meets them: `walk` goes through nested
 data, `engine` finds keywords and tries rules there, the tables are `places`, `tokens_*` and `personal`, `assignments`

@@ -1,4 +1,4 @@
-"""A secret's name and its value, in any syntax that puts one behind the other.
+"""A secret's name, and its value behind it in any syntax.
 
 `password=…`, `"api_key": "…"`, `--token …`, `X-Api-Key: …`, `<password>…</password>`, `("Authorization", "…")`,
 `- name: DB_PASSWORD` with `value: …` below it: at each word that a secret's name may hold, the whole name around it is
@@ -16,6 +16,7 @@ from healkit.tracing.sanitizing.shapes import looks_like_token
 from healkit.tracing.sanitizing.syntax import (
     ASSIGN,
     BESIDE,
+    BRACED,
     CALL,
     CELL,
     ELEMENT,
@@ -131,28 +132,17 @@ def _is_no_word(found: str, *, quoted: bool) -> bool:
 
 
 def _assigned(text: str, begin: int, match: re.Match[str], name: str, level: Secrecy) -> Span | None:
-    position = match.end()
-    if begin and text[begin - 1] == ":" and match["sign"] == ":" and not match["gap"]:
-        return None  # `arn:aws:secretsmanager:…:secret:name`
-    broken = "\n" in match["gap"] and not match["closed"] and match["gap"].lstrip()[:1] not in {"|", ">"}
-    if broken and text[text.rfind("\n", max(0, begin - 80), begin) + 1 : begin].strip(" \t-"):
-        return None  # a statement's colon, and the next line's statement
-    if (
-        match["sign"] in {":", "："}
-        and not match["closed"]
-        and not match["gap"]
-        and text.startswith("//", position)
-    ):
+    if _separates_otherwise(text, begin, match):
         return None
-    listed = re.compile(r"\s{0,3}[\[({]{1,2}\s{0,40}(?=[bBuU]?\\*[\"'])").match(text, position)
+    position = match.end()
+    listed = _LIST_OPENS.match(text, position)
     if listed is not None:
         return _in_list(text, listed, name, level)
-    if (
-        level is not Secrecy.HEADER
-        and match["sign"] == ":"
-        and (typed := TYPED.match(text, position)) is not None
-    ):
+    typed = TYPED.match(text, position) if match["sign"] == ":" and level is not Secrecy.HEADER else None
+    if typed is not None:
         position = typed.end()
+    if level is Secrecy.PASSWORD and (braced := BRACED.match(text, position)) is not None:
+        return _judged(text, Value(braced.start(1), braced.end(1), QUOTED), name, level)
     value = value_at(text, position)
     if value is None or value.f_string:
         return None
@@ -160,29 +150,37 @@ def _assigned(text: str, begin: int, match: re.Match[str], name: str, level: Sec
         return _judged(text, value, name, level)
     if level is Secrecy.HEADER:
         return _header(text, position, name)
-    after = text[value.end : value.end + 2]
-    spaced = bool(match["pad"]) and bool(match["gap"])
-    colon = match["sign"] in {":", "：", "->", "=>"}
-    ends_line = not after or after[0] in "\r\n" or after[:1] == "\\"
-    prose = colon and not ends_line and not (match["closed"] or after[0] in ",}&;\"'")
-    code = (
-        not colon and (spaced or after[:1] in {",", ")", "]", "."}) and not text[begin : begin + 1].isupper()
-    )
-    if spaced and not colon and ends_line and _in_settings(text, begin):
-        code = False
-    found = _judged(text, value, name, level, loose=prose or code)
-    if (
-        found is not None
-        and match["closed"]
-        and match["closed"].endswith('"')
-        and text[value.start : value.end].isdigit()
-    ):
-        return (
-            found[0],
-            found[1],
-            '"[REDACTED:secret-name]"',
-        )  # JSON stays JSON: a number is replaced by a text
+    found = _judged(text, value, name, level, loose=_is_loose(text, begin, match, value))
+    in_json = (match["closed"] or "").endswith('"') and text[value.start : value.end].isdigit()
+    if found is not None and in_json:
+        return found[0], found[1], '"[REDACTED:secret-name]"'  # JSON stays JSON: a text where the number was
     return found
+
+
+_LIST_OPENS = re.compile(r"\s{0,3}[\[({]{1,2}\s{0,40}(?=[bBuU]?\\*[\"'])")
+
+
+def _separates_otherwise(text: str, begin: int, match: re.Match[str]) -> bool:
+    """Colons that put no value behind a name: an ARN's, a URL's, a statement's at its line's end."""
+    if match["sign"] not in {":", "："} or match["closed"]:
+        return False
+    if not match["gap"]:
+        return text.startswith("//", match.end()) or (begin > 0 and text[begin - 1] == ":")
+    broken = "\n" in match["gap"] and match["gap"].lstrip()[:1] not in {"|", ">"}
+    line_start = text.rfind("\n", max(0, begin - 80), begin) + 1
+    return broken and bool(text[line_start:begin].strip(" \t-"))
+
+
+def _is_loose(text: str, begin: int, match: re.Match[str], value: Value) -> bool:
+    """Whether a bare value stands as a variable does in code, or as a word in a sentence."""
+    after = text[value.end : value.end + 2]
+    ends_line = not after or after[0] in "\r\n\\"
+    if match["sign"] in {":", "：", "->", "=>"}:
+        return not ends_line and not (match["closed"] or after[0] in ",}&;\"'")
+    spaced = bool(match["pad"]) and bool(match["gap"])
+    if spaced and ends_line and _in_settings(text, begin):
+        return False
+    return (spaced or after[:1] in {",", ")", "]", "."}) and not text[begin : begin + 1].isupper()
 
 
 def _in_settings(text: str, begin: int) -> bool:

@@ -1,4 +1,4 @@
-"""Custom rules: a TOML or JSON file with rows like the built-in table's.
+"""Custom rules: a file with rows like the built-in table's.
 
 Each row proves itself when it is loaded: a rule that misses one of its own `caught` examples, or takes one of its
 `survives`, is refused with its id and the place. Patterns run on google-re2 where that is installed (`healkit[speed]`),

@@ -1,4 +1,4 @@
-"""The engine: keywords first, then patterns where they stand, then one replacement pass.
+"""The engine: keywords first, then patterns, then one pass.
 
 All rules find their spans in the text as it was; overlapping spans become one, named by the most specific of them. A
 text in which something was hidden is looked at again until nothing more is found, so cleaning twice changes nothing.

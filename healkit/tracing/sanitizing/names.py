@@ -133,7 +133,7 @@ _NO_TOKEN = word_set(
     "keyword comment whitespace newline indent dedent lexer parser current page continuation pagination "
     "cursor sync resume expected unexpected unknown public name identifier ident punctuation html xml css "
     "tree image img audio video vocab left right open close eof decoder encoder added extra lookahead peek "
-    "consume get accept syntax invalid each per skip pagetoken nextpage cancellation cancel"
+    "consume get accept syntax each per skip pagetoken nextpage cancellation cancel"
 )
 _QUESTIONS = word_set(
     "is has have show hide forgot forgotten reset change require requires required update invalid wrong "

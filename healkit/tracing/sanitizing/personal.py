@@ -1,4 +1,4 @@
-"""Personal data: e-mail addresses, phone, card, social security and account numbers.
+"""Personal data: addresses, phone, card and account numbers.
 
 Numbers are what data is made of, so a number alone is never enough: a card has an issuer's prefix, its length and a Luhn
 digit; a social security number its separators or its name before it; a phone number a country code, the punctuation of
@@ -146,7 +146,7 @@ class Phones:
         """`+` or `00`, a country code and a length that country has."""
         text = match["secret"]
         digits = re.sub(r"\D", "", text)
-        if len(digits) < 8 or len(set(digits)) < 3:
+        if len(digits) < 8 or len(set(digits)) < 3 or text[-2] == ".":  # the last: a float with a sign
             return False
         plain = len(text) <= len(digits) + 1 or text.startswith("00")
         return _valid("+" + digits.removeprefix("00"), None) or (

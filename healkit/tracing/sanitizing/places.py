@@ -1,4 +1,4 @@
-"""Rules for syntaxes that hold secrets whatever their names: URLs, headers, key blocks, statements, commands."""
+"""Syntaxes that hold secrets whatever these are called."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import base64
 import re
 
 from healkit.tracing.sanitizing import assignments
-from healkit.tracing.sanitizing.names import NAME_KEYWORDS
+from healkit.tracing.sanitizing.names import NAME_KEYWORDS, Secrecy
 from healkit.tracing.sanitizing.rule import Rule, Span, starts_word
 from healkit.tracing.sanitizing.shapes import is_reference, looks_like_token
+from healkit.tracing.sanitizing.values import QUOTED, hides, names_a_secret
 
 _STORES = re.compile(
     r"(?i)(?:postgres|mysql|mariadb|mongo|redis|valkey|amqp|mssql|sqlserver|oracle|ldap|clickhouse|cockroach|nats|ftp|smtp)"
@@ -204,6 +205,15 @@ PLACES: tuple[Rule, ...] = (
         check=_unlike_reference,
         caught=("sshpass -p ‹w10› ssh host", "mysql -u root -p‹w10› shop", "docker login -u me -p ‹w20› registry", "openssl rsa -passin pass:‹w8› -in k"),
         survives=("mysql -u root -p shop", "sshpass -p $PW ssh host", "mysql -P 3306 db"),
+    ),
+    Rule(
+        "login-call", "the password that a login is called with", "place",
+        ("login(", "basicauth(", "httpbasicauth(", "basic_auth(", "httpdigestauth(", "authenticate("),
+        r"(?i)(?:login|(?:http)?basicauth|basic_auth|httpdigestauth|authenticate)\(\s{0,9}(?:user(?:name)?=)?[bu]?[\"'][^\"'\n]{1,100}[\"']\s{0,9},\s{0,9}"
+        r"(?:pass(?:word|wd)?=)?[bu]?(?P<q>[\"'])(?P<secret>[^\"'\s]{4,200})(?P=q)",
+        check=lambda match: hides(Secrecy.PASSWORD, "password", match["secret"], QUOTED) and not names_a_secret(match["secret"]),
+        caught=("server.login('me@example.com', '‹w10›')", "login(\"admin\", \"‹a8›\")"),
+        survives=("login('email', 'password')", "login(user, password)", "authenticate('next', 'new_password')"),
     ),
     Rule(
         "netrc", "a password in a netrc line", "place", ("machine", "login"),

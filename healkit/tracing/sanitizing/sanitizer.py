@@ -94,7 +94,7 @@ class Sanitizer:
         plain, _ = to_jsonable(value)
         try:
             size = size_of(plain)
-        except OverflowError:  # an integer of more than 64 bits
+        except (OverflowError, ValueError):  # an integer of more digits than Python writes
             plain = narrowed(plain)
             size = size_of(plain)
         looked_at = limit_bytes * _LOOKED_AT_TIMES + _LOOKED_AT_BYTES
@@ -117,7 +117,7 @@ class Sanitizer:
 
 
 def narrowed(value: Any) -> Any:
-    """The value with integers that JSON readers refuse (over 64 bits) as text."""
+    """The value with integers of more than 64 bits, which many JSON readers refuse, as text."""
     if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 63:
         return str(value) if value.bit_length() <= 4096 else f"<integer of {value.bit_length()} bits>"
     if isinstance(value, list):

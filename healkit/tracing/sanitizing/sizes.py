@@ -1,4 +1,4 @@
-"""Sizes: what a value weighs as JSON, and how one that is too heavy is cut.
+"""Sizes: what a value weighs as JSON, and how it is cut.
 
 A cut value keeps its outline: long texts and long lists lose their ends, and each cut says so and how much there was.
 Nothing is cut inside of a replacement, and no cut leaves half a word, because half a secret matches no rule.

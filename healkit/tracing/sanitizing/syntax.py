@@ -1,4 +1,4 @@
-"""What separates a name from its value, and where both begin and end.
+"""Separators between a name and its value, and both ends.
 
 Each pattern is matched at one position and looks at a bounded stretch of text.
 """
@@ -20,6 +20,10 @@ ASSIGN = re.compile(r"""(?x)
     (?:[ \t](?:string|String|str|text)\b[ \t]{0,20})?
     (?P<sign>:{1,3}=|=>|->|===?|!==?|\?\??=|[.+]=|=|:(?!:)|：|&\#61;|%3[Dd])
     (?P<gap>[ \t]{0,40}(?:(?:[|>][+-]?[ \t]*)?\\?\r?\n[ \t]{1,40}(?=["'\w]))?)""")
+#: ODBC puts a value in braces that holds a separator; braces around a name are a template's.
+BRACED = re.compile(
+    r"\{((?!\w+(?:![rsa]|=)\})(?=[^{}\n]{0,127}[;@!#$%^&*+=?/])[^{}\n\"'()]{4,128})\}(?=;|$|[\"'])"
+)
 BESIDE = re.compile(r"""(?xi)
     \\*["']?\s{0,3},?\s{1,40}(?:-\s)?\\*["']?(?:default_?)?(?:value|content|val)\\*["']?\s{0,3}[:=]\s{0,3}
     | \\*["']\s{0,3},\s{0,3}\\*["'](?:default_?)?(?:value|content|val)\\*["']\s{0,3}[:=]\s{0,3}""")

@@ -1,4 +1,4 @@
-"""Formats of cloud, infrastructure and monitoring providers' tokens, as these publish them.
+"""Token formats of clouds, infrastructure and monitoring.
 
 The sources are the providers' own pages on their token formats. Bodies are accepted a little shorter and longer than
 published: providers lengthen tokens without notice, and a shortened one is no less of a secret.

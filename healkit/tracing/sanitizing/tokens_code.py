@@ -1,4 +1,4 @@
-"""Formats of code hosts', registries', build services' and model providers' tokens, as these publish them."""
+"""Token formats of code hosts, registries, builds and models."""
 
 from __future__ import annotations
 

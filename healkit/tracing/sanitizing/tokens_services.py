@@ -1,4 +1,4 @@
-"""Formats of payment, messaging, commerce and office services' tokens, as these publish them."""
+"""Token formats of payment, messaging and office services."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a value looks like: a secret, a word, a reference, code.
+"""Values: a secret, a word, a reference, or code.
 
 Behind a secret's name stands a secret, or the name of one (`password=password`), a type (`token: str`), a template
 (`${TOKEN}`), a call (`getpass()`), a path, or prose. The shape tells them apart: there is no list of example values
@@ -88,20 +88,22 @@ def hides(level: Secrecy, name: str, value: str, where: str, *, loose: bool = Fa
         return _header_hides(value, where)
     if is_path_or_url(value) or (where == BARE and is_code(value)):
         return False
-    if (
-        where == BARE
-        and _IDENTIFIER.match(value)
-        and (_names_a_secret(value, loose=loose) or _CLASS.match(value))
-    ):
+    is_name = where == BARE and _IDENTIFIER.match(value) is not None
+    if is_name and (names_a_secret(value, loose=loose) or _CLASS.match(value)):
         return False
     if level in {Secrecy.PASSWORD, Secrecy.PHRASE}:
         return _password_hides(level, name, value, where, loose=loose)
     if level is Secrecy.SECRET:
         return _secret_hides(name, value, where, loose=loose)
     if level is Secrecy.TOKEN:
-        return looks_like_token(value)
+        return _outcome_or_password(value) if name.lower() == "pass" else looks_like_token(value)
     least = 16 if name.lower().endswith("key") else 8
     return len(value) >= least and looks_like_token(value) and not DOTTED.match(value)
+
+
+def _outcome_or_password(value: str) -> bool:
+    """`pass: 12` counts tests; `pass: Secret99` does not."""
+    return len(value) >= 6 and re.fullmatch(r"(?=\D*\d)(?=[\d\W]*[^\W\d])\S+", value) is not None
 
 
 def _password_hides(level: Secrecy, name: str, value: str, where: str, *, loose: bool) -> bool:
@@ -129,7 +131,7 @@ def _secret_hides(name: str, value: str, where: str, *, loose: bool) -> bool:
         return len(value) >= 20 and where != BARE and "_" not in value and "." not in value
     if where == BARE and value.isalpha() and not value.islower():
         return False
-    return len(value) >= 6 and (name.isupper() or not _names_a_secret(value, loose=False))
+    return len(value) >= 6 and (name.isupper() or not names_a_secret(value, loose=False))
 
 
 def _spaced_hides(level: Secrecy, value: str, where: str) -> bool:
@@ -161,7 +163,7 @@ def _same_name(name: str, value: str) -> bool:
     return value.lower() in {"".join(words_of(name)[-1:]), *_TRANSLATED} or words_of(name) == words_of(value)
 
 
-def _names_a_secret(value: str, *, loose: bool) -> bool:
+def names_a_secret(value: str, *, loose: bool = False) -> bool:
     """An identifier such as `new_password`, `token2` or, in code, `secret_value`."""
     if any(character.isdigit() for character in value.rstrip("0123456789")):
         return False

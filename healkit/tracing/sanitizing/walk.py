@@ -1,4 +1,4 @@
-"""Nested data, leaf by leaf, each judged by the name it stands under.
+"""Nested data, each leaf judged by the name above it.
 
 Structure says more than text: a value under `password` is one whatever it looks like, and `{"name": …, "value": …}`,
 `["--token", …]` and `("Authorization", …)` put the name beside the value.
