@@ -195,3 +195,20 @@ def test_an_interrupt_and_an_exit_are_no_failures(shell, capsys):
     shell.run_line_magic("load_ext", "healkit")
     shell.run_cell("raise KeyboardInterrupt")
     assert "cell[" not in capsys.readouterr().out
+
+
+@pytest.mark.requirement("FACE-1")
+def test_after_a_failure_and_unloading_no_thread_and_no_process_is_left(run):
+    left = (
+        "import threading, time, psutil\n"
+        "def ours():\n"
+        "    threads = [t.name for t in threading.enumerate() if 'healkit' in t.name]\n"
+        "    children = [p.pid for p in psutil.Process().children(recursive=True) if p.status() != 'zombie']\n"
+        "    return threads + children\n"
+        "end = time.monotonic() + 30\n"
+        "while ours() and time.monotonic() < end:\n    time.sleep(0.05)\n"
+        "print('left', ours())"
+    )
+    cells = ["%load_ext healkit", "1 / 0", BROKEN, "%run_tool fibonacci n=1", "%unload_ext healkit"]
+    book = run(*cells, *cells, left)
+    assert "left []" in text_of(book.cells[-1])
