@@ -10,6 +10,7 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any, get_args
 
@@ -18,8 +19,9 @@ from healkit.contracts.records import Finished, Grants
 from healkit.contracts.runs import PolicyDefaults
 from healkit.contracts.tools import ToolDefinition
 from healkit.doctor import DoctorReport, Status, examine, status_of
-from healkit.errors import ConfigError, ToolExecutionError
+from healkit.errors import ConfigError, ToolExecutionError, VaultError
 from healkit.healing.policy import Policy
+from healkit.rendering.plots import Plot
 from healkit.runtime import engine
 from healkit.runtime.builtins import LogTools
 from healkit.runtime.display import notebook_display
@@ -28,6 +30,7 @@ from healkit.runtime.executor import Executor
 from healkit.runtime.history import execution_of
 from healkit.runtime.mcp_servers import MCPServers, ServerStatus
 from healkit.runtime.mcp_spec import START_TIMEOUT_S, ServerSpec
+from healkit.runtime.plotting import plot_of
 from healkit.runtime.providers import HostFunctions, VaultTools
 from healkit.runtime.recorder import Recorder
 from healkit.runtime.repeats import arguments_of, ending_of, logged
@@ -270,9 +273,31 @@ class Healkit:
         row = self.log.get(log_id)
         return None if row is None else self._with_calls(row)
 
+    def replay_of(self, failed: Execution) -> Execution | None:
+        """A later revision's execution with the same arguments that passed; None while there is none on record."""
+        from healkit.runtime.exporting import passing_replay  # nbformat takes a second to load
+
+        row = passing_replay(self.log, failed)
+        return None if row is None else self._with_calls(row)
+
+    def plot(
+        self,
+        tool: str | None = None,
+        *,
+        since: datetime | date | str | None = None,
+        persona: str | None = None,
+    ) -> Plot:
+        """Failure rate and duration over time, as a figure: each run of one tool, else a point for each day.
+
+        Raises `PlotUnavailable` without the extra `healkit[plot]`.
+        """
+        return plot_of(self.log, tool=tool, persona=persona, since=since)
+
     def executions(self, **filters: Any) -> list[Execution]:
         """One page of the log, newest first; the filters are those of `Log.query`."""
-        return [execution_of(row, []) for row in self.log.query(**filters)]
+        explained = self.config.explain
+        rows = self.log.query(**filters)
+        return [dataclasses.replace(execution_of(row, []), explained=explained) for row in rows]
 
     def provide(self, function: Callable[..., Any], name: str | None = None) -> ToolDefinition:
         """Let tools call a Python function of this process as `mcp.host.<name>(…)`.
@@ -379,7 +404,14 @@ class Healkit:
         check_grants(grants)
 
     def _with_calls(self, row: ExecutionLog) -> Execution:
-        return execution_of(row, self.log.calls(row.trace_id), self.log.decisions(row.trace_id))
+        execution = execution_of(row, self.log.calls(row.trace_id), self.log.decisions(row.trace_id))
+        code = None
+        if row.code_hash is not None:
+            try:
+                code = self.vault.code(row.code_hash)
+            except VaultError:
+                pass  # code that was only tried is nowhere kept, and a row may come from another database
+        return dataclasses.replace(execution, code=code, explained=self.config.explain)
 
     def _execute_nested(self, tool_name: str, arguments: dict[str, Any], context: CallContext) -> Any:
         """A vault tool called by another one; on a bridge thread, which waits."""
