@@ -6,6 +6,7 @@ import asyncio
 import atexit
 import concurrent.futures
 import dataclasses
+import importlib
 import os
 import threading
 import weakref
@@ -299,6 +300,20 @@ class Healkit:
         rows = self.log.query(**filters)
         return [dataclasses.replace(execution_of(row, []), explained=explained) for row in rows]
 
+    def browse(self, **filters: Any) -> Any:
+        """A live browser of the log, as a cell's value; the filters are those of `Log.query`, and since="2h" too.
+
+        Raises `UsageInvalid` for a filter that there is not.
+        """
+        return _panel("LogBrowser")(self, **filters)
+
+    def patch_editor(self, tool_name: str, persona: str = "default", *, log_id: int | None = None) -> Any:
+        """A live editor of a tool, as a cell's value: change the code, try it, accept it.
+
+        log_id: the run whose arguments it tries; by default the newest failure's. Raises as `vault.get` does.
+        """
+        return _panel("PatchEditor")(self, tool_name, persona, log_id=log_id)
+
     def provide(self, function: Callable[..., Any], name: str | None = None) -> ToolDefinition:
         """Let tools call a Python function of this process as `mcp.host.<name>(…)`.
 
@@ -436,6 +451,11 @@ def value_or_raise(execution: Execution) -> Any:
     if execution.failure is not None:
         raise ToolExecutionError(execution.label, execution.failure, execution.log_id, execution.trace_id)
     return execution.value
+
+
+def _panel(kind: str) -> Any:
+    """A panel's class, from the notebook face: that floor is above this one, so it is named and not imported."""
+    return getattr(importlib.import_module("healkit.notebook.widgets"), kind)
 
 
 def default_healkit(db: str | Path | None = None) -> Healkit:

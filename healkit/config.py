@@ -74,6 +74,7 @@ class Config:
     record_runs: write a run folder for every execution, not only for those that are asked to have one.
     runs_dir: where run folders go; empty means `runs` beside the database (or in the user's data folder).
     evidence_max_bytes: what a run folder keeps of one piece of evidence (code, output, failure), in bytes.
+    panels: show a live panel below a card in a notebook (docs/panels.md); without, the card alone.
     log_wait_s: how long a row waits for a locked database before it goes to the spool file.
     retention_days, retention_rows: what pruning the log keeps unless it is told otherwise: executions so old, and so
         many of the newest; 0 sets no bound. Nothing is pruned by itself.
@@ -138,6 +139,7 @@ class Config:
     synchronous: Literal["NORMAL", "FULL"] = "NORMAL"
     show_outputs: bool = True
     explain: ExplainLevel = "fix"
+    panels: bool = True
     collect_db: str = dataclasses.field(default="", repr=False)  # a URL may hold a password
     collect_max_bytes: int = 5_000_000
     collect_rate_per_s: float = 50.0

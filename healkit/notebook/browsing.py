@@ -22,6 +22,24 @@ if TYPE_CHECKING:
     from healkit.app import Healkit
     from healkit.runtime.post_mortem import PostMortem
 
+if TYPE_CHECKING:
+    from healkit.notebook.widgets.panel import Panel
+
+
+def panel(healkit: Healkit, kind: str, *about: Any, **more: Any) -> Callable[[], Panel] | None:
+    """What makes a live panel of that kind; None where the configuration wants none.
+
+    The panels are loaded when one is opened: a notebook that never fails need not wait for them.
+    """
+
+    def make() -> Panel:
+        from healkit.notebook import widgets
+
+        made: Panel = getattr(widgets, kind)(healkit, *about, **more)
+        return made
+
+    return make if healkit.config.panels else None
+
 
 def execution_of(healkit: Healkit, error: ToolExecutionError) -> Execution | None:
     """The execution behind an error, if this database has it: the error may come from another one's."""
@@ -66,7 +84,7 @@ def last_error(
     html = rendering.execution_html(execution, frames=options.frames, note=note, aside=aside)
     if asked is not None:
         text, html = f"{text}\n{rendering.locals_text(asked)}", f"{html}{rendering.locals_html(asked)}"
-    return Shown(text, html)
+    return Shown(text, html, panel(healkit, "TracebackView", execution))
 
 
 def post_mortem(healkit: Healkit, options: Namespace) -> PostMortem:
@@ -89,7 +107,8 @@ def executions(healkit: Healkit, options: Namespace) -> Shown:
     if options.group or options.summary:
         return _tallies(healkit, options, filters, rest)
     rows = healkit.executions(**filters, **rest, before_id=options.before, limit=options.limit)
-    return Shown(rendering.executions_text(rows), rendering.executions_html(rows))
+    live = panel(healkit, "LogBrowser", **filters, **rest)
+    return Shown(rendering.executions_text(rows), rendering.executions_html(rows), live)
 
 
 def _tallies(healkit: Healkit, options: Namespace, filters: dict[str, Any], rest: dict[str, Any]) -> Shown:
@@ -150,7 +169,8 @@ def _list(healkit: Healkit, options: Namespace) -> Shown:
 def _show(healkit: Healkit, options: Namespace) -> Shown:
     name, persona, revision = _which(options)
     entry = healkit.vault.get(name, persona, revision)
-    return Shown(rendering.entry_text(entry), rendering.entry_html(entry))
+    live = panel(healkit, "PatchEditor", name, entry.persona) if revision is None else None
+    return Shown(rendering.entry_text(entry), rendering.entry_html(entry), live)
 
 
 def _diff(healkit: Healkit, options: Namespace) -> Shown:

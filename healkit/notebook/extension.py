@@ -55,5 +55,7 @@ def unload_ipython_extension(shell: Any) -> None:
     if magics in shell.configurables:
         shell.configurables.remove(magics)
     delattr(shell, _ADDED)
+    if (panels := sys.modules.get("healkit.notebook.widgets.panel")) is not None:
+        panels.close_all()
     if (app := sys.modules.get("healkit.app")) is not None:
         app.release()

@@ -5,6 +5,7 @@ Each reads its line, calls Healkit, and shows what came back; what a word means 
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import sys
 from argparse import Namespace
@@ -82,7 +83,9 @@ class HealkitMagics(Magics):
             cards.warm()
         try:
             for execution in waiting:
-                self._show(cards.of_tool(self.healkit, execution, self.explain))
+                card = cards.of_tool(self.healkit, execution, self.explain)
+                panel = browsing.panel(self.healkit, "TracebackView", execution)
+                self._show(dataclasses.replace(card, panel=panel))
             if (error := _raised(result)) is not None:
                 self._after_error(error, result, {execution.trace_id for execution in waiting})
         except Exception as trouble:  # noqa: BLE001 - see above

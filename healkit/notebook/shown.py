@@ -1,19 +1,34 @@
-"""What a magic shows: one thing in text and in HTML."""
+"""What a magic shows: one thing in text and in HTML, and the live panel that belongs below it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from IPython import get_ipython
 from IPython.display import display
+
+if TYPE_CHECKING:
+    from healkit.notebook.widgets.panel import Panel
+
+
+def live_page() -> bool:
+    """Whether this is a kernel, whose page may draw panels; a terminal's IPython is none."""
+    return hasattr(get_ipython(), "kernel")
 
 
 @dataclass(frozen=True)
 class Shown:
-    """Text for a terminal and HTML for a notebook, chosen by whoever displays it."""
+    """Text for a terminal and HTML for a notebook, chosen by whoever displays it.
+
+    `panel` makes the live panel that is displayed as a second output, where a page could draw it: the first one still
+    reads when the kernel is gone.
+    """
 
     text: str
     html: str
+    panel: Callable[[], Panel] | None = None
 
     def __repr__(self) -> str:
         return self.text
@@ -25,3 +40,5 @@ class Shown:
     def show(self) -> None:
         """Display it below the running cell."""
         display(self)
+        if self.panel is not None and live_page():
+            self.panel().show(card=False)

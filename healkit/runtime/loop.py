@@ -8,14 +8,54 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import contextvars
 import os
 import queue
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+
+
+class Stop:
+    """A word from any thread to the one that waits in `BackgroundLoop.run`: end the worker, and go on.
+
+    It is heard by what is run inside `with stop.heard():`; a panel's Stop button says it, as Ctrl-C does in a cell.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._ends: list[Callable[[], object]] = []
+        self.asked = False
+
+    @contextlib.contextmanager
+    def heard(self) -> Iterator[None]:
+        """The block whose runs end when `ask` is called."""
+        token = _stop.set(self)
+        try:
+            yield
+        finally:
+            _stop.reset(token)
+
+    def ask(self) -> None:
+        """End what runs now, and whatever begins later in the block; safe to call twice, from any thread."""
+        with self._lock:
+            self.asked, ends = True, self._ends
+        for end in ends:
+            end()
+
+    def tell(self, end: Callable[[], object]) -> None:
+        """Called by a run as it begins, with what ends it."""
+        with self._lock:
+            self._ends = [*self._ends, end]
+            asked = self.asked
+        if asked:
+            end()
+
+
+_stop: contextvars.ContextVar[Stop | None] = contextvars.ContextVar("healkit_stop", default=None)
 
 
 class BackgroundLoop:
@@ -39,13 +79,16 @@ class BackgroundLoop:
         """Run what `start(emit, stop)` makes, and wait for it in this thread.
 
         `on_output` gets what is emitted, here and as it comes, so that displays find the caller's cell. Ctrl-C sets
-        `stop`, waits until the work has ended and been recorded, and then goes on to the caller.
+        `stop`, waits until the work has ended and been recorded, and then goes on to the caller; a `Stop` that this
+        thread hears sets it too, and the work's own outcome is returned.
         """
         outputs: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
         loop = self._running()
         stop = asyncio.Event()
         future = asyncio.run_coroutine_threadsafe(start(outputs.put, stop), loop)
         future.add_done_callback(lambda _: outputs.put(None))
+        if (heard := _stop.get()) is not None:
+            heard.tell(lambda: None if future.done() else loop.call_soon_threadsafe(stop.set))
         try:
             while (output := outputs.get()) is not None:
                 if on_output is not None:

@@ -308,6 +308,15 @@ class Vault:
             session.flush()
         return self.get(name, persona)
 
+    def set_schema(
+        self, name: str, schema: dict[str, Any] | None, persona: str = DEFAULT_PERSONA
+    ) -> VaultEntry:
+        """Replace the input schema, or with None read it off the code again; raises `SchemaInvalid`."""
+        with self._database.write() as session:
+            tool = vaultrows.exactly(session, name, persona)
+            vaultrows.reschema(session, tool, schema, self._database.dialect_name)
+        return self.get(name, persona)
+
     def set_flags(self, name: str, persona: str = DEFAULT_PERSONA, **flags: bool) -> VaultEntry:
         """Turn the owner's switches, `side_effects` and `log` (see `add`); raises `VaultError` for another."""
         with self._database.write() as session:

@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 from sqlmodel import select
 
 from healkit.contracts.records import utc_now
+from healkit.contracts.tools import EntryRef
 from healkit.errors import (
     PersonaNotFound,
     RevisionConflict,
@@ -20,7 +21,8 @@ from healkit.errors import (
     VaultError,
     did_you_mean,
 )
-from healkit.store.entries import CodeType, Described, entry_of
+from healkit.store.arguments import check_schema
+from healkit.store.entries import CodeType, Described, describe, entry_of
 from healkit.store.grants import make_grants
 from healkit.store.models import Author, CodeVault, Revision, ToolRegistry
 
@@ -183,6 +185,21 @@ def activate(tool: ToolRegistry, revision: Revision, read_off: Described) -> Non
 def regrant(tool: ToolRegistry, changes: Mapping[str, Any], *, clear: bool = False) -> None:
     """Change the grants named and leave the others, or with `clear` take those back; raises `ConfigError`."""
     tool.grants = msgspec.to_builtins(make_grants({**({} if clear else tool.grants), **changes}))
+    tool.updated_at = utc_now()
+
+
+def reschema(session: Session, tool: ToolRegistry, schema: dict[str, Any] | None, dialect: str) -> None:
+    """Give it that input schema, or one read off its active code, which then follows the code."""
+    derived = [name for name in tool.flags.get("derived", []) if name != "input_schema"]
+    if schema is None:
+        active = find_revision(session, tool, tool.active_revision)
+        code = stored_code(session, active)
+        ref = EntryRef(tool.tool_name, tool.target_persona, active.number, code.hash)
+        schema = describe(code.code, code.type, ref, dialect, draft=active.draft).input_schema
+        derived.append("input_schema")
+    check_schema(schema, tool.tool_name)
+    tool.input_schema = schema
+    tool.flags = {**tool.flags, "derived": derived}
     tool.updated_at = utc_now()
 
 

@@ -68,7 +68,7 @@ def test_a_failure_is_a_failure_to_those_who_run_notebooks(run):
 @pytest.mark.requirement("FACE-3")
 def test_the_card_comes_below_an_ordinary_error_output(run):
     cell = run("%load_ext healkit", BROKEN, "%run_tool fibonacci n=1").cells[2]
-    assert [output.output_type for output in cell.outputs] == ["stream", "error", "display_data"]
+    assert [output.output_type for output in cell.outputs] == ["stream", "error", "display_data", "display_data"]
     assert "<div" in cell.outputs[2].data["text/html"]
     assert error_of(cell).ename == "ToolExecutionError"
 
@@ -231,5 +231,5 @@ def test_a_failure_that_the_cell_catches_still_has_its_card(run):
         BROKEN,
         "try:\n    %run_tool fibonacci n=1\nexcept Exception as e:\n    print(e.log_id)",
     ).cells[2]
-    assert [output.output_type for output in cell.outputs] == ["stream", "display_data"]
+    assert [output.output_type for output in cell.outputs] == ["stream", "display_data", "display_data"]
     assert cell.outputs[0].text.endswith("1\n")

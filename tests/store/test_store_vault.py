@@ -213,6 +213,21 @@ def test_a_patch_with_the_active_code_adds_nothing(vault: Vault) -> None:
 
 
 @V2
+def test_a_schema_is_replaced_and_read_off_the_code_again(vault: Vault) -> None:
+    vault.add("fibonacci", BROKEN)
+    given = {"type": "object", "properties": {"n": {"type": "integer", "maximum": 90}}}
+    assert vault.set_schema("fibonacci", given).input_schema == given
+    other = "def fibonacci(n: int, start: int):\n    return n"
+    vault.patch("fibonacci", other)
+    assert vault.get("fibonacci").input_schema == given
+    with pytest.raises(SchemaInvalid):
+        vault.set_schema("fibonacci", {"type": "array"})
+    assert list(vault.set_schema("fibonacci", None).input_schema["properties"]) == ["n", "start"]
+    assert vault.patch("fibonacci", BROKEN).label == "fibonacci@3"
+    assert list(vault.get("fibonacci").input_schema["properties"]) == ["n"]
+
+
+@V2
 def test_a_schema_read_off_the_code_follows_the_signature_and_a_given_one_stays(vault: Vault) -> None:
     vault.add("derived", "def derived(a: int): return a")
     vault.add("given", "def given(a: int): return a", input_schema={"type": "object"}, description="mine")

@@ -1,0 +1,88 @@
+"""What the panels cost: a page of a long log, a saved notebook, a panel's opening.
+
+Prints one JSON object. The first page of the LogBrowser is measured as the page gets it, cleaned and as JSON, at
+1,000,000 rows (target: at most 100 ms; medians); a card with its panel may add 30 kB to a saved notebook whose widget
+state is saved too (as nbclient does).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from log_samples import old_log
+from nbclient import NotebookClient
+
+from healkit import Healkit
+
+ROWS, ROUNDS = 1_000_000, 31
+CELLS = ("%load_ext healkit", "%%tool fails\ndef fails(n: int):\n    return n / 0", "%run_tool fails n=1")
+
+#: What the page asks → with which arguments.
+QUESTIONS: dict[str, tuple[str, dict[str, Any]]] = {
+    "first_page": ("page", {"filters": {}}),
+    "page_of_failures": ("page", {"filters": {"status": "FAILURE"}}),
+    "page_of_a_text": ("page", {"filters": {"text": "ValueError"}}),
+    "page_in_the_middle": ("page", {"filters": {}, "before_id": ROWS // 2}),
+    "groups": ("groups", {"filters": {}}),
+    "names": ("names", {}),
+}
+
+
+def milliseconds(work: Callable[[], Any]) -> float:
+    """The median of some rounds."""
+    work()
+    taken = []
+    for _ in range(ROUNDS):
+        begun = time.perf_counter()
+        work()
+        taken.append((time.perf_counter() - begun) * 1000)
+    return round(statistics.median(taken), 2)
+
+
+def pages(path: Path) -> dict[str, float]:
+    """How long each answer takes, to the JSON that travels."""
+    old_log(path, ROWS)
+    with Healkit(path) as healkit:
+        browser = healkit.browse()
+        asked = {
+            name: milliseconds(lambda: json.dumps(browser.operations[op](**arguments)))  # noqa: B023
+            for name, (op, arguments) in QUESTIONS.items()
+        }
+        return {**asked, "opening_a_panel": milliseconds(healkit.browse)}
+
+
+def saved(cards: int) -> int:
+    """The size of a notebook with so many cards, in bytes."""
+    cells = [nbformat.v4.new_code_cell(cell) for cell in (*CELLS[:2], *[CELLS[2]] * cards)]
+    book = nbformat.v4.new_notebook(cells=cells)
+    NotebookClient(book, kernel_name="python3", timeout=120, allow_errors=True).execute()
+    return len(nbformat.writes(book).encode())
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        os.environ["HEALKIT_DB"] = str(Path(name) / "small.db")
+        growth = (saved(4) - saved(1)) / 3
+        answers = pages(Path(name) / "big.db")
+    report = {
+        "rows": ROWS,
+        "ms": answers,
+        "first_page_target_ms": 100,
+        "saved_bytes_per_card": round(growth),
+        "saved_bytes_per_card_target": 30_000,
+    }
+    json.dump(report, sys.stdout, indent=2)
+    print()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,202 @@
+"""The base of all panels: questions from the page, answers from threads.
+
+The page asks by comm messages `{op, id, args}`, and is answered by `{id, value}` or `{id, error}`. A question is
+answered on a thread of its own, so that the user's kernel stays free, and every exception becomes an answer: what a
+widget's callback raises is otherwise seen by nobody. Nothing of what is shown is widget state, because state is saved
+in the notebook; what the page would lose by being reloaded (an unsaved patch) is remembered here, in memory.
+
+The saved state is small because `_esm` is a loader of a few lines: the bundle itself travels once a page, as the
+answer to the loader's question. With `_esm` as the bundle, nbclient would save half a megabyte for each panel.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import hashlib
+import threading
+import traceback
+from collections import deque
+from collections.abc import Callable, Mapping
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import anywidget
+import traitlets
+from IPython.display import display
+
+from healkit.app import Healkit
+from healkit.errors import HealkitError, UsageInvalid
+from healkit.notebook.shown import Shown, live_page
+from healkit.notebook.widgets.recorded import Recorded
+from healkit.runtime.loop import Stop
+
+#: An operation takes named arguments that came as JSON, and returns what goes back as JSON.
+Operation = Callable[..., Any]
+
+#: What a page may have a panel remember, in characters; more than an unsaved patch needs.
+_MEMORY_MAX_CHARS = 1_000_000
+#: Questions that one panel answers at a time; more than that is a page gone wild.
+_MAX_THREADS = 16
+_MAX_OPEN = 100
+_IN_PLAIN_TEXT = "(a live panel; it needs this notebook's kernel, the output above does not)"
+
+
+@cache
+def static(name: str) -> bytes:
+    """A file of the bundle, as it was built."""
+    return (resources.files("healkit.notebook.widgets") / "static" / name).read_bytes()
+
+
+@cache
+def bundle_hash() -> str:
+    """Which bundle a page needs: another version's must not serve."""
+    return hashlib.sha256(static("panels.js")).hexdigest()[:16]
+
+
+class Panel(anywidget.AnyWidget):
+    """One panel in a notebook.
+
+    Subclasses name their JavaScript component in `KIND` and put what the page may ask into `operations`. `spec` is
+    what the component is told when it opens; it must hold no payload.
+    """
+
+    KIND = ""
+
+    bundle = traitlets.Unicode().tag(sync=True)
+
+    def __init__(self, healkit: Healkit, spec: Mapping[str, Any] | None = None) -> None:
+        self._esm = static("loader.js").decode()
+        super().__init__(bundle=bundle_hash())
+        self.healkit = healkit
+        self.recorded = Recorded(healkit)
+        self.spec = dict(spec or {})
+        self.operations: dict[str, Operation] = {"hello": self._hello, "remember": self._remember}
+        self._memory: dict[str, Any] = {}
+        self._running: dict[str, Stop] = {}
+        self._lock = threading.Lock()
+        self.on_msg(self._received)
+        _keep(self)
+
+    def static_card(self) -> Shown | None:
+        """What is displayed above the panel; None where it is there already."""
+        return None
+
+    def show(self, *, card: bool = True) -> None:
+        """Display the static card, unless the caller has, and the panel below it."""
+        if card and (shown := self.static_card()) is not None:
+            shown.show()
+        if live_page():
+            display(self._view(), raw=True)
+
+    def _ipython_display_(self, **_: Any) -> None:
+        """Called by IPython for a panel that is a cell's value."""
+        self.show()
+
+    def _view(self) -> dict[str, Any]:
+        bundle, _ = self._repr_mimebundle_() or ({}, {})
+        return {**bundle, "text/plain": _IN_PLAIN_TEXT}
+
+    def _hello(self) -> dict[str, Any]:
+        """What a view needs to begin, also after the page was reloaded."""
+        return {"kind": self.KIND, "spec": self.spec, "memory": self._memory}
+
+    def _remember(self, key: str, value: Any) -> None:
+        if len(repr(value)) > _MEMORY_MAX_CHARS:
+            raise UsageInvalid("That is too long to be remembered over a reload of the page.")
+        self._memory = {**self._memory, key: value}
+
+    def _received(self, _: Any, content: Any, _buffers: Any) -> None:
+        """A message from the page; called by ipywidgets, which swallows whatever this raises.
+
+        On the kernel's main thread, or on a subshell's while a cell runs; so no more is done here than to pass it on.
+        """
+        asked = content if isinstance(content, dict) else {}
+        op, question = str(asked.get("op", "")), str(asked.get("id", ""))
+        if op == "bundle":
+            self._reply({"bundle": bundle_hash()}, [static("panels.js")])
+        elif op == "stop":
+            with self._lock:
+                running = self._running.get(question)
+            if running is not None:
+                running.ask()
+        else:
+            arguments = asked.get("args")
+            self._begin(op, question, arguments if isinstance(arguments, dict) else {})
+
+    def _begin(self, op: str, question: str, arguments: dict[str, Any]) -> None:
+        stop = Stop()
+        with self._lock:
+            full = len(self._running) >= _MAX_THREADS
+            if not full:
+                self._running[question] = stop
+        if full:
+            busy = UsageInvalid(
+                "This panel is busy with other questions.", hint="Wait for one of them to end."
+            )
+            self._reply({"id": question, "error": described(busy)})
+            return
+        # The context names the message that asked: what is displayed belongs to this panel's cell.
+        context = contextvars.copy_context()
+        threading.Thread(
+            target=context.run,
+            args=(self._answer, op, question, arguments, stop),
+            name="healkit-panel",
+            daemon=True,
+        ).start()
+
+    def _answer(self, op: str, question: str, arguments: dict[str, Any], stop: Stop) -> None:
+        try:
+            try:
+                with stop.heard():
+                    answer = {"id": question, "value": self._asked(op, arguments)}
+            except Exception as error:  # noqa: BLE001 - all of them are shown in the panel
+                answer = {"id": question, "error": self.recorded.clean(described(error)).value}
+            self._reply(answer)
+        except Exception as error:  # noqa: BLE001 - an answer that cannot be cleaned or sent is said to be none
+            message = f"The answer could not be shown ({type(error).__name__})."
+            self._reply({"id": question, "error": {"code": "PANEL_ERROR", "message": message}})
+        finally:
+            with self._lock:
+                self._running.pop(question, None)
+
+    def _asked(self, op: str, arguments: dict[str, Any]) -> Any:
+        if op not in self.operations:
+            raise UsageInvalid(
+                f"This panel has no operation {op!r}.", hint="Reload the page, then try again."
+            )
+        return self.operations[op](**arguments)
+
+    def _reply(self, content: dict[str, Any], buffers: list[bytes] | None = None) -> None:
+        if self.comm is not None:  # None once the panel was closed
+            self.send(content, buffers)
+
+
+#: Panels that can be asked, oldest first; ipywidgets itself would keep every one for as long as the kernel lives.
+_open: deque[Panel] = deque()
+
+
+def _keep(panel: Panel) -> None:
+    """Let the oldest panels go, whose cells have long been scrolled away or run again."""
+    _open.append(panel)
+    while len(_open) > _MAX_OPEN:
+        _open.popleft().close()
+
+
+def close_all() -> None:
+    """Close every panel; called on `%unload_ext healkit`."""
+    while _open:
+        _open.popleft().close()
+
+
+def described(error: Exception) -> dict[str, Any]:
+    """An exception as the page shows it: healkit's own in one sentence, any other with its traceback folded."""
+    if isinstance(error, HealkitError):
+        return {"code": error.code, "message": error.message, "hint": error.hint, "detail": ""}
+    detail = "".join(traceback.format_exception(error))
+    return {
+        "code": "PANEL_ERROR",
+        "message": f"{type(error).__name__}: {error}",
+        "hint": "This is a fault of healkit's, not of your code.",
+        "detail": detail,
+    }

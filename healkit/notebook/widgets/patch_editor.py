@@ -1,0 +1,285 @@
+"""The patch editor: code beside any revision, Try, then Accept."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+import threading
+from collections import deque
+from typing import Any
+
+from healkit import rendering
+from healkit.app import Healkit
+from healkit.contracts.encoding import to_jsonable
+from healkit.errors import ArgumentsInvalid, RevisionConflict
+from healkit.notebook.saving import motive
+from healkit.notebook.shown import Shown
+from healkit.notebook.widgets.panel import Operation, Panel
+from healkit.notebook.widgets.recorded import Recorded
+from healkit.parsing import parse_arguments
+from healkit.rendering import parts, plain
+from healkit.runtime.execution import Execution
+from healkit.store.entries import VaultEntry
+
+#: How many sets of arguments a panel knows the hidden values of; one is made for each editor that opens.
+_SHOWN_MAX = 20
+#: How the sanitiser's replacements look: `[REDACTED:secret-name]`, `[EMAIL]`.
+_MARK = re.compile(r"\[(?:REDACTED:[\w-]+|[A-Z]+)\]")
+#: Longer arguments are shown on several lines.
+_ONE_LINE_CHARS = 80
+_EXAMPLES = {"integer": 1, "number": 1.0, "string": "", "boolean": False, "array": [], "object": {}}
+
+
+class Patching:
+    """Trying and saving code, as a page asks for it."""
+
+    def __init__(self, healkit: Healkit, recorded: Recorded) -> None:
+        self._healkit = healkit
+        self._recorded = recorded
+        self._lock = threading.Lock()
+        #: Arguments as text and as data, as the page has them, and what they are: a secret stays here.
+        self._shown: deque[tuple[str, Any, dict[str, Any]]] = deque(maxlen=_SHOWN_MAX)
+
+    @property
+    def operations(self) -> dict[str, Operation]:
+        """What a page may ask."""
+        return {
+            "edit": self.edit,
+            "code": self.code,
+            "try": self.try_code,
+            "accept": self.accept,
+            "revert": self.revert,
+            "rerun": self.rerun,
+            "history": self.history,
+            "schema": self.schema,
+        }
+
+    def edit(self, tool: str, persona: str = "default", log_id: int | None = None) -> dict[str, Any]:
+        """All that an editor of that tool opens with; `log_id` is the run that a patch is to answer."""
+        entry = self._healkit.vault.get(tool, persona)
+        run = self._run_of(entry, persona, log_id)
+        failure = run.failure if run is not None else None
+        frame = failure.tool_frame if failure is not None else None
+        failing = None
+        if run is not None and failure is not None and frame is not None and run.revision is not None:
+            message = self._recorded.clean(plain.one_line(failure.summary, 200)).value
+            failing = {"revision": run.revision, "lineno": frame.lineno, "message": message}
+        text, hidden = self._shown_arguments(_arguments(run, entry))
+        return {
+            "tool": entry.tool_name,
+            "persona": entry.persona,
+            "asked_persona": persona,
+            "label": entry.label,
+            "type": entry.type,
+            "revision": entry.revision,
+            "code": entry.code,
+            "draft": entry.draft,
+            "schema": entry.input_schema,
+            "log_id": None if run is None else run.log_id,
+            "before": None if run is None else self._outcome(run),
+            "failing": failing,
+            "arguments": text,
+            "hidden": hidden,
+            "history": self._recorded.history(entry.tool_name, entry.persona),
+        }
+
+    def code(self, tool: str, persona: str, revision: int) -> str:
+        """The code of any revision."""
+        return self._healkit.vault.get(tool, persona, revision).code
+
+    def try_code(
+        self, tool: str, persona: str, code: str, arguments: str, log_id: int | None = None
+    ) -> dict[str, Any]:
+        """What the code does with these arguments, in a restricted worker, before anything of it is saved."""
+        given = self._given(arguments)
+        tried = self._healkit.try_code(tool, code, given, persona=persona, on_output=_ignore)
+        before = None if log_id is None else self._healkit.execution(log_id)
+        shown = {**self._recorded.execution(tried), "label": f"{tool}, as edited"}
+        if (failure := shown.get("failure")) and failure["place"]:
+            failure["place"] = f"line {failure['lineno']} of the edited code"  # which has no revision yet
+        return {"run": shown, "delta": self._delta(before, tried)}
+
+    def accept(
+        self,
+        tool: str,
+        persona: str,
+        code: str,
+        parent: int,
+        reason: str = "",
+        log_id: int | None = None,
+    ) -> dict[str, Any]:
+        """The code as a new revision, or what somebody else has made of the same parent meanwhile."""
+        vault = self._healkit.vault
+        before = vault.get(tool, persona)
+        row = None if log_id is None else self._healkit.execution(log_id)
+        answered = log_id if row is not None and row.failure is not None else motive(self._healkit, before)
+        try:
+            entry = vault.patch(
+                tool,
+                code,
+                persona=persona,
+                reason=reason,
+                author="person",
+                parent=parent,
+                motivating_log_id=answered,
+            )
+        except RevisionConflict as conflict:
+            theirs = vault.get(tool, persona)
+            return {
+                "conflict": {"message": conflict.message, "revision": theirs.revision, "code": theirs.code},
+                "history": self._recorded.history(tool, persona),
+            }
+        return {
+            "label": entry.label,
+            "revision": entry.revision,
+            "changed": entry.revision != before.revision,
+            "history": self._recorded.history(tool, persona),
+        }
+
+    def revert(self, tool: str, persona: str, to: int) -> dict[str, Any]:
+        """A new revision with the code of an older one."""
+        entry = self._healkit.vault.revert(tool, to, persona=persona)
+        return {
+            "label": entry.label,
+            "revision": entry.revision,
+            "code": entry.code,
+            "history": self._recorded.history(tool, persona),
+        }
+
+    def rerun(self, log_id: int) -> dict[str, Any]:
+        """The tool of that row at its active revision, with the arguments of that row."""
+        before = self._healkit.execution(log_id)
+        run = self._healkit.rerun(log_id, on_output=_ignore)
+        return {"run": self._recorded.execution(run), "delta": self._delta(before, run)}
+
+    def schema(self, tool: str, persona: str, text: str) -> dict[str, Any]:
+        """Replace the input schema by a JSON text, or by what the code says where that is empty; as it is then."""
+        given = parse_arguments(text, "the schema") if text.strip() else None
+        entry = self._healkit.vault.set_schema(tool, given, persona)
+        return {"schema": entry.input_schema, "derived": "input_schema" in entry.flags.get("derived", [])}
+
+    def history(self, tool: str, persona: str = "default") -> list[dict[str, Any]]:
+        """Every revision with how it fared."""
+        entry = self._healkit.vault.get(tool, persona)
+        return self._recorded.history(entry.tool_name, entry.persona)
+
+    def _run_of(self, entry: VaultEntry, persona: str, log_id: int | None) -> Execution | None:
+        """The run asked for, else the newest failure of the active revision, else the newest run."""
+        if log_id is not None:
+            return self._healkit.execution(log_id)
+        failed = self._healkit.last_error(entry.tool_name, persona)
+        if failed is not None and failed.revision == entry.revision:
+            return failed
+        newest = self._healkit.executions(tool=entry.tool_name, persona=persona, limit=1)
+        return newest[0] if newest else None
+
+    def _shown_arguments(self, arguments: dict[str, Any]) -> tuple[str, int]:
+        """Arguments as text to edit, without secrets, and how many were hidden; what they are is kept here."""
+        cleaned = self._recorded.clean(arguments)
+        text = json.dumps(cleaned.value, ensure_ascii=False)
+        if len(text) > _ONE_LINE_CHARS:
+            text = json.dumps(cleaned.value, ensure_ascii=False, indent=2)
+        with self._lock:
+            self._shown.append((text, cleaned.value, arguments))
+        return text, sum(cleaned.hidden.values())
+
+    def _given(self, text: str) -> dict[str, Any]:
+        """The arguments meant by a text, with each hidden value that was left as it was shown put back.
+
+        Raises `ArgumentsInvalid` for a mark that stands for nothing any more.
+        """
+        with self._lock:
+            shown = list(self._shown)
+        for as_text, _, arguments in reversed(shown):
+            if text == as_text:  # also where it was cut, and is no JSON
+                return dict(arguments)
+        typed = parse_arguments(text or "{}", "the arguments")
+        marks: set[str] = set()
+        for _, cleaned, arguments in reversed(shown):
+            typed = restored(typed, cleaned, arguments)
+            marks |= _marks(cleaned) - _marks(arguments)
+        if marks & _marks(typed):
+            raise ArgumentsInvalid(
+                "These arguments hold a value that was hidden when they were shown.",
+                hint="Put the value itself in its place, or reset the arguments.",
+            )
+        return dict(typed)
+
+    def _outcome(self, run: Execution) -> str:
+        text = run.failure.summary if run.failure is not None else parts.result_text(run)
+        return str(self._recorded.clean(plain.one_line(text, 300)).value)
+
+    def _delta(self, before: Execution | None, now: Execution) -> dict[str, Any] | None:
+        """How an outcome differs from that of the run before; None where there is none to compare it with."""
+        if before is None or before.status == "RUNNING":
+            return None
+        was, is_now = _lines(before), _lines(now)
+        diff = "" if before.ok != now.ok else "\n".join(difflib.unified_diff(was, is_now, lineterm="", n=2))
+        shown = {"before": self._outcome(before), "now": self._outcome(now)}
+        return {
+            **shown,
+            "log_id": before.log_id,
+            "before_ok": before.ok,
+            "same": was == is_now and before.ok == now.ok,
+            "diff": self._recorded.clean("\n".join(diff.splitlines()[2:])[:8000]).value,
+        }
+
+
+class PatchEditor(Panel):
+    """An editor of one tool; `log_id` is the run whose arguments it tries, by default the newest failure's."""
+
+    KIND = "PatchEditor"
+
+    def __init__(
+        self, healkit: Healkit, tool: str, persona: str = "default", *, log_id: int | None = None
+    ) -> None:
+        self._entry = healkit.vault.get(tool, persona)
+        super().__init__(healkit, {"tool": tool, "persona": persona, "log_id": log_id})
+        self.operations |= Patching(healkit, self.recorded).operations
+
+    def static_card(self) -> Shown | None:
+        """The code as it is."""
+        return Shown(rendering.entry_text(self._entry), rendering.entry_html(self._entry))
+
+
+def _marks(value: Any) -> set[str]:
+    """Whatever in it could stand where something was hidden."""
+    return set(_MARK.findall(json.dumps(value, ensure_ascii=False)))
+
+
+def restored(edited: Any, cleaned: Any, original: Any) -> Any:
+    """Edited data, in which whatever is still as it was shown is what it was before it was cleaned."""
+    if edited == cleaned and type(edited) is type(cleaned):
+        return original
+    if isinstance(edited, dict) and isinstance(cleaned, dict) and isinstance(original, dict):
+        both = cleaned.keys() & original.keys()
+        return {k: restored(v, cleaned[k], original[k]) if k in both else v for k, v in edited.items()}
+    lists = all(isinstance(one, list) for one in (edited, cleaned, original))
+    if lists and len(edited) == len(cleaned) == len(original):
+        return [restored(*each) for each in zip(edited, cleaned, original, strict=True)]
+    return edited
+
+
+def _arguments(run: Execution | None, entry: VaultEntry) -> dict[str, Any]:
+    """What to try a tool with: what it was run with, else an example of its own, else one made of its schema."""
+    if run is not None and "…" not in run.arguments:  # the log's mark for arguments that it had to cut
+        return run.arguments
+    for example in entry.examples:
+        if isinstance(example, dict) and isinstance(example.get("arguments"), dict):
+            return dict(example["arguments"])
+    properties: dict[str, Any] = entry.input_schema.get("properties", {})
+    required = entry.input_schema.get("required", [])
+    made = {name: _EXAMPLES.get(str(properties.get(name, {}).get("type"))) for name in required}
+    plain_made, _ = to_jsonable(made)
+    return dict(plain_made)
+
+
+def _lines(run: Execution) -> list[str]:
+    """An outcome as lines to compare."""
+    text = run.failure.summary if run.failure is not None else parts.result_text(run)
+    return text.splitlines() or [""]
+
+
+def _ignore(_: dict[str, Any]) -> None:
+    """Outputs come back with the run; displayed here they would land in some other cell."""

@@ -1,0 +1,233 @@
+"""Recorded data as a page shows it: cleaned, cut, and plain JSON.
+
+What is on record may hold secrets (a run can only be repeated with the arguments it had), and a page is kept in
+screenshots and shared notebooks. So whatever was recorded goes through the sanitiser on its way to a panel, and the
+panel says how much that hid.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from healkit.app import Healkit
+from healkit.contracts.failure import Failure
+from healkit.errors import TOOL_CODES
+from healkit.rendering import parts, plain
+from healkit.rendering.outputs import safe_output
+from healkit.runtime.execution import Execution
+from healkit.store.entries import RevisionInfo
+from healkit.store.groups import GroupInfo
+
+if TYPE_CHECKING:
+    from healkit.tracing.sanitizing import Sanitizer
+
+#: How the sanitiser's replacements begin.
+HIDDEN_MARK = "[REDACTED"
+#: What one answer holds of recorded data, in bytes of JSON, and one text of it, in characters.
+_ANSWER_MAX_BYTES = 400_000
+_TEXT_MAX_CHARS = 20_000
+_OUTPUTS_MAX = 20
+
+
+class Cleaned(Protocol):
+    """What was cleaned, and how often each rule hid something."""
+
+    @property
+    def value(self) -> Any: ...
+    @property
+    def hidden(self) -> Mapping[str, int]: ...
+
+
+class Recorded:
+    """Turns what is on record into what a panel may show; one for each panel, safe from any thread."""
+
+    def __init__(self, healkit: Healkit) -> None:
+        self._healkit = healkit
+        self._lock = threading.Lock()
+        self._sanitizer: Sanitizer | None = None
+
+    def clean(self, value: Any) -> Cleaned:
+        """The value without secrets and personal data."""
+        with self._lock:
+            if self._sanitizer is None:
+                from healkit.tracing.sanitizing import Sanitizer  # its tables take half a second to read
+
+                self._sanitizer = Sanitizer.from_config(self._healkit.config)
+        return self._sanitizer.clean(value, limit_bytes=_ANSWER_MAX_BYTES)
+
+    def execution(self, execution: Execution) -> dict[str, Any]:
+        """All that a panel shows of one execution."""
+        cleaned = self.clean(_payload(execution))
+        shown = cleaned.value if isinstance(cleaned.value, dict) else {}
+        return {
+            **_facts(execution),
+            **shown,
+            "outputs": self._outputs(execution.outputs),
+            "hidden": sum(cleaned.hidden.values()),
+        }
+
+    def rows(self, executions: Sequence[Execution]) -> list[dict[str, Any]]:
+        """One line of a list each."""
+        outcomes = [_outcome(execution) for execution in executions]
+        cleaned = self.clean(outcomes).value
+        if not isinstance(cleaned, list):  # cut as a whole: a page of failures whose messages are books
+            cleaned = [self.clean(outcome[:200]).value for outcome in outcomes]
+        return [
+            {**_facts(execution), "outcome": outcome}
+            for execution, outcome in zip(executions, cleaned, strict=True)
+        ]
+
+    def groups(self, groups: Sequence[GroupInfo]) -> list[dict[str, Any]]:
+        """One line a group of alike failures."""
+        summaries = self.clean([plain.one_line(group.summary, 300) for group in groups]).value
+        return [
+            {
+                "fingerprint": group.fingerprint,
+                "tool": group.tool_name,
+                "persona": group.persona,
+                "count": group.count,
+                "first": group.first_seen.isoformat(),
+                "last": group.last_seen.isoformat(),
+                "last_log_id": group.last_log_id,
+                "first_revision": group.first_revision,
+                "cured_by": group.cured_by,
+                "summary": summary,
+            }
+            for group, summary in zip(groups, summaries, strict=True)
+        ]
+
+    def history(self, name: str, persona: str) -> list[dict[str, Any]]:
+        """Every revision with how it fared, and when it first failed."""
+        revisions = self._healkit.vault.history(name, persona)
+        failed: dict[int, str] = {}
+        for group in self._healkit.log.groups(tool=name, limit=200):
+            if group.first_revision is not None:
+                seen = group.first_seen.isoformat()
+                failed[group.first_revision] = min(seen, failed.get(group.first_revision, seen))
+        reasons = self.clean([revision.reason for revision in revisions]).value
+        return [
+            _revision(revision, reason, failed.get(revision.number))
+            for revision, reason in zip(revisions, reasons, strict=True)
+        ]
+
+    def _outputs(self, outputs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+        """What a tool displayed, with only what is safe to draw; its text cleaned, its images as they are."""
+        shown = []
+        for output in outputs[:_OUTPUTS_MAX]:
+            safe = safe_output(output)
+            if safe is None or safe["output_type"] == "error":
+                continue
+            if safe["output_type"] == "stream":
+                text = _cut(safe["text"])
+                shown.append({"kind": "stream", "name": safe["name"], "text": self.clean(text).value})
+            else:
+                shown.append({"kind": "data", "data": self._bundle(safe["data"])})
+        return shown
+
+    def _bundle(self, data: Mapping[str, Any]) -> dict[str, Any]:
+        images = {kind: value for kind, value in data.items() if kind.startswith("image/")}
+        texts = {
+            kind: _cut(value)
+            for kind, value in data.items()
+            if kind in {"text/plain", "text/html", "text/markdown"} and isinstance(value, str)
+        }
+        cleaned = {kind: self.clean(text).value for kind, text in texts.items()}
+        if "text/html" in cleaned:  # cut or redacted in the middle of a tag: made whole again
+            again = safe_output({"output_type": "display_data", "data": {"text/html": cleaned["text/html"]}})
+            cleaned["text/html"] = "" if again is None else again["data"].get("text/html", "")
+        return {**images, **cleaned}
+
+
+def _facts(execution: Execution) -> dict[str, Any]:
+    """What no tool wrote, and no sanitiser may touch: names, numbers, times, hashes."""
+    return {
+        "label": execution.label,
+        "tool": execution.tool_name,
+        "persona": execution.persona,
+        "revision": execution.revision,
+        "status": execution.status,
+        "ok": execution.ok,
+        "log_id": execution.log_id,
+        "when": execution.timestamp.isoformat(),
+        "took": plain.duration(execution.duration_ms),
+        "isolation": execution.isolation,
+        "origin": execution.origin,
+    }
+
+
+def _payload(execution: Execution) -> dict[str, Any]:
+    """What came from a tool or a user."""
+    failure = execution.failure
+    calls = [
+        {
+            "mark": parts.call_mark(call),
+            "name": f"{call.server}.{call.tool}",
+            "took": plain.duration(call.duration_ms),
+            "outcome": parts.call_outcome(call),
+        }
+        for call in execution.calls[:50]
+    ]
+    return {
+        "arguments": plain.value_text(execution.arguments),
+        "value": parts.result_text(execution) if execution.ok else "",
+        "last_output": _cut(execution.last_output),
+        "notes": list(parts.notes(execution)),
+        "calls": calls,
+        "failure": None if failure is None else _failure(execution, failure),
+    }
+
+
+def _failure(execution: Execution, failure: Failure) -> dict[str, Any]:
+    frame = failure.tool_frame
+    groups = parts.grouped(failure.frames)
+    return {
+        "summary": plain.one_line(failure.summary, 600),
+        "ename": failure.ename,
+        "ending": "" if failure.code == "TOOL_EXCEPTION" else parts.ending(failure),
+        "ran": failure.code in TOOL_CODES,
+        "hint": failure.hint,
+        "place": parts.place(execution),
+        "line": parts.tool_line(execution),
+        "lineno": None if frame is None else frame.lineno,
+        "traceback": _cut(failure.traceback),
+        "frames": [
+            {
+                "own": group.own,
+                "where": group.where if group.own else group.folded,
+                "lines": [f.line.strip() for f in group.frames][:50]
+                if group.own
+                else [f"{f.filename}, line {f.lineno}, in {f.name}: {f.line.strip()}" for f in group.frames][
+                    :50
+                ],
+            }
+            for group in groups[-40:]
+        ],
+    }
+
+
+def _outcome(execution: Execution) -> str:
+    if execution.failure is not None:
+        return plain.one_line(execution.failure.summary, 200)
+    return "" if execution.status == "RUNNING" else plain.one_line(parts.result_text(execution), 200)
+
+
+def _revision(revision: RevisionInfo, reason: str, first_failure: str | None) -> dict[str, Any]:
+    return {
+        "number": revision.number,
+        "parent": revision.parent,
+        "author": revision.author,
+        "reason": reason,
+        "when": revision.created_at.isoformat(),
+        "active": revision.active,
+        "draft": revision.draft,
+        "runs": revision.runs,
+        "failures": revision.failures,
+        "first_failure": first_failure,
+    }
+
+
+def _cut(text: str) -> str:
+    """The end of a long text, where the last words are."""
+    return text if len(text) <= _TEXT_MAX_CHARS else "…" + text[-_TEXT_MAX_CHARS:]

@@ -1,0 +1,70 @@
+// Elements, times and small habits that all panels share.
+
+/** An element; `props` are attributes, `on…` listeners, `class`, `dataset`; children are nodes or text. */
+export function h(name, props = {}, ...children) {
+  const element = document.createElement(name);
+  for (const [key, value] of Object.entries(props)) {
+    if (value === undefined || value === null || value === false) continue;
+    if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
+    else if (key === "dataset") Object.assign(element.dataset, value);
+    else if (key === "value") element.value = value;
+    else element.setAttribute(key, value === true ? "" : value);
+  }
+  element.append(...children.flat(9).filter((child) => child !== null && child !== undefined && child !== false));
+  return element;
+}
+
+export function button(text, onclick, props = {}) {
+  return h("button", { type: "button", ...props, class: `hk-button ${props.class ?? ""}`, onclick }, text);
+}
+
+export function clear(element, ...children) {
+  element.replaceChildren(...children.flat(9).filter(Boolean));
+  return element;
+}
+
+/** `13:52:07` today, `Mon 13:52` within a week, else the day; the title has all of it. */
+export function moment(iso) {
+  const when = new Date(iso);
+  const age = Date.now() - when.getTime();
+  const clock = when.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+  let text = when.toISOString().slice(0, 10);
+  if (when.toDateString() === new Date().toDateString()) {
+    text = when.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+  } else if (age >= 0 && age < 6 * 864e5) {
+    text = `${when.toLocaleDateString([], { weekday: "short" })} ${clock}`;
+  }
+  return h("time", { datetime: iso, title: when.toString() }, text);
+}
+
+export function count(number, noun) {
+  return `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;
+}
+
+/** A sentence for how many values were hidden, or nothing. */
+export function hiddenNote(number) {
+  if (!number) return null;
+  const what = number === 1 ? "1 value hidden: it looked like a secret" : `${number} values hidden: they looked like secrets`;
+  return h("p", { class: "hk-note" }, `${what}.`);
+}
+
+export function code(text, props = {}) {
+  return h("code", { class: "hk-code", ...props }, text);
+}
+
+export function block(text, props = {}) {
+  return h("pre", { class: "hk-block", tabindex: "0", ...props }, text);
+}
+
+export function fold(summary, ...children) {
+  return h("details", { class: "hk-fold" }, h("summary", {}, summary), ...children);
+}
+
+/** What went wrong, in the panel itself: a callback's exception is otherwise seen by nobody. */
+export function problem(error) {
+  const parts = [h("b", {}, "✗ "), h("span", { class: "hk-prewrap" }, error.message ?? String(error))];
+  if (error.hint) parts.push(h("div", { class: "hk-muted hk-prewrap" }, error.hint.trim()));
+  if (error.code) parts.push(h("div", { class: "hk-muted" }, error.code));
+  if (error.detail) parts.push(fold("Details", block(error.detail)));
+  return h("div", { class: "hk-problem", role: "alert" }, parts);
+}

@@ -1,0 +1,74 @@
+// The history strip: every revision with how it fared, to compare with and to go back to.
+import { button, clear, count, h, moment } from "./dom.js";
+
+function fared(revision) {
+  if (revision.draft) return ["…", "draft"];
+  if (revision.failures) return ["✗", `${count(revision.failures, "failure")} of ${count(revision.runs, "run")}`];
+  return revision.runs ? ["✓", count(revision.runs, "run")] : ["–", "not run yet"];
+}
+
+const TONES = { "✓": "hk-good", "✗": "hk-bad" };
+
+/** A strip of revisions, newest first; `oncompare(number)` and `onrevert(number)` are what its buttons do. */
+export class History {
+  constructor({ oncompare, onrevert }) {
+    Object.assign(this, { oncompare, onrevert });
+    this.element = h("div", { class: "hk-history", role: "group", "aria-label": "revisions" });
+    this.chosen = null;
+    this.revisions = [];
+  }
+
+  show(revisions, compared) {
+    this.revisions = revisions;
+    this.compared = compared;
+    if (!revisions.some((revision) => revision.number === this.chosen)) this.chosen = null;
+    const chips = [...revisions].reverse().map((revision) => this.chip(revision));
+    clear(this.element, h("div", { class: "hk-strip" }, chips), this.detail());
+  }
+
+  chip(revision) {
+    const [mark, words] = fared(revision);
+    return h(
+      "button",
+      {
+        type: "button",
+        class: `hk-chip ${TONES[mark] ?? ""}`,
+        "aria-expanded": String(this.chosen === revision.number),
+        onclick: () => {
+          this.chosen = this.chosen === revision.number ? null : revision.number;
+          this.show(this.revisions, this.compared);
+          this.element.querySelector('[aria-expanded="true"]')?.focus();
+        },
+      },
+      h("b", {}, `v${revision.number} ${mark} `),
+      words,
+      revision.active ? h("span", { class: "hk-tag" }, "active") : null,
+      this.compared === revision.number ? h("span", { class: "hk-tag" }, "compared") : null,
+    );
+  }
+
+  detail() {
+    const revision = this.revisions.find((one) => one.number === this.chosen);
+    if (!revision) return null;
+    const from = revision.parent ? ` from v${revision.parent}` : "";
+    return h(
+      "div",
+      { class: "hk-history-detail" },
+      h("p", {}, h("b", {}, `v${revision.number}`), `${from}, by ${revision.author}, `, moment(revision.when), revision.reason ? ` — ${revision.reason}` : ""),
+      revision.first_failure ? h("p", {}, "✗ first failure ", moment(revision.first_failure)) : null,
+      h(
+        "div",
+        { class: "hk-actions" },
+        button("Compare with it", () => this.oncompare(revision.number)),
+        revision.active || revision.draft ? null : button("Go back to it…", (event) => this.confirm(event.currentTarget, revision.number)),
+      ),
+    );
+  }
+
+  /** Going back changes what everybody runs: it takes a second press. */
+  confirm(pressed, number) {
+    const sure = button(`Make v${number}'s code the active one`, () => this.onrevert(number), { class: "hk-primary" });
+    pressed.replaceWith(sure);
+    sure.focus();
+  }
+}

@@ -1,0 +1,32 @@
+// The bundle's one export: open the panel that a model is.
+import { frame, guarded } from "./frame.js";
+import { Link } from "./link.js";
+import { LogBrowser } from "./log_browser.js";
+import { PatchEditor } from "./patch_editor.js";
+import { PostMortem } from "./post_mortem.js";
+import { TracebackView } from "./traceback_view.js";
+
+const KINDS = {
+  LogBrowser: (link, spec, memory) => new LogBrowser({ link, filters: spec.filters, memory }),
+  PatchEditor: (link, spec, memory) => new PatchEditor({ link, tool: spec.tool, persona: spec.persona, logId: spec.log_id, memory: memory[`draft:${spec.tool}:${spec.persona}`] ?? null }),
+  PostMortem: (link, spec) => new PostMortem({ link, logId: spec.log_id }),
+  TracebackView: (link, spec, memory) => new TracebackView({ link, logId: spec.log_id, memory }),
+};
+
+/** Draw the panel in `el`; returns what takes it away again. */
+export async function open(model, el) {
+  const link = new Link(model);
+  const around = frame(el, "healkit");
+  let panel;
+  await guarded(around.root, async () => {
+    const { kind, spec, memory } = await link.ask("hello");
+    panel = KINDS[kind](link, spec, memory);
+    around.root.append(panel.element);
+    await panel.start();
+  });
+  return () => {
+    panel?.close?.();
+    around.close();
+    link.close();
+  };
+}

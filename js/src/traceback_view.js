@@ -1,0 +1,104 @@
+// The traceback view: message first, then what can be done about it.
+import { block, button, clear, code, fold, h, hiddenNote } from "./dom.js";
+import { guarded } from "./frame.js";
+import { progress } from "./link.js";
+import { PatchEditor } from "./patch_editor.js";
+import { PostMortem } from "./post_mortem.js";
+import { facts, frames, headline, outcome } from "./run.js";
+
+export class TracebackView {
+  constructor({ link, logId, memory = {} }) {
+    Object.assign(this, { link, logId, memory });
+    this.element = h("div", { class: "hk-view" });
+    this.parts = {};
+  }
+
+  async start() {
+    await guarded(this.element, async () => {
+      this.run = await progress(this.element, "Opening", this.link.ask("execution", { log_id: this.logId }), { stoppable: false });
+      this.draw();
+      if (this.memory[`open:${this.logId}`] === "edit") await this.toggle("edit");
+    });
+    return this;
+  }
+
+  draw() {
+    const { run } = this;
+    const { failure } = run;
+    const known = failure === null || failure.ran;
+    this.buttons = {
+      edit: known ? button("✎ Try a fix", () => this.toggle("edit"), { class: "hk-primary", "aria-expanded": "false" }) : null,
+      rerun: known ? button("↻ Re-run with the same arguments", () => this.rerun()) : null,
+      locals: failure?.ran ? button("Locals and expressions", () => this.toggle("locals"), { "aria-expanded": "false" }) : null,
+    };
+    this.results = h("div", { class: "hk-results" });
+    this.place = h("div", {});
+    clear(
+      this.element,
+      headline(run),
+      failure?.line ? h("p", { class: "hk-where" }, h("span", { class: "hk-muted" }, `${failure.place}: `), code(failure.line, { class: "hk-code hk-mark" })) : null,
+      failure?.ending ? h("p", { class: "hk-muted" }, failure.ending) : null,
+      failure?.hint ? h("p", { class: "hk-note" }, failure.hint) : null,
+      (run.notes ?? []).map((note) => h("p", { class: "hk-note" }, note)),
+      hiddenNote(run.hidden),
+      h("div", { class: "hk-actions" }, Object.values(this.buttons)),
+      this.results,
+      this.place,
+      fold(failure ? "Frames, arguments and record" : "Value, arguments and record", run.ok ? block(run.value) : null, failure ? frames(failure) : null, facts(run), failure?.traceback ? fold("Full traceback", block(failure.traceback)) : null),
+    );
+  }
+
+  /** Open the editor or the post-mortem below the buttons, or close it; what is typed stays. */
+  async toggle(name) {
+    const open = this.parts[name];
+    if (open) {
+      const hidden = (open.element.hidden = !open.element.hidden);
+      this.expanded(name, !hidden);
+      if (!hidden) open.focus?.();
+      return;
+    }
+    const part = (this.parts[name] = name === "edit" ? this.editor() : new PostMortem({ link: this.link, logId: this.logId }));
+    this.place.append(part.element);
+    this.expanded(name, true);
+    await part.start();
+    part.focus?.();
+  }
+
+  editor() {
+    const { tool, persona } = this.run;
+    return new PatchEditor({
+      link: this.link,
+      tool,
+      persona,
+      logId: this.logId,
+      memory: this.memory[`draft:${tool}:${persona}`] ?? null,
+      onclose: () => {
+        this.parts.edit.element.hidden = true;
+        this.expanded("edit", false);
+        this.buttons.edit.focus();
+      },
+    });
+  }
+
+  expanded(name, open) {
+    this.buttons[name]?.setAttribute("aria-expanded", String(open));
+    if (name === "edit") this.link.ask("remember", { key: `open:${this.logId}`, value: open ? "edit" : null }).catch(() => {});
+  }
+
+  async rerun() {
+    this.buttons.rerun.disabled = true;
+    try {
+      await guarded(this.results, async () => {
+        clear(this.results);
+        const came = await progress(this.results, "Running in a restricted worker", this.link.ask("rerun", { log_id: this.logId }));
+        clear(this.results, outcome(came));
+      });
+    } finally {
+      this.buttons.rerun.disabled = false;
+    }
+  }
+
+  close() {
+    for (const part of Object.values(this.parts)) part.close?.();
+  }
+}

@@ -1,0 +1,160 @@
+"""What a person does in JupyterLab, as the tests do it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Locator, Page, expect
+
+#: Two cores are shared with the kernels, the server and other tests.
+SLOW_MS = 60_000
+OUT = Path(__file__).parent / "out"
+
+#: A prompt with a number: the cell has run, and runs no more.
+_DONE = re.compile(r"\[\d+\]")
+
+#: The lowest contrast of text on its background in an element, and the text that has it (WCAG 2.2, 1.4.3).
+CONTRAST = """
+(root) => {
+  const channel = (v) => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+  const luminance = ([r, g, b]) => 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b);
+  const parse = (text) => { const n = text.match(/[\\d.]+/g).map(Number); return n.length < 4 ? [...n, 1] : n; };
+  const over = (top, under) => top.slice(0, 3).map((v, i) => v * top[3] + under[i] * (1 - top[3]));
+  const paper = (element) => {
+    const layers = [];
+    for (let at = element; at; at = at.parentElement ?? at.getRootNode().host) {
+      const colour = parse(getComputedStyle(at).backgroundColor);
+      if (colour[3] > 0) layers.push(colour);
+      if (colour[3] === 1) break;
+    }
+    return layers.reverse().reduce((under, top) => over(top, under), [255, 255, 255]);
+  };
+  let worst = { ratio: 99, text: "" };
+  const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    const element = node.parentElement;
+    if (!node.data.trim() || element.closest(".hk-html") || !element.offsetParent) continue;
+    const style = getComputedStyle(element);
+    if (style.visibility === "hidden" || element.getClientRects().length === 0) continue;
+    const under = paper(element);
+    const [a, b] = [luminance(over(parse(style.color), under)), luminance(under)].sort((x, y) => y - x);
+    const ratio = (a + 0.05) / (b + 0.05);
+    if (ratio < worst.ratio) worst = { ratio, text: node.data.trim().slice(0, 60), kind: element.className };
+  }
+  return worst;
+}
+"""
+
+
+@dataclasses.dataclass(frozen=True)
+class Lab:
+    """A running JupyterLab."""
+
+    url: str
+    token: str
+    folder: Path
+
+    def api(self, method: str, path: str, body: Any = None) -> Any:
+        """Ask the server itself."""
+        request = urllib.request.Request(
+            f"{self.url}/{path}",
+            method=method,
+            headers={"Authorization": f"token {self.token}", "Content-Type": "application/json"},
+            data=None if body is None else json.dumps(body).encode(),
+        )
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            content = answer.read()
+        return json.loads(content) if content else None
+
+
+class Notebook:
+    """One notebook in one window."""
+
+    def __init__(self, lab: Lab, page: Page, path: Path) -> None:
+        self.lab, self.page, self.path = lab, page, path
+        self.problems: list[str] = []
+        self.dialogs: list[str] = []
+        # A page that loads while others close theirs is at times asked which kernel it wants: the one it names.
+        page.add_locator_handler(page.locator(".jp-Dialog"), self._agree)
+        page.on("pageerror", lambda error: self.problems.append(str(error)))
+        page.set_default_timeout(SLOW_MS)
+
+    def open(self) -> None:
+        """Load the page, and wait until the kernel is there."""
+        self.page.goto(f"{self.lab.url}/doc/tree/{self.path.name}?reset&token={self.lab.token}")
+        self.page.locator(".jp-Notebook .jp-Cell").first.wait_for(timeout=SLOW_MS)
+        self.ready()
+
+    def ready(self) -> None:
+        """Wait until the kernel is idle."""
+        idle = self.page.locator('.jp-Notebook-ExecutionIndicator[data-status="idle"]')
+        idle.first.wait_for(state="attached", timeout=SLOW_MS)
+
+    def _agree(self, dialog: Locator) -> None:
+        self.dialogs.append(dialog.inner_text())
+        print("JupyterLab asked:", self.dialogs[-1])
+        dialog.locator(".jp-mod-accept").click()
+
+    def cell(self, number: int) -> Locator:
+        """A cell, counted from 0."""
+        return self.page.locator(".jp-Notebook .jp-Cell").nth(number)
+
+    def run(self, number: int) -> None:
+        """Run a cell, and wait until it has ended."""
+        prompt = self.cell(number).locator(".jp-InputPrompt")
+        before = prompt.text_content()
+        for _ in range(10):  # a page that is still busy with starting drops what is typed
+            self.cell(number).locator(".jp-InputArea-editor").click()
+            self.page.keyboard.press("Control+Enter")
+            try:
+                expect(prompt).not_to_have_text(before or "", timeout=4000)
+                break
+            except AssertionError:
+                continue
+        expect(prompt).to_have_text(_DONE, timeout=SLOW_MS)
+
+    def panel(self, number: int) -> Locator:
+        """The panel below a cell, ready to be used."""
+        panel = self.cell(number).locator(".hk")
+        panel.wait_for(timeout=SLOW_MS)
+        return panel
+
+    def cells(self) -> int:
+        """How many there are."""
+        return self.page.locator(".jp-Notebook .jp-Cell").count()
+
+    def save(self) -> dict[str, Any]:
+        """Save, and the file as it is then."""
+        before = self.path.stat().st_mtime_ns
+        self.cell(0).locator(".jp-InputArea-editor").click()
+        self.page.keyboard.press("Control+s")
+        for _ in range(100):
+            if self.path.stat().st_mtime_ns != before:
+                break
+            self.page.wait_for_timeout(100)
+        found: dict[str, Any] = json.loads(self.path.read_text())
+        return found
+
+    def choose_theme(self, name: str) -> None:
+        """Switch JupyterLab's theme under the open page, as its menu does."""
+        self.page.evaluate("(theme) => jupyterapp.commands.execute('apputils:change-theme', { theme })", name)
+
+    def kill_kernel(self) -> None:
+        """End the kernel under the page, as a machine that runs out of memory does."""
+        for session in self.lab.api("GET", "api/sessions"):
+            if session["path"] == self.path.name:
+                self.lab.api("DELETE", f"api/sessions/{session['id']}")
+
+    def shut_down(self) -> None:
+        """Leave no kernel behind."""
+        self.kill_kernel()
+
+    def shot(self, name: str, of: Locator | None = None) -> None:
+        """A picture for people, in `tests/browser/out/`."""
+        OUT.mkdir(exist_ok=True)
+        (of or self.page).screenshot(path=OUT / f"{name}.png")

@@ -1,0 +1,322 @@
+"""The panels, used as a person uses them, in a real JupyterLab."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from browser_lab import CONTRAST, SLOW_MS, Notebook
+from playwright.sync_api import Locator, expect
+
+LOAD = "%load_ext healkit"
+#: WCAG 2.2, 1.4.3, for text of normal size.
+CONTRAST_LEAST = 4.5
+
+Open = Callable[..., Notebook]
+
+pytestmark = pytest.mark.timeout(300)
+
+
+def broken(name: str) -> str:
+    return f"%%tool {name}\ndef {name}(values: list):\n    total = sum(values)\n    return total / 0"
+
+
+def failing(notebook: Open, name: str, *more: str, **window: int) -> tuple[Notebook, Locator]:
+    """A notebook whose third cell has failed, and the panel below it."""
+    book = notebook(name, LOAD, broken(name), f"%run_tool {name} values=[2,4,9]", *more, **window)
+    for number in range(3):
+        book.run(number)
+    return book, book.panel(2)
+
+
+def press(panel: Locator, name: str) -> None:
+    panel.get_by_role("button", name=name).first.click()
+
+
+def open_editor(panel: Locator) -> Locator:
+    press(panel, "Try a fix")
+    editor = panel.get_by_role("textbox", name="code", exact=True)
+    editor.wait_for()
+    return editor
+
+
+def mend(book: Notebook, editor: Locator, text: str = "len(values)") -> None:
+    """Replace the zero at the end of the failing line."""
+    editor.get_by_text("return").click()
+    book.page.keyboard.press("End")
+    book.page.keyboard.press("Backspace")
+    book.page.keyboard.type(text)
+
+
+def outcome(panel: Locator, ok: str) -> Locator:
+    found = panel.locator(".hk-outcome")
+    expect(found).to_have_attribute("data-ok", ok, timeout=SLOW_MS)
+    return found
+
+
+@pytest.mark.requirement("FACE-4", "VAULT-5")
+def test_a_failure_is_mended_tried_accepted_run_again_and_reverted_below_the_failing_cell(
+    notebook: Open,
+) -> None:
+    book, panel = failing(notebook, "mean_of")
+    outputs = book.cell(2).locator(".jp-OutputArea-child")
+    expect(outputs.nth(0)).to_contain_text("ZeroDivisionError")  # the cell's own error, untouched and on top
+    expect(outputs.nth(1)).to_contain_text("✗ ZeroDivisionError: division by zero")
+    book.shot("1-card-and-panel")
+    editor = open_editor(panel)
+    expect(panel.locator(".cm-merge-b .hk-failing-line")).to_contain_text("return total / 0")
+    cells = book.cells()
+    mend(book, editor)
+    assert book.cells() == cells
+    expect(panel.get_by_role("button", name="✓ Accept untried")).to_be_enabled()
+    press(panel, "▶ Try")
+    expect(outcome(panel, "true")).to_contain_text("✗ ZeroDivisionError: division by zero")  # what it was
+    expect(panel.locator(".cm-merge-b .hk-failing-line")).to_have_count(0)
+    expect(panel.locator(".hk-outcome")).to_contain_text("5.0")
+    panel.get_by_label("reason for this revision").fill("divide by how many there are")
+    book.shot("2-tried", panel)
+    press(panel, "✓ Accept")
+    expect(panel.locator(".hk-said")).to_contain_text("✓ mean_of@2 saved.")
+    panel.get_by_role("button", name="Re-run with the same arguments").last.click()
+    expect(panel.locator(".hk-outcome")).to_contain_text("mean_of@2", timeout=SLOW_MS)
+    outcome(panel, "true")
+    strip = panel.locator(".hk-strip")
+    expect(strip.get_by_role("button").nth(0)).to_contain_text("v2 ✓ 1 run")
+    expect(strip.get_by_role("button").nth(1)).to_contain_text("v1 ✗ 1 failure of 1 run")
+    strip.get_by_role("button").nth(1).click()
+    expect(panel.locator(".hk-history-detail")).to_contain_text("first failure")
+    book.shot("3-accepted", panel)
+    press(panel, "Go back to it…")
+    press(panel, "Make v1's code the active one")
+    expect(panel.locator(".hk-said")).to_contain_text("mean_of@3 saved (the code of v1 again)")
+    assert book.cells() == cells
+    assert book.problems == []
+
+
+@pytest.mark.requirement("FACE-4")
+def test_everything_is_done_from_the_keyboard_and_no_shortcut_of_the_page_fires(notebook: Open) -> None:
+    book, panel = failing(notebook, "median_of", "1 + 1")
+    cells, keyboard = book.cells(), book.page.keyboard
+    panel.get_by_role("button", name="Try a fix").focus()
+    keyboard.press("Enter")
+    editor = panel.get_by_role("textbox", name="code", exact=True)
+    expect(editor).to_be_focused()
+    keyboard.press("Control+End")
+    keyboard.type("# dd aa bb xx 00 ii")  # in command mode: delete, insert, cut, restart, interrupt
+    keyboard.press("Shift+Enter")  # elsewhere: run the cell
+    expect(editor).to_contain_text("# dd aa bb xx 00 ii")
+    keyboard.press("Escape")
+    expect(panel.get_by_role("button", name="▶ Try")).to_be_focused()
+    for key in ("d", "d", "a", "b", "x", "m"):
+        keyboard.press(key)
+    assert book.cells() == cells
+    keyboard.press("Tab")
+    expect(panel.get_by_role("button", name="✓ Accept untried")).to_be_focused()
+    keyboard.press("Tab")
+    expect(panel.get_by_label("reason for this revision")).to_be_focused()
+    keyboard.type("dd")
+    keyboard.press("Escape")
+    expect(panel.get_by_role("button", name="✓ Accept untried")).to_be_focused()
+    keyboard.press("Shift+Tab")
+    keyboard.press("Enter")
+    outcome(panel, "false")
+    editor.focus()
+    keyboard.press("Control+Enter")
+    expect(panel.locator(".hk-outcome")).to_have_count(1)
+    press(panel, "Locals and expressions")
+    expression = panel.get_by_label("expression to evaluate in this frame")
+    expression.wait_for()
+    expression.focus()
+    keyboard.type("total")
+    keyboard.press("Enter")
+    expect(panel.locator(".hk-answer")).to_contain_text("15")
+    assert book.cells() == cells
+    expect(book.cell(3).locator(".jp-InputPrompt")).to_have_text("[ ]:")
+    assert book.cell(2).locator(".jp-mod-command-mode, .jp-OutputArea").count() > 0
+    assert book.problems == []
+
+
+@pytest.mark.requirement("FACE-4")
+def test_an_unsaved_patch_outlives_a_reload_and_the_card_outlives_the_kernel(notebook: Open) -> None:
+    book, panel = failing(notebook, "spread_of")
+    mend(book, open_editor(panel), "max(values)")
+    book.page.wait_for_timeout(1000)  # what is typed is remembered once the typing stops
+    book.save()
+    book.page.reload()
+    book.ready()
+    panel = book.panel(2)
+    expect(panel.locator(".cm-merge-b")).to_contain_text("return total / max(values)", timeout=SLOW_MS)
+    expect(panel.locator(".hk-said")).to_contain_text("Unsaved changes were kept.")
+    press(panel, "▶ Try")
+    outcome(panel, "true")
+    panel.get_by_text("Input schema").click()
+    panel.get_by_role("textbox", name="input schema").get_by_text("array").dblclick()
+    book.page.keyboard.type("number")
+    press(panel, "Save schema")
+    expect(panel).to_contain_text("✓ Schema saved.")
+    press(panel, "▶ Try")
+    expect(panel.get_by_role("alert")).to_contain_text("`values` must be number, got [2, 4, 9] (list)")
+    press(panel, "Read it off the code")
+    expect(panel).to_contain_text("✓ Schema read off the code.")
+    book.kill_kernel()
+    card = book.cell(2).locator(".jp-OutputArea-child").nth(1)
+    expect(card).to_contain_text("✗ ZeroDivisionError: division by zero")
+    book.page.reload()
+    expect(card).to_contain_text("return total / 0", timeout=SLOW_MS)
+    expect(card).to_contain_text("{'values': [2, 4, 9]}")
+    book.shot("4-without-its-kernel")
+
+
+@pytest.mark.requirement("FACE-4")
+def test_both_themes_and_a_narrow_window_are_readable(notebook: Open) -> None:
+    book, panel = failing(notebook, "share_of", "%executions", width=390)
+    press(panel, "Try a fix")
+    panel.get_by_role("textbox", name="code", exact=True).wait_for()
+    press(panel, "▶ Try")
+    outcome(panel, "false")
+    press(panel, "Locals and expressions")
+    panel.locator(".hk-table").wait_for()
+    book.run(3)
+    browser = book.panel(3)
+    browser.locator(".hk-rows").wait_for()
+    for place in (panel, browser):
+        assert place.evaluate("(panel) => panel.scrollWidth <= panel.clientWidth + 1")
+        assert place.bounding_box()["x"] + place.bounding_box()["width"] <= 391  # type: ignore[index]
+    book.shot("5-narrow", panel)
+    book.shot("6-narrow-log", browser)
+    for theme, mark in (("JupyterLab Dark", "dark"), ("JupyterLab Light", "light")):
+        book.choose_theme(theme)
+        expect(panel).to_have_attribute("data-theme", mark, timeout=SLOW_MS)
+        for place in (panel, browser):
+            worst = place.evaluate(CONTRAST)
+            assert worst["ratio"] >= CONTRAST_LEAST, (theme, worst)
+        book.page.set_viewport_size({"width": 1280, "height": 900})
+        panel.locator(".cm-merge-a").wait_for()
+        assert panel.evaluate(CONTRAST)["ratio"] >= CONTRAST_LEAST
+        book.shot(f"7-{mark}", panel)
+        book.page.set_viewport_size({"width": 390, "height": 900})
+        panel.locator(".cm-merge-a").wait_for(state="detached")
+    assert book.problems == []
+
+
+@pytest.mark.requirement("FACE-4")
+def test_a_try_that_never_ends_leaves_the_kernel_free_and_stop_ends_the_worker_alone(notebook: Open) -> None:
+    book, panel = failing(notebook, "wait_for_it", "'the kernel ' + 'is free'")
+    editor = open_editor(panel)
+    editor.get_by_text("total = sum").click()
+    book.page.keyboard.press("End")
+    book.page.keyboard.type("\nwhile True: pass")
+    press(panel, "▶ Try")
+    expect(panel.locator(".hk-progress")).to_contain_text("Trying in a restricted worker")
+    book.run(3)
+    expect(book.cell(3)).to_contain_text("the kernel is free")
+    book.shot("8-progress", panel)
+    press(panel, "■ Stop")
+    expect(outcome(panel, "false")).to_contain_text("TOOL_KILLED")
+    book.run(3)  # the kernel is the same one
+    expect(book.cell(3).locator(".jp-InputPrompt")).to_have_text("[5]:")
+
+
+@pytest.mark.requirement("FACE-4")
+def test_a_patch_that_somebody_else_overtook_is_compared_with_theirs(notebook: Open) -> None:
+    theirs = "from healkit import Healkit\nwith Healkit() as hk:\n"
+    theirs += "    hk.vault.patch('ratio_of', 'def ratio_of(values: list):\\n    return 0')"
+    book, panel = failing(notebook, "ratio_of", theirs)
+    mend(book, open_editor(panel))
+    book.run(3)
+    press(panel, "Accept untried")
+    expect(panel.get_by_role("alert")).to_contain_text("v2 was saved meanwhile", timeout=SLOW_MS)
+    expect(panel.locator(".cm-merge-a")).to_contain_text("return 0")
+    expect(panel.locator(".cm-merge-b")).to_contain_text("return total / len(values)")
+    book.shot("9-conflict", panel)
+    press(panel, "Accept untried")
+    expect(panel.locator(".hk-said")).to_contain_text("ratio_of@3 saved", timeout=SLOW_MS)
+
+
+@pytest.mark.requirement("LOG-10", "LOG-11", "FACE-4")
+def test_the_log_is_filtered_searched_grouped_paged_and_watched(notebook: Open) -> None:
+    fill = """
+from healkit import Healkit
+hk = Healkit()
+hk.vault.add("halve", "def halve(n: int):\\n    return 10 // n", reason="first")
+for n in [1] * 30 + [0] * 3:
+    hk.execute("halve", arguments={"n": n}, mode="subprocess")
+"""
+    book = notebook("browse", fill, "hk.browse(tool='halve')", "hk.execute_tool('halve', arguments={'n': 5})")
+    book.run(0)
+    book.run(1)
+    panel = book.panel(1)
+    rows = panel.locator(".hk-rows tbody tr")
+    expect(rows).to_have_count(25)
+    expect(rows.first).to_contain_text("ZeroDivisionError")
+    press(panel, "Older")
+    expect(rows).to_have_count(8)
+    press(panel, "Newer")
+    expect(rows).to_have_count(25)
+    press(panel, "Newest")
+    panel.get_by_label("status").select_option("FAILURE")
+    expect(rows).to_have_count(3)
+    panel.get_by_label("words in the traceback").fill("halve zero")
+    expect(rows).to_have_count(3)
+    panel.get_by_label("words in the traceback").fill("nosuchword")
+    expect(panel).to_contain_text("No executions match.")
+    panel.get_by_label("words in the traceback").fill("")
+    press(panel, "Group alike failures")
+    expect(rows).to_have_count(1)
+    expect(rows.first).to_contain_text("3 ×")
+    expect(rows.first).to_contain_text("not cured")
+    press(panel, "halve")
+    expect(rows).to_have_count(3)
+    press(panel, "halve@1")
+    expect(panel.locator(".hk-detail")).to_contain_text("return 10 // n")
+    book.shot("10-browser", panel)
+    press(panel, "Close")
+    press(panel, "× all")
+    panel.get_by_label("status").select_option("")
+    expect(rows).to_have_count(25)
+    book.run(2)
+    expect(rows.first).to_contain_text("✓")  # it came in by itself
+    assert book.problems == []
+
+
+@pytest.mark.requirement("FACE-4")
+def test_what_a_callback_raises_is_seen_in_the_panel(notebook: Open) -> None:
+    cell = """
+from healkit.app import default_healkit
+panel = default_healkit().browse()
+def page(**_):
+    raise ZeroDivisionError("the log is on fire; password=hunter2-is-mine")
+panel.operations["page"] = page
+panel
+"""
+    book = notebook("raises", LOAD, cell)
+    book.run(0)
+    book.run(1)
+    alert = book.panel(1).get_by_role("alert")
+    expect(alert).to_contain_text("ZeroDivisionError: the log is on fire", timeout=SLOW_MS)
+    expect(alert).not_to_contain_text("hunter2")
+    alert.get_by_text("Details").click()
+    expect(alert).to_contain_text(", in page")
+
+
+@pytest.mark.requirement("FACE-4", "WORK-5")
+def test_a_secret_local_never_reaches_the_page_or_the_notebook_file(notebook: Open) -> None:
+    code = """%%tool seat_of
+def seat_of(name: str):
+    password = "-".join(["hunter2", "is", "mine"])
+    token = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
+    return {"Ann": 1}[name]"""
+    book = notebook("secrets", LOAD, code, "%run_tool seat_of name='Zoe'")
+    for number in range(3):
+        book.run(number)
+    panel = book.panel(2)
+    press(panel, "Locals and expressions")
+    expect(panel).to_contain_text("2 values hidden: they looked like secrets.", timeout=SLOW_MS)
+    expression = panel.get_by_label("expression to evaluate in this frame")
+    expression.fill("token")
+    expression.press("Enter")
+    expect(panel.locator(".hk-answer")).to_contain_text("REDACTED", timeout=SLOW_MS)
+    book.shot("11-locals", panel)
+    shown = book.page.content() + str(book.save())
+    assert "hunter2-is-mine" not in shown
+    assert "ghp_16C7e42F292c6912E7710c838347Ae178B4a" not in shown

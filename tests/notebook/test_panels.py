@@ -1,0 +1,277 @@
+"""What panels answer, and what they leave in a notebook; the page itself is in tests/browser."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from jupyter_client.manager import start_new_kernel
+from notebook_samples import text_of
+
+from healkit import Healkit
+from healkit.errors import ArgumentsInvalid, UsageInvalid
+from healkit.notebook.widgets.patch_editor import Patching
+from healkit.notebook.widgets.recorded import Recorded
+from healkit.runtime.loop import Stop
+
+BROKEN = "def mean_of(values: list):\n    return sum(values) / 0"
+MENDED = "def mean_of(values: list):\n    return sum(values) / len(values)"
+SECRET = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
+WIDGET = "application/vnd.jupyter.widget-view+json"
+CELLS = ("%load_ext healkit", f"%%tool mean_of\n{BROKEN}", "%run_tool mean_of values=[2,4]")
+
+
+class Page:
+    """Asks a panel in a kernel as the page does."""
+
+    def __init__(self) -> None:
+        self.manager, self.client = start_new_kernel(startup_timeout=60)
+        self.asked = 0
+
+    def run(self, code: str) -> str:
+        """Run code, and what it printed."""
+        reply = self.client.execute_interactive(code, timeout=60, output_hook=self._take)
+        assert reply["content"]["status"] == "ok", reply["content"]
+        printed, self.printed = self.printed, ""
+        return printed
+
+    printed = ""
+
+    def _take(self, message: dict[str, Any]) -> None:
+        if message["msg_type"] == "stream":
+            self.printed += message["content"]["text"]
+
+    def send(self, comm: str, content: dict[str, Any]) -> None:
+        message = self.client.session.msg(
+            "comm_msg", {"comm_id": comm, "data": {"method": "custom", "content": content}}
+        )
+        self.client.shell_channel.send(message)
+
+    def ask(self, comm: str, op: str, **arguments: Any) -> dict[str, Any]:
+        """The answer's content."""
+        self.asked += 1
+        self.send(comm, {"op": op, "id": str(self.asked), "args": arguments})
+        return self.answer(str(self.asked))
+
+    def answer(self, question: str, timeout_s: float = 60) -> dict[str, Any]:
+        until = time.monotonic() + timeout_s
+        while time.monotonic() < until:
+            message = self.client.get_iopub_msg(timeout=timeout_s)
+            content = (
+                message["content"].get("data", {}).get("content", {})
+                if message["msg_type"] == "comm_msg"
+                else {}
+            )
+            if content.get("id") == question:
+                return content  # type: ignore[no-any-return]
+        raise AssertionError(f"no answer to {question}")
+
+
+@pytest.fixture
+def page(database: Any) -> Iterator[Page]:
+    opened = Page()
+    yield opened
+    opened.client.stop_channels()
+    opened.manager.shutdown_kernel(now=True)
+
+
+@pytest.fixture
+def patching(healkit: Healkit) -> Patching:
+    healkit.vault.add("mean_of", BROKEN)
+    return Patching(healkit, Recorded(healkit))
+
+
+@pytest.mark.requirement("FACE-3", "FACE-4")
+def test_the_card_comes_first_and_the_live_panel_second_below_the_cells_own_error(run: Any) -> None:
+    outputs = run(*CELLS).cells[-1].outputs
+    assert [output.output_type for output in outputs] == ["error", "display_data", "display_data"]
+    assert "text/html" in outputs[1].data
+    assert WIDGET in outputs[2].data
+    assert "text/html" not in outputs[2].data
+
+
+@pytest.mark.requirement("FACE-4")
+def test_a_card_with_its_panel_adds_less_than_30_kb_to_a_saved_notebook(run: Any) -> None:
+    def saved(cells: int) -> str:
+        return json.dumps(run(*CELLS, *[CELLS[-1]] * cells))
+
+    one, three = saved(0), saved(2)
+    assert (len(three) - len(one)) / 2 < 30_000
+    assert "EditorView" not in three  # the bundle travels, and is not saved
+
+
+def test_panels_can_be_turned_off_and_a_terminal_shows_none(
+    run: Any, shell: Any, capsys: Any, monkeypatch: Any
+) -> None:
+    for cell in CELLS[:2]:
+        shell.run_cell(cell)
+    shell.run_cell("%vault show mean_of")
+    assert "anywidget" not in capsys.readouterr().out
+    assert not [name for name in sys.modules if name == "healkit.notebook.widgets.panel" and _open_panels()]
+    monkeypatch.setenv("HEALKIT_PANELS", "0")
+    outputs = run(*CELLS).cells[-1].outputs
+    assert [output.output_type for output in outputs] == ["error", "display_data"]
+
+
+def _open_panels() -> int:
+    from healkit.notebook.widgets import panel
+
+    return len(panel._open)
+
+
+def test_loading_the_extension_loads_no_panel() -> None:
+    script = "import sys, IPython; from healkit.notebook import extension, magics; print('anywidget' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
+@pytest.mark.requirement("FACE-4")
+def test_every_question_is_answered_whatever_happens_to_it(page: Page) -> None:
+    comm = page.run(
+        "from healkit import Healkit\nhk = Healkit()\npanel = hk.browse()\n"
+        "panel.operations |= {'fails': lambda: 1 / 0, 'odd': lambda: object(), 'stop': lambda: 0}\nprint(panel.model_id)"
+    ).strip()
+    assert page.ask(comm, "hello")["value"]["kind"] == "LogBrowser"
+    assert page.ask(comm, "page", filters={})["value"]["rows"] == []
+    assert page.ask(comm, "fails")["error"]["message"] == "ZeroDivisionError: division by zero"
+    assert page.ask(comm, "odd")["error"]["code"] == "PANEL_ERROR"  # which is no JSON
+    assert "'nothing'" in page.ask(comm, "nothing")["error"]["message"]
+    assert "no status 'ODD'" in page.ask(comm, "page", filters={"status": "ODD"})["error"]["message"]
+    assert page.ask(comm, "page", filters={}, never="heard of")["error"]["code"] == "PANEL_ERROR"
+    page.send(comm, {"op": "stop", "id": "of nothing"})
+    page.ask(comm, "remember", key="draft", value={"code": "x"})
+    assert page.ask(comm, "hello")["value"]["memory"] == {"draft": {"code": "x"}}
+
+
+@pytest.mark.requirement("FACE-1")
+def test_unloading_closes_the_panels_and_leaves_no_thread(page: Page) -> None:
+    page.run("%load_ext healkit")
+    page.run("from healkit.app import default_healkit\npanel = default_healkit().browse()")
+    page.run("%unload_ext healkit")
+    left = page.run(
+        "import threading, time\n"
+        "print(panel.comm, [t.name for t in threading.enumerate() if t.name.startswith('healkit')])"
+    )
+    assert left.strip() == "None []"
+
+
+def test_a_try_says_how_the_outcome_changed_and_saves_nothing(healkit: Healkit, patching: Patching) -> None:
+    failed = healkit.execute("mean_of", arguments={"values": [2, 4]})
+    opened = patching.edit("mean_of")
+    assert opened["failing"] == {"revision": 1, "lineno": 2, "message": "ZeroDivisionError: division by zero"}
+    assert json.loads(opened["arguments"]) == {"values": [2, 4]}
+    came = patching.try_code("mean_of", "default", MENDED, opened["arguments"], failed.log_id)
+    assert came["run"]["ok"]
+    assert came["delta"]["before"] == "ZeroDivisionError: division by zero"
+    assert came["delta"]["now"] == "3.0"
+    assert len(healkit.vault.history("mean_of")) == 1
+    saved = patching.accept("mean_of", "default", MENDED, parent=1, reason="count", log_id=failed.log_id)
+    assert saved["label"] == "mean_of@2"
+    revision = healkit.vault.history("mean_of")[-1]
+    assert (revision.author, revision.reason, revision.motivating_log_id) == (
+        "person",
+        "count",
+        failed.log_id,
+    )
+    assert failed.log_id is not None
+    assert patching.rerun(failed.log_id)["run"]["label"] == "mean_of@2"
+
+
+def test_a_patch_of_an_old_parent_is_answered_with_the_other_one(
+    healkit: Healkit, patching: Patching
+) -> None:
+    healkit.vault.patch("mean_of", "def mean_of(values: list):\n    return 0")
+    answer = patching.accept("mean_of", "default", MENDED, parent=1)
+    assert answer["conflict"]["revision"] == 2
+    assert answer["conflict"]["code"].endswith("return 0")
+    assert len(healkit.vault.history("mean_of")) == 2
+
+
+def test_a_secret_argument_is_hidden_on_the_page_and_used_all_the_same(healkit: Healkit) -> None:
+    code = "def login(token: str, times: int):\n    return len(token) * times"
+    healkit.vault.add("login", code)
+    patching = Patching(healkit, Recorded(healkit))
+    healkit.execute("login", arguments={"token": SECRET, "times": 1})
+    opened = patching.edit("login")
+    assert SECRET not in json.dumps(opened)
+    assert opened["hidden"] == 1
+
+    def tried(arguments: str) -> Any:
+        return patching.try_code("login", "default", code, arguments)["run"]["value"]
+
+    assert tried(opened["arguments"]) == "40"
+    other = json.loads(opened["arguments"]) | {"times": 2}
+    assert tried(json.dumps(other)) == "80"
+    assert tried(json.dumps(other | {"token": "abc"})) == "6"
+    with pytest.raises(ArgumentsInvalid, match="was hidden"):
+        tried(json.dumps(other | {"token": other["token"] + "!"}))
+
+
+def test_arguments_come_from_an_example_or_the_schema_before_a_tool_was_ever_run(healkit: Healkit) -> None:
+    healkit.vault.add("shout", "def shout(text: str, times: int):\n    return text * times")
+    healkit.vault.add(
+        "hush", "def hush(text):\n    return text", examples=[{"arguments": {"text": "a"}, "result": "a"}]
+    )
+    patching = Patching(healkit, Recorded(healkit))
+    assert json.loads(patching.edit("shout")["arguments"]) == {"text": "", "times": 1}
+    assert json.loads(patching.edit("hush")["arguments"]) == {"text": "a"}
+
+
+def test_what_a_tool_displays_comes_back_cleaned(healkit: Healkit) -> None:
+    code = (
+        "def show():\n    from IPython.display import HTML, display\n"
+        "    display(HTML('<b onclick=\"steal()\">bold</b><script>steal()</script>'))\n    return 1"
+    )
+    healkit.vault.add("show", code)
+    came = Patching(healkit, Recorded(healkit)).try_code("show", "default", code, "{}")
+    assert [output["data"]["text/html"] for output in came["run"]["outputs"]] == ["<b>bold</b>"]
+
+
+def test_a_filter_that_there_is_not_is_named(healkit: Healkit) -> None:
+    with pytest.raises(UsageInvalid, match="'colour'"):
+        healkit.browse(colour="red")
+    with pytest.raises(UsageInvalid, match="'ODD'"):
+        healkit.browse(status="odd".upper())
+
+
+@pytest.mark.parametrize("early", [True, False])
+def test_a_stop_from_another_thread_ends_the_worker_and_the_run_is_on_record(
+    healkit: Healkit, early: bool
+) -> None:
+    healkit.vault.add("forever", "def forever():\n    while True: pass")
+    stop, ended = Stop(), []
+
+    def work() -> None:
+        with stop.heard():
+            ended.append(healkit.execute("forever", timeout=60))
+
+    if early:
+        stop.ask()
+    thread = threading.Thread(target=work)
+    thread.start()
+    until = time.monotonic() + 60
+    while not early and not healkit.log.running() and time.monotonic() < until:
+        time.sleep(0.05)
+    stop.ask()
+    thread.join(timeout=60)
+    assert ended[0].failure.code == "TOOL_KILLED"
+    assert healkit.executions(limit=1)[0].failure is not None
+
+
+def test_the_static_card_of_each_panel_reads_as_text(run: Any) -> None:
+    book = run(
+        *CELLS,
+        "%executions",
+        "%vault show mean_of",
+        "from healkit import Healkit\nHealkit().patch_editor('mean_of')",
+    )
+    assert "ZeroDivisionError" in text_of(book.cells[3])
+    for cell in book.cells[3:]:
+        assert "text/html" in cell.outputs[0].data
+        assert WIDGET in cell.outputs[1].data
