@@ -8,7 +8,6 @@ import concurrent.futures
 import dataclasses
 import importlib
 import os
-import threading
 import weakref
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from datetime import date, datetime
@@ -50,9 +49,6 @@ from healkit.store.models import ExecutionLog
 from healkit.store.vault import Vault
 from healkit.tracing.folders import runs_folder
 from healkit.workers.granting import check_grants
-
-_defaults: dict[str, Healkit] = {}
-_defaults_lock = threading.Lock()
 
 OnOutput = Callable[[dict[str, Any]], None]
 
@@ -100,7 +96,8 @@ class Healkit:
             "healkit": LogTools(self.vault, self.log),
         }
         self._mcp = MCPServers(self._executor.providers, engine.loop.submit)
-        self._closed = False
+        #: Whether `close` was called; nothing can be executed any more.
+        self.closed = False
         self.traces.start()
         _open.add(self)
 
@@ -379,8 +376,8 @@ class Healkit:
 
     def close(self) -> None:
         """End the MCP servers and close the database; safe to call twice."""
-        if not self._closed:
-            self._closed = True
+        if not self.closed:
+            self.closed = True
             self._runs.close()
             self._mcp.close()
             self._recorder.close()
@@ -458,39 +455,6 @@ def _panel(kind: str) -> Any:
     return getattr(importlib.import_module("healkit.notebook.widgets"), kind)
 
 
-def default_healkit(db: str | Path | None = None) -> Healkit:
-    """This process's Healkit for a database, opened once; the default database when none is given."""
-    url = resolve_url(db)
-    with _defaults_lock:
-        found = _defaults.get(url)
-        if found is None or found._closed:
-            found = _defaults[url] = Healkit(url)
-        return found
-
-
-def execute_tool(
-    tool_name: str, persona: str = "default", arguments: Mapping[str, Any] | None = None, session: Any = None
-) -> Any:
-    """Run a tool on the default database, or on the one that a SQLModel or SQLAlchemy session is bound to.
-
-    The session is only asked for its database: it is not used, committed or rolled back, whatever state it is in.
-    Raises as `Healkit.execute_tool`.
-    """
-    return default_healkit(None if session is None else _database_of(session)).execute_tool(
-        tool_name, persona, arguments
-    )
-
-
-def _database_of(session: Any) -> str:
-    url = session.get_bind().engine.url
-    if url.get_backend_name() == "sqlite" and not url.database:
-        raise ConfigError(
-            "The session's database is in memory, where no second connection can write a log.",
-            hint="Use a file: create_engine('sqlite:///healkit.db').",
-        )
-    return str(url.render_as_string(hide_password=False))
-
-
 def _request(
     tool_name: str,
     persona: str,
@@ -511,19 +475,6 @@ def _request(
         mode=mode,
         origin=origin,
     )
-
-
-def release() -> None:
-    """End what this process keeps warm: the default Healkits, all workers and servers, the event loop.
-
-    Called on `%unload_ext healkit`. A Healkit of the user's own stays open, and starts what it needs again.
-    """
-    with _defaults_lock:
-        defaults = list(_defaults.values())
-        _defaults.clear()
-    for healkit in defaults:
-        healkit.close()
-    engine.shutdown()
 
 
 @atexit.register

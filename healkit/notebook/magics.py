@@ -109,9 +109,7 @@ class HealkitMagics(Magics):
     @property
     def healkit(self) -> Healkit:
         """The Healkit of the default database; HEALKIT_DB may change while the notebook runs."""
-        from healkit.app import (
-            default_healkit,
-        )  # not above: it takes longer to load than the extension itself
+        from healkit.defaults import default_healkit  # not above: it takes longer to load than the extension
 
         return default_healkit()
 

@@ -68,7 +68,12 @@ def test_a_failure_is_a_failure_to_those_who_run_notebooks(run):
 @pytest.mark.requirement("FACE-3")
 def test_the_card_comes_below_an_ordinary_error_output(run):
     cell = run("%load_ext healkit", BROKEN, "%run_tool fibonacci n=1").cells[2]
-    assert [output.output_type for output in cell.outputs] == ["stream", "error", "display_data", "display_data"]
+    assert [output.output_type for output in cell.outputs] == [
+        "stream",
+        "error",
+        "display_data",
+        "display_data",
+    ]
     assert "<div" in cell.outputs[2].data["text/html"]
     assert error_of(cell).ename == "ToolExecutionError"
 
