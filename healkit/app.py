@@ -447,6 +447,15 @@ def default_healkit(db: str | Path | None = None) -> Healkit:
         return found
 
 
+def holding(trace_id: str) -> tuple[Healkit, Execution] | None:
+    """The open Healkit that has that execution on record, and the execution; None where none has."""
+    for healkit in list(_open):
+        row = None if healkit._closed else healkit.log.by_trace(trace_id)
+        if row is not None:
+            return healkit, healkit._with_calls(row)
+    return None
+
+
 def execute_tool(
     tool_name: str, persona: str = "default", arguments: Mapping[str, Any] | None = None, session: Any = None
 ) -> Any:

@@ -124,3 +124,15 @@ def test_what_nobody_has_a_row_for_is_said_as_it_is():
     explanation = explain(Failure("TOOL_EXCEPTION", "some.Odd", "very odd {braces}", ""))
     assert explanation.rule == "any"
     assert explanation.what == "Odd: very odd {braces}"
+
+
+def test_a_call_that_was_refused_is_not_explained_as_if_code_had_failed(make):
+    failure = Failure(
+        "ARGUMENTS_INVALID", "ArgumentsInvalid", "`n` must be integer, got 'x'.", "", hint="Pass a number."
+    )
+    explanation = explain(failure)
+    assert explanation.rule == "refused"
+    assert explanation.hint == "Pass a number."
+    text = make(failure=failure).to_text()
+    assert text.count("must be integer") == 1
+    assert text.count("Pass a number.") == 1
