@@ -37,7 +37,7 @@ from healkit.runtime.repeats import arguments_of, ending_of, logged
 from healkit.runtime.reports import last_error_report
 from healkit.runtime.request import Mode, Request
 from healkit.runtime.router import CallContext
-from healkit.runtime.runs import OpenRun, Runs, runs_folder
+from healkit.runtime.runs import OpenRun, Runs
 from healkit.runtime.steps import StepKind
 from healkit.runtime.traces import Traces
 from healkit.runtime.trials import Trial, TrialResult, Trials
@@ -47,6 +47,7 @@ from healkit.store.grants import keep_records_apart
 from healkit.store.log import Log
 from healkit.store.models import ExecutionLog
 from healkit.store.vault import Vault
+from healkit.tracing.folders import runs_folder
 from healkit.workers.granting import check_grants
 
 _defaults: dict[str, Healkit] = {}

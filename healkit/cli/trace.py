@@ -100,8 +100,8 @@ def diff(
 def _runs_dir(db: str | None) -> Path:
     """Where the runs of that database are; the database itself is not opened, and need not be there."""
     from healkit.config import Config
-    from healkit.runtime.runs import runs_folder
     from healkit.store.locations import resolve_url, sqlite_path
+    from healkit.tracing.folders import runs_folder
 
     return runs_folder(Config.from_environment(), sqlite_path(resolve_url(db)))
 

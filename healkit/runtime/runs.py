@@ -166,17 +166,6 @@ class OpenRun:
         return f"<run {self.run_id}, {state}, {self._steps} steps, in {str(self.folder)!r}>"
 
 
-def runs_folder(config: Config, database: Path | None) -> Path:
-    """Where run folders go: as configured, else beside the database's file, else in the user's data folder."""
-    if config.runs_dir:
-        return Path(config.runs_dir).expanduser().absolute()
-    if database is not None:
-        return database.parent / "runs"
-    import platformdirs
-
-    return Path(platformdirs.user_data_dir("healkit", appauthor=False)) / "runs"
-
-
 class Runs:
     """Begins the runs of one `Healkit`.
 

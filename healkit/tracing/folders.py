@@ -23,6 +23,7 @@ from pathlib import Path
 
 import msgspec
 
+from healkit.config import Config
 from healkit.contracts.runs import (
     EVIDENCE,
     EVIDENCE_MANIFEST,
@@ -38,6 +39,17 @@ _UNBORN, _UNBORN_MAX_AGE_S = ".new", 3600.0
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 #: The word for the newest run.
 LAST = "last"
+
+
+def runs_folder(config: Config, database: Path | None) -> Path:
+    """Where run folders go: as configured, else beside the database's file, else in the user's data folder."""
+    if config.runs_dir:
+        return Path(config.runs_dir).expanduser().absolute()
+    if database is not None:
+        return database.parent / "runs"
+    import platformdirs
+
+    return Path(platformdirs.user_data_dir("healkit", appauthor=False)) / "runs"
 
 
 def new_run_id(now: datetime) -> str:

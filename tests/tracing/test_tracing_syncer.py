@@ -362,7 +362,7 @@ def test_a_syncer_that_has_nothing_to_do_does_nothing(
         assert soon(lambda: collector.requests)
         assert soon(lambda: syncer.problem or everything_sent(sender)())
         with sqlite3.connect(sender.path) as connection:  # another process has sent it meanwhile
-            connection.execute("UPDATE executiontrace SET state = 'sent'")
+            connection.execute("UPDATE executiontrace SET state = 'sent', lease_owner = NULL")
         connection.close()
         threading.Event().wait(0.2)
         before = time.process_time()
