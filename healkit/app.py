@@ -450,6 +450,15 @@ def value_or_raise(execution: Execution) -> Any:
     return execution.value
 
 
+def holding(trace_id: str) -> tuple[Healkit, Execution] | None:
+    """The open Healkit that has that execution on record, and the execution; None where none has."""
+    for healkit in list(_open):
+        row = None if healkit.closed else healkit.log.by_trace(trace_id)
+        if row is not None:
+            return healkit, healkit._with_calls(row)
+    return None
+
+
 def _panel(kind: str) -> Any:
     """A panel's class, from the notebook face: that floor is above this one, so it is named and not imported."""
     return getattr(importlib.import_module("healkit.notebook.widgets"), kind)

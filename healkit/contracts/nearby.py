@@ -56,7 +56,9 @@ def _asked(error: BaseException, innermost: TracebackType | None) -> tuple[str, 
         return wanted, columns if near_misses(wanted, columns) else _attributes(error.obj)
     if isinstance(error, KeyError) and error.args:
         key = error.args[0] if len(error.args) == 1 else ""
-        return _column(key) if isinstance(key, str) else str(key), _keys(key, innermost)
+        if type(key) not in {str, int, float, bool}:
+            return "", ()
+        return _column(str(key)), _keys(key, innermost)
     if isinstance(error, ModuleNotFoundError):
         return str(error.name or ""), sys.stdlib_module_names
     if isinstance(error, ImportError) and (match := _NOT_IN_MODULE.search(str(error))):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from healkit import rendering
 from healkit.config import ExplainLevel
-from healkit.errors import PostMortemError, ToolExecutionError, UsageInvalid
+from healkit.errors import PostMortemError, UsageInvalid
 from healkit.notebook import cards
 from healkit.notebook.cells import FailedCell
 from healkit.notebook.commands import VAULT_COMMANDS
@@ -39,12 +39,6 @@ def panel(healkit: Healkit, kind: str, *about: Any, **more: Any) -> Callable[[],
         return made
 
     return make if healkit.config.panels else None
-
-
-def execution_of(healkit: Healkit, error: ToolExecutionError) -> Execution | None:
-    """The execution behind an error, if this database has it: the error may come from another one's."""
-    row = healkit.log.by_trace(error.trace_id)
-    return None if row is None or row.id is None else healkit.execution(row.id)
 
 
 def is_newest(cell: FailedCell, logged: Execution | None, options: Namespace) -> bool:

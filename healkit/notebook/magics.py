@@ -94,8 +94,10 @@ class HealkitMagics(Magics):
     def _after_error(self, error: BaseException, result: Any, carded: set[str]) -> None:
         """What the cell itself raised: a tool's failure that came by another way than a magic, or its own."""
         if isinstance(error, ToolExecutionError):
-            if error.trace_id not in carded and (found := browsing.execution_of(self.healkit, error)):
-                self._show(cards.of_tool(self.healkit, found, self.explain))
+            from healkit.app import holding
+
+            if error.trace_id not in carded and (found := holding(error.trace_id)) is not None:
+                self._show(cards.of_tool(*found, self.explain))
             return
         if isinstance(error, HealkitError | KeyboardInterrupt | SystemExit):
             return  # one line says all there is to say

@@ -67,10 +67,10 @@ def locals_section(aside: Aside) -> Html:
     if not aside.locals:
         return Html("")
     rows = [(m.chip(name), m.muted(kind), m.chip(value)) for name, kind, value in map(_row, aside.locals)]
-    parts: list[str] = [m.table(("local", "type", "value"), rows[:_OPEN_MAX])]
+    parts: list[str] = [m.table(("local", "type", "value"), rows[:_OPEN_MAX], narrow_first=True)]
     if len(rows) > _OPEN_MAX:
         more = plain.count(len(rows) - _OPEN_MAX, "more variable")
-        parts.append(m.fold(more, m.table((), rows[_OPEN_MAX:])))
+        parts.append(m.fold(more, m.table((), rows[_OPEN_MAX:], narrow_first=True)))
     if aside.hidden:
         parts.append(m.tag("div", hidden_line(aside.hidden), style=f"color:{m.AMBER}"))
     return m.section(*parts)

@@ -109,16 +109,14 @@ def _failure_lines(execution: ExecutionView, frames: int | None, aside: Aside) -
 
 def _explained(execution: ExecutionView, aside: Aside) -> list[Step]:
     """The explanation's steps that the headline does not say already, as far as both allow."""
-    explanation = parts.explanation(execution)
-    if explanation is None:
+    explanation, failure = parts.explanation(execution), execution.failure
+    if explanation is None or failure is None:
         return []
     told = explanation.at(execution.explained).at(aside.explained)
-    steps = [Step("what", told.what), Step("why", told.why), Step("hint", told.hint), Step("mend", told.fix)]
-    repeated = told.what.rstrip(".") in {
-        execution.failure.summary.rstrip(".") if execution.failure else "",
-        "",
-    }
-    return [step for step in steps if step.text and not (repeated and step.label == "what")]
+    what = "" if told.what.rstrip(".") in failure.summary else told.what
+    hint = "" if told.hint == failure.hint else told.hint  # healkit's own is shown anyway
+    steps = (Step("what", what), Step("why", told.why), Step("hint", hint), Step("mend", told.fix))
+    return [step for step in steps if step.text]
 
 
 def execution_html(

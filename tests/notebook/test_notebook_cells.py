@@ -212,3 +212,15 @@ def test_after_a_failure_and_unloading_no_thread_and_no_process_is_left(run):
     cells = ["%load_ext healkit", "1 / 0", BROKEN, "%run_tool fibonacci n=1", "%unload_ext healkit"]
     book = run(*cells, *cells, left)
     assert "left []" in text_of(book.cells[-1])
+
+
+@pytest.mark.requirement("FACE-3")
+def test_a_failure_in_another_database_has_its_card_and_makes_no_default_one(run, database, tmp_path):
+    other = (
+        f"from healkit import Healkit\nhk = Healkit({str(tmp_path / 'other.db')!r})\n"
+        "hk.vault.add('half', 'def half(n: int):\\n    return n / 0\\n')\nhk.execute_tool('half', arguments={'n': 1})"
+    )
+    cell = run("%load_ext healkit", other).cells[1]
+    assert [output.output_type for output in cell.outputs] == ["error", "display_data"]
+    assert "half@1 failed: ZeroDivisionError" in cell.outputs[1].data["text/plain"]
+    assert not database.exists()

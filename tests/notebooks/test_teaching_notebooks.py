@@ -6,7 +6,7 @@ import os
 
 import nbformat
 import pytest
-from test_notebooks import NOTEBOOKS, cell_of, errors_of, normalised, run, text_of
+from test_notebooks import NOTEBOOKS, cell_of, elsewhere, errors_of, normalised, run, text_of
 
 from healkit.gallery import LESSONS
 
@@ -31,7 +31,8 @@ def test_it_fails_where_it_means_to_and_what_is_saved_is_what_comes_out(book):
     assert [cell.id for cell in executed.cells if errors_of(cell)] == meant
     saved = nbformat.read(path, as_version=4)
     if os.environ.get("HEALKIT_REGENERATE"):
-        nbformat.write(nbformat.v4.new_notebook(cells=executed.cells, metadata=saved.metadata), path)
+        text = nbformat.writes(nbformat.v4.new_notebook(cells=executed.cells, metadata=saved.metadata))
+        path.write_text(elsewhere(text) + "\n")
         return
     for before, after in zip(saved.cells, executed.cells, strict=True):
         assert normalised(text_of(before)) == normalised(text_of(after)), before.id

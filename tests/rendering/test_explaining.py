@@ -100,6 +100,12 @@ def test_no_code_of_a_stranger_is_run_to_find_names():
     assert failure_of(code).near == []
 
 
+def test_a_key_that_is_an_object_is_not_asked_for_its_text():
+    code = "class Key:\n    def __str__(self):\n        raise SystemExit\n    __repr__ = __str__\n{'a': 1}[Key()]"
+    error = raised_by(code)
+    assert nearby(error, error.__traceback__) == ([], [])
+
+
 def test_a_level_keeps_back_what_comes_after_it():
     whole = explain(failure_of("1 / 0"))
     assert [level for level in LEVELS[1:] if getattr(whole.at(level), level)] == [
@@ -124,3 +130,15 @@ def test_what_nobody_has_a_row_for_is_said_as_it_is():
     explanation = explain(Failure("TOOL_EXCEPTION", "some.Odd", "very odd {braces}", ""))
     assert explanation.rule == "any"
     assert explanation.what == "Odd: very odd {braces}"
+
+
+def test_a_call_that_was_refused_is_not_explained_as_if_code_had_failed(make):
+    failure = Failure(
+        "ARGUMENTS_INVALID", "ArgumentsInvalid", "`n` must be integer, got 'x'.", "", hint="Pass a number."
+    )
+    explanation = explain(failure)
+    assert explanation.rule == "refused"
+    assert explanation.hint == "Pass a number."
+    text = make(failure=failure).to_text()
+    assert text.count("must be integer") == 1
+    assert text.count("Pass a number.") == 1

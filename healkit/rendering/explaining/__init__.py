@@ -43,6 +43,9 @@ _SUGGESTION = re.compile(r"Did you mean: '([^']+)'\?")
 
 def explain(failure: Failure, where: str = "") -> Explanation:
     """The failure explained; `where` is how its place is said: `line 6 of longest_word@1`."""
+    if failure.code not in TOOL_CODES:
+        why = "healkit refused the call before the tool was run."
+        return Explanation("refused", _short(failure.evalue, _MESSAGE_MAX_CHARS), why=why, hint=failure.hint)
     near = list(failure.near) or _SUGGESTION.findall(failure.traceback)[-1:]
     for rule, match in _matching(failure):
         if (rule.needs == "near" and not near) or (rule.needs == "known" and not failure.known):
