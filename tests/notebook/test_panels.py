@@ -14,7 +14,7 @@ import pytest
 from jupyter_client.manager import start_new_kernel
 from notebook_samples import text_of
 
-from healkit import Healkit
+from healkit import Config, Healkit
 from healkit.errors import ArgumentsInvalid, UsageInvalid
 from healkit.notebook.widgets.patch_editor import Patching
 from healkit.notebook.widgets.recorded import Recorded
@@ -211,6 +211,16 @@ def test_a_secret_argument_is_hidden_on_the_page_and_used_all_the_same(healkit: 
     assert tried(json.dumps(other | {"token": "abc"})) == "6"
     with pytest.raises(ArgumentsInvalid, match="was hidden"):
         tried(json.dumps(other | {"token": other["token"] + "!"}))
+
+
+def test_a_value_that_the_log_itself_did_not_keep_is_asked_for(database: Any) -> None:
+    code = "def login(token: str):\n    return len(token)"
+    with Healkit(config=Config(sanitize_log=True)) as healkit:
+        healkit.vault.add("login", code)
+        healkit.execute("login", arguments={"token": SECRET})
+        patching = Patching(healkit, Recorded(healkit))
+        with pytest.raises(ArgumentsInvalid, match="Put the value itself in its place"):
+            patching.try_code("login", "default", code, patching.edit("login")["arguments"])
 
 
 def test_arguments_come_from_an_example_or_the_schema_before_a_tool_was_ever_run(healkit: Healkit) -> None:

@@ -16,7 +16,7 @@ from healkit.errors import ArgumentsInvalid, RevisionConflict
 from healkit.notebook.saving import motive
 from healkit.notebook.shown import Shown
 from healkit.notebook.widgets.panel import Operation, Panel
-from healkit.notebook.widgets.recorded import Recorded
+from healkit.notebook.widgets.recorded import HIDDEN_MARK, Recorded
 from healkit.parsing import parse_arguments
 from healkit.rendering import parts, plain
 from healkit.runtime.execution import Execution
@@ -191,20 +191,22 @@ class Patching:
         """
         with self._lock:
             shown = list(self._shown)
-        for as_text, _, arguments in reversed(shown):
-            if text == as_text:  # also where it was cut, and is no JSON
-                return dict(arguments)
-        typed = parse_arguments(text or "{}", "the arguments")
         marks: set[str] = set()
-        for _, cleaned, arguments in reversed(shown):
-            typed = restored(typed, cleaned, arguments)
-            marks |= _marks(cleaned) - _marks(arguments)
-        if marks & _marks(typed):
+        exactly = [arguments for as_text, _, arguments in reversed(shown) if as_text == text]
+        if exactly:  # also where it was cut, and is no JSON
+            given: dict[str, Any] = exactly[0]
+        else:
+            given = parse_arguments(text or "{}", "the arguments")
+            for _, cleaned, arguments in reversed(shown):
+                given = dict(restored(given, cleaned, arguments))
+                marks |= _marks(cleaned) - _marks(arguments)
+        left = _marks(given)
+        if marks & left or any(mark.startswith(HIDDEN_MARK) for mark in left):
             raise ArgumentsInvalid(
-                "These arguments hold a value that was hidden when they were shown.",
+                "These arguments hold a value that was hidden when they were shown or logged.",
                 hint="Put the value itself in its place, or reset the arguments.",
             )
-        return dict(typed)
+        return given
 
     def _outcome(self, run: Execution) -> str:
         text = run.failure.summary if run.failure is not None else parts.result_text(run)
