@@ -10,9 +10,10 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from healkit.app import Healkit, execute_tool
+    from healkit.app import Healkit
     from healkit.config import Config
     from healkit.contracts.tools import Tool
+    from healkit.defaults import execute_tool
     from healkit.errors import HealkitError, ToolExecutionError
     from healkit.notebook.extension import load_ipython_extension, unload_ipython_extension
     from healkit.runtime.execution import Execution
@@ -27,7 +28,7 @@ _HOMES = {
     "HealkitError": "healkit.errors",
     "Tool": "healkit.contracts.tools",
     "ToolExecutionError": "healkit.errors",
-    "execute_tool": "healkit.app",
+    "execute_tool": "healkit.defaults",
     "load_ipython_extension": "healkit.notebook.extension",
     "sanitize": "healkit.tracing.sanitizing",
     "unload_ipython_extension": "healkit.notebook.extension",

@@ -8,9 +8,9 @@ import concurrent.futures
 import dataclasses
 import importlib
 import os
-import threading
 import weakref
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any, get_args
 
@@ -19,8 +19,9 @@ from healkit.contracts.records import Finished, Grants
 from healkit.contracts.runs import PolicyDefaults
 from healkit.contracts.tools import ToolDefinition
 from healkit.doctor import DoctorReport, Status, examine, status_of
-from healkit.errors import ConfigError, ToolExecutionError
+from healkit.errors import ConfigError, ToolExecutionError, VaultError
 from healkit.healing.policy import Policy
+from healkit.rendering.plots import Plot
 from healkit.runtime import engine
 from healkit.runtime.builtins import LogTools
 from healkit.runtime.display import notebook_display
@@ -29,6 +30,7 @@ from healkit.runtime.executor import Executor
 from healkit.runtime.history import execution_of
 from healkit.runtime.mcp_servers import MCPServers, ServerStatus
 from healkit.runtime.mcp_spec import START_TIMEOUT_S, ServerSpec
+from healkit.runtime.plotting import plot_of
 from healkit.runtime.providers import HostFunctions, VaultTools
 from healkit.runtime.recorder import Recorder
 from healkit.runtime.repeats import arguments_of, ending_of, logged
@@ -47,9 +49,6 @@ from healkit.store.models import ExecutionLog
 from healkit.store.vault import Vault
 from healkit.tracing.folders import runs_folder
 from healkit.workers.granting import check_grants
-
-_defaults: dict[str, Healkit] = {}
-_defaults_lock = threading.Lock()
 
 OnOutput = Callable[[dict[str, Any]], None]
 
@@ -97,7 +96,8 @@ class Healkit:
             "healkit": LogTools(self.vault, self.log),
         }
         self._mcp = MCPServers(self._executor.providers, engine.loop.submit)
-        self._closed = False
+        #: Whether `close` was called; nothing can be executed any more.
+        self.closed = False
         self.traces.start()
         _open.add(self)
 
@@ -271,9 +271,31 @@ class Healkit:
         row = self.log.get(log_id)
         return None if row is None else self._with_calls(row)
 
+    def replay_of(self, failed: Execution) -> Execution | None:
+        """A later revision's execution with the same arguments that passed; None while there is none on record."""
+        from healkit.runtime.exporting import passing_replay  # nbformat takes a second to load
+
+        row = passing_replay(self.log, failed)
+        return None if row is None else self._with_calls(row)
+
+    def plot(
+        self,
+        tool: str | None = None,
+        *,
+        since: datetime | date | str | None = None,
+        persona: str | None = None,
+    ) -> Plot:
+        """Failure rate and duration over time, as a figure: each run of one tool, else a point for each day.
+
+        Raises `PlotUnavailable` without the extra `healkit[plot]`.
+        """
+        return plot_of(self.log, tool=tool, persona=persona, since=since)
+
     def executions(self, **filters: Any) -> list[Execution]:
         """One page of the log, newest first; the filters are those of `Log.query`."""
-        return [execution_of(row, []) for row in self.log.query(**filters)]
+        explained = self.config.explain
+        rows = self.log.query(**filters)
+        return [dataclasses.replace(execution_of(row, []), explained=explained) for row in rows]
 
     def browse(self, **filters: Any) -> Any:
         """A live browser of the log, as a cell's value; the filters are those of `Log.query`, and since="2h" too.
@@ -354,8 +376,8 @@ class Healkit:
 
     def close(self) -> None:
         """End the MCP servers and close the database; safe to call twice."""
-        if not self._closed:
-            self._closed = True
+        if not self.closed:
+            self.closed = True
             self._runs.close()
             self._mcp.close()
             self._recorder.close()
@@ -394,7 +416,14 @@ class Healkit:
         check_grants(grants)
 
     def _with_calls(self, row: ExecutionLog) -> Execution:
-        return execution_of(row, self.log.calls(row.trace_id), self.log.decisions(row.trace_id))
+        execution = execution_of(row, self.log.calls(row.trace_id), self.log.decisions(row.trace_id))
+        code = None
+        if row.code_hash is not None:
+            try:
+                code = self.vault.code(row.code_hash)
+            except VaultError:
+                pass  # code that was only tried is nowhere kept, and a row may come from another database
+        return dataclasses.replace(execution, code=code, explained=self.config.explain)
 
     def _execute_nested(self, tool_name: str, arguments: dict[str, Any], context: CallContext) -> Any:
         """A vault tool called by another one; on a bridge thread, which waits."""
@@ -421,42 +450,18 @@ def value_or_raise(execution: Execution) -> Any:
     return execution.value
 
 
+def holding(trace_id: str) -> tuple[Healkit, Execution] | None:
+    """The open Healkit that has that execution on record, and the execution; None where none has."""
+    for healkit in list(_open):
+        row = None if healkit.closed else healkit.log.by_trace(trace_id)
+        if row is not None:
+            return healkit, healkit._with_calls(row)
+    return None
+
+
 def _panel(kind: str) -> Any:
     """A panel's class, from the notebook face: that floor is above this one, so it is named and not imported."""
     return getattr(importlib.import_module("healkit.notebook.widgets"), kind)
-
-
-def default_healkit(db: str | Path | None = None) -> Healkit:
-    """This process's Healkit for a database, opened once; the default database when none is given."""
-    url = resolve_url(db)
-    with _defaults_lock:
-        found = _defaults.get(url)
-        if found is None or found._closed:
-            found = _defaults[url] = Healkit(url)
-        return found
-
-
-def execute_tool(
-    tool_name: str, persona: str = "default", arguments: Mapping[str, Any] | None = None, session: Any = None
-) -> Any:
-    """Run a tool on the default database, or on the one that a SQLModel or SQLAlchemy session is bound to.
-
-    The session is only asked for its database: it is not used, committed or rolled back, whatever state it is in.
-    Raises as `Healkit.execute_tool`.
-    """
-    return default_healkit(None if session is None else _database_of(session)).execute_tool(
-        tool_name, persona, arguments
-    )
-
-
-def _database_of(session: Any) -> str:
-    url = session.get_bind().engine.url
-    if url.get_backend_name() == "sqlite" and not url.database:
-        raise ConfigError(
-            "The session's database is in memory, where no second connection can write a log.",
-            hint="Use a file: create_engine('sqlite:///healkit.db').",
-        )
-    return str(url.render_as_string(hide_password=False))
 
 
 def _request(
@@ -479,19 +484,6 @@ def _request(
         mode=mode,
         origin=origin,
     )
-
-
-def release() -> None:
-    """End what this process keeps warm: the default Healkits, all workers and servers, the event loop.
-
-    Called on `%unload_ext healkit`. A Healkit of the user's own stays open, and starts what it needs again.
-    """
-    with _defaults_lock:
-        defaults = list(_defaults.values())
-        _defaults.clear()
-    for healkit in defaults:
-        healkit.close()
-    engine.shutdown()
 
 
 @atexit.register

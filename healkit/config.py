@@ -15,6 +15,8 @@ from urllib.parse import urlsplit
 from healkit.errors import ConfigError
 
 Isolation = Literal["auto", "namespaces", "landlock", "process"]
+#: How much of a failure is explained, from nothing to a way to mend it.
+ExplainLevel = Literal["off", "what", "where", "why", "hint", "fix"]
 OtelSemconv = Literal["1.36", "1.37", "1.41"]
 
 MIB = 1024 * 1024
@@ -77,6 +79,8 @@ class Config:
     retention_days, retention_rows: what pruning the log keeps unless it is told otherwise: executions so old, and so
         many of the newest; 0 sets no bound. Nothing is pruned by itself.
     synchronous: SQLite's own setting; `NORMAL` loses nothing on kill -9, `FULL` nothing on a power cut either.
+    explain: how far a failure is explained in plain words: `off`, `what`, `where`, `why`, `hint` or `fix`. A class that
+        is to find the mistake itself gets `hint`.
     collect_db: the collector's database, a URL or a path; empty means the same one as everywhere.
     collect_max_bytes: what one request to the collector may hold, unpacked.
     collect_rate_per_s, collect_burst: requests a second from one client in the long run, and how many at once.
@@ -134,6 +138,7 @@ class Config:
     sql_row_limit: int = 1000
     synchronous: Literal["NORMAL", "FULL"] = "NORMAL"
     show_outputs: bool = True
+    explain: ExplainLevel = "fix"
     panels: bool = True
     collect_db: str = dataclasses.field(default="", repr=False)  # a URL may hold a password
     collect_max_bytes: int = 5_000_000
@@ -155,6 +160,11 @@ class Config:
             raise ConfigError(
                 f"otel_semconv={self.otel_semconv!r} is no version of the conventions that healkit writes.",
                 hint=f"Choose one of {', '.join(get_args(OtelSemconv))}.",
+            )
+        if self.explain not in get_args(ExplainLevel):
+            choices = ", ".join(get_args(ExplainLevel))
+            raise ConfigError(
+                f"explain={self.explain!r} is no level of explanation.", hint=f"Choose one of {choices}."
             )
         object.__setattr__(self, "sync_token", Secret(self.sync_token))
         _check_url(self.sync_url)

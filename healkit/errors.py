@@ -28,6 +28,7 @@ HealkitError
 │   └── WorkerStartFailed          WORKER_START_FAILED
 ├── LogFileError                   LOG_FILE_ERROR     (an export, import or archive of the log)
 │   └── ArchiveBusy                ARCHIVE_BUSY
+├── PlotUnavailable                PLOT_UNAVAILABLE   (matplotlib is not installed)
 ├── PostMortemError                POST_MORTEM_ERROR  (a question about a failed run that has no answer)
 │   └── PostMortemGone             POST_MORTEM_GONE
 ├── RunFolderError                 RUN_FOLDER_ERROR   (a run's record that cannot be begun)
@@ -296,6 +297,12 @@ class ArchiveBusy(LogFileError):
     """Another process is archiving into that folder at this moment."""
 
     code = "ARCHIVE_BUSY"
+
+
+class PlotUnavailable(HealkitError):
+    """A plot that was asked for where the extra that draws is not installed."""
+
+    code = "PLOT_UNAVAILABLE"
 
 
 class PostMortemError(HealkitError):

@@ -16,6 +16,7 @@ from healkit.cli.common import (
     execution_json,
     open_healkit,
     print_json,
+    say,
     terminal_width,
 )
 from healkit.parsing import parse_since
@@ -43,12 +44,23 @@ def errors(
     last: Annotated[bool, typer.Option("--last", help="The newest one, with its full traceback.")] = False,
     persona: PersonaFilter = None,
     since: SinceOption = None,
+    notebook: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write the newest one as a notebook that runs without healkit.",
+            show_default=False,
+        ),
+    ] = None,
+    markdown: Annotated[bool, typer.Option(help="Print the newest one as a bug report.")] = False,
     limit: LimitOption = 20,
     as_json: JsonOption = False,
     db: DbOption = None,
 ) -> int:
     """Failures on record, newest first."""
     from healkit import rendering
+
+    last = last or markdown or notebook is not None
 
     moment = None if since is None else parse_since(since)
     with open_healkit(db, create=False) as healkit:
@@ -63,6 +75,12 @@ def errors(
             typer.echo(report if report.startswith("No errors found") else "No errors found that match.")
         elif last:
             shown = healkit.execution(rows[0].log_id) if rows[0].log_id is not None else None
+            if notebook is not None and shown is not None:
+                say(f"{shown.to_notebook(notebook, replay=healkit.replay_of(shown))} written")
+            elif markdown:
+                typer.echo((shown or rows[0]).to_markdown())
+            if notebook is not None or markdown:
+                return OK
             typer.echo(rendering.execution_text(shown or rows[0], face="terminal"))
             typer.echo(f"\n{rows[0].failure.traceback if rows[0].failure else ''}".rstrip())
         else:

@@ -29,7 +29,8 @@ class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
     """Why an execution has no value.
 
     `code` is from the closed catalogue in `healkit.errors` and says how the execution ended
-    (`TOOL_EXCEPTION`, `TOOL_TIMEOUT`, …). `traceback` is the full text. `hint` is the next step.
+    (`TOOL_EXCEPTION`, `TOOL_TIMEOUT`, …). `traceback` is the full text. `hint` is the next step. Where it is about a
+    name, a key or a file that was not found, `near` are those like it, and `known` the first of those that were there.
     """
 
     code: str
@@ -38,6 +39,8 @@ class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
     traceback: str
     frames: list[Frame] = []
     hint: str = ""
+    near: list[str] = []
+    known: list[str] = []
 
     @property
     def summary(self) -> str:

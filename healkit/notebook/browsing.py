@@ -7,13 +7,20 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from healkit import rendering
-from healkit.app import Healkit
+from healkit.config import ExplainLevel
 from healkit.errors import PostMortemError, UsageInvalid
+from healkit.notebook import cards
+from healkit.notebook.cells import FailedCell
 from healkit.notebook.commands import VAULT_COMMANDS
 from healkit.notebook.shown import Shown
 from healkit.parsing import parse_revision, parse_since, read_grants, split_label, unknown
 from healkit.rendering import markup as m
-from healkit.runtime.post_mortem import SHOWN_FRAMES, PostMortem
+from healkit.rendering.asides import Aside
+from healkit.runtime.execution import Execution
+
+if TYPE_CHECKING:
+    from healkit.app import Healkit
+    from healkit.runtime.post_mortem import PostMortem
 
 if TYPE_CHECKING:
     from healkit.notebook.widgets.panel import Panel
@@ -34,11 +41,25 @@ def panel(healkit: Healkit, kind: str, *about: Any, **more: Any) -> Callable[[],
     return make if healkit.config.panels else None
 
 
-def last_error(healkit: Healkit, options: Namespace) -> Shown:
-    """The newest failure's card, or the report that says there is none."""
+def is_newest(cell: FailedCell, logged: Execution | None, options: Namespace) -> bool:
+    """Whether the notebook's own failing cell is what is meant: the newest failure, with no tool named."""
+    if options.tool is not None or options.persona is not None:
+        return False
+    return logged is None or logged.timestamp < cell.execution.timestamp
+
+
+def last_error(
+    healkit: Healkit, options: Namespace, cell: FailedCell | None = None, explained: ExplainLevel = "fix"
+) -> Shown:
+    """The newest failure's card, or the report that says there is none.
+
+    Unless a tool or persona is named, a failing cell of the notebook's own counts too.
+    """
     if options.frames is not None and options.frames < 1:
         raise UsageInvalid(f"--frames must be 1 or more, got {options.frames}.")
     execution = healkit.last_error(options.tool, options.persona)
+    if cell is not None and is_newest(cell, execution, options):
+        return cards.of_cell(cell, explained)
     if execution is None:
         text = healkit.last_error_report(options.tool)
         if options.persona is not None and not text.startswith("No errors found"):
@@ -46,12 +67,15 @@ def last_error(healkit: Healkit, options: Namespace) -> Shown:
         return Shown(text, m.card(m.section(text)))
     note, asked = "", None
     if options.locals:
+        from healkit.runtime.post_mortem import SHOWN_FRAMES
+
         try:
             asked = execution.post_mortem().all_locals(options.frames or SHOWN_FRAMES)
         except PostMortemError as error:
             note = f"Local variables cannot be shown. {error}"
-    text = rendering.execution_text(execution, frames=options.frames, note=note)
-    html = rendering.execution_html(execution, frames=options.frames, note=note)
+    aside = Aside(explained=explained)
+    text = rendering.execution_text(execution, frames=options.frames, note=note, aside=aside)
+    html = rendering.execution_html(execution, frames=options.frames, note=note, aside=aside)
     if asked is not None:
         text, html = f"{text}\n{rendering.locals_text(asked)}", f"{html}{rendering.locals_html(asked)}"
     return Shown(text, html, panel(healkit, "TracebackView", execution))

@@ -23,6 +23,7 @@ VAULT_COMMANDS: dict[str, tuple[int, int, str]] = {
 HEALKIT_COMMANDS: dict[str, str] = {
     "on": "show cards below cells in this notebook (the default)",
     "off": "show no cards; errors are raised as before",
+    "keep": "NAME: save the cell that failed last (or --cell N) as a tool; the names it reads become arguments",
     "status": "which database, how many tools and executions, what is wrong if anything",
     "doctor": "what this machine can enforce, tried for real",
 }
@@ -93,7 +94,7 @@ def trace_parser() -> MagicParser:
     parser = MagicParser(
         "%trace_last_error",
         "Show the newest failure on record: message first, libraries' frames folded.",
-        "Python twin: hk.last_error(name)",
+        "Python twin: hk.last_error(name), .to_notebook(file), .to_markdown()",
     )
     parser.add_argument("tool", nargs="?", help="only of this tool")
     parser.add_argument("--persona", help="only of this persona")
@@ -101,6 +102,8 @@ def trace_parser() -> MagicParser:
     parser.add_argument(
         "--locals", action="store_true", help="with the local variables, while the run's worker is kept"
     )
+    parser.add_argument("--notebook", metavar="FILE", help="write it as a notebook that runs without healkit")
+    parser.add_argument("--markdown", action="store_true", help="print it as a bug report in Markdown")
     return parser
 
 
@@ -166,9 +169,13 @@ def executions_parser() -> MagicParser:
 def healkit_parser() -> MagicParser:
     """`%healkit`."""
     listed = "\n".join(f"  {name:<8} {what}" for name, what in HEALKIT_COMMANDS.items())
-    parser = MagicParser("%healkit", f"Switch healkit's cards on or off, or ask how it is.\n\n{listed}",
-                         "Python twin: hk.status(), hk.doctor()")  # fmt: skip
+    parser = MagicParser("%healkit", f"Switch healkit's cards on or off, keep a cell as a tool, or ask how healkit is."
+                         f"\n\n{listed}", "Python twin: hk.status(), hk.doctor()")  # fmt: skip
     parser.add_argument("command", nargs="?", default="status", help="one of the above (default: status)")
+    parser.add_argument("name", nargs="?", help="for keep: the tool's name")
+    parser.add_argument("--cell", type=int, metavar="N", help="for keep: the cell with the prompt In [N]")
+    parser.add_argument("--persona", default="default", help="for keep: whom the tool is for")
+    parser.add_argument("--reason", default="", help="for keep: why; kept in the history")
     return parser
 
 

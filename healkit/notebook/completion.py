@@ -77,19 +77,19 @@ def _values(flag: str, choices: list[str]) -> list[str]:
     if flag == "--tool":
         return [name for name, _ in _tools()]
     if flag == "--persona":
-        from healkit.app import default_healkit
+        from healkit.defaults import default_healkit
 
         return sorted({entry.persona for entry in default_healkit().vault.list()})
     return []
 
 
 def _tools() -> list[tuple[str, str]]:
-    from healkit.app import default_healkit
+    from healkit.defaults import default_healkit
 
     return [(name, "tool") for name in default_healkit().vault.names()]
 
 
 def _argument_names(tool_name: str) -> list[str]:
-    from healkit.app import default_healkit
+    from healkit.defaults import default_healkit
 
     return list(default_healkit().vault.get(tool_name).input_schema.get("properties", {}))

@@ -57,5 +57,5 @@ def unload_ipython_extension(shell: Any) -> None:
     delattr(shell, _ADDED)
     if (panels := sys.modules.get("healkit.notebook.widgets.panel")) is not None:
         panels.close_all()
-    if (app := sys.modules.get("healkit.app")) is not None:
-        app.release()
+    if (defaults := sys.modules.get("healkit.defaults")) is not None:
+        defaults.release()

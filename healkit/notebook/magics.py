@@ -5,22 +5,36 @@ Each reads its line, calls Healkit, and shows what came back; what a word means 
 
 from __future__ import annotations
 
+import dataclasses
 import functools
+import sys
+from argparse import Namespace
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, no_var_expand
+from traitlets import Enum
 
 from healkit import rendering
-from healkit.app import Healkit, default_healkit, value_or_raise
-from healkit.errors import UsageInvalid
-from healkit.notebook import browsing, commands, saving
+from healkit.config import ExplainLevel
+from healkit.errors import HealkitError, ToolExecutionError, UsageInvalid
+from healkit.notebook import browsing, cards, commands, exporting, keeping, saving
+from healkit.notebook.cells import FailedCells
 from healkit.notebook.parser import HelpWanted, take_assignments, words_of
 from healkit.notebook.shown import Shown
 from healkit.parsing import parse_arguments, split_words, unknown
 from healkit.rendering import markup as m
+from healkit.rendering import plain
 from healkit.runtime.display import show as show_output
 from healkit.runtime.execution import Execution
+
+if TYPE_CHECKING:
+    from healkit.app import Healkit
+
+_KEPT_NOTE = (
+    "The tool runs in a restricted worker, not in this kernel: it has no network and sees no files until it is granted "
+    "some (%vault grant)."
+)
 
 
 def _helps(magic: Callable[..., Any]) -> Callable[..., Any]:
@@ -45,20 +59,60 @@ class HealkitMagics(Magics):
     because healkit adds below that and never pushes it down.
     """
 
+    explain = Enum(
+        get_args(ExplainLevel),
+        default_value="fix",
+        help="how far a card explains a failure: off, what, … fix",
+    ).tag(config=True)
+
     def __init__(self, shell: Any) -> None:
         super().__init__(shell)
         self.cards = True
-        self.waiting: list[Shown] = []
+        self.waiting: list[Execution] = []
+        self.cells = FailedCells(shell)
+        self._warmed = self._tipped = False
 
-    def after_cell(self, *_: object) -> None:
-        """Show the cards of the cell's failures; called by IPython as `post_run_cell`."""
+    def after_cell(self, result: Any = None) -> None:
+        """Show the cards of the cell's failures; called by IPython as `post_run_cell`.
+
+        A card that cannot be drawn is not worth a second error below the first: one line says so.
+        """
         waiting, self.waiting = self.waiting, []
-        for card in waiting:
-            self._show(card)
+        if not self._warmed:
+            self._warmed = True
+            cards.warm()
+        try:
+            for execution in waiting:
+                card = cards.of_tool(self.healkit, execution, self.explain)
+                panel = browsing.panel(self.healkit, "TracebackView", execution)
+                self._show(dataclasses.replace(card, panel=panel))
+            if (error := _raised(result)) is not None:
+                self._after_error(error, result, {execution.trace_id for execution in waiting})
+        except Exception as trouble:  # noqa: BLE001 - see above
+            print(f"healkit could not draw its card: {type(trouble).__name__}: {trouble}", file=sys.stderr)  # noqa: T201
+
+    def _after_error(self, error: BaseException, result: Any, carded: set[str]) -> None:
+        """What the cell itself raised: a tool's failure that came by another way than a magic, or its own."""
+        if isinstance(error, ToolExecutionError):
+            from healkit.app import holding
+
+            if error.trace_id not in carded and (found := holding(error.trace_id)) is not None:
+                self._show(cards.of_tool(*found, self.explain))
+            return
+        if isinstance(error, HealkitError | KeyboardInterrupt | SystemExit):
+            return  # one line says all there is to say
+        info = result.info
+        cell = self.cells.add(error, info.raw_cell or "", result.execution_count)
+        if not self.cards:
+            return
+        tip, self._tipped = ("" if self._tipped else cards.TIP), True
+        self._show(cards.of_cell(cell, self.explain, tip))
 
     @property
     def healkit(self) -> Healkit:
         """The Healkit of the default database; HEALKIT_DB may change while the notebook runs."""
+        from healkit.defaults import default_healkit  # not above: it takes longer to load than the extension
+
         return default_healkit()
 
     @no_var_expand
@@ -116,7 +170,10 @@ class HealkitMagics(Magics):
     def trace_last_error(self, line: str) -> None:
         """Show the newest failure on record."""
         options = commands.trace_parser().read(words_of(line, self.shell.user_ns))
-        browsing.last_error(self.healkit, options).show()
+        if options.notebook is not None or options.markdown:
+            exporting.export(self.healkit, options, self.cells.last, self.shell.user_ns).show()
+            return
+        browsing.last_error(self.healkit, options, self.cells.last, self.explain).show()
 
     @no_var_expand
     @line_magic
@@ -151,10 +208,15 @@ class HealkitMagics(Magics):
     @_helps
     def healkit_magic(self, line: str) -> None:
         """Switch cards on or off, or ask how healkit is."""
-        command = commands.healkit_parser().read(split_words(line)).command
+        options = commands.healkit_parser().read(split_words(line))
+        command = options.command
         if command not in commands.HEALKIT_COMMANDS:
             raise unknown("subcommand of %healkit called", command, commands.HEALKIT_COMMANDS)
-        if command in {"on", "off"}:
+        if command == "keep":
+            self._keep(options)
+        elif options.name is not None or options.cell is not None:
+            raise UsageInvalid(f"%healkit {command} takes no name.", hint="Write %healkit keep NAME.")
+        elif command in {"on", "off"}:
             self.cards = command == "on"
             what = "are shown below cells" if self.cards else "are not shown; errors are raised as before"
             print(f"healkit is {command}: its cards {what}.")  # noqa: T201 - a magic's answer
@@ -164,6 +226,37 @@ class HealkitMagics(Magics):
         else:
             report = self.healkit.doctor()
             Shown(rendering.doctor_text(report), rendering.doctor_html(report)).show()
+
+    def _keep(self, options: Namespace) -> None:
+        """Save a cell as a tool, and say what it takes and how to run it."""
+        if options.name is None:
+            raise UsageInvalid("The tool needs a name.", hint="Write %healkit keep NAME.")
+        kept = keeping.tool_of(options.name, self._cell(options.cell), self.shell.user_ns)
+        entry, said = saving.save(
+            self.healkit, options.name, kept.code, persona=options.persona, reason=options.reason
+        )
+        flag = "" if entry.persona == "default" else f" --persona {entry.persona}"
+        run = " ".join([f"%run_tool {entry.tool_name}{flag}", *(f"{one}={one}" for one in kept.arguments)])
+        text = f"✓ {said}\n{plain.indent(kept.code.rstrip())}\n  next       {run}\n  note       {_KEPT_NOTE}"
+        head = m.heading("✓", said, m.GREEN, m.GREEN_SOFT)
+        command = m.tag("div", m.chip(run, m.BLUE, m.BLUE_SOFT), m.muted("  run it"))
+        self._show(
+            Shown(
+                text,
+                m.card(head, m.section(m.block(kept.code), command, m.muted(_KEPT_NOTE)), accent=m.GREEN),
+            )
+        )
+
+    def _cell(self, number: int | None) -> str:
+        """The text of the cell with that prompt number, or of the one that failed last."""
+        if number is None:
+            if self.cells.last is None:
+                raise UsageInvalid("No cell has failed yet.", hint="Name one by its prompt: --cell 12.")
+            return self.cells.last.execution.code or ""
+        cells = self.shell.history_manager.input_hist_raw
+        if not 0 < number < len(cells):
+            raise UsageInvalid(f"There is no cell {number!r}.", hint=f"The last one is {len(cells) - 1}.")
+        return str(cells[number])
 
     def _run(
         self,
@@ -185,15 +278,24 @@ class HealkitMagics(Magics):
             record=record or None,
         )
         if execution.failure is not None:
-            panel = browsing.panel(self.healkit, "TracebackView", execution)
-            self.waiting.append(Shown(execution.to_text(), execution.to_html(), panel))
+            self.waiting.append(execution)
         else:
             self._show(_success(execution))
+        from healkit.app import value_or_raise
+
         return value_or_raise(execution)
 
     def _show(self, shown: Shown) -> None:
         if self.cards:
             shown.show()
+
+
+def _raised(result: Any) -> BaseException | None:
+    """What a cell's run raised, before or while its code ran."""
+    if result is None:
+        return None
+    error: BaseException | None = result.error_in_exec or result.error_before_exec
+    return error
 
 
 def _success(execution: Execution) -> Shown:

@@ -10,6 +10,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from healkit.rendering.asides import Aside
     from healkit.rendering.execution import execution_html, execution_text, success_html, success_line
     from healkit.rendering.listings import (
         entry_html,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from healkit.rendering.tallies import groups_html, groups_text, summary_html, summary_text
 
 _HOMES = {
+    "Aside": "asides",
     "blame_html": "reports",
     "blame_text": "reports",
     "diff_html": "reports",
@@ -73,6 +75,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "Aside",
     "blame_html",
     "blame_text",
     "diff_html",

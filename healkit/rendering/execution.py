@@ -7,33 +7,49 @@ stack. Frames of libraries are folded with their count, since they are seldom wh
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from healkit.contracts.records import CallRecord, DecisionRecord
 from healkit.rendering import markup as m
 from healkit.rendering import parts, plain
+from healkit.rendering.asides import Aside, locals_lines, locals_section
 from healkit.rendering.markup import Html, visible
 from healkit.rendering.views import ExecutionView
 
 #: Output is cut to its end, where the last words are.
 _OUTPUT_MAX_CHARS = 4000
+NO_ASIDE = Aside()
+
+
+class Step(NamedTuple):
+    """One step of an explanation, under its short name."""
+
+    label: str
+    text: str
 
 
 def execution_text(
-    execution: ExecutionView, *, frames: int | None = None, face: parts.Face = "notebook", note: str = ""
+    execution: ExecutionView,
+    *,
+    frames: int | None = None,
+    face: parts.Face = "notebook",
+    note: str = "",
+    aside: Aside = NO_ASIDE,
 ) -> str:
     """The card as plain text.
 
     frames: only that many of the innermost frames; None means all, with libraries' folded.
-    face: where the commands under "next" can be typed. note: one more line for the reader.
+    face: where the commands under "next" can be typed. note: one more line for the reader. aside: what was known at the
+    moment of the failure.
     """
     mark = "✓" if execution.ok else "✗" if execution.failure is not None else "…"
     lines = [f"{mark} {parts.headline(execution)}"]
     if execution.failure is not None:
-        lines += _failure_lines(execution, frames)
+        lines += _failure_lines(execution, frames, aside)
     lines += [
         f"  note       {visible(text)}" for text in [*parts.notes(execution), *([note] if note else [])]
     ]
-    if execution.arguments or execution.failure is not None:
+    if parts.has_arguments(execution):
         lines.append(f"  arguments  {plain.one_line(plain.value_text(execution.arguments), 500)}")
     if execution.failure is not None and execution.last_output.strip():
         lines += ["  last output", plain.indent(visible(_tail(execution.last_output)), "    │ ")]
@@ -50,6 +66,7 @@ def execution_text(
     if execution.failure is not None:
         steps = parts.next_steps(execution, face)
         lines += [f"  {'next' if i == 0 else '    '}       {step}" for i, step in enumerate(steps)]
+        lines += [f"  tip        {aside.tip}"] if aside.tip else []
     return "\n".join(lines)
 
 
@@ -62,7 +79,7 @@ def _decision_lines(execution: ExecutionView, after_task: str) -> list[str]:
     ]
 
 
-def _failure_lines(execution: ExecutionView, frames: int | None) -> Iterator[str]:
+def _failure_lines(execution: ExecutionView, frames: int | None, aside: Aside) -> Iterator[str]:
     failure = execution.failure
     assert failure is not None
     if where := parts.place(execution):
@@ -70,8 +87,13 @@ def _failure_lines(execution: ExecutionView, frames: int | None) -> Iterator[str
         yield f"      {visible(parts.tool_line(execution))}"
     if failure.code != "TOOL_EXCEPTION":
         yield f"  {parts.ending(failure)}"
+    if aside.history:
+        yield f"  seen       {aside.history}"
+    for step in _explained(execution, aside):
+        yield f"  {step.label:<10} {visible(step.text)}"
     if failure.hint:
-        yield f"  hint       {visible(failure.hint)}"
+        yield f"  note       {visible(failure.hint)}"
+    yield from (f"  {line}" for line in locals_lines(aside))
     groups = parts.grouped(failure.frames, frames)
     if parts.worth_listing(groups):
         yield "  frames, the innermost last"
@@ -85,13 +107,27 @@ def _failure_lines(execution: ExecutionView, frames: int | None) -> Iterator[str
         yield plain.indent(visible(failure.traceback.strip()))
 
 
-def execution_html(execution: ExecutionView, *, frames: int | None = None, note: str = "") -> str:
+def _explained(execution: ExecutionView, aside: Aside) -> list[Step]:
+    """The explanation's steps that the headline does not say already, as far as both allow."""
+    explanation, failure = parts.explanation(execution), execution.failure
+    if explanation is None or failure is None:
+        return []
+    told = explanation.at(execution.explained).at(aside.explained)
+    what = "" if told.what.rstrip(".") in failure.summary else told.what
+    hint = "" if told.hint == failure.hint else told.hint  # healkit's own is shown anyway
+    steps = (Step("what", what), Step("why", told.why), Step("hint", hint), Step("mend", told.fix))
+    return [step for step in steps if step.text]
+
+
+def execution_html(
+    execution: ExecutionView, *, frames: int | None = None, note: str = "", aside: Aside = NO_ASIDE
+) -> str:
     """The card as static HTML; reads without a kernel, untrusted, on light and on dark pages.
 
     The arguments are those of `execution_text`.
     """
     if execution.failure is not None:
-        return _failure_card(execution, frames, note)
+        return _failure_card(execution, frames, note, aside)
     if execution.status == "RUNNING":
         return m.card(
             m.heading("…", parts.headline(execution), m.AMBER, m.AMBER_SOFT),
@@ -119,7 +155,7 @@ def success_html(execution: ExecutionView) -> str:
     return m.card(m.section(line, *calls), _notes(execution, ""), accent=m.GREEN)
 
 
-def _failure_card(execution: ExecutionView, frames: int | None, note: str) -> Html:
+def _failure_card(execution: ExecutionView, frames: int | None, note: str, aside: Aside) -> Html:
     failure = execution.failure
     assert failure is not None
     below = [m.tag("div", m.chip(execution.label, m.RED, m.PAPER), Html(" "), parts.place(execution))]
@@ -130,17 +166,45 @@ def _failure_card(execution: ExecutionView, frames: int | None, note: str) -> Ht
         )
     if failure.code != "TOOL_EXCEPTION":
         below.append(m.tag("div", parts.ending(failure), style=f"color:{m.MUTED}"))
+    if aside.history:
+        below.append(m.tag("div", aside.history, style=f"color:{m.MUTED}"))
     head = m.heading("✗", plain.one_line(failure.summary, 600), m.RED, m.RED_SOFT, *below)
     hint = [_callout(failure.hint)] if failure.hint else []
     return m.card(
         head,
+        _explanation(_explained(execution, aside)),
         *hint,
         _notes(execution, note),
+        locals_section(aside),
         _frames(execution, frames),
         _details(execution),
-        _next(execution),
+        _next(execution, aside.tip),
         accent=m.RED,
     )
+
+
+def _explanation(steps: list[Step]) -> Html:
+    """What and why as text, the hint set apart, the way to mend it behind a click: try yourself first."""
+    if not steps:
+        return Html("")
+    told = {step.label: step.text for step in steps}
+    rows = []
+    if "what" in told:
+        rows.append(m.tag("div", tag_code(told["what"])))
+    if "why" in told:
+        rows.append(m.tag("div", tag_code(told["why"]), style=f"color:{m.MUTED}"))
+    if "hint" in told:
+        asked = m.tag("div", m.tag("b", "Hint: "), tag_code(told["hint"]), style="margin-top:4px")
+        rows.append(asked)
+    if "mend" in told:
+        rows.append(m.fold("A way to mend it", m.tag("div", tag_code(told["mend"]))))
+    return m.section(*rows)
+
+
+def tag_code(text: str) -> Html:
+    """Text whose parts in backticks are code."""
+    pieces = text.split("`")
+    return m.join(m.chip(piece) if i % 2 else piece for i, piece in enumerate(pieces))
 
 
 def _frames(execution: ExecutionView, innermost: int | None) -> Html:
@@ -150,8 +214,8 @@ def _frames(execution: ExecutionView, innermost: int | None) -> Html:
     groups = parts.grouped(failure.frames, innermost)
     for group in groups if parts.worth_listing(groups) else ():
         if group.own:
-            items += [m.tag("div", group.where, style=f"color:{m.MUTED};margin-top:4px")]
-            items += [m.block(group.frames[0].line.strip())]
+            line = m.chip(group.frames[0].line.strip())
+            items += [m.tag("div", m.muted(f"{group.where}  "), line, style="margin-top:3px")]
         else:
             stack = "\n".join(
                 f"{f.filename}, line {f.lineno}, in {f.name}\n    {f.line.strip()}" for f in group.frames
@@ -163,7 +227,7 @@ def _frames(execution: ExecutionView, innermost: int | None) -> Html:
 
 def _details(execution: ExecutionView) -> Html:
     rows: list[tuple[str, str]] = []
-    if execution.arguments or execution.failure is not None:
+    if parts.has_arguments(execution):
         rows.append(("arguments", m.chip(plain.value_text(execution.arguments))))
     if execution.failure is not None and execution.last_output.strip():
         rows.append(("last output", m.block(_tail(execution.last_output), max_height="160px")))
@@ -173,6 +237,8 @@ def _details(execution: ExecutionView) -> Html:
         rows.append(("calls made", _calls(execution.calls)))
     if execution.decisions:
         rows.append(("decisions", _decisions(execution.decisions)))
+    if not rows:
+        return m.section(m.muted(parts.record_line(execution)))
     rows.append(("record", m.muted(parts.record_line(execution))))
     return m.section(m.facts(rows))
 
@@ -204,11 +270,20 @@ def _decisions(decisions: Sequence[DecisionRecord]) -> Html:
     return m.table((), rows)
 
 
-def _next(execution: ExecutionView) -> Html:
+def _next(execution: ExecutionView, tip: str) -> Html:
     steps = parts.next_steps(execution, "notebook")
-    chips = (m.tag("div", m.chip(step, m.BLUE, m.BLUE_SOFT), style="margin:3px 0") for step in steps)
+    chips = [
+        m.tag(
+            "div",
+            m.chip(step, m.BLUE, m.BLUE_SOFT),
+            m.muted(f"  {parts.purpose(step)}"),
+            style="display:inline-block;margin:3px 16px 3px 0",
+        )
+        for step in steps
+    ]
+    chips += [m.tag("div", m.muted(f"Tip: {tip}"), style="margin-top:6px")] if tip else []
     style = f"padding:6px 12px 10px 12px;background-color:{m.PAPER};color:{m.INK}"
-    return m.tag("div", m.muted("Next, copy into a cell:"), *chips, style=style)
+    return m.tag("div", m.tag("div", m.muted("Next, copy into a cell:")), *chips, style=style)
 
 
 def _callout(text: str) -> Html:

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from healkit.contracts.failure import Failure, Frame
 from healkit.contracts.records import CallRecord, DecisionRecord
@@ -15,6 +15,19 @@ from healkit.errors import TOOL_CODES
 from healkit.rendering import plain
 from healkit.rendering.views import ExecutionView
 
+if TYPE_CHECKING:
+    from healkit.rendering.explaining import Explanation
+
+#: What each command is for, by how it begins.
+_PURPOSES = {
+    "%vault show": "mend it",
+    "%vault list": "see what there is",
+    "%trace_last_error": "see it again",
+    "%post_mortem": "look into it",
+    "%debug": "look into it (q leaves)",
+    "%run_tool": "run it again",
+    "%healkit keep": "make it a tool",
+}
 #: Where the reader can type the next step.
 Face = Literal["notebook", "terminal"]
 
@@ -97,6 +110,13 @@ def tool_line(execution: ExecutionView) -> str:
     return frame.line.strip() if frame is not None else ""
 
 
+def explanation(execution: ExecutionView) -> Explanation | None:
+    """The failure in plain words, all of it; None for what did not fail."""
+    from healkit.rendering.explaining import explain  # its tables are read with the first failure
+
+    return None if execution.failure is None else explain(execution.failure, place(execution))
+
+
 def ending(failure: Failure) -> str:
     """`TOOL_TIMEOUT: the tool was still running when its time was up`."""
     meaning = TOOL_CODES.get(failure.code)
@@ -112,6 +132,8 @@ def result_text(execution: ExecutionView) -> str:
 
 def record_line(execution: ExecutionView) -> str:
     """Where it is on record and how it was run: `log row 4 · isolation namespaces · 34 ms · …`."""
+    if execution.origin == "cell":
+        return f"ran in this notebook's own kernel, not in a worker · in no log · {plain.moment(execution.timestamp)}"
     row = f"log row {execution.log_id}" if execution.log_id is not None else "not in the log yet"
     refused = execution.failure is not None and execution.failure.code not in TOOL_CODES
     tier = "no worker was started" if refused else "isolation not recorded"
@@ -166,6 +188,8 @@ def next_steps(execution: ExecutionView, face: Face) -> list[str]:
     """Commands to copy: look at the code, run it again with the same arguments, find the record."""
     name, persona = execution.tool_name, execution.persona
     flag = "" if persona == "default" else f" --persona {persona}"
+    if execution.origin == "cell":
+        return ["%debug", "%trace_last_error", "%healkit keep NAME"]
     if execution.failure is not None and execution.failure.code in _NO_SUCH_TOOL:
         return ["healkit vault list" if face == "terminal" else "%vault list"]
     if face == "terminal":
@@ -173,10 +197,10 @@ def next_steps(execution: ExecutionView, face: Face) -> list[str]:
         run = f"healkit run {name}{flag}" + (f" --args {payload}" if execution.arguments else "")
         steps = [f"healkit vault show {name}{flag}", f"healkit vault patch {name} FILE{flag}", run]
     else:
-        steps = [
-            f"%vault show {name}{flag}",
-            f"%run_tool {name}{flag}{_notebook_arguments(execution.arguments)}",
-        ]
+        steps = [f"%vault show {name}{flag} --edit"]
+        if execution.failure is not None:
+            steps += [f"%trace_last_error {name}{flag}", f"%post_mortem {name}{flag}"]
+        steps.append(f"%run_tool {name}{flag}{_notebook_arguments(execution.arguments)}")
     if _CUT_ARGUMENTS in execution.arguments:
         steps.pop()
     return [step for step in steps if len(step) <= _COMMAND_MAX_CHARS]
@@ -194,3 +218,13 @@ def notes(execution: ExecutionView) -> Iterator[str]:
     yield from execution.warnings
     for conversion in execution.conversions:
         yield f"shown in another form than it had: {conversion}"
+
+
+def purpose(command: str) -> str:
+    """What a next step is for: `run it again`."""
+    return next((what for begin, what in _PURPOSES.items() if command.startswith(begin)), "")
+
+
+def has_arguments(execution: ExecutionView) -> bool:
+    """Whether the arguments are worth a line: a failed tool's always are, a cell has none."""
+    return bool(execution.arguments) or (execution.failure is not None and execution.origin != "cell")

@@ -13,6 +13,7 @@ import msgspec
 
 from healkit.contracts.failure import Failure, format_frames, frames_from_faulthandler
 from healkit.contracts.fingerprint import fingerprint
+from healkit.contracts.nearby import KNOWN_MAX, NEAR_MAX
 from healkit.contracts.records import Finished, Started, utc_now
 from healkit.contracts.rpc import Init
 from healkit.errors import HealkitError
@@ -24,6 +25,7 @@ _CLAIMABLE = {
 }  # fmt: skip
 _TEXT_MAX_CHARS = 200_000
 _FRAMES_MAX = 400
+_NAME_MAX_CHARS = 100
 
 
 def failure_of(outcome: Outcome, init: Init) -> Failure | None:
@@ -122,4 +124,6 @@ def _claimed(failure: Failure) -> Failure:
         traceback=failure.traceback[:_TEXT_MAX_CHARS],
         frames=failure.frames[:_FRAMES_MAX],
         hint=failure.hint[:2000],
+        near=[name[:_NAME_MAX_CHARS] for name in failure.near[:NEAR_MAX]],
+        known=[name[:_NAME_MAX_CHARS] for name in failure.known[:KNOWN_MAX]],
     )

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from healkit import rendering
+from healkit.config import ExplainLevel
 from healkit.contracts.failure import Failure
 from healkit.contracts.records import CallRecord, DecisionRecord, Grants
 from healkit.errors import PostMortemError
+from healkit.rendering import parts
 
 if TYPE_CHECKING:
+    from healkit.rendering.explaining import Explanation
     from healkit.runtime.post_mortem import PostMortem
 
 
@@ -23,7 +27,11 @@ class Execution:
     and `value` is None. `outputs` are nbformat output dicts. `decisions` are the branches that the tool told of.
     `conversions` says what of the arguments or the result JSON could not hold. `warnings` are healkit's own: what else
     the caller should know. `grants` are those it ran with. `run_id` is the run whose folder records it, if one does.
-    `status` is `SUCCESS`, `FAILURE`, or `RUNNING` for a row of the log that has not ended.
+    `status` is `SUCCESS`, `FAILURE`, or `RUNNING` for a row of the log that has not ended. `code` is what was run,
+    where it is at hand. `explained` is how far the configuration lets a failure be explained.
+
+    A failing cell of a notebook's own has this form too, with the origin `cell`: it ran in that notebook's kernel, not
+    in a worker, and is in no log.
     """
 
     tool_name: str
@@ -48,6 +56,8 @@ class Execution:
     warnings: list[str] = dataclasses.field(default_factory=list)
     grants: Grants = Grants()
     run_id: str | None = None
+    code: str | None = dataclasses.field(default=None, repr=False)
+    explained: ExplainLevel = "fix"
 
     @property
     def label(self) -> str:
@@ -72,6 +82,32 @@ class Execution:
         if self.failure is None:
             raise PostMortemError(f"{self.label} did not fail: there is nothing to look into.")
         return PostMortem(self.trace_id, self.label)
+
+    def explain(self) -> Explanation | None:
+        """The failure in plain words: what happened, where, why, a hint, a way to mend it; None where there is none.
+
+        As far as the configuration allows (`explain`).
+        """
+        explanation = parts.explanation(self)
+        return None if explanation is None else explanation.at(self.explained)
+
+    def to_notebook(
+        self, path: str | Path, *, replay: Execution | None = None, overwrite: bool = False
+    ) -> Path:
+        """Write the failure as a notebook that runs without healkit, secrets hidden; returns the file.
+
+        replay: a later execution with the same arguments that passed, to be shown below (`Healkit.replay_of`). Raises
+        `UsageInvalid` for what did not fail, has no code at hand, or cannot be written there.
+        """
+        from healkit.runtime.exporting import write_notebook
+
+        return write_notebook(self, path, replay, overwrite=overwrite)
+
+    def to_markdown(self) -> str:
+        """The failure as a bug report in Markdown, secrets hidden."""
+        from healkit.runtime.exporting import markdown_of
+
+        return markdown_of(self)
 
     def to_text(self) -> str:
         """The card as plain text, for a terminal or a log."""

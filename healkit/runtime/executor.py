@@ -302,6 +302,8 @@ class Executor:
             warnings=self._warnings(begun, step.problem),
             grants=begun.grants,
             run_id=begun.run_id,
+            code=ready.entry.code,
+            explained=self._config.explain,
         )
 
     def _tell_end(self, request: Request, noted: Finished, seen: _Result) -> None:

@@ -11,16 +11,22 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Coroutine
+from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
 from healkit import rendering
+from healkit.config import Config
 from healkit.contracts import post_mortem as pm
 from healkit.contracts.post_mortem import Evaluated, KeptFrame, Local, Source
 from healkit.errors import PostMortemError, PostMortemGone
 from healkit.runtime import engine
+from healkit.tracing.payloads import UNLIMITED
+
+if TYPE_CHECKING:
+    from healkit.tracing.sanitizing import Sanitizer
 
 T = TypeVar("T")
 A = TypeVar("A", bound=pm.Answer)
@@ -31,9 +37,20 @@ _ANSWER_S = 3.0
 SHOWN_FRAMES = 12
 
 
-def presentable(text: str, _name: str = "") -> str:
-    """What is shown of a value under that name: the one place for what must not be seen."""
-    return text
+@cache
+def _sanitizer() -> Sanitizer:
+    """As the environment configures it; loaded with the first question, since its tables take a while to read."""
+    from healkit.tracing.sanitizing import Sanitizer
+
+    return Sanitizer.from_config(Config.from_environment())
+
+
+def presentable(text: str, name: str = "") -> str:
+    """What is shown of a value under that name: without secrets and personal data."""
+    if not name:
+        return str(_sanitizer().text(text).value)
+    cleaned = _sanitizer().clean({name: text}, limit_bytes=UNLIMITED)
+    return str(cleaned.value.get(name, "")) if cleaned.hidden and isinstance(cleaned.value, dict) else text
 
 
 class PostMortem:
@@ -56,6 +73,13 @@ class PostMortem:
         """A frame's local variables: name, type, shape where there is one, and a short repr."""
         found = self._ask(pm.AskLocals(self._number(frame)), pm.Locals).locals
         return [msgspec.structs.replace(one, repr=presentable(one.repr, one.name)) for one in found]
+
+    def glimpses(self, frame: KeptFrame | int | None = None) -> list[Local]:
+        """The same in passing, as a card shows them: at once, since no `__repr__` of the tool's own is called.
+
+        Nothing is hidden yet: whoever shows them cleans them first.
+        """
+        return self._ask(pm.AskLocals(self._number(frame), in_passing=True), pm.Locals).locals
 
     def source(self, frame: KeptFrame | int | None = None) -> Source:
         """The code of a frame's function, and the line where it stands."""

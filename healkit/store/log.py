@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import date, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Select, func, select
 
@@ -25,6 +25,9 @@ from healkit.store.retention import ArchiveFormat, PruneReport, Retention
 from healkit.store.rows import CALLS, DECISIONS, LOG
 from healkit.store.tallies import DAYS
 from healkit.store.transfer import Imported, export_log, import_log
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["Log", "LogWriter", "Page", "RecordRefused", "RowMissing"]
 
@@ -170,6 +173,24 @@ class Log:
         filters = Filters(tool=tool, persona=persona, since=since, until=until)
         with self._reading() as session:
             return read_summary(session, filters, by)
+
+    def metrics(
+        self,
+        *,
+        tool: str | None = None,
+        persona: str | None = None,
+        since: datetime | date | str | None = None,
+        until: datetime | date | str | None = None,
+        by: Sequence[str] = ("revision",),
+    ) -> pd.DataFrame:
+        """Runs, failure rate and durations in ms for each tool and revision, or by what else is asked for.
+
+        The arguments are those of `summary`; `p50_ms` and `p95_ms` are what so many of the runs took at most, as
+        `summary` tells them.
+        """
+        frame = self.summary(tool=tool, persona=persona, since=since, until=until, by=by).to_pandas()
+        keys = ["tool_name", *(name for name in by if name != "tool_name")]
+        return frame[[*keys, "runs", "failures", "failure_rate", "mean_ms", "p50_ms", "p95_ms"]]
 
     def export(
         self,

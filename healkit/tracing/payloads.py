@@ -83,4 +83,5 @@ def cleaned_record(record: AnyRecord, cleaner: Cleaner) -> AnyRecord:
 def _failure(failure: Failure, text: Callable[[str], str]) -> Failure:
     frames = [msgspec.structs.replace(frame, line=text(frame.line)) for frame in failure.frames]
     changes = {name: text(getattr(failure, name)) for name in ("evalue", "traceback", "hint")}
-    return msgspec.structs.replace(failure, frames=frames, **changes)
+    names = {name: [text(one) for one in getattr(failure, name)] for name in ("near", "known")}
+    return msgspec.structs.replace(failure, frames=frames, **changes, **names)

@@ -282,7 +282,7 @@ for n in [1] * 30 + [0] * 3:
 @pytest.mark.requirement("FACE-4")
 def test_what_a_callback_raises_is_seen_in_the_panel(notebook: Open) -> None:
     cell = """
-from healkit.app import default_healkit
+from healkit.defaults import default_healkit
 panel = default_healkit().browse()
 def page(**_):
     raise ZeroDivisionError("the log is on fire; password=hunter2-is-mine")

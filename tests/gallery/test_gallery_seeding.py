@@ -149,9 +149,18 @@ def run_seed_db(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
 
 
-def dump(path: Path) -> list[str]:
+def dump(path: Path) -> list[tuple]:
     with closing(sqlite3.connect(path)) as connection:
-        return list(connection.iterdump())
+        names = [
+            name
+            for (name,) in connection.execute(
+                "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY 1"
+            )
+            if not name.startswith(("executionlog_fts", "sqlite_"))  # the index of words cannot be read back
+        ]
+        return [
+            (name, *row) for name in names for row in connection.execute(f"SELECT * FROM {name} ORDER BY 1")
+        ]
 
 
 def rows(path: Path, table: str) -> list[tuple]:

@@ -85,7 +85,11 @@ def complete(shell):
         ("%vault show f", ["fibonacci"]),
         ("%executions --status F", ["FAILURE"]),
         ("%executions --tool f", ["fibonacci"]),
-        ("%trace_last_error --", ["--frames", "--help", "--locals", "--persona"]),
+        (
+            "%trace_last_error --",
+            ["--frames", "--help", "--locals", "--markdown", "--notebook", "--persona"],
+        ),
+        ("%healkit k", ["keep"]),
         ("%healkit d", ["doctor"]),
     ],
 )

@@ -68,7 +68,12 @@ def test_a_failure_is_a_failure_to_those_who_run_notebooks(run):
 @pytest.mark.requirement("FACE-3")
 def test_the_card_comes_below_an_ordinary_error_output(run):
     cell = run("%load_ext healkit", BROKEN, "%run_tool fibonacci n=1").cells[2]
-    assert [output.output_type for output in cell.outputs] == ["stream", "error", "display_data", "display_data"]
+    assert [output.output_type for output in cell.outputs] == [
+        "stream",
+        "error",
+        "display_data",
+        "display_data",
+    ]
     assert "<div" in cell.outputs[2].data["text/html"]
     assert error_of(cell).ename == "ToolExecutionError"
 
@@ -76,7 +81,8 @@ def test_the_card_comes_below_an_ordinary_error_output(run):
 @pytest.mark.requirement("FACE-3")
 def test_a_cell_of_the_users_own_keeps_its_error_as_it_was(run):
     outputs = run("%load_ext healkit", "1 / 0").cells[1].outputs
-    assert [output.output_type for output in outputs] == ["error"]
+    assert [output.output_type for output in outputs] == ["error", "display_data"]
+    assert "Traceback (most recent call last)" in "".join(outputs[0].traceback)
     assert outputs[0].ename == "ZeroDivisionError"
 
 

@@ -18,7 +18,13 @@ FIRST_REPAIR = NOTEBOOKS / "01_first_repair.ipynb"
 
 #: What differs from one run to the next, or from one machine to the next.
 VARYING = re.compile(
-    r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?( UTC|\+00:00)?|\d+(\.\d+)? m?s\b|namespaces|landlock"
+    r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?( UTC|\+00:00)?|since \w{3} \d+ \w{3} \d{4}|\d+(\.\d+)? m?s\b"
+    r"|namespaces|landlock|Python 3\.\d+\.\d+|× \d+|-9\d\d\b"  # the last two: how deep a recursion came
+)
+
+#: What depends on the version of a library: its lines, and which of its files they are in.
+LIBRARY = re.compile(
+    r' +File "[^"]*(?:site|dist)-packages/[^"]*", line \d+, in .*\n(?: {4}.*\n)*|\d+ library frames? folded: .*'
 )
 
 EXERCISES = """\
@@ -108,5 +114,10 @@ def text_of(cell: NotebookNode) -> str:
 
 
 def normalised(text: str) -> str:
-    """The text without times and durations, and without the spaces that line them up."""
-    return re.sub(r"\s+", " ", VARYING.sub("…", text))
+    """The text without times and durations, libraries' frames, and the spaces that line them up."""
+    return re.sub(r"\s+", " ", VARYING.sub("…", LIBRARY.sub("…", text)))
+
+
+def elsewhere(text: str) -> str:
+    """A saved notebook's text without the folder that this machine keeps libraries in."""
+    return re.sub(r"[^\s\"'<>\\]*/(?:site|dist)-packages/", "site-packages/", text)

@@ -18,7 +18,7 @@ import pytest
 from sqlmodel import Session, create_engine, text
 
 from healkit import Config, Healkit, ToolExecutionError, execute_tool
-from healkit.app import default_healkit
+from healkit.defaults import default_healkit
 from healkit.errors import ConfigError, DatabaseCorrupt, DatabaseMissing, DatabaseNewer, VaultTampered
 from healkit.workers.folders import RunFolders, sweep
 

@@ -604,3 +604,17 @@ def test_questions_from_several_threads_take_turns(failed: Callable[..., Executi
     for thread in threads:
         thread.join(timeout=20)
     assert sorted(map(int, answers)) == [0, 2, 4, 6, 8, 10, 12, 14]
+
+
+@pytest.mark.requirement("FACE-4", "TRACE-3")
+def test_what_looks_like_a_secret_is_not_told(healkit):
+    code = "def f():\n    password, n = 'kor' + 'rekthorse', 3\n    token = 'ghp_' + '0123456789abcdefghijABCDEFGHIJ012345'\n    1 / 0\n"
+    healkit.vault.add("f", code)
+    asked = healkit.execute("f").post_mortem()
+    told = {one.name: one.repr for one in asked.locals()}
+    assert told["n"] == "3"
+    assert "rekthorse" not in told["password"]
+    assert "0123456789" not in told["token"]
+    assert "0123456789" not in asked.eval("token").repr
+    assert "0123456789" not in asked.to_text()
+    asked.close()

@@ -12,6 +12,7 @@ import traceback
 from typing import ClassVar
 
 from healkit.contracts.failure import Failure, Frame
+from healkit.contracts.nearby import nearby
 from healkit.contracts.tools import EntryRef
 from healkit.workers.inside.deadline import TimeIsUp, deadline
 
@@ -103,6 +104,7 @@ def to_failure(error: BaseException, entry: EntryRef, timeout_s: float) -> Failu
         frames, message = [], f"<no message: {type(trouble).__name__} while it was read>"
         text = f"{type(error).__name__}: {message}"
     code, hint = _classify(error, timeout_s)
+    near, known = _nearby(error, entry.filename)
     if isinstance(error, TimeIsUp):
         message = f"still running after {timeout_s:g} s"
         text = f"{text.rstrip().rpartition(chr(10))[0]}\nTimeoutError: {message}".lstrip()
@@ -114,6 +116,8 @@ def to_failure(error: BaseException, entry: EntryRef, timeout_s: float) -> Failu
         traceback=safe(text.rstrip(), _TRACEBACK_MAX_CHARS),
         frames=_thin(frames),
         hint=hint,
+        near=near,
+        known=known,
     )
 
 
@@ -142,6 +146,20 @@ def _classify(error: BaseException, timeout_s: float) -> tuple[str, str]:
             "If the file exists outside, the worker cannot see it: grant the tool that path (read=…).",
         )
     return "TOOL_EXCEPTION", ""
+
+
+def _nearby(error: BaseException, tool_filename: str) -> tuple[list[str], list[str]]:
+    """Names near the one that the innermost frame of the tool did not find."""
+    innermost, told = None, error.__traceback__
+    while told is not None:
+        innermost = told if told.tb_frame.f_code.co_filename == tool_filename else innermost
+        told = told.tb_next
+    try:
+        with deadline(_DESCRIBE_S):
+            near, known = nearby(error, innermost)
+            return [safe(name, 100) for name in near], [safe(name, 100) for name in known]
+    except TimeIsUp:
+        return [], []
 
 
 def _cut_own_frames(told: traceback.TracebackException, seen: set[int]) -> None:

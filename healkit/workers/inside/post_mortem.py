@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from types import CodeType, FrameType
 from typing import Any
 
+from healkit.contracts.glimpse import glimpse
 from healkit.contracts.post_mortem import (
     ANSWER_MAX_BYTES,
     FRAMES_MAX,
@@ -91,8 +92,8 @@ class PostMortem:
             return Refused(f"there is no frame {question.frame}")
         frame, lineno = self.frames[question.frame]
         match question:
-            case AskLocals():
-                return Locals(list(_locals(frame)))
+            case AskLocals(in_passing=in_passing):
+                return Locals(list(_glimpses(frame) if in_passing else _locals(frame)))
             case AskSource():
                 return SourceFound(_source(frame, lineno))
             case AskEval(expression=expression, timeout_s=timeout_s):
@@ -119,11 +120,20 @@ def _named(names: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     return ((name, value) for name, value in names.items() if not name.startswith(("__", ".")))
 
 
-def _locals(frame: FrameType) -> Iterator[Local]:
+def _names(frame: FrameType) -> dict[str, Any]:
     names = dict(_named(frame.f_locals))
     if frame.f_locals is frame.f_globals:
         for given in _GIVEN:
             names.pop(given, None)
+    return names
+
+
+def _glimpses(frame: FrameType) -> Iterator[Local]:
+    return (glimpse(name, value) for name, value in itertools.islice(_names(frame).items(), LOCALS_MAX))
+
+
+def _locals(frame: FrameType) -> Iterator[Local]:
+    names = _names(frame)
     end = time.monotonic() + _LOCALS_S
     for name, value in itertools.islice(names.items(), LOCALS_MAX):
         left_s = end - time.monotonic()

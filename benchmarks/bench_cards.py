@@ -1,0 +1,108 @@
+"""What a card under a failing cell costs: explaining, reading the variables, drawing, and the extension's start.
+
+`card_ms` is the whole of what the hook does after a failing cell: for a tool, with the questions to its kept worker and
+to the log; for a cell, with the reading of its traceback. `load_ext_ms` is measured in an IPython that has just
+started, as a kernel has it. Each is a median and, as `_best`, the quickest: on a machine that others use too, that one
+is nearer to what it costs. Prints one JSON object.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from healkit import Healkit
+from healkit.notebook import cards
+from healkit.notebook.cells import FailedCells
+from healkit.rendering.explaining import explain
+
+ROUNDS = 100
+LOADS = 5
+TOOL = """
+def busiest(sales: list):
+    table = {row['region']: row for row in sales}
+    total, names = 0, sorted(table)
+    for name in names:
+        total += table[name]['unit']
+    return total
+"""
+LOAD = """
+import json, time
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell.instance()
+began = time.perf_counter()
+shell.run_line_magic("load_ext", "healkit")
+print(json.dumps((time.perf_counter() - began) * 1000))
+"""
+
+
+def timed(name: str, work: Callable[[], Any], rounds: int = ROUNDS) -> dict[str, float]:
+    times = []
+    for _ in range(rounds):
+        began = time.perf_counter()
+        work()
+        times.append((time.perf_counter() - began) * 1000)
+    return {f"{name}_ms": round(statistics.median(times), 2), f"{name}_best_ms": round(min(times), 2)}
+
+
+def tool_card(folder: str) -> dict[str, Any]:
+    with Healkit(Path(folder) / "healkit.db") as healkit:
+        healkit.vault.add("busiest", TOOL)
+        rows = [{"region": f"region {i}", "units": i} for i in range(50)]
+        for _ in range(3):
+            failed = healkit.execute("busiest", arguments={"sales": rows})
+        shown = cards.of_tool(healkit, failed, "fix")
+        assert failed.failure is not None
+        return {
+            **timed("tool_card", lambda: cards.of_tool(healkit, failed, "fix")),
+            **timed("draw", failed.to_html),
+            **timed("explain", lambda: explain(failed.failure)),
+            "tool_card_bytes": len(json.dumps(shown._repr_mimebundle_())),
+        }
+
+
+def cell_card() -> dict[str, Any]:
+    from IPython.core.interactiveshell import InteractiveShell
+
+    shell = InteractiveShell.instance()
+    code = "import pandas as pd\nsales = pd.DataFrame({'region': list('NSN'), 'units': [1, 2, 3]})\nsales['unit'].sum()"
+    with contextlib.redirect_stdout(io.StringIO()):
+        result = shell.run_cell(code)
+    failed = FailedCells(shell)
+
+    def card() -> Any:
+        return cards.of_cell(failed.add(result.error_in_exec, code, 1), "fix")
+
+    shown = card()
+    return {**timed("cell_card", card), "cell_card_bytes": len(json.dumps(shown._repr_mimebundle_()))}
+
+
+def load_ext() -> dict[str, float]:
+    times = []
+    for _ in range(LOADS):
+        done = subprocess.run([sys.executable, "-c", LOAD], capture_output=True, text=True, check=True)
+        times.append(json.loads(done.stdout.splitlines()[-1]))
+    return {"load_ext_ms": round(statistics.median(times), 1), "load_ext_best_ms": round(min(times), 1)}
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["IPYTHONDIR"] = str(Path(folder) / "ipython")
+        os.environ["HEALKIT_DB"] = str(Path(folder) / "default.db")
+        found = {**tool_card(folder), **cell_card(), **load_ext()}
+    found |= {"limits": {"card_ms": 20, "load_ext_ms": 300, "card_bytes": 30_000}}
+    print(json.dumps(found, indent=2))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,130 @@
+"""A value seen in passing: type, shape, and the beginning of its text.
+
+A card under a failing cell is drawn unasked, in the middle of somebody's work, so it must not run their code: a
+`__repr__` may take for ever, return a gigabyte, or send a request. Here only the interpreter's own types, numpy's and
+pandas' are read, each of them a little; of a stranger it says the class and what lies in its `__dict__`. Whoever wants
+the true repr asks for it (`Execution.post_mortem`), under a time limit.
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import fractions
+import itertools
+import pathlib
+import sys
+import types
+import uuid
+from typing import Any
+
+from healkit.contracts.post_mortem import Local
+
+TEXT_MAX_CHARS = 120
+_ITEMS_MAX, _DEPTH_MAX = 6, 3
+_BITS_MAX = 400
+
+_SHORT = {
+    bool, float, complex, type(None), type(Ellipsis), range, datetime.date, datetime.datetime, datetime.time,
+    datetime.timedelta, uuid.UUID, pathlib.PosixPath, pathlib.PurePosixPath, pathlib.WindowsPath,
+}  # fmt: skip
+_BRACKETS: dict[type, tuple[str, str]] = {
+    list: ("[", "]"),
+    tuple: ("(", ")"),
+    set: ("{", "}"),
+    frozenset: ("frozenset({", "})"),
+}
+_qualname_of, _module_of = type.__dict__["__qualname__"].__get__, type.__dict__["__module__"].__get__
+
+
+def glimpse(name: str, value: object) -> Local:
+    """One variable as a `Local`; takes microseconds, whatever it is, and never raises."""
+    try:
+        shape, text = _scientific(value) or (None, _text(value, 0))
+    except Exception:  # noqa: BLE001 - whatever it was that lay in there
+        shape, text = None, f"<{type_name(value)} object>"
+    if len(text) > TEXT_MAX_CHARS:
+        text = text[: TEXT_MAX_CHARS - 1] + "…"
+    text = text.encode(errors="backslashreplace").decode()
+    return Local(name[:200], type_name(value), text, shape)
+
+
+def type_name(value: object) -> str:
+    """`pandas.DataFrame`, read past a metaclass that would have its own code run for it."""
+    kind = type(value)
+    module, name = _module_of(kind), str(_qualname_of(kind))[:200]
+    if type(module) is not str or module in {"builtins", "__main__"} or module.startswith("__healkit"):
+        return name
+    return f"{module}.{name}"[:200]
+
+
+def _text(value: Any, depth: int) -> str:
+    kind = type(value)
+    if kind is str or kind is bytes:
+        cut = value[:TEXT_MAX_CHARS]
+        return repr(cut) if len(cut) == len(value) else f"{cut!r}… [{len(value):,} long]"
+    if kind is int:
+        return repr(value) if value.bit_length() <= _BITS_MAX else f"<int of {value.bit_length():,} bits>"
+    if kind in _SHORT or (kind in {decimal.Decimal, fractions.Fraction} and sys.getsizeof(value) < 500):
+        return repr(value)
+    if kind in _BRACKETS:
+        return _items(value, kind, depth)
+    if issubclass(kind, dict):
+        return _mapping(value, kind, depth)
+    if kind in {types.FunctionType, types.BuiltinFunctionType}:
+        return f"<function {value.__name__}>"
+    if kind is types.ModuleType:
+        return f"<module {vars(value).get('__name__', '?')}>"
+    if issubclass(kind, type):
+        return f"<class {_qualname_of(value)}>"
+    return _stranger(value, depth)
+
+
+def _items(value: Any, kind: type, depth: int) -> str:
+    opening, closing = _BRACKETS[kind]
+    if not value:
+        return "set()" if kind is set else opening + closing
+    if depth >= _DEPTH_MAX:
+        return f"{opening}…{closing}"
+    parts = [_text(item, depth + 1) for item in itertools.islice(value, _ITEMS_MAX)]
+    comma = "," if kind is tuple and len(value) == 1 else ""
+    return opening + ", ".join(parts + ["…"] * (len(value) > _ITEMS_MAX)) + comma + closing
+
+
+def _mapping(value: Any, kind: type, depth: int) -> str:
+    name = "" if kind is dict else f"{_qualname_of(kind)} "
+    if depth >= _DEPTH_MAX:
+        return f"{name}{{…}}"
+    items = itertools.islice(dict.items(value), _ITEMS_MAX)
+    parts = [f"{_text(key, depth + 1)}: {_text(item, depth + 1)}" for key, item in items]
+    return name + "{" + ", ".join(parts + ["…"] * (dict.__len__(value) > _ITEMS_MAX)) + "}"
+
+
+def _stranger(value: object, depth: int) -> str:
+    try:
+        own = object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        own = None
+    if type(own) is not dict or not own or depth >= _DEPTH_MAX - 1:
+        return f"<{type_name(value)} object>"
+    parts = [f"{key}={_text(item, depth + 2)}" for key, item in itertools.islice(own.items(), _ITEMS_MAX)]
+    return f"<{type_name(value)} object: {', '.join(parts)}{', …' if len(own) > _ITEMS_MAX else ''}>"
+
+
+def _scientific(value: Any) -> tuple[list[int] | None, str] | None:
+    """Arrays and tables, by their first values and by their columns; None for everything else."""
+    kind, numpy, pandas = type(value), sys.modules.get("numpy"), sys.modules.get("pandas")
+    if numpy is not None and kind is getattr(numpy, "ndarray", None):
+        return list(value.shape), f"{value.dtype} {_first(value.flat[:_ITEMS_MAX].tolist(), value.size)}"
+    if numpy is not None and issubclass(kind, getattr(numpy, "generic", ())):
+        return None, _text(value.item(), 0)
+    if pandas is not None and kind is getattr(pandas, "DataFrame", None):
+        return list(value.shape), f"columns {_first(value.columns[:_ITEMS_MAX].tolist(), value.shape[1])}"
+    if pandas is not None and kind is getattr(pandas, "Series", None):
+        return list(value.shape), f"{value.dtype} {_first(value.iloc[:_ITEMS_MAX].tolist(), len(value))}"
+    return None
+
+
+def _first(items: list[Any], count: int) -> str:
+    parts = [_text(item, 1) for item in items]
+    return "[" + ", ".join(parts + ["…"] * (count > _ITEMS_MAX)) + "]"

@@ -1,0 +1,106 @@
+"""The card below a failing cell: drawn from what is known while the cell has just failed.
+
+All that is shown of live values goes through the sanitiser first. The error output above the card is Python's own and
+untouched.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from functools import cache
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from healkit import rendering
+from healkit.config import Config, ExplainLevel
+from healkit.contracts.fingerprint import fingerprint
+from healkit.contracts.post_mortem import Local
+from healkit.errors import HealkitError
+from healkit.notebook.cells import FailedCell
+from healkit.notebook.shown import Shown
+from healkit.rendering import asides
+from healkit.rendering.asides import Aside
+from healkit.runtime.execution import Execution
+from healkit.tracing.redaction import Cleaner
+
+if TYPE_CHECKING:
+    from healkit.app import Healkit
+
+TIP = "%healkit keep NAME makes a failing cell a tool; %healkit off hides these cards. (Said once.)"
+
+
+@cache
+def own_cleaner() -> Cleaner:
+    """The sanitiser as the environment configures it; for cells, which belong to no database."""
+    from healkit.tracing.sanitizing import Sanitizer
+
+    return Sanitizer.from_config(Config.from_environment())
+
+
+def warm() -> None:
+    """Begin to read the sanitiser's tables, which takes half a second, before the first card needs them."""
+    threading.Thread(target=own_cleaner, name="healkit-cards", daemon=True).start()
+
+
+def of_tool(healkit: Healkit, execution: Execution, explained: ExplainLevel, tip: str = "") -> Shown:
+    """The card of a tool's failure that has just happened."""
+    found, hidden = _cleaned(_kept_locals(execution), healkit.traces.tracer.cleaner)
+    return _shown(execution, Aside(found, hidden, _history(healkit, execution), tip, explained))
+
+
+def of_cell(cell: FailedCell, explained: ExplainLevel, tip: str = "") -> Shown:
+    """The card of a failing cell of the user's own."""
+    found, hidden = _cleaned(cell.locals, own_cleaner())
+    history = ""
+    if cell.seen > 1:
+        history = asides.history_line(cell.seen, cell.first_seen, None).partition(";")[0] + ", in this kernel"
+    return _shown(cell.execution, Aside(found, hidden, history, tip, explained))
+
+
+def _shown(execution: Execution, aside: Aside) -> Shown:
+    return Shown(
+        rendering.execution_text(execution, aside=aside), rendering.execution_html(execution, aside=aside)
+    )
+
+
+def _kept_locals(execution: Execution) -> Sequence[Local]:
+    """The variables of the tool's innermost frame, if its worker can still be asked."""
+    try:
+        return execution.post_mortem().glimpses()
+    except HealkitError:
+        return ()
+
+
+def _cleaned(found: Sequence[Local], cleaner: Cleaner) -> tuple[tuple[Local, ...], int]:
+    """The variables without secrets, and how many of them had one."""
+    kept, hidden = [], 0
+    for one in found:
+        if one.name == "_":  # what a loop throws away
+            continue
+        cleaned = cleaner.clean({one.name: one.repr})
+        value = cleaned.value.get(one.name, "") if isinstance(cleaned.value, dict) else ""
+        hidden += bool(cleaned.hidden)
+        kept.append(msgspec.structs.replace(one, repr=str(value)) if cleaned.hidden else one)
+    return tuple(kept), hidden
+
+
+def _history(healkit: Healkit, execution: Execution) -> str:
+    """How often this failure is on record, since when, and what cured it last."""
+    assert execution.failure is not None
+    mark = fingerprint(execution.failure)
+    groups = healkit.log.groups(
+        tool=execution.tool_name, persona=execution.persona, fingerprint=mark, limit=1
+    )
+    group = next(iter(groups), None)
+    if group is None or group.count < 2:
+        return ""
+    first, now = group.first_revision, execution.revision
+    cured = [
+        row.revision
+        for row in healkit.log.summary(tool=execution.tool_name, by=["revision"])
+        if row.revision is not None and not row.failures and (first or 0) < row.revision
+    ]
+    before = [number for number in cured if now is None or number != now]
+    return asides.history_line(group.count, group.first_seen, max(before, default=None))

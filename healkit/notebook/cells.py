@@ -1,0 +1,173 @@
+"""Failing cells of the user's own.
+
+They ran in the user's kernel: no worker, no restriction, and no row in the log, which holds executions of tools and
+nothing that nobody gave it. So the last of them are kept in memory, in the form that executions have, to be traced,
+explained, exported and turned into tools. Their names, `cell[12]`, are what the prompt says.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import linecache
+import os
+import sysconfig
+import traceback
+from collections import deque
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Any
+
+from healkit.config import Config
+from healkit.contracts.failure import Failure, Frame
+from healkit.contracts.fingerprint import fingerprint
+from healkit.contracts.glimpse import glimpse
+from healkit.contracts.nearby import nearby
+from healkit.contracts.post_mortem import Local
+from healkit.contracts.records import new_trace_id, utc_now
+from healkit.runtime.execution import Execution
+
+CELLS_MAX, LOCALS_MAX = 20, 30
+_FRAMES_MAX, _MESSAGE_MAX_CHARS, _TRACEBACK_MAX_CHARS = 200, 10_000, 100_000
+_LIBRARIES = tuple(
+    path + os.sep
+    for name in ("stdlib", "platstdlib", "purelib", "platlib")
+    if (path := sysconfig.get_paths()[name])
+)
+_FOREIGN = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
+#: What IPython puts into the user's namespace, and what is no data.
+_GIVEN = {"In", "Out", "get_ipython", "exit", "quit", "open"}
+
+
+@dataclasses.dataclass(frozen=True)
+class FailedCell:
+    """One failing cell: as an execution, with the innermost own frame's variables as they were."""
+
+    execution: Execution
+    locals: tuple[Local, ...]
+    number: int | None
+    seen: int
+    first_seen: Any
+
+
+class FailedCells:
+    """The last failing cells of this kernel, newest last."""
+
+    def __init__(self, shell: Any) -> None:
+        self._shell = shell
+        self._kept: deque[FailedCell] = deque(maxlen=CELLS_MAX)
+        self._counts: dict[str, tuple[int, Any]] = {}
+
+    def add(self, error: BaseException, code: str, number: int | None) -> FailedCell:
+        """Take note of a cell that raised; called once the cell is over."""
+        label = f"cell[{number if number is not None else '*'}]"
+        told = list(_entries(error.__traceback__))
+        own = [entry for entry in told if self._is_own(entry.tb_frame.f_code.co_filename)]
+        failure = self._failure(error, told, own)
+        execution = Execution(
+            tool_name=label,
+            persona="default",
+            arguments={},
+            status="FAILURE",
+            trace_id=new_trace_id(),
+            timestamp=utc_now(),
+            failure=failure,
+            origin="cell",
+            code=code,
+            explained=Config.from_environment().explain,
+        )
+        mark = fingerprint(failure)
+        count, first = self._counts.get(mark, (0, execution.timestamp))
+        self._counts[mark] = (count + 1, first)
+        cell = FailedCell(execution, tuple(_locals(own)), number, count + 1, first)
+        self._kept.append(cell)
+        return cell
+
+    @property
+    def last(self) -> FailedCell | None:
+        """The newest one."""
+        return self._kept[-1] if self._kept else None
+
+    def numbered(self, number: int) -> FailedCell | None:
+        """The one with that prompt number."""
+        return next((cell for cell in reversed(self._kept) if cell.number == number), None)
+
+    def _failure(self, error: BaseException, told: list[TracebackType], own: list[TracebackType]) -> Failure:
+        summary = traceback.TracebackException(type(error), error, error.__traceback__, compact=True)
+        shown = [frame for frame in summary.stack if not _is_ipython(frame.filename)]
+        summary.stack = traceback.StackSummary.from_list(
+            [traceback.FrameSummary(self._name(f.filename), f.lineno, f.name, line=f.line) for f in shown]
+        )
+        frames = [
+            Frame(self._name(f.filename), f.lineno or 0, f.name, f.line or "", self._is_own(f.filename))
+            for f in shown
+        ]
+        message = str(error)
+        if isinstance(error, SyntaxError) and error.filename and self._is_own(error.filename):
+            place = self._name(error.filename)
+            frames.append(Frame(place, error.lineno or 1, "<module>", error.text or "", in_tool=True))
+            summary.filename = place
+            message = f"{error.msg} ({place.strip('<>')}, line {error.lineno})"
+        near, known = nearby(error, own[-1] if own else None)
+        kind = type(error)
+        prefix = "" if kind.__module__ in {"builtins", "__main__"} else f"{kind.__module__}."
+        text = "".join(summary.format())
+        return Failure(
+            "TOOL_EXCEPTION",
+            prefix + kind.__qualname__,
+            _plain(message, _MESSAGE_MAX_CHARS),
+            _plain(text.rstrip(), _TRACEBACK_MAX_CHARS),
+            frames[-_FRAMES_MAX:],
+            near=near,
+            known=known,
+        )
+
+    def _name(self, filename: str) -> str:
+        """`<cell[12]>` for a cell's own code, else the file's path."""
+        found = self._shell.compile.format_code_name(filename)
+        if found is None or not found[1].startswith("In["):
+            return filename
+        return f"<cell{found[1].removeprefix('In')}>"
+
+    def _is_own(self, filename: str) -> bool:
+        """Whether it is a cell, or a file of the user's: neither installed nor Python's own."""
+        if self._name(filename) != filename:
+            return True
+        is_file = not filename.startswith("<") and bool(linecache.getlines(filename))
+        return (
+            is_file and not filename.startswith(_LIBRARIES) and not any(part in filename for part in _FOREIGN)
+        )
+
+
+def _entries(told: TracebackType | None) -> Iterator[TracebackType]:
+    while told is not None:
+        if not _is_ipython(told.tb_frame.f_code.co_filename):
+            yield told
+        told = told.tb_next
+
+
+def _is_ipython(filename: str) -> bool:
+    return (
+        f"{os.sep}IPython{os.sep}core{os.sep}" in filename
+        or f"{os.sep}ipykernel{os.sep}" in filename.replace("ipykernel_", "")
+    )
+
+
+def _locals(own: list[TracebackType]) -> Iterator[Local]:
+    """The innermost own frame's variables; at a cell's top level, those that its code names."""
+    if not own:
+        return
+    frame = own[-1].tb_frame
+    names = list(frame.f_locals)
+    if frame.f_locals is frame.f_globals:
+        named = set(frame.f_code.co_names)
+        names = [name for name in names if name in named and name not in _GIVEN]
+    shown = [name for name in names if not name.startswith(("__", ".")) and name != "_"]
+    for name in shown[:LOCALS_MAX]:
+        value = frame.f_locals[name]
+        if type(value).__name__ not in {"module", "function", "type", "builtin_function_or_method"}:
+            yield glimpse(name, value)
+
+
+def _plain(text: str, limit: int) -> str:
+    text = text.encode(errors="backslashreplace").decode()
+    return text if len(text) <= limit else f"{text[: limit // 2]}\n…\n{text[-limit // 2 :]}"

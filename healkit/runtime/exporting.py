@@ -1,0 +1,282 @@
+"""A failure as a notebook of its own, and as a bug report.
+
+Both must do without healkit: whoever gets them has neither the vault nor the log. So the notebook holds the arguments,
+the code as it ran, the call that fails (its cell says that it means to, by the tag that nbclient knows), and the mended
+code where a later revision answered the same call. Calls through the bridge are answered by what was recorded of them.
+All that leaves goes through the sanitiser first.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import platform
+import pprint
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import nbformat
+
+from healkit.config import Config
+from healkit.contracts.shapes import Shape, parse, read_shape
+from healkit.errors import HealkitError, UsageInvalid
+from healkit.rendering import parts, plain
+from healkit.rendering.markup import visible
+from healkit.tracing.payloads import UNLIMITED
+from healkit.tracing.sanitizing import Sanitizer
+
+if TYPE_CHECKING:
+    from healkit.runtime.execution import Execution
+    from healkit.store.log import Log
+
+#: How many later successes are looked through for one of the same arguments.
+_REPLAYS_MAX = 200
+#: A call is not made again where it would do harm, or never end: nbclient passes over cells with this tag.
+_SKIPPED, _RAISES = "skip-execution", "raises-exception"
+_TOOL = '''\
+class Tool:
+    """Stands in for healkit's base class of tools."""
+'''
+_BRIDGE = '''\
+class _Recorded:
+    """Answers the calls of the run with what was recorded of them, in their order."""
+
+    def __init__(self, answers, path=()):
+        self._answers, self._path = answers, path
+
+    def __getattr__(self, name):
+        return _Recorded(self._answers, (*self._path, name))
+
+    def __call__(self, *args, **kwargs):
+        server, tool, success, answer = self._answers.pop(0)
+        assert self._path == (server, tool), f"the run called {{server}}.{{tool}} here, not {{'.'.join(self._path)}}"
+        if not success:
+            raise RuntimeError(answer)
+        return answer
+
+mcp = _Recorded({answers})
+'''
+_TRACE = '''\
+class trace:
+    """Stands in for what a tool tells of its branches."""
+
+    decision = staticmethod(lambda node, outcome, condition="": None)
+'''
+
+
+class _Clean:
+    """Everything through one sanitiser, with a count of what it hid."""
+
+    def __init__(self) -> None:
+        self._sanitizer = Sanitizer.from_config(Config.from_environment())
+        self.hidden = 0
+
+    def __call__(self, value: Any) -> Any:
+        cleaned = self._sanitizer.clean(value, limit_bytes=UNLIMITED)
+        self.hidden += sum(cleaned.hidden.values())
+        return cleaned.value
+
+
+def passing_replay(log: Log, failed: Execution) -> Any:
+    """The log's newest success of a later revision with the very same arguments; None where there is none."""
+    for row in log.query(status="SUCCESS", tool=failed.tool_name, persona=failed.persona, limit=_REPLAYS_MAX):
+        later = row.revision is not None and row.revision > (failed.revision or 0)
+        if later and row.arguments == failed.arguments:
+            return row
+    return None
+
+
+def write_notebook(failed: Execution, path: str | Path, replay: Execution | None, *, overwrite: bool) -> Path:
+    """Write the notebook and return its path; raises `UsageInvalid` where it cannot be written."""
+    file = Path(path)
+    if file.exists() and not overwrite:
+        raise UsageInvalid(f"There is a file {str(file)!r} already.", hint="Name another one.")
+    book = notebook_of(failed, replay)
+    try:
+        file.write_text(nbformat.writes(book), encoding="utf-8")
+    except OSError as error:
+        raise UsageInvalid(
+            f"Cannot write {str(file)!r}: {error.strerror}.", hint="Name a place that can be written."
+        ) from None
+    return file
+
+
+def notebook_of(failed: Execution, replay: Execution | None = None) -> Any:
+    """The notebook, as nbformat holds it; raises `UsageInvalid` for what did not fail, or has no code at hand."""
+    if failed.failure is None or failed.code is None:
+        why = "did not fail" if failed.failure is None else "has no code at hand"
+        raise UsageInvalid(f"{failed.label} {why}.", hint="Take a failure as hk.last_error() gives it.")
+    clean = _Clean()
+    cells = [*_failing_cells(failed, clean), *(_mended_cells(replay, clean) if replay is not None else [])]
+    head = nbformat.v4.new_markdown_cell(_introduction(failed, clean), id="about")
+    metadata = {
+        "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
+        "language_info": {"name": "python"},
+    }
+    book = nbformat.v4.new_notebook(cells=[head, *cells], metadata=metadata)
+    nbformat.validate(book)
+    return book
+
+
+def markdown_of(failed: Execution) -> str:
+    """The failure as a bug report in Markdown."""
+    clean = _Clean()
+    lines = [f"## {_escaped(clean(parts.headline(failed)))}", ""]
+    explanation = failed.explain()
+    if explanation is not None:
+        lines += [f"- **{title}:** {clean(text)}" for title, text in explanation.steps()]
+    if parts.has_arguments(failed):
+        lines += ["", "Arguments:", "", *_fenced(_literal(clean(failed.arguments)), "python")]
+    if failed.code is not None:
+        lines += ["", "Code:", "", *_fenced(clean(failed.code), "python")]
+    if failed.failure is not None:
+        lines += ["", "Traceback:", "", *_fenced(clean(failed.failure.traceback), "text")]
+    if failed.last_output.strip():
+        lines += ["", "Last output:", "", *_fenced(clean(failed.last_output), "text")]
+    lines += ["", f"{parts.record_line(failed)} · Python {platform.python_version()}", *_hidden(clean)]
+    return "\n".join(lines) + "\n"
+
+
+def _introduction(failed: Execution, clean: _Clean) -> str:
+    lines = [f"# {_escaped(clean(parts.headline(failed)))}", ""]
+    explanation = failed.explain()
+    if explanation is not None:
+        lines += [f"- **{title}:** {clean(text)}" for title, text in explanation.steps()]
+    lines += ["", "Recorded: " + parts.record_line(failed) + ".", "", "This notebook runs without healkit."]
+    if "…" in failed.arguments:
+        lines += ["", "The arguments were too long to be kept whole: they are cut below."]
+    return "\n".join([*lines, *_hidden(clean)])
+
+
+def _failing_cells(failed: Execution, clean: _Clean) -> Iterator[Any]:
+    failure, code = failed.failure, failed.code or ""
+    assert failure is not None
+    outputs = []
+    if failed.last_output:
+        outputs.append(
+            nbformat.v4.new_output("stream", name="stdout", text=visible(clean(failed.last_output)))
+        )
+    told = [visible(line) for line in clean(failure.traceback).splitlines()] or [failure.summary]
+    error = nbformat.v4.new_output("error", ename=failure.ename, evalue=clean(failure.evalue), traceback=told)
+    outputs.append(error)
+    yield _markdown("## The arguments", "arguments-text")
+    yield _code(f"arguments = {_literal(clean(failed.arguments))}", "arguments")
+    if prelude := _prelude(failed, clean):
+        yield _markdown("What the worker had put there:", "worker-text")
+        yield _code(prelude, "worker")
+    shape = _shape(failed)
+    if shape is None:
+        yield _markdown("## The code\n\n" + "\n".join(_fenced(clean(code), "sql")), "code-text")
+        yield _markdown(
+            "It is no Python; what came of it:\n\n" + "\n".join(_fenced("\n".join(told), "text")), "failure"
+        )
+        return
+    ended = failure.code == "TOOL_EXCEPTION"
+    tags = [_RAISES] if ended else [_SKIPPED]
+    first = next((frame.name for frame in failure.frames if frame.in_tool), "")
+    at_definition = first == "<module>" and failed.origin != "cell"  # a cell has been made a function since
+    if shape.kind == "script" or at_definition:
+        yield _markdown("## The code, which fails", "code-text")
+        yield _code(clean(code), "failure", tags, outputs)
+        return
+    yield _markdown("## The code", "code-text")
+    yield _code(clean(code), "code")
+    note = "" if ended else f"\n\nIt is not run again by itself: {parts.ending(failure)}."
+    yield _markdown(f"## The failure{note}", "failure-text")
+    yield _code(_call(shape, code), "failure", tags, outputs)
+
+
+def _mended_cells(replay: Execution, clean: _Clean) -> Iterator[Any]:
+    shape = _shape(replay)
+    if shape is None or replay.code is None:
+        return
+    yield _markdown(f"## Mended: {replay.label}\n\nThe same arguments, and a value.", "mended-text")
+    value = _json_or_text(clean(replay.result_summary or ""))
+    shown = [] if value is None else [
+        nbformat.v4.new_output("execute_result", data={"text/plain": _literal(value)}, execution_count=None)
+    ]  # fmt: skip
+    if replay.calls:
+        yield _code(_bridge(replay, clean), "mended-worker")
+    if shape.kind == "script":
+        yield _code(f"{clean(replay.code).rstrip()}\nresult", "mended", outputs=shown)
+        return
+    yield _code(clean(replay.code), "mended-code")
+    yield _code(_call(shape, replay.code), "mended", outputs=shown)
+
+
+def _prelude(failed: Execution, clean: _Clean) -> str:
+    """Stand-ins for what a worker gives a tool, as far as this one names them."""
+    try:
+        names = {node.id for node in ast.walk(ast.parse(failed.code or "")) if isinstance(node, ast.Name)}
+    except (SyntaxError, ValueError):
+        return ""
+    pieces = [_TOOL] if "Tool" in names else []
+    pieces += [_TRACE] if "trace" in names else []
+    pieces += [_bridge(failed, clean)] if "mcp" in names else []
+    return "\n\n".join(pieces)
+
+
+def _bridge(execution: Execution, clean: _Clean) -> str:
+    answers = [
+        (call.server, call.tool, bool(call.success), _json_or_text(clean(call.result_summary)) if call.success
+         else clean(f"{call.error_code}: {call.error}"))
+        for call in execution.calls
+    ]  # fmt: skip
+    return _BRIDGE.format(answers=_literal(answers))
+
+
+def _shape(execution: Execution) -> Shape | None:
+    """Which kind of Python tool it is; None for SQL."""
+    try:
+        return read_shape(parse(execution.code or "", "<code>"), execution.tool_name)
+    except HealkitError:
+        # A cell that is no tool is run as it stands; SQL does not even parse.
+        return Shape("script") if execution.origin == "cell" else None
+
+
+def _call(shape: Shape, code: str) -> str:
+    target = f"{shape.entry}().run" if shape.kind == "class" else shape.entry
+    call = f"{target}(arguments)" if shape.takes_dict else f"{target}(**arguments)"
+    is_async = re.search(rf"^\s*async def {re.escape(target.rpartition('.')[2])}\b", code, re.MULTILINE)
+    return f"await {call}" if is_async else call
+
+
+def _markdown(text: str, cell_id: str) -> Any:
+    return nbformat.v4.new_markdown_cell(text, id=cell_id)
+
+
+def _code(text: str, cell_id: str, tags: list[str] | None = None, outputs: list[Any] | None = None) -> Any:
+    metadata = {"tags": tags} if tags else {}
+    return nbformat.v4.new_code_cell(text.rstrip(), id=cell_id, metadata=metadata, outputs=outputs or [])
+
+
+def _literal(value: Any) -> str:
+    """A JSON value as Python writes it, wide ones over several lines."""
+    return pprint.pformat(value, width=100, sort_dicts=False)
+
+
+def _json_or_text(text: Any) -> Any:
+    try:
+        return json.loads(text) if isinstance(text, str) else text
+    except ValueError:
+        return text
+
+
+def _escaped(text: str) -> str:
+    return re.sub(r"([\\`*_<>#\[\]])", r"\\\1", plain.one_line(text, 300))
+
+
+def _fenced(text: str, language: str) -> list[str]:
+    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return [f"{fence}{language}", visible(text.rstrip()), fence]
+
+
+def _hidden(clean: _Clean) -> list[str]:
+    return (
+        ["", f"{plain.count(clean.hidden, 'value')} hidden: secrets and personal data."]
+        if clean.hidden
+        else []
+    )

@@ -1,0 +1,21 @@
+"""What is drawn of the log: each run of one tool, or each day of all of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from healkit.rendering.plots import Plot, plot_days, plot_runs
+from healkit.store.log import Log
+
+#: Of so many runs each is drawn; of more, each day.
+_EACH_MAX = 2000
+
+
+def plot_of(log: Log, **where: Any) -> Plot:
+    """The plot of what the filters of `Log.summary` choose; raises `PlotUnavailable`."""
+    if where.get("tool") is not None:
+        page = log.query(**where, limit=_EACH_MAX)
+        if len(page.rows) < _EACH_MAX:
+            runs = [row for row in reversed(page.rows) if row.status != "RUNNING"]
+            return plot_runs(runs, log.summary(**where, by=["revision"]).rows)
+    return plot_days(log.summary(**where, by=["revision", "day"]).rows)

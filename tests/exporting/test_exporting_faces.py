@@ -1,0 +1,56 @@
+"""The same from the command line and from a notebook."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import nbformat
+import pytest
+
+from healkit import Healkit
+
+
+@pytest.mark.requirement("FACE-8", "FACE-6")
+def test_the_command_line_writes_and_prints_it(tmp_path):
+    with Healkit(tmp_path / "healkit.db") as healkit:
+        healkit.vault.add("half", "def half(n: int):\n    return n / 0\n")
+        healkit.execute("half", arguments={"n": 3})
+
+    def run(*words):
+        environment = {**os.environ, "HEALKIT_DB": str(tmp_path / "healkit.db")}
+        return subprocess.run(
+            [sys.executable, "-m", "healkit", "errors", *words],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    file = tmp_path / "half.ipynb"
+    assert run("half", "--notebook", str(file)).returncode == 0
+    assert nbformat.read(file, as_version=4).cells[0].source.startswith("# half@1 failed")
+    assert "There is a file" in run("half", "--notebook", str(file)).stderr
+    assert "## half@1 failed" in run("--markdown").stdout
+    assert "why        " in run("--last").stdout
+
+
+@pytest.mark.requirement("FACE-8", "FACE-7")
+def test_a_notebook_writes_its_own_failing_cell_with_what_it_read(tmp_path, monkeypatch):
+    from nbclient import NotebookClient
+
+    monkeypatch.setenv("HEALKIT_DB", str(tmp_path / "healkit.db"))
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
+    sources = [
+        "%load_ext healkit", "prices = {'apple': 3}", "2 * prices['pear']", "%trace_last_error --notebook cell.ipynb",
+        "%trace_last_error --markdown",
+    ]  # fmt: skip
+    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in sources])
+    where = {"metadata": {"path": str(tmp_path)}}
+    NotebookClient(book, kernel_name="python3", timeout=60, allow_errors=True, resources=where).execute()
+    assert "KeyError: 'pear'" in book.cells[4].outputs[0].data["text/plain"]
+    written = nbformat.read(tmp_path / "cell.ipynb", as_version=4)
+    again = NotebookClient(written, kernel_name="python3", timeout=60).execute()
+    (failing,) = [cell for cell in again.cells if cell.id == "failure"]
+    assert failing.outputs[0].ename == "KeyError"

@@ -1,0 +1,103 @@
+"""A cell as the code of a tool."""
+
+from __future__ import annotations
+
+import json
+import math
+import types
+from typing import Any
+
+import pytest
+
+from healkit.errors import UsageInvalid
+from healkit.notebook.keeping import tool_of
+
+
+def called(code: str, **arguments: Any) -> Any:
+    """What the tool's function returns."""
+    namespace: dict[str, Any] = {}
+    exec(code, namespace)
+    return namespace["kept"](**arguments)
+
+
+@pytest.mark.parametrize(
+    ("cell", "arguments", "value"),
+    [
+        ("a + b", ("a", "b"), 3),
+        ("total = a + b", ("a", "b"), 3),
+        ("total = 0\nfor x in items:\n    total += x\ntotal", ("items",), 6),
+        ("a += 1\na", ("a",), 2),
+        ("[x * a for x in items]", ("items", "a"), [1, 2, 3]),
+        ("def f(x):\n    return x + a\nf(1)", ("a",), 2),
+        ("def f(x):\n    y = x + a\n    return y\ny = 5\nf(y)", ("a",), 6),
+        ("g = lambda n: n * b\ng(a)", ("a", "b"), 2),
+        (
+            "class Box:\n    size = a\n    def area(self):\n        return self.size * b\nBox().area()",
+            ("a", "b"),
+            2,
+        ),
+        ("import os\nos.path.join(name, 'x')", ("name",), "Ada/x"),
+        (
+            "try:\n    1 / 0\nexcept ZeroDivisionError as e:\n    found = str(e)\nfound",
+            (),
+            "division by zero",
+        ),
+        ("text = '''one\n  two'''\ntext", (), "one\n  two"),
+        ("text = f'''{name}\n  two'''\ntext", ("name",), "Ada\n  two"),
+        ("# a comment\nmax(items);", ("items",), 3),
+        ("sorted(\n    items,\n    reverse=True,\n)", ("items",), [3, 2, 1]),
+        ("with open('/dev/null') as f:\n    text = f.read()\nlen(text)", (), 0),
+        ("(n := a) + n", ("a",), 2),
+        ("math.floor(1.5) + a", ("a",), 2),
+        ("m.floor(1.5)", (), 1),
+        ("loads('[1]')", (), [1]),
+    ],
+)
+@pytest.mark.requirement("FACE-7")
+def test_what_a_cell_reads_and_does_not_set_are_the_tools_arguments(cell, arguments, value):
+    namespace = {
+        "a": 1,
+        "b": 2,
+        "items": [1, 2, 3],
+        "name": "Ada",
+        "math": math,
+        "m": math,
+        "loads": json.loads,
+    }
+    kept = tool_of("kept", cell, namespace)
+    assert kept.arguments == arguments
+    assert called(kept.code, **{name: namespace[name] for name in arguments}) == value
+
+
+def test_the_schema_can_be_read_off_the_signature():
+    assert (
+        "def kept(a: int, items: list, x):"
+        in tool_of("kept", "a, items, x", {"a": 1, "items": [], "x": None}).code
+    )
+
+
+def test_a_cell_that_awaits_is_an_async_tool():
+    assert tool_of("kept", "import asyncio\nawait asyncio.sleep(0)", {}).code.startswith("async def kept():")
+
+
+def test_a_name_that_nobody_has_is_left_for_the_tool_to_fail_on():
+    assert tool_of("kept", "longets", {}).arguments == ()
+
+
+@pytest.mark.parametrize(
+    ("cell", "value", "said"),
+    [
+        ("x", {1, 2}, "`x` is a set, which JSON cannot hold as it is"),
+        ("x", (1, 2), "`x` is a tuple"),
+        ("x", {"deep": [object()]}, "`x` is a dict, which JSON cannot hold as it is"),
+        ("x", "y" * 2_000_000, "more than 1,000,000 characters"),
+        ("x", types.SimpleNamespace(), "SimpleNamespace"),
+        ("%run_tool x", 1, "it holds a magic or a shell command"),
+        ("x = = 1", 1, "invalid syntax"),
+        ("from math import *", 1, "`from math import \\*` cannot stand in a function"),
+        ("", 1, "empty"),
+    ],
+)
+def test_what_cannot_be_a_tool_is_refused_by_name(cell, value, said):
+    with pytest.raises(UsageInvalid, match=said):
+        tool_of("kept", cell, {"x": value})

@@ -1,0 +1,60 @@
+"""The gallery's notebook and the one about own cells: executed, and saved as they came out."""
+
+from __future__ import annotations
+
+import os
+
+import nbformat
+import pytest
+from test_notebooks import NOTEBOOKS, cell_of, elsewhere, errors_of, normalised, run, text_of
+
+from healkit.gallery import LESSONS
+
+GALLERY, OWN = NOTEBOOKS / "03_break_it_gallery.ipynb", NOTEBOOKS / "04_your_own_cells.ipynb"
+#: Of the two lessons about what comes of `None`, one is enough for a first hour.
+RAISING = [lesson for lesson in LESSONS if lesson.ename and lesson.name != "top_three"]
+
+pytestmark = pytest.mark.timeout(300)
+
+
+@pytest.fixture(scope="module", params=[GALLERY, OWN], ids=lambda path: path.stem)
+def book(request, tmp_path_factory):
+    """Path and executed notebook."""
+    executed = run(nbformat.read(request.param, as_version=4), tmp_path_factory.mktemp("notebook"))
+    return request.param, executed
+
+
+@pytest.mark.requirement("HEAL-6", "FACE-3", "FACE-7")
+def test_it_fails_where_it_means_to_and_what_is_saved_is_what_comes_out(book):
+    path, executed = book
+    meant = [cell.id for cell in executed.cells if "raises-exception" in cell.metadata.get("tags", [])]
+    assert [cell.id for cell in executed.cells if errors_of(cell)] == meant
+    saved = nbformat.read(path, as_version=4)
+    if os.environ.get("HEALKIT_REGENERATE"):
+        text = nbformat.writes(nbformat.v4.new_notebook(cells=executed.cells, metadata=saved.metadata))
+        path.write_text(elsewhere(text) + "\n")
+        return
+    for before, after in zip(saved.cells, executed.cells, strict=True):
+        assert normalised(text_of(before)) == normalised(text_of(after)), before.id
+
+
+@pytest.mark.requirement("FACE-4")
+def test_a_card_adds_less_than_30_kb_to_the_file(book):
+    for cell in book[1].cells:
+        for output in cell.get("outputs", []):
+            if output.output_type == "display_data":
+                assert len(nbformat.writes(nbformat.v4.new_notebook(cells=[cell]))) < 40_000
+                assert sum(len(text) for text in output.data.values()) < 30_000
+
+
+def test_the_gallery_asks_the_questions_of_its_lessons():
+    saved = nbformat.read(GALLERY, as_version=4)
+    assert len(RAISING) == 12
+    for lesson in RAISING:
+        asked = cell_of(saved, f"{lesson.name}-question").source
+        assert lesson.question in asked
+        assert lesson.mistake in asked
+        assert f"%vault revert {lesson.name} 1" in asked
+        assert errors_of(cell_of(saved, f"{lesson.name}-run")) == ["ToolExecutionError"]
+        assert lesson.ename in text_of(cell_of(saved, f"{lesson.name}-run"))
+        assert "A way to mend it" not in str(cell_of(saved, f"{lesson.name}-run").outputs)

@@ -1,0 +1,144 @@
+"""Explanations: every row of the tables explains the failure of its own example."""
+
+from __future__ import annotations
+
+import linecache
+import traceback
+import warnings
+
+import pytest
+
+from healkit.contracts.failure import Failure, Frame
+from healkit.contracts.nearby import nearby
+from healkit.errors import TOOL_CODES
+from healkit.rendering.explaining import LEVELS, RULES, explain
+
+FILE = "<example@1>"
+#: What a worker must stop from outside, and what no pure Python code can be made to do.
+STOPPED = {"timeout", "memory"}
+RUNNABLE = [rule for rule in RULES if rule.example and rule.name not in STOPPED]
+
+
+def raised_by(code: str) -> BaseException:
+    """What the code raises."""
+    try:
+        exec(compile(code, FILE, "exec"), {"__name__": "example"})
+    except BaseException as error:
+        return error
+    raise AssertionError(f"this does not fail: {code!r}")
+
+
+def failure_of(code: str) -> Failure:
+    """Run the code here, and take its failure as a worker would."""
+    linecache.cache[FILE] = (len(code), None, code.splitlines(True), FILE)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # an example may be bad style too
+        error = raised_by(code)
+    innermost, told = None, error.__traceback__
+    while told is not None:
+        innermost = told if told.tb_frame.f_code.co_filename == FILE else innermost
+        told = told.tb_next
+    near, known = nearby(error, innermost)
+    kind = type(error)
+    ename = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+    text = "".join(traceback.format_exception(error))
+    return Failure("TOOL_EXCEPTION", ename, str(error), text, near=near, known=known)
+
+
+@pytest.mark.requirement("FACE-7")
+@pytest.mark.parametrize("rule", RUNNABLE, ids=lambda rule: rule.name)
+def test_each_row_explains_the_real_failure_of_its_example(rule):
+    explanation = explain(failure_of(rule.example))
+    assert explanation.rule == rule.name
+    assert explanation.what.endswith((".", ":", "?"))
+    for _, text in explanation.steps():
+        assert "{" not in text.replace("{value}", "").replace("`{`", "")
+        assert "``" not in text
+
+
+def test_rows_have_names_of_their_own_and_examples():
+    names = [rule.name for rule in RULES]
+    assert len(names) == len(set(names))
+    assert len(RUNNABLE) >= 40
+    without = {rule.name for rule in RULES if not rule.example}
+    ours = {rule.name for rule in RULES if set(rule.enames) <= set(TOOL_CODES)}
+    assert without <= ours
+
+
+def test_every_ending_of_an_execution_is_explained():
+    for code in set(TOOL_CODES) - {"TOOL_EXCEPTION"}:
+        assert explain(Failure(code, "Ending", "it ended", "")).rule != "any", code
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("prices = {'apple': 3}\nprices['aple']", "`apple`"),
+        ("shelf = {'fruit': {'apple': 3}}\nshelf['fruit']['aple']", "`apple`"),
+        ("def area(width):\n    pass\narea(widht=1)", "`width`"),
+        ("import pandas as pd\nsales = pd.DataFrame({'units': [1]})\nsales['unit']", "`units`"),
+        ("import pandas as pd\nsales = pd.DataFrame({'units': [1]})\nsales.unit", "`units`"),
+        ("class Basket:\n    def __init__(self):\n        self.items = []\nBasket().itens", "`items`"),
+    ],
+)
+def test_what_was_probably_meant_is_named(code, said):
+    assert said in explain(failure_of(code)).why
+
+
+def test_keys_that_look_private_are_not_told():
+    failure = failure_of("d = {'ada@example.org': 1, 'k9X2mQ7vRt4LpZ81': 2, 'plain': 3}\nd['ada@example.or']")
+    assert failure.near == []
+    assert failure.known == ["plain"]
+
+
+def test_no_code_of_a_stranger_is_run_to_find_names():
+    code = (
+        "class Hostile:\n    def __dir__(self):\n        raise SystemExit\n    def __getattribute__(self, name):\n"
+        "        if name == 'x':\n            raise AttributeError('no x', name=name, obj=self)\n        raise SystemExit\n"
+        "Hostile().x"
+    )
+    assert failure_of(code).near == []
+
+
+def test_a_key_that_is_an_object_is_not_asked_for_its_text():
+    code = "class Key:\n    def __str__(self):\n        raise SystemExit\n    __repr__ = __str__\n{'a': 1}[Key()]"
+    error = raised_by(code)
+    assert nearby(error, error.__traceback__) == ([], [])
+
+
+def test_a_level_keeps_back_what_comes_after_it():
+    whole = explain(failure_of("1 / 0"))
+    assert [level for level in LEVELS[1:] if getattr(whole.at(level), level)] == [
+        "what",
+        "why",
+        "hint",
+        "fix",
+    ]
+    hint = whole.at("hint")
+    assert hint.hint
+    assert not hint.fix
+    assert not list(whole.at("off").steps())
+
+
+def test_the_place_is_the_innermost_own_line():
+    frames = [Frame("<a@1>", 2, "a", "  b()", in_tool=True), Frame("/lib/x.py", 3, "x", "y")]
+    explanation = explain(Failure("TOOL_EXCEPTION", "ZeroDivisionError", "division by zero", "", frames))
+    assert explanation.where == "Line 2 of a@1, in a: `b()`"
+
+
+def test_what_nobody_has_a_row_for_is_said_as_it_is():
+    explanation = explain(Failure("TOOL_EXCEPTION", "some.Odd", "very odd {braces}", ""))
+    assert explanation.rule == "any"
+    assert explanation.what == "Odd: very odd {braces}"
+
+
+def test_a_call_that_was_refused_is_not_explained_as_if_code_had_failed(make):
+    failure = Failure(
+        "ARGUMENTS_INVALID", "ArgumentsInvalid", "`n` must be integer, got 'x'.", "", hint="Pass a number."
+    )
+    explanation = explain(failure)
+    assert explanation.rule == "refused"
+    assert explanation.hint == "Pass a number."
+    text = make(failure=failure).to_text()
+    assert text.count("must be integer") == 1
+    assert text.count("Pass a number.") == 1

@@ -1,0 +1,157 @@
+"""Values seen in passing, whatever they are."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import datetime as dt
+import time
+from collections.abc import Callable
+
+import numpy
+import pandas
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from healkit.contracts.glimpse import TEXT_MAX_CHARS, glimpse
+from healkit.contracts.post_mortem import Local
+from healkit.rendering.asides import Aside, history_line, locals_lines, locals_section
+
+
+class Hostile:
+    """Every way into it raises."""
+
+    def __init__(self):
+        object.__setattr__(self, "size", 3)
+
+    def __getattribute__(self, name):
+        raise SystemExit
+
+    def __repr__(self):
+        raise SystemExit
+
+    __len__ = __iter__ = __str__ = __bool__ = __repr__
+
+
+class HostileDict(dict):
+    """A dict whose own methods raise."""
+
+    def __iter__(self):
+        raise SystemExit
+
+    items = keys = __len__ = __repr__ = __iter__
+
+
+@dataclasses.dataclass
+class Made:
+    """A value that pytest must not see: it would ask it for a name."""
+
+    make: Callable[[], object]
+
+
+def strange() -> object:
+    """An object whose class answers nothing; made here, because pytest asks all that a module holds."""
+
+    class Meta(type):
+        def __getattribute__(cls, name):
+            raise SystemExit
+
+    return Meta("Strange", (), {})()
+
+
+@dataclasses.dataclass
+class Order:
+    """A plain object of the user's."""
+
+    number: int
+    lines: list
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "text", "shape"),
+    [
+        (3, "int", "3", None),
+        (Made(lambda: 10**50_000), "int", "<int of 166,097 bits>", None),
+        (Made(lambda: "x" * 10**6), "str", None, None),
+        ([1, [2, [3, [4]]]], "list", "[1, [2, [3, […]]]]", None),
+        (list(range(100)), "list", "[0, 1, 2, 3, 4, 5, …]", None),
+        ((1,), "tuple", "(1,)", None),
+        (set(), "set", "set()", None),
+        (frozenset({1}), "frozenset", "frozenset({1})", None),
+        ({"a": {"b": 1}}, "dict", "{'a': {'b': 1}}", None),
+        (collections.Counter("aab"), "collections.Counter", "Counter {'a': 2, 'b': 1}", None),
+        (Made(lambda: HostileDict(a=1)), "test_glimpse.HostileDict", "HostileDict {'a': 1}", None),
+        (Made(Hostile), "test_glimpse.Hostile", "<test_glimpse.Hostile object: size=3>", None),
+        (Made(strange), "Strange", "<test_glimpse.Strange object>", None),
+        (Order(7, [1]), "test_glimpse.Order", "<test_glimpse.Order object: number=7, lines=[1]>", None),
+        (Order, "type", "<class Order>", None),
+        (time, "module", "<module time>", None),
+        (time.sleep, "builtin_function_or_method", "<function sleep>", None),
+        (dt.date(2024, 5, 3), "datetime.date", "datetime.date(2024, 5, 3)", None),
+        (numpy.arange(6).reshape(2, 3), "numpy.ndarray", "int64 [0, 1, 2, 3, 4, 5]", [2, 3]),
+        (numpy.float64(0.5), "numpy.float64", "0.5", None),
+        (pandas.DataFrame({"a": [1, 2]}), "pandas.DataFrame", "columns ['a']", [2, 1]),
+        (pandas.Series([1.5, 2.5]), "pandas.Series", "float64 [1.5, 2.5]", [2]),
+    ],
+)
+@pytest.mark.requirement("FACE-4")
+def test_a_value_is_told_by_type_shape_and_its_first_items(value, kind, text, shape):
+    seen = glimpse("name", value.make() if type(value) is Made else value)
+    assert seen.type.endswith(kind.rpartition(".")[2])
+    assert seen.shape == shape
+    assert text is None or seen.repr == text
+    assert len(seen.repr) <= TEXT_MAX_CHARS
+
+
+def test_large_arrays_and_tables_cost_no_more_than_small_ones():
+    values = [numpy.zeros((3000, 3000)).T, pandas.DataFrame(numpy.zeros((100_000, 20))), ["x" * 10**7] * 1000]
+    began = time.perf_counter()
+    for value in values:
+        glimpse("big", value)
+    assert time.perf_counter() - began < 1
+
+
+@given(
+    st.recursive(
+        st.none() | st.integers() | st.text() | st.binary() | st.floats(),
+        lambda s: st.lists(s) | st.dictionaries(st.text(), s),
+    )
+)
+def test_nothing_is_too_odd_to_be_told(value):
+    seen = glimpse("x", value)
+    assert len(seen.repr) <= TEXT_MAX_CHARS
+    seen.repr.encode()
+
+
+@pytest.mark.parametrize(
+    ("count", "cured", "said"),
+    [
+        (1, None, ""),
+        (2, None, "2nd time since Fri 3 May 2024; not cured yet"),
+        (7, 2, "7th time since Fri 3 May 2024; last cured by revision 2"),
+        (11, None, "11th time"),
+        (23, None, "23rd time"),
+        (1012, None, "1,012th time"),
+    ],
+)
+@pytest.mark.requirement("LOG-11")
+def test_how_often_it_happened_is_one_sentence(count, cured, said):
+    line = history_line(count, dt.datetime(2024, 5, 3, tzinfo=dt.UTC), cured)
+    assert line.startswith(said)
+    assert bool(line) == bool(said)
+
+
+@pytest.mark.requirement("FACE-4")
+def test_variables_beyond_the_first_are_folded_and_what_is_hidden_is_said():
+    found = [Local(f"v{i}", "int", "<script>\x1b[2J" if i == 3 else str(i), None) for i in range(20)]
+    aside = Aside(found, hidden=2)
+    text, page = "\n".join(locals_lines(aside)), locals_section(aside)
+    assert "… 8 more variables" in text
+    assert "2 values hidden: they looked like secrets" in text
+    assert "14 more variables</summary>" in page
+    assert "2 values hidden" in page
+    for shown in (text, page):
+        assert "\x1b" not in shown
+    assert "<script>" not in page
+    assert locals_lines(Aside()) == []

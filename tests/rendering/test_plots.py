@@ -1,0 +1,63 @@
+"""Metrics as a table and as a figure, from real runs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from healkit import Healkit
+
+
+@pytest.fixture(scope="module")
+def used(tmp_path_factory):
+    """A log with four runs of one tool in two revisions."""
+    with Healkit(tmp_path_factory.mktemp("plots") / "healkit.db") as healkit:
+        healkit.vault.add("inverse", "def inverse(n: int):\n    return 1 / n\n")
+        healkit.execute("inverse", arguments={"n": 0})
+        healkit.execute("inverse", arguments={"n": 2})
+        healkit.vault.patch("inverse", "def inverse(n: int):\n    return n and 1 / n\n")
+        healkit.execute("inverse", arguments={"n": 0})
+        healkit.execute("inverse", arguments={"n": 2})
+        yield healkit
+
+
+@pytest.mark.requirement("LOG-13")
+def test_each_revision_has_its_runs_failure_rate_and_durations(used):
+    frame = used.log.metrics(tool="inverse")
+    assert list(frame["revision"]) == [1, 2]
+    assert list(frame["runs"]) == [2, 2]
+    assert list(frame["failure_rate"]) == [0.5, 0.0]
+    assert (frame["p50_ms"] <= frame["p95_ms"]).all()
+    assert list(used.log.metrics(by=()).columns)[:2] == ["tool_name", "runs"]
+
+
+@pytest.mark.requirement("LOG-13")
+def test_one_tool_is_drawn_run_by_run_and_all_of_them_day_by_day(used, tmp_path):
+    for plot in (used.plot("inverse"), used.plot()):
+        bundle = plot._repr_mimebundle_()
+        assert plot.png().startswith(b"\x89PNG")
+        assert "inverse@1  2     50 %" in bundle["text/plain"]
+        assert bundle.keys() == {"text/plain", "image/png"}
+        labels = {text.get_text() for text in plot.figure.axes[0].get_legend().get_texts()}
+        assert len(labels) == 2
+    assert used.plot("inverse").save(tmp_path / "plot.svg").stat().st_size > 1000
+
+
+def test_an_empty_log_is_drawn_empty(healkit):
+    assert healkit.plot().png().startswith(b"\x89PNG")
+
+
+@pytest.mark.requirement("LOG-13")
+def test_without_matplotlib_it_says_what_to_install(tmp_path):
+    code = (
+        "import sys\nsys.modules['matplotlib'] = None\nfrom healkit import Healkit\n"
+        f"hk = Healkit({str(tmp_path / 'h.db')!r})\nprint(len(hk.log.metrics()))\n"
+        "try:\n    hk.plot()\nexcept Exception as e:\n    print(e.code, e)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout.startswith("0\nPLOT_UNAVAILABLE Plots need matplotlib")
+    assert "pip install 'healkit[plot]'" in done.stdout
