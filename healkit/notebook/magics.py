@@ -83,13 +83,17 @@ class HealkitMagics(Magics):
             cards.warm()
         try:
             for execution in waiting:
-                card = cards.of_tool(self.healkit, execution, self.explain)
-                panel = browsing.panel(self.healkit, "TracebackView", execution)
-                self._show(dataclasses.replace(card, panel=panel))
+                self._show_failure(self.healkit, execution)
             if (error := _raised(result)) is not None:
                 self._after_error(error, result, {execution.trace_id for execution in waiting})
         except Exception as trouble:  # noqa: BLE001 - see above
             print(f"healkit could not draw its card: {type(trouble).__name__}: {trouble}", file=sys.stderr)  # noqa: T201
+
+    def _show_failure(self, healkit: Healkit, execution: Execution) -> None:
+        """A tool's card, and the live panel below it, both of the database that holds the failure."""
+        card = cards.of_tool(healkit, execution, self.explain)
+        panel = browsing.panel(healkit, "TracebackView", execution)
+        self._show(dataclasses.replace(card, panel=panel))
 
     def _after_error(self, error: BaseException, result: Any, carded: set[str]) -> None:
         """What the cell itself raised: a tool's failure that came by another way than a magic, or its own."""
@@ -97,7 +101,7 @@ class HealkitMagics(Magics):
             from healkit.app import holding
 
             if error.trace_id not in carded and (found := holding(error.trace_id)) is not None:
-                self._show(cards.of_tool(*found, self.explain))
+                self._show_failure(*found)
             return
         if isinstance(error, HealkitError | KeyboardInterrupt | SystemExit):
             return  # one line says all there is to say

@@ -223,6 +223,6 @@ def test_a_failure_in_another_database_has_its_card_and_makes_no_default_one(run
         "hk.vault.add('half', 'def half(n: int):\\n    return n / 0\\n')\nhk.execute_tool('half', arguments={'n': 1})"
     )
     cell = run("%load_ext healkit", other).cells[1]
-    assert [output.output_type for output in cell.outputs] == ["error", "display_data"]
+    assert [output.output_type for output in cell.outputs] == ["error", "display_data", "display_data"]
     assert "half@1 failed: ZeroDivisionError" in cell.outputs[1].data["text/plain"]
     assert not database.exists()
