@@ -104,10 +104,20 @@ class Intake:
             success=trace.success,
             timestamp=trace.timestamp,
             duration_ms=trace.duration_ms,
-            detail=len(trace.task_results) + len(trace.decisions),
+            detail=_detail_of(trace),
             digest=hashlib.sha256(_json(cleaned, canonical=True)).hexdigest(),
             wire=_json(cleaned).decode(),
         )
+
+
+def _detail_of(trace: ExecutionTrace) -> int:
+    """How much an account tells: calls and decisions, and that its host lived to see the end.
+
+    Whoever finds a dead host's execution reports it as HOST_DIED; when the true ending turns up in a spool file, that
+    is no contradiction but the better account.
+    """
+    told = 2 * (len(trace.task_results) + len(trace.decisions))
+    return told + (trace.metadata.get("errorCode") != "HOST_DIED")
 
 
 def _read(body: bytes) -> list[ExecutionTrace | TraceFault]:

@@ -6,9 +6,9 @@ request are stored all the same.
 
 **The same id again.** An execution may be reported more than once: a delivery that is repeated, or a first account
 from whoever found it abandoned and a fuller one from the host that comes back. So: the same content is `known` and
-changes nothing; more detail (calls and decisions) replaces what is there; less detail is an older account, `known`
-too; as much detail but other content is a `conflict`, and the first account stays. The outcome is the same in
-whatever order the accounts arrive, except between two that conflict.
+changes nothing; more detail (calls, decisions, an end that its host saw) replaces what is there; less detail is an
+older account, `known` too; as much detail but other content is a `conflict`, and the first account stays. The
+outcome is the same in whatever order the accounts arrive, except between two that conflict.
 
 **Which tool.** A capability's name ends in the beginning of its code's hash, so `tool_id` is only given where this
 registry has a revision of that very code, for that name and persona: another tool of the same name is another tool.
@@ -51,7 +51,7 @@ class Capability:
 class Arrival:
     """One trace to be taken in: its JSON, and what of it is looked for later.
 
-    detail: how many calls and decisions it tells of. digest: equal for equal content.
+    detail: a measure of how much it tells; what counts is which is more. digest: equal for equal content.
     """
 
     trace_id: str

@@ -82,6 +82,16 @@ def test_the_same_trace_again_is_stored_once_and_other_content_of_its_id_is_a_co
 
 
 @TRACE_4
+@pytest.mark.parametrize("late", ["the true ending", "the finding"])
+def test_a_true_ending_replaces_the_finding_that_the_host_had_died(collector: Collecting, late: str) -> None:
+    true = trace()
+    found = {**true, "success": False, "error": "HostDied", "metadata": {"errorCode": "HOST_DIED"}}
+    for account in (found, true) if late == "the true ending" else (true, found):
+        assert collector.post(account).json()["errors"] == []
+    assert collector.client.get(f"/api/traces/{true['id']}").json()["success"] is True
+
+
+@TRACE_4
 @pytest.mark.parametrize(
     ("header", "status", "code"),
     [
