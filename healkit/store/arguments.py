@@ -6,7 +6,9 @@ the tool's own signature has them, and what is recorded is what was asked for.
 
 from __future__ import annotations
 
+import importlib
 import json
+import sys
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
@@ -51,6 +53,7 @@ def validate_arguments(entry: HasSchema, arguments: Mapping[str, Any]) -> None:
 
 def check_schema(schema: Any, tool_name: str) -> None:
     """Raise `SchemaInvalid` unless it is a schema, of draft 2020-12, of an object."""
+    _load_jsonschema()
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import SchemaError
 
@@ -80,6 +83,7 @@ def check_schema(schema: Any, tool_name: str) -> None:
 
 @lru_cache(maxsize=256)
 def _validator(schema: str) -> Draft202012Validator:
+    _load_jsonschema()
     from jsonschema import Draft202012Validator
     from referencing import Registry
 
@@ -139,3 +143,19 @@ def _references(schema: Any) -> Iterator[str]:
     elif isinstance(schema, list):
         for item in schema:
             yield from _references(item)
+
+
+def _load_jsonschema() -> None:
+    """Import jsonschema, if nobody has yet, without the one format checker that takes longer than a worker's start.
+
+    What Jupyter installs beside it makes it build a grammar of internationalised addresses when it is imported: 1.3 s.
+    healkit checks no formats, and jsonschema itself takes that package for optional.
+    """
+    slow = "rfc3987_syntax"
+    if "jsonschema" in sys.modules or slow in sys.modules:
+        return
+    sys.modules[slow] = None  # type: ignore[assignment]  # how the import system is told that there is none
+    try:
+        importlib.import_module("jsonschema")
+    finally:
+        del sys.modules[slow]

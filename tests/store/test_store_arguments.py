@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -97,3 +99,15 @@ def test_a_reference_is_resolved_inside_the_schema_and_nowhere_else() -> None:
         check_schema({"type": "object", "properties": {"n": {"$ref": "http://127.0.0.1:9/schema"}}}, "f")
     with pytest.raises(SchemaInvalid, match="cannot be used"):
         validate_arguments(entry({"type": "object", "$ref": "#/nowhere"}), {})
+
+
+def test_the_first_check_builds_no_grammar_and_hides_no_package() -> None:
+    code = (
+        "import sys\nfrom healkit.store.arguments import check_schema\n"
+        "check_schema({'type': 'object'}, 'tool')\n"
+        "print('jsonschema' in sys.modules, 'rfc3987_syntax' in sys.modules)\nimport rfc3987_syntax\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout == "True False\n"
