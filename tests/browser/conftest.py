@@ -22,7 +22,9 @@ TOKEN = "for-this-test-only"
 START_S = 90
 
 
-@pytest.fixture(scope="session")
+# For the module and not the session: playwright keeps an event loop running in this thread, and no test after it could
+# start one.
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """Headless Chromium that fetches nothing of its own accord."""
     found = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -35,7 +37,7 @@ def browser() -> Iterator[Browser]:
         opened.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """JupyterLab on an empty folder, with settings, kernels and a database of its own."""
     folder = tmp_path_factory.mktemp("lab")
