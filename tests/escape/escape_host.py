@@ -185,6 +185,7 @@ def separate(healkit: Healkit, folder: Path) -> dict[str, Any]:
             "ending": "SUCCESS" if failure is None else failure.code,
             "value": execution.value,
             "summary": "" if failure is None else failure.summary,
+            "told": "" if failure is None else failure.traceback[-3000:],
             "outputs": execution.outputs,
             "duration_ms": execution.duration_ms,
         }
