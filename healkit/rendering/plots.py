@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from healkit.errors import PlotUnavailable
 from healkit.rendering import plain
-from healkit.rendering.views import MetricView, RunView
+from healkit.rendering.views import RunView, SummaryView
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -52,10 +52,10 @@ class Plot:
         return {"text/plain": self._table, "image/png": base64.b64encode(self.png()).decode()}
 
 
-def plot_days(metrics: Sequence[MetricView]) -> Plot:
+def plot_days(metrics: Sequence[SummaryView]) -> Plot:
     """One line for each tool and revision, one point a day."""
     figure, rates, times = _axes()
-    series: dict[str, list[MetricView]] = {}
+    series: dict[str, list[SummaryView]] = {}
     for row in metrics:
         series.setdefault(_label(row), []).append(row)
     for (label, rows), colour in zip(series.items(), _cycle(len(series)), strict=True):
@@ -66,7 +66,7 @@ def plot_days(metrics: Sequence[MetricView]) -> Plot:
     return _finished(figure, rates, times, metrics)
 
 
-def plot_runs(runs: Sequence[RunView], metrics: Sequence[MetricView]) -> Plot:
+def plot_runs(runs: Sequence[RunView], metrics: Sequence[SummaryView]) -> Plot:
     """One mark for each run of one tool: its time and how long it took; and each revision's failure rate."""
     figure, rates, times = _axes()
     numbers = list(dict.fromkeys(run.revision for run in runs))
@@ -95,7 +95,7 @@ def _axes() -> tuple[Figure, Any, Any]:
     return figure, rates, times
 
 
-def _finished(figure: Figure, rates: Any, times: Any, metrics: Sequence[MetricView]) -> Plot:
+def _finished(figure: Figure, rates: Any, times: Any, metrics: Sequence[SummaryView]) -> Plot:
     rates.set_ylabel("failed, %")
     rates.set_ylim(-5, 105)
     times.set_ylabel("duration, ms (x: failed)")
@@ -122,7 +122,7 @@ def _finished(figure: Figure, rates: Any, times: Any, metrics: Sequence[MetricVi
     return Plot(figure, plain.text_table(_COLUMNS, rows))
 
 
-def _label(row: MetricView) -> str:
+def _label(row: SummaryView) -> str:
     return row.tool_name if row.revision is None else f"{row.tool_name}@{row.revision}"
 
 
