@@ -52,6 +52,8 @@ from healkit.workers.probe import achieved_tier
 
 #: SQL tools run in the host, on a connection that cannot write.
 SQL_ISOLATION = "read-only connection"
+#: How long an ending waits for the records of calls that the worker already had its answers to.
+_SETTLE_S = 5.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -219,6 +221,8 @@ class Executor:
         finally:
             if not kept:
                 pool.retire(worker)
+            if not router.settled:
+                await asyncio.to_thread(router.settle, _SETTLE_S)
             if journal.used:
                 await asyncio.to_thread(journal.close)
         failure = failure_of(outcome, init)

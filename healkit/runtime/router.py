@@ -82,6 +82,8 @@ class CallRouter:
         self._allowed: set[tuple[str, str]] = set()
         self._open: dict[int, tuple[CallRecord, float]] = {}
         self._ended: dict[str, CallRecord] = {}
+        self._answered: set[int] = set()
+        self._noted = threading.Condition(self._lock)
 
     @property
     def calls(self) -> list[CallRecord]:
@@ -120,6 +122,12 @@ class CallRouter:
         )
         self._open[call.id] = record, started
         self._record(record)
+        result = self._answer(call, record, started)
+        self._answered.add(call.id)
+        return result
+
+    def _answer(self, call: rpc.RpcCall, record: CallRecord, started: float) -> rpc.RpcResult:
+        """What the call is told; what only the host may know goes into its open record."""
         try:
             value, _ = to_jsonable(self._perform(call, record.task_id))
             return rpc.RpcResult(call.id, success=True, result=rpc.raw(value))
@@ -141,6 +149,7 @@ class CallRouter:
         with self._lock:
             found = self._open.get(call.id)
             if found is None:
+                self._answered.discard(call.id)
                 return
             record, started = found
             duration_ms = (time.perf_counter() - started) * 1000
@@ -151,6 +160,23 @@ class CallRouter:
                 self._open[call.id] = ended, started
             self._ended[ended.task_id] = ended
         self._record(ended)
+        with self._noted:
+            self._answered.discard(call.id)
+            self._noted.notify_all()
+
+    def settle(self, timeout_s: float) -> None:
+        """Wait until every answer that was given is on record, or the time is up.
+
+        A worker may have its answer, and be done with everything, before the thread that gave it has come to writing
+        that down. Called once the work is over, before its records are closed.
+        """
+        with self._noted:
+            self._noted.wait_for(lambda: not self._answered, timeout_s)
+
+    @property
+    def settled(self) -> bool:
+        """Whether there is nothing to wait for."""
+        return not self._answered
 
     def _perform(self, call: rpc.RpcCall, task_id: str) -> Any:
         if int(task_id[1:]) > self._max_calls:

@@ -7,11 +7,15 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 
 from healkit import Config, Healkit
+from healkit.contracts import rpc
 from healkit.contracts.records import Grants
+from healkit.runtime.router import CallContext, CallRouter
 
 
 @pytest.mark.requirement("WORK-7", "WORK-9")
@@ -241,3 +245,20 @@ def test_the_record_of_a_thousand_calls_stays_under_a_megabyte(healkit: Healkit)
     row = healkit.log.get(execution.log_id)
     size = sum(len(call.model_dump_json()) for call in stored) + len(row.model_dump_json())
     assert size < 1_000_000
+
+
+def test_an_ending_waits_for_the_record_of_an_answer_that_was_given() -> None:
+    recorded: list[Any] = []
+    context = CallContext("trace", "default", 0, 10)
+    router = CallRouter(context, {}, Grants(), recorded.append, max_calls=10)
+    call = rpc.RpcCall(1, "vault", "helper", msgspec.Raw(b"{}"))
+    answer = router.handle(call)
+    assert not router.settled
+    threading.Timer(0.2, lambda: router.ended(call, answer, late=False)).start()
+    router.settle(30)
+    assert router.settled
+    assert (
+        [record.error_code for record in recorded]
+        == [None, "CALL_REFUSED"]
+        == [None, router.calls[0].error_code]
+    )
