@@ -37,6 +37,8 @@ HealkitError
 │   └── RunNotFound                RUN_NOT_FOUND
 ├── RunNotAllowed                  RUN_NOT_ALLOWED    (a tool that is not on the run's list)
 ├── PolicyHalted                   POLICY_HALT        (a run that its policy has ended)
+├── HealError                      HEAL_ERROR         (a healing that cannot be begun)
+│   └── BudgetSpent                BUDGET_SPENT       (its time is up, or it was stopped)
 ├── CallRefused                    CALL_REFUSED       (a worker's call that the host will not make)
 ├── CallTimedOut                   CALL_TIMEOUT
 ├── TraceInvalid                   TRACE_INVALID
@@ -351,6 +353,18 @@ class PolicyHalted(HealkitError):
     """A step of a run that its policy has ended; nothing was run."""
 
     code = "POLICY_HALT"
+
+
+class HealError(HealkitError):
+    """A healing that cannot be begun or go on: nothing failed, or the tool may not be searched on."""
+
+    code = "HEAL_ERROR"
+
+
+class BudgetSpent(HealError):
+    """The healing's time is up, or it was stopped; what was found until then stands."""
+
+    code = "BUDGET_SPENT"
 
 
 class CallRefused(HealkitError):

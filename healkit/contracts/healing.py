@@ -1,0 +1,140 @@
+"""What a patch is held against, a patch, and what became of it.
+
+A *check* says what a tool has to do: for these arguments, return this. A *patch* is other code for the tool, proposed by
+an advisor. A patch that passes every check is *plausible*; it is *correct* only as far as somebody has said what is
+right. The verdict keeps the two apart.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+#: Where a check comes from: an example that the tool's owner declared, an answer to a question of the loop, a recorded
+#: run that passed and must stay equal, or the recorded failure.
+CheckOrigin = Literal["declared", "answered", "passing", "failing"]
+#: One check's ending: it did what it has to, returned something else, raised, did not end in time, took its process
+#: with it, or was not run.
+CheckOutcome = Literal["passed", "wrong", "raised", "timeout", "died", "not_run"]
+#: `cured`: regression-free, and the failing input is known to give what is right. `unproven`: it no longer fails, but no
+#: example says what is right there. `silenced`: it no longer fails because a guard hides it. `not_cured`: it still fails.
+Verdict = Literal["cured", "unproven", "silenced", "not_cured"]
+
+#: The same on screen.
+VERDICTS: dict[Verdict, str] = {
+    "cured": "cured and regression-free",
+    "unproven": "cured but unproven",
+    "silenced": "silenced only",
+    "not_cured": "not cured",
+}
+
+
+class Edit(msgspec.Struct, frozen=True, array_like=True):
+    """One splice of a source text: what stands from `start` to `end` (characters, half-open) becomes `text`."""
+
+    start: int
+    end: int
+    text: str
+
+
+class Check(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One thing that a patch has to do.
+
+    arguments: what the tool is called with. call: Python source instead, evaluated beside the tool's code: statements
+    and a last expression, whose value counts (a doctest's line). known: whether it is known what is right; then
+    `expected` is the value as JSON, or `raises` the name of the exception that is right. Without, returning is enough.
+    """
+
+    origin: CheckOrigin
+    arguments: dict[str, Any] = {}
+    call: str = ""
+    known: bool = False
+    expected: Any = None
+    raises: str = ""
+    log_id: int | None = None
+
+    @property
+    def binding(self) -> bool:
+        """Whether it says what is right, by somebody's word and not only by how it was."""
+        return self.known and self.origin in ("declared", "answered")
+
+
+class CheckResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How one check went: the value as JSON where it returned, else the failure in one line."""
+
+    outcome: CheckOutcome
+    value: Any = None
+    failure: str = ""
+    error_code: str = ""
+    duration_s: float = 0.0
+    trace_id: str = ""
+
+
+class Observed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One check run under observation.
+
+    lines: the lines of the tool's code that were executed (from 1). failed_lines: those that the traceback passes
+    through, innermost last. types: for each local or global name of the tool's own functions, the type names seen at
+    their returns and exceptions, `function.name` → names.
+    """
+
+    result: CheckResult
+    lines: list[int] = []
+    failed_lines: list[int] = []
+    types: dict[str, list[str]] = {}
+
+
+class Patch(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Other code for a tool. `rank` compares an advisor's own patches: higher is likelier right.
+
+    `reason` says in one sentence what is changed and why. `guard`: it keeps the failure from happening without saying
+    what is right instead. `cost` is what it took to get, in the advisor's units (`{"input_tokens": 812, …}`).
+    """
+
+    code: str
+    advisor: str
+    author: Literal["person", "rule", "search", "model", "agent"]
+    reason: str
+    rank: float = 0.0
+    guard: bool = False
+    cost: dict[str, float] = {}
+
+
+class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One patch and what its validation found; `why` names the first check that speaks against it, in one sentence."""
+
+    number: int
+    patch: Patch
+    diff: str
+    verdict: Verdict
+    why: str = ""
+    passed: int = 0
+    total: int = 0
+    results: list[CheckResult] = []
+    duration_s: float = 0.0
+    step_id: str | None = None
+
+
+def same_value(expected: Any, found: Any) -> bool:
+    """Whether two JSON values are the same: numbers to nine digits (1 is 1.0, but True is not 1), the rest exactly."""
+    if isinstance(expected, bool) or isinstance(found, bool):
+        return expected is found
+    if isinstance(expected, int | float) and isinstance(found, int | float):
+        if isinstance(expected, int) and isinstance(found, int):
+            return expected == found
+        return abs(expected - found) <= 1e-9 * max(abs(expected), abs(found), 1e-300)
+    if isinstance(expected, list) and isinstance(found, list):
+        return len(expected) == len(found) and all(map(same_value, expected, found))
+    if isinstance(expected, dict) and isinstance(found, dict):
+        return expected.keys() == found.keys() and all(
+            same_value(value, found[key]) for key, value in expected.items()
+        )
+    return type(expected) is type(found) and bool(expected == found)
+
+
+def apply_edits(code: str, edits: list[Edit]) -> str:
+    """The text with the edits made; they may not overlap."""
+    for edit in sorted(edits, key=lambda edit: (edit.start, edit.end), reverse=True):
+        code = code[: edit.start] + edit.text + code[edit.end :]
+    return code
