@@ -1,7 +1,7 @@
 """What a patch is held against, a patch, and what became of it.
 
-A *check* says what a tool has to do: for these arguments, return this. A *patch* is other code for the tool, proposed by
-an advisor. A patch that passes every check is *plausible*; it is *correct* only as far as somebody has said what is
+A *check* says what a tool has to do: for these arguments, return this. A *patch* is other code for the tool, proposed
+by an advisor. A patch that passes every check is *plausible*; it is *correct* only as far as somebody has said what is
 right. The verdict keeps the two apart.
 """
 
@@ -17,8 +17,9 @@ CheckOrigin = Literal["declared", "answered", "passing", "failing"]
 #: One check's ending: it did what it has to, returned something else, raised, did not end in time, took its process
 #: with it, or was not run.
 CheckOutcome = Literal["passed", "wrong", "raised", "timeout", "died", "not_run"]
-#: `cured`: regression-free, and the failing input is known to give what is right. `unproven`: it no longer fails, but no
-#: example says what is right there. `silenced`: it no longer fails because a guard hides it. `not_cured`: it still fails.
+#: `cured`: regression-free, and the failing input is known to give what is right. `unproven`: it no longer fails, but
+#: no example says what is right there. `silenced`: it no longer fails because a guard hides it. `not_cured`: it still
+#: fails.
 Verdict = Literal["cured", "unproven", "silenced", "not_cured"]
 
 #: The same on screen.

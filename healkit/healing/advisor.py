@@ -1,8 +1,9 @@
 """The seam between the healing loop and who proposes patches.
 
-An advisor gets a `Case`, which is everything known, and a `Workbench`, on which it may try things: restricted, recorded,
-and bounded by what is left of the budget. It yields patches, likeliest first; the loop validates each, whoever made it,
-and stops asking when it has what it wants. Other packages add advisors under the entry point `healkit.advisors`.
+An advisor gets a `Case`, which is everything known, and a `Workbench`, on which it may try things: restricted,
+recorded, and bounded by what is left of the budget. It yields patches, likeliest first; the loop validates each,
+whoever made it, and stops asking when it has what it wants. Other packages add advisors under the entry point
+`healkit.advisors`.
 """
 
 from __future__ import annotations
