@@ -1,0 +1,176 @@
+"""Everything healkit raises, and the closed catalogue of codes.
+
+HealkitError
+├── ConfigError                    CONFIG_INVALID
+│   └── RulesInvalid               RULES_INVALID      (a sanitiser rule of the user's own that cannot be used)
+├── UsageInvalid                   USAGE_INVALID
+├── DatabaseError                  DB_ERROR
+│   ├── DatabaseMissing            DB_MISSING
+│   ├── DatabaseLocked             DB_LOCKED
+│   ├── DatabaseReadOnly           DB_READONLY
+│   ├── DatabaseFull               DB_FULL
+│   ├── DatabaseCorrupt            DB_CORRUPT
+│   └── DatabaseNewer              DB_NEWER
+├── VaultError                     VAULT_ERROR
+│   ├── ToolNotFound               TOOL_NOT_FOUND
+│   ├── PersonaNotFound            PERSONA_NOT_FOUND
+│   ├── RevisionNotFound           REVISION_NOT_FOUND
+│   ├── ToolExists                 TOOL_EXISTS
+│   ├── RevisionConflict           REVISION_CONFLICT
+│   ├── CodeDoesNotParse           CODE_SYNTAX
+│   ├── ToolShapeError             TOOL_SHAPE
+│   ├── SqlNotAllowed              SQL_NOT_ALLOWED
+│   ├── SchemaInvalid              SCHEMA_INVALID
+│   └── VaultTampered              VAULT_TAMPERED
+├── ArgumentsInvalid               ARGUMENTS_INVALID
+├── IsolationUnavailable           ISOLATION_UNAVAILABLE
+├── WorkerError                    WORKER_ERROR
+│   └── WorkerStartFailed          WORKER_START_FAILED
+├── LogFileError                   LOG_FILE_ERROR     (an export, import or archive of the log)
+│   └── ArchiveBusy                ARCHIVE_BUSY
+├── PlotUnavailable                PLOT_UNAVAILABLE   (matplotlib is not installed)
+├── PostMortemError                POST_MORTEM_ERROR  (a question about a failed run that has no answer)
+│   └── PostMortemGone             POST_MORTEM_GONE
+├── RunFolderError                 RUN_FOLDER_ERROR   (a run's record that cannot be begun)
+│   ├── RunExists                  RUN_EXISTS
+│   ├── RunLocked                  RUN_LOCKED
+│   └── RunNotFound                RUN_NOT_FOUND
+├── RunNotAllowed                  RUN_NOT_ALLOWED    (a tool that is not on the run's list)
+├── PolicyHalted                   POLICY_HALT        (a run that its policy has ended)
+├── HealError                      HEAL_ERROR         (a healing that cannot be begun)
+│   └── BudgetSpent                BUDGET_SPENT       (its time is up, or it was stopped)
+├── CallRefused                    CALL_REFUSED       (a worker's call that the host will not make)
+├── CallTimedOut                   CALL_TIMEOUT
+├── TraceInvalid                   TRACE_INVALID
+│   └── BatchTooLarge              BATCH_TOO_LARGE
+├── RequestRefused                 REQUEST_REFUSED    (by the collector's server; one of REQUEST_CODES)
+├── McpError                       MCP_ERROR          (an MCP server's answer that is no value)
+│   └── McpUnavailable             MCP_UNAVAILABLE
+└── ToolExecutionError             the failure's own code, one of TOOL_CODES
+
+Constructors only store. A message names the value, the place and the next step.
+
+Its modules go by subject; `healkit.errors` is where all of it is imported from, and the name that a traceback shows.
+"""
+
+from __future__ import annotations
+
+from healkit.errors.base import (
+    ConfigError,
+    HealkitError,
+    RulesInvalid,
+    UsageInvalid,
+    did_you_mean,
+    near_misses,
+)
+from healkit.errors.codes import (
+    REQUEST_CODES,
+    TOOL_CODES,
+)
+from healkit.errors.crossing import (
+    BatchTooLarge,
+    CallRefused,
+    CallTimedOut,
+    McpError,
+    McpUnavailable,
+    RequestRefused,
+    TraceInvalid,
+)
+from healkit.errors.running import (
+    ArgumentsInvalid,
+    BudgetSpent,
+    HealError,
+    IsolationUnavailable,
+    PlotUnavailable,
+    PolicyHalted,
+    PostMortemError,
+    PostMortemGone,
+    RunExists,
+    RunFolderError,
+    RunLocked,
+    RunNotAllowed,
+    RunNotFound,
+    ToolExecutionError,
+    WorkerError,
+    WorkerStartFailed,
+)
+from healkit.errors.storage import (
+    ArchiveBusy,
+    CodeDoesNotParse,
+    DatabaseCorrupt,
+    DatabaseError,
+    DatabaseFull,
+    DatabaseLocked,
+    DatabaseMissing,
+    DatabaseNewer,
+    DatabaseReadOnly,
+    LogFileError,
+    PersonaNotFound,
+    RevisionConflict,
+    RevisionNotFound,
+    SchemaInvalid,
+    SqlNotAllowed,
+    ToolExists,
+    ToolNotFound,
+    ToolShapeError,
+    VaultError,
+    VaultTampered,
+)
+
+__all__ = [
+    "REQUEST_CODES",
+    "TOOL_CODES",
+    "ArchiveBusy",
+    "ArgumentsInvalid",
+    "BatchTooLarge",
+    "BudgetSpent",
+    "CallRefused",
+    "CallTimedOut",
+    "CodeDoesNotParse",
+    "ConfigError",
+    "DatabaseCorrupt",
+    "DatabaseError",
+    "DatabaseFull",
+    "DatabaseLocked",
+    "DatabaseMissing",
+    "DatabaseNewer",
+    "DatabaseReadOnly",
+    "HealError",
+    "HealkitError",
+    "IsolationUnavailable",
+    "LogFileError",
+    "McpError",
+    "McpUnavailable",
+    "PersonaNotFound",
+    "PlotUnavailable",
+    "PolicyHalted",
+    "PostMortemError",
+    "PostMortemGone",
+    "RequestRefused",
+    "RevisionConflict",
+    "RevisionNotFound",
+    "RulesInvalid",
+    "RunExists",
+    "RunFolderError",
+    "RunLocked",
+    "RunNotAllowed",
+    "RunNotFound",
+    "SchemaInvalid",
+    "SqlNotAllowed",
+    "ToolExecutionError",
+    "ToolExists",
+    "ToolNotFound",
+    "ToolShapeError",
+    "TraceInvalid",
+    "UsageInvalid",
+    "VaultError",
+    "VaultTampered",
+    "WorkerError",
+    "WorkerStartFailed",
+    "did_you_mean",
+    "near_misses",
+]
+
+for _name in __all__:
+    if isinstance(_error := globals()[_name], type):
+        _error.__module__ = __name__

@@ -1,0 +1,60 @@
+"""The root of the errors, wrong settings and wrong lines."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+def near_misses(name: str, known: Iterable[str], limit: int = 3) -> list[str]:
+    """Up to `limit` of the known names that look like `name`, best first."""
+    by_folded = {candidate.casefold(): candidate for candidate in known}
+    found = difflib.get_close_matches(name.casefold(), by_folded, n=limit, cutoff=0.6)
+    return [by_folded[match] for match in found]
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """` Did you mean 'fibonacci'?`, or an empty text when nothing is near."""
+    found = near_misses(name, known)
+    return f" Did you mean {' or '.join(map(repr, found))}?" if found else ""
+
+
+class HealkitError(Exception):
+    """Base of all errors that healkit raises on purpose.
+
+    `code` is stable and machine-readable; `hint` is the next step; `log_id` is the ExecutionLog row that
+    holds the call, where there was one.
+    """
+
+    code: str = "HEALKIT_ERROR"
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.log_id: int | None = None
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.hint}".rstrip()
+
+    def _render_traceback_(self) -> list[str]:
+        """One line for a notebook; called by IPython instead of printing our stack (the log holds the rest)."""
+        return [f"{type(self).__name__} [{self.code}]: {self}"]
+
+
+class ConfigError(HealkitError):
+    """A setting that healkit cannot work with."""
+
+    code = "CONFIG_INVALID"
+
+
+class RulesInvalid(ConfigError):
+    """A custom rule of the sanitiser, or a pattern of its allow-list, that cannot be used."""
+
+    code = "RULES_INVALID"
+
+
+class UsageInvalid(HealkitError):
+    """A line that cannot be read: an unknown flag or subcommand, a quote that never closes."""
+
+    code = "USAGE_INVALID"

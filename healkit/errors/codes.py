@@ -1,0 +1,40 @@
+"""Codes that are not an error class's own, with what they mean."""
+
+from __future__ import annotations
+
+#: How an execution that started can end without a value: code → what it means.
+TOOL_CODES: dict[str, str] = {
+    "TOOL_EXCEPTION": "the tool raised an exception",
+    "TOOL_TIMEOUT": "the tool was still running when its time was up",
+    "TOOL_CPU_LIMIT": "the tool used up its processor time",
+    "TOOL_OUT_OF_MEMORY": "the tool asked for more memory than it may have",
+    "TOOL_OUTPUT_LIMIT": "the tool printed or displayed more than it may",
+    "TOOL_DISK_LIMIT": "the tool filled its scratch folder beyond what it may",
+    "TOOL_RESULT_TOO_LARGE": "the tool returned more than it may",
+    "TOOL_CRASHED": "the tool's process died of a signal",
+    "TOOL_EXITED": "the tool's process ended without finishing",
+    "TOOL_KILLED": "the run was stopped by the user",
+    "TOOL_PROTOCOL": "the tool's process sent something that is not part of the protocol",
+    "WORKER_LOST": "the tool's process was lost through no fault of its own",
+    "HOST_DIED": "the process that had started the run died",
+    "SQL_ERROR": "the database refused the statement",
+}
+
+#: Why the collector's server turns a request away: code → HTTP status (RFC 9110, RFC 6585).
+REQUEST_CODES: dict[str, int] = {
+    "BODY_INVALID": 400,
+    "CONTENT_TYPE": 400,
+    "QUERY_INVALID": 400,
+    "TOKEN_MISSING": 401,
+    "TOKEN_WRONG": 403,
+    "FORBIDDEN": 403,
+    "NOT_FOUND": 404,
+    "METHOD_NOT_ALLOWED": 405,
+    "BODY_TOO_LARGE": 413,
+    "BATCH_TOO_LARGE": 413,
+    "CONTENT_ENCODING": 415,
+    "RATE_LIMITED": 429,
+    "INTERNAL": 500,
+    "OVERLOADED": 503,
+    "STORE_UNAVAILABLE": 503,
+}

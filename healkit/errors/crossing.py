@@ -1,0 +1,60 @@
+"""Errors of what crosses a border: calls, traces, requests."""
+
+from __future__ import annotations
+
+from healkit.errors.base import HealkitError
+from healkit.errors.codes import REQUEST_CODES
+
+
+class CallRefused(HealkitError):
+    """A call through the bridge that is unknown, not allowed, or over its budget."""
+
+    code = "CALL_REFUSED"
+
+
+class CallTimedOut(HealkitError):
+    """A call through the bridge that had no answer within its time."""
+
+    code = "CALL_TIMEOUT"
+
+
+class TraceInvalid(HealkitError):
+    """A trace from elsewhere that is not in the wire form."""
+
+    code = "TRACE_INVALID"
+
+
+class BatchTooLarge(TraceInvalid):
+    """More traces in one request than are taken at once."""
+
+    code = "BATCH_TOO_LARGE"
+
+
+class RequestRefused(HealkitError):
+    """A request that the collector's server turns away; `retry_after_s` is when another try may do better."""
+
+    code = "REQUEST_REFUSED"
+
+    def __init__(
+        self, code: str, message: str, *, hint: str = "", retry_after_s: float | None = None
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.code = code  # one of REQUEST_CODES
+        self.retry_after_s = retry_after_s
+
+    @property
+    def status(self) -> int:
+        """The HTTP status to answer with."""
+        return REQUEST_CODES.get(self.code, 400)
+
+
+class McpError(HealkitError):
+    """An MCP server answered with an error, or with what the protocol does not allow."""
+
+    code = "MCP_ERROR"
+
+
+class McpUnavailable(McpError):
+    """An MCP server that cannot be started or reached, or that went away over a call."""
+
+    code = "MCP_UNAVAILABLE"

@@ -1,0 +1,132 @@
+"""Errors of what runs: tools, workers, runs and healings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from healkit.errors.base import HealkitError
+
+if TYPE_CHECKING:
+    from healkit.contracts.failure import Failure
+
+
+class ArgumentsInvalid(HealkitError):
+    """Arguments that miss the tool's input schema; no worker was touched."""
+
+    code = "ARGUMENTS_INVALID"
+
+
+class IsolationUnavailable(HealkitError):
+    """This machine cannot enforce the isolation that was asked for, so nothing is run."""
+
+    code = "ISOLATION_UNAVAILABLE"
+
+
+class WorkerError(HealkitError):
+    """A worker could not do its part; the tool itself is not to blame."""
+
+    code = "WORKER_ERROR"
+
+
+class WorkerStartFailed(WorkerError):
+    """No worker was ready within its start time."""
+
+    code = "WORKER_START_FAILED"
+
+
+class PlotUnavailable(HealkitError):
+    """A plot that was asked for where the extra that draws is not installed."""
+
+    code = "PLOT_UNAVAILABLE"
+
+
+class PostMortemError(HealkitError):
+    """A question about a failed run that cannot be answered: no such frame, no console here."""
+
+    code = "POST_MORTEM_ERROR"
+
+
+class PostMortemGone(PostMortemError):
+    """The failed run's worker is not there to be asked: it was never kept, or has gone since."""
+
+    code = "POST_MORTEM_GONE"
+
+
+class RunFolderError(HealkitError):
+    """A run folder that cannot be made or used as asked."""
+
+    code = "RUN_FOLDER_ERROR"
+
+
+class RunExists(RunFolderError):
+    """A run of that id has been written already; a run is never written twice."""
+
+    code = "RUN_EXISTS"
+
+
+class RunLocked(RunFolderError):
+    """Another writer is at that run at this moment."""
+
+    code = "RUN_LOCKED"
+
+
+class RunNotFound(RunFolderError):
+    """There is no run folder of that name."""
+
+    code = "RUN_NOT_FOUND"
+
+
+class RunNotAllowed(HealkitError):
+    """A tool that is not on the run's list of tools; nothing was run."""
+
+    code = "RUN_NOT_ALLOWED"
+
+
+class PolicyHalted(HealkitError):
+    """A step of a run that its policy has ended; nothing was run."""
+
+    code = "POLICY_HALT"
+
+
+class HealError(HealkitError):
+    """A healing that cannot be begun or go on: nothing failed, or the tool may not be searched on."""
+
+    code = "HEAL_ERROR"
+
+
+class BudgetSpent(HealError):
+    """The healing's time is up, or it was stopped; what was found until then stands."""
+
+    code = "BUDGET_SPENT"
+
+
+class ToolExecutionError(HealkitError):
+    """The tool ran and failed: `failure` is its traceback as data, `log_id` its row in the ExecutionLog."""
+
+    def __init__(self, label: str, failure: Failure, log_id: int | None, trace_id: str) -> None:
+        super().__init__(f"{label} failed: {failure.summary}", hint=failure.hint)
+        self.code = failure.code  # how the execution ended
+        self.label = label
+        self.failure = failure
+        self.log_id = log_id
+        self.trace_id = trace_id
+
+    @property
+    def ename(self) -> str:
+        """The type name of the tool's exception."""
+        return self.failure.ename
+
+    @property
+    def evalue(self) -> str:
+        """The message of the tool's exception."""
+        return self.failure.evalue
+
+    @property
+    def frames(self) -> list[Any]:
+        """The traceback's frames, outermost first."""
+        return list(self.failure.frames)
+
+    def _render_traceback_(self) -> list[str]:
+        where = f"log row {self.log_id}" if self.log_id is not None else f"trace {self.trace_id}"
+        lines = [*self.failure.traceback.splitlines(), f"{self.label} failed [{self.code}], {where}."]
+        return [*lines, self.hint] if self.hint else lines

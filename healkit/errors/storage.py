@@ -1,0 +1,130 @@
+"""Errors of what is kept: the database, the vault, log files."""
+
+from __future__ import annotations
+
+from healkit.errors.base import HealkitError
+
+
+class DatabaseError(HealkitError):
+    """The database did not do what was asked; every backend exception arrives as one of these."""
+
+    code = "DB_ERROR"
+
+
+class DatabaseMissing(DatabaseError):
+    """There is no database at that place, and none may be made there."""
+
+    code = "DB_MISSING"
+
+
+class DatabaseLocked(DatabaseError):
+    """Another connection holds the write lock for longer than healkit waits."""
+
+    code = "DB_LOCKED"
+
+
+class DatabaseReadOnly(DatabaseError):
+    """The file, its folder or the server lets healkit read only."""
+
+    code = "DB_READONLY"
+
+
+class DatabaseFull(DatabaseError):
+    """The disk (or the database's own size limit) is full."""
+
+    code = "DB_FULL"
+
+
+class DatabaseCorrupt(DatabaseError):
+    """The file is not a database, or is damaged."""
+
+    code = "DB_CORRUPT"
+
+
+class DatabaseNewer(DatabaseError):
+    """A newer healkit wrote this database; this one leaves it untouched."""
+
+    code = "DB_NEWER"
+
+
+class VaultError(HealkitError):
+    """The vault cannot do what was asked."""
+
+    code = "VAULT_ERROR"
+
+
+class ToolNotFound(VaultError):
+    """No tool of that name is in the vault."""
+
+    code = "TOOL_NOT_FOUND"
+
+
+class PersonaNotFound(VaultError):
+    """The tool exists, but neither for that persona nor for `default`."""
+
+    code = "PERSONA_NOT_FOUND"
+
+
+class RevisionNotFound(VaultError):
+    """The tool has no revision of that number."""
+
+    code = "REVISION_NOT_FOUND"
+
+
+class ToolExists(VaultError):
+    """A tool of that name and persona is there already, with other code or other grants."""
+
+    code = "TOOL_EXISTS"
+
+
+class RevisionConflict(VaultError):
+    """Somebody else patched the same parent first; both sides are in the message, and both are kept."""
+
+    code = "REVISION_CONFLICT"
+
+
+class CodeDoesNotParse(VaultError):
+    """Code that Python's parser refuses; `lineno` and `offset` count from 1."""
+
+    code = "CODE_SYNTAX"
+
+    def __init__(self, message: str, *, hint: str = "", lineno: int = 0, offset: int = 0) -> None:
+        super().__init__(message, hint=hint)
+        self.lineno = lineno
+        self.offset = offset
+
+
+class ToolShapeError(VaultError):
+    """Code that parses but is none of the kinds of tool that healkit runs."""
+
+    code = "TOOL_SHAPE"
+
+
+class SqlNotAllowed(VaultError):
+    """A SQL tool that is not exactly one statement that only reads."""
+
+    code = "SQL_NOT_ALLOWED"
+
+
+class SchemaInvalid(VaultError):
+    """An input schema that is not a JSON Schema of an object."""
+
+    code = "SCHEMA_INVALID"
+
+
+class VaultTampered(VaultError):
+    """Stored code no longer has the hash it is stored under; nothing of it is run."""
+
+    code = "VAULT_TAMPERED"
+
+
+class LogFileError(HealkitError):
+    """A file of executions that cannot be written, or read as one."""
+
+    code = "LOG_FILE_ERROR"
+
+
+class ArchiveBusy(LogFileError):
+    """Another process is archiving into that folder at this moment."""
+
+    code = "ARCHIVE_BUSY"
