@@ -1,0 +1,75 @@
+"""A tool run in this process, and the case that its failure makes."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import inspect
+import sys
+import types
+import warnings
+from typing import Any
+
+from healkit.contracts import shapes
+from healkit.contracts.failure import Failure
+from healkit.contracts.healing import Check
+from healkit.contracts.records import Grants
+from healkit.contracts.tools import Tool
+from healkit.healing.advisor import Case
+from healkit.store.entries import VaultEntry, code_hash
+from healkit.workers.inside import capture
+
+
+def entry_of(code: str, name: str = "tool", **more: Any) -> VaultEntry:
+    return VaultEntry(name, "default", 1, code, code_hash(code), **more)
+
+
+def run(code: str, arguments: dict[str, Any], name: str = "tool") -> tuple[Any, Failure | None]:
+    """The value, or the failure as a worker would tell it."""
+    ref = entry_of(code, name).ref
+    capture.show_source(ref, code)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a broken tool may be bad style too
+        try:
+            value = _call(code, copy.deepcopy(arguments), name, ref.filename)
+        except BaseException as error:
+            return None, capture.to_failure(error, ref, 1.0)
+    return value, None
+
+
+def _call(code: str, arguments: dict[str, Any], name: str, filename: str) -> Any:
+    tree = shapes.parse(code, filename)
+    shape = shapes.read_shape(tree, name)
+    module = types.ModuleType(capture.TOOL_MODULE)
+    sys.modules[module.__name__] = module
+    namespace = module.__dict__
+    namespace["Tool"] = Tool
+    if shape.kind == "script":
+        namespace["arguments"] = arguments
+    exec(compile(tree, filename, "exec"), namespace)
+    if shape.kind == "script":
+        return namespace.get("result")
+    target = namespace[shape.entry]
+    if shape.kind == "class":
+        target = target().run
+    value = target(arguments) if shape.takes_dict else target(**arguments)
+    return asyncio.run(value) if inspect.iscoroutine(value) else value
+
+
+def case_of(
+    code: str,
+    arguments: dict[str, Any],
+    *checks: Check,
+    name: str = "tool",
+    failure: Failure | None = None,
+    folders: list[str] | None = None,
+) -> Case:
+    """The case of a tool that fails for these arguments, run here unless its failure is given."""
+    if failure is None:
+        _, failure = run(code, arguments, name)
+    failing = Check(origin="failing", arguments=arguments)
+    return Case(entry_of(code, name, grants=Grants(read=tuple(folders or ()))), failure, (*checks, failing))
+
+
+def declared(arguments: dict[str, Any], expected: Any) -> Check:
+    return Check(origin="declared", arguments=arguments, known=True, expected=expected)

@@ -1,0 +1,112 @@
+"""Diagnoses: what kind of mistake, on which line, and whether code can mend it."""
+
+from __future__ import annotations
+
+import pytest
+from rules_samples import declared, entry_of, run
+
+from healkit.contracts.catalogue import catalogue
+from healkit.contracts.failure import Failure
+from healkit.gallery import LESSONS
+from healkit.healing.diagnosis import diagnose
+
+HEAD = "def tool(x=0):\n"
+#: Code, the kind of its failure, the line, and a part of the sentence.
+RAISING = {
+    "import": ("    import ramdom\n", "import", 2, "ramdom"),
+    "import_from": ("    from math import sqroot\n", "import", 2, "sqroot"),
+    "name": ("    total = 1\n    return totl\n", "name", 3, "totl"),
+    "unbound": ("    if x:\n        y = 1\n    return y\n", "name", 4, "own variable `y`"),
+    "attribute": ("    return [].apend(x)\n", "attribute", 2, "apend"),
+    "key": ("    return {'a': 1}['b']\n", "key", 2, "'b'"),
+    "path": ("    return open('not/there')\n", "path", 2, "not/there"),
+    "type": ("    return 'a' + 1\n", "type", 2, "`+`"),
+    "value": ("    return int('a')\n", "value", 2, "'a'"),
+    "zero": ("    return 1 / x\n", "zero", 2, "zero"),
+    "index": ("    return [][x]\n", "index", 2, "no item"),
+    "assertion": ("    assert x == 1, 'no'\n", "assertion", 2, "assert"),
+    "recursion": ("    return tool(x + 1)\n", "limits", 2, "called itself"),
+    "json": ("    import json\n    return json.loads(\"{'a': 1}\")\n", "value", 3, "JSON"),
+    "own": ("    class Odd(Exception): pass\n    raise Odd('very')\n", "other", 3, "very"),
+    "compile": ("    x = 1\nreturn x\n", "syntax", 3, "return"),
+}
+
+
+@pytest.mark.requirement("HEAL-1")
+@pytest.mark.parametrize(("body", "kind", "line", "part"), RAISING.values(), ids=RAISING)
+def test_an_exception_is_diagnosed_with_the_line_of_the_tools_own_code(body, kind, line, part):
+    code = HEAD + body
+    _, failure = run(code, {})
+    found = diagnose(entry_of(code), failure)
+    assert (found.kind, found.line, found.mendable) == (kind, line, True)
+    assert part in found.sentence
+    assert found.sentence.endswith(".")
+    assert "\n" not in found.sentence
+
+
+def test_the_line_is_the_tools_own_where_a_library_raised():
+    code = "import json\n\n\ndef helper(text):\n    return json.loads(text)\n\n\ndef tool(text):\n    return helper(text)\n"
+    _, failure = run(code, {"text": "{"})
+    found = diagnose(entry_of(code), failure)
+    assert (found.line, found.function) == (5, "helper")
+
+
+@pytest.mark.parametrize(
+    "code", ["def tool(:\n    pass\n", "def tool():\nreturn 1\n", "x = 'a\n", "x = '\0'\n"]
+)
+def test_code_that_cannot_be_read_is_a_mistake_of_syntax_whatever_is_on_record(code):
+    for failure in (None, Failure("TOOL_EXCEPTION", "ValueError", "old", "ValueError: old")):
+        found = diagnose(entry_of(code), failure)
+        assert found.kind == "syntax"
+        assert found.mendable
+        assert found.sentence.startswith("Python cannot read")
+
+
+def test_a_column_that_is_not_there_is_a_key_whatever_pandas_raises():
+    code = "import pandas\n\n\ndef tool():\n    return pandas.DataFrame({'a': [1]}).groupby('a')['b'].sum()\n"
+    _, failure = run(code, {})
+    assert diagnose(entry_of(code), failure).kind == "key"
+
+
+def test_without_a_failure_it_is_the_value_that_is_wrong_if_somebody_said_what_is_right():
+    entry = entry_of("def tool(x):\n    return x\n")
+    assert diagnose(entry, None, [declared({"x": 1}, 2)]).kind == "wrong_value"
+    nothing = diagnose(entry, None, [])
+    assert not nothing.mendable
+    assert nothing.why_not
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        ("TOOL_TIMEOUT", "timeout"),
+        ("TOOL_CPU_LIMIT", "timeout"),
+        ("TOOL_OUT_OF_MEMORY", "memory"),
+        ("TOOL_OUTPUT_LIMIT", "limits"),
+        ("TOOL_CRASHED", "crash"),
+    ],
+)
+def test_an_ending_that_the_code_brought_about_can_be_mended(code, kind):
+    found = diagnose(entry_of("def tool():\n    pass\n"), Failure(code, "X", "so it ended", "so it ended"))
+    assert (found.kind, found.mendable) == (kind, True)
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["ARGUMENTS_INVALID", "ISOLATION_UNAVAILABLE", "HOST_DIED", "WORKER_LOST", "TOOL_KILLED", "WORKER_ERROR"],
+)
+def test_an_ending_that_is_not_the_codes_doing_says_why_no_code_helps(code):
+    assert code in catalogue()
+    found = diagnose(entry_of("def tool():\n    pass\n"), Failure(code, "X", "it was so", "it was so"))
+    assert not found.mendable
+    assert found.why_not.endswith(".")
+
+
+@pytest.mark.parametrize("lesson", [x for x in LESSONS if x.type == "python"], ids=lambda lesson: lesson.name)
+def test_every_lesson_of_the_gallery_has_a_diagnosis(lesson):
+    _, failure = run(lesson.code, lesson.failing, lesson.name)
+    entry = entry_of(lesson.code, lesson.name)
+    found = diagnose(entry, failure, [declared(x["arguments"], x["result"]) for x in lesson.examples])
+    assert found.mendable
+    assert (found.kind == "wrong_value") == (lesson.ename is None)
+    assert found.kind != "other"
