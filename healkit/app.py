@@ -6,36 +6,29 @@ import asyncio
 import atexit
 import concurrent.futures
 import dataclasses
-import importlib
-import os
 import weakref
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-from datetime import date, datetime
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from healkit.config import Config
+from healkit.connecting import Connecting
 from healkit.contracts.records import Finished, Grants
 from healkit.contracts.runs import PolicyDefaults
-from healkit.contracts.tools import ToolDefinition
 from healkit.doctor import DoctorReport, Status, examine, status_of
-from healkit.errors import ConfigError, ToolExecutionError, VaultError
+from healkit.errors import ToolExecutionError
 from healkit.healing.policy import Policy
-from healkit.rendering.plots import Plot
+from healkit.reading import Reading
 from healkit.runtime import engine
 from healkit.runtime.builtins import LogTools
 from healkit.runtime.display import notebook_display
 from healkit.runtime.execution import Execution
 from healkit.runtime.executor import Executor
-from healkit.runtime.history import execution_of
-from healkit.runtime.mcp_servers import MCPServers, ServerStatus
-from healkit.runtime.mcp_spec import START_TIMEOUT_S, ServerSpec
-from healkit.runtime.plotting import plot_of
+from healkit.runtime.mcp_servers import MCPServers
 from healkit.runtime.providers import HostFunctions, VaultTools
 from healkit.runtime.recorder import Recorder
 from healkit.runtime.repeats import arguments_of, ending_of, logged
-from healkit.runtime.reports import last_error_report
-from healkit.runtime.request import Mode, Request
+from healkit.runtime.request import Mode, Request, request_for
 from healkit.runtime.router import CallContext
 from healkit.runtime.runs import OpenRun, Runs
 from healkit.runtime.steps import StepKind
@@ -45,7 +38,6 @@ from healkit.seeding import SeedReport, seed
 from healkit.store.database import Database, resolve_url
 from healkit.store.grants import keep_records_apart
 from healkit.store.log import Log
-from healkit.store.models import ExecutionLog
 from healkit.store.vault import Vault
 from healkit.tracing.folders import runs_folder
 from healkit.workers.granting import check_grants
@@ -53,7 +45,7 @@ from healkit.workers.granting import check_grants
 OnOutput = Callable[[dict[str, Any]], None]
 
 
-class Healkit:
+class Healkit(Reading, Connecting):
     """Everything healkit does, on one database.
 
     db: a SQLAlchemy URL, or the path of a SQLite file. None takes `HEALKIT_DB`, else the nearest `healkit.db` upward
@@ -140,7 +132,7 @@ class Healkit:
         Raises `ToolNotFound`, `PersonaNotFound`, `ArgumentsInvalid`, `VaultTampered`, `CodeDoesNotParse`,
         `IsolationUnavailable` or `WorkerStartFailed` when no tool could be run; those are on record too.
         """
-        request = _request(tool_name, persona, arguments, timeout, origin, mode)
+        request = request_for(tool_name, persona, arguments, timeout, origin, mode)
         return self._perform(request, on_output, record)
 
     async def aexecute(
@@ -159,7 +151,7 @@ class Healkit:
 
         `on_output` is called on healkit's own thread.
         """
-        request = _request(tool_name, persona, arguments, timeout, origin, mode)
+        request = request_for(tool_name, persona, arguments, timeout, origin, mode)
         with self._runs.step(record) as step:
             work = self._executor.execute(dataclasses.replace(request, on_output=on_output, step=step))
             return await asyncio.wrap_future(engine.loop.submit(work))
@@ -234,7 +226,7 @@ class Healkit:
         `ArgumentsInvalid` where the log does not hold its arguments whole, and as `execute` does.
         """
         row = logged(self.log, log_id)
-        request = _request(row.tool_name, row.persona, arguments_of(row), timeout, "rerun", mode)
+        request = request_for(row.tool_name, row.persona, arguments_of(row), timeout, "rerun", mode)
         return self._perform(request, on_output, record, "rerun", ending_of(row))
 
     def try_code(
@@ -254,112 +246,8 @@ class Healkit:
         It is on record like any execution, under no revision. Raises `CodeDoesNotParse`, `ToolShapeError` or
         `SqlNotAllowed` for code that could not be saved either, and as `execute` does.
         """
-        request = _request(tool_name, persona, arguments, timeout, "try", mode)
+        request = request_for(tool_name, persona, arguments, timeout, "try", mode)
         return self._perform(dataclasses.replace(request, code=code), on_output, record, "try")
-
-    def last_error(self, tool_name: str | None = None, persona: str | None = None) -> Execution | None:
-        """The newest failure on record, of one tool and persona where given; None when there is none."""
-        row = self.log.last_error(tool_name, persona)
-        return None if row is None else self._with_calls(row)
-
-    def last_error_report(self, tool_name: str | None = None) -> str:
-        """The same as a text, which says so when there is none."""
-        return last_error_report(self.log, tool_name)
-
-    def execution(self, log_id: int) -> Execution | None:
-        """One row of the log with the calls it made; None when there is no such row."""
-        row = self.log.get(log_id)
-        return None if row is None else self._with_calls(row)
-
-    def replay_of(self, failed: Execution) -> Execution | None:
-        """A later revision's execution with the same arguments that passed; None while there is none on record."""
-        from healkit.runtime.exporting import passing_replay  # nbformat takes a second to load
-
-        row = passing_replay(self.log, failed)
-        return None if row is None else self._with_calls(row)
-
-    def plot(
-        self,
-        tool: str | None = None,
-        *,
-        since: datetime | date | str | None = None,
-        persona: str | None = None,
-    ) -> Plot:
-        """Failure rate and duration over time, as a figure: each run of one tool, else a point for each day.
-
-        Raises `PlotUnavailable` without the extra `healkit[plot]`.
-        """
-        return plot_of(self.log, tool=tool, persona=persona, since=since)
-
-    def executions(self, **filters: Any) -> list[Execution]:
-        """One page of the log, newest first; the filters are those of `Log.query`."""
-        explained = self.config.explain
-        rows = self.log.query(**filters)
-        return [dataclasses.replace(execution_of(row, []), explained=explained) for row in rows]
-
-    def browse(self, **filters: Any) -> Any:
-        """A live browser of the log, as a cell's value; the filters are those of `Log.query`, and since="2h" too.
-
-        Raises `UsageInvalid` for a filter that there is not.
-        """
-        return _panel("LogBrowser")(self, **filters)
-
-    def patch_editor(self, tool_name: str, persona: str = "default", *, log_id: int | None = None) -> Any:
-        """A live editor of a tool, as a cell's value: change the code, try it, accept it.
-
-        log_id: the run whose arguments it tries; by default the newest failure's. Raises as `vault.get` does.
-        """
-        return _panel("PatchEditor")(self, tool_name, persona, log_id=log_id)
-
-    def provide(self, function: Callable[..., Any], name: str | None = None) -> ToolDefinition:
-        """Let tools call a Python function of this process as `mcp.host.<name>(…)`.
-
-        It runs here, with all your rights, on a thread of healkit's. Can be used as a decorator's call.
-        """
-        return self._host.provide(function, name)
-
-    def withdraw(self, name: str) -> None:
-        """Take a provided function back."""
-        self._host.withdraw(name)
-
-    def connect(
-        self,
-        name: str,
-        *,
-        command: Sequence[str | os.PathLike[str]] | None = None,
-        url: str | None = None,
-        env: Mapping[str, str] | None = None,
-        cwd: str | Path | None = None,
-        headers: Mapping[str, str] | None = None,
-        start_timeout_s: float = START_TIMEOUT_S,
-    ) -> list[ToolDefinition]:
-        """Start an MCP server, or reach one, and let tools that are granted it call `mcp.<name>.<tool>(…)`.
-
-        command: of a server that speaks over stdio; it runs with your rights, outside of any worker.
-        url: of a server that speaks streamable HTTP, instead.
-        env, headers: for the one and the other; see `ServerSpec`.
-
-        Returns its tools. The same name again replaces the server, unless nothing about it has changed. Raises
-        `McpUnavailable` when it cannot be started or the extra `healkit[mcp]` is not installed, `ConfigError` for what
-        cannot work, and `McpError` for tools that cannot be told apart.
-        """
-        return self._mcp.connect(ServerSpec(name, command, url, env, cwd, headers, start_timeout_s))
-
-    def connect_all(self, path: str | Path) -> list[str]:
-        """Make the servers of an `mcpServers` file known, and return their names.
-
-        Each is started when a tool that is granted it first runs. Raises as `connect` does, except for what only a
-        start shows.
-        """
-        return self._mcp.connect_all(path)
-
-    def disconnect(self, name: str) -> None:
-        """End a connected MCP server; raises `ConfigError` where there is none of that name."""
-        self._mcp.disconnect(name)
-
-    def servers(self) -> list[ServerStatus]:
-        """The MCP servers that are connected, and how each is."""
-        return self._mcp.status()
 
     def seed(self, *, reset: bool = False, debug_tools_only: bool = False) -> SeedReport:
         """Put the debug tools, the samples and the gallery into the vault; twice changes nothing."""
@@ -415,16 +303,6 @@ class Healkit:
         keep_records_apart(grants, None, [self._runs.runs_dir])
         check_grants(grants)
 
-    def _with_calls(self, row: ExecutionLog) -> Execution:
-        execution = execution_of(row, self.log.calls(row.trace_id), self.log.decisions(row.trace_id))
-        code = None
-        if row.code_hash is not None:
-            try:
-                code = self.vault.code(row.code_hash)
-            except VaultError:
-                pass  # code that was only tried is nowhere kept, and a row may come from another database
-        return dataclasses.replace(execution, code=code, explained=self.config.explain)
-
     def _execute_nested(self, tool_name: str, arguments: dict[str, Any], context: CallContext) -> Any:
         """A vault tool called by another one; on a bridge thread, which waits."""
         request = Request(
@@ -457,33 +335,6 @@ def holding(trace_id: str) -> tuple[Healkit, Execution] | None:
         if row is not None:
             return healkit, healkit._with_calls(row)
     return None
-
-
-def _panel(kind: str) -> Any:
-    """A panel's class, from the notebook face: that floor is above this one, so it is named and not imported."""
-    return getattr(importlib.import_module("healkit.notebook.widgets"), kind)
-
-
-def _request(
-    tool_name: str,
-    persona: str,
-    arguments: Mapping[str, Any] | None,
-    timeout_s: float | None,
-    origin: str,
-    mode: Mode,
-) -> Request:
-    if mode not in get_args(Mode):
-        raise ConfigError(f"mode={mode!r} is none of {', '.join(get_args(Mode))}.")
-    if timeout_s is not None and not timeout_s > 0:
-        raise ConfigError(f"timeout={timeout_s!r} must be greater than 0 seconds.")
-    return Request(
-        tool_name,
-        persona,
-        {} if arguments is None else arguments,
-        timeout_s=timeout_s,
-        mode=mode,
-        origin=origin,
-    )
 
 
 @atexit.register

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from healkit.contracts.encoding import ValueTooLarge, to_jsonable
 from healkit.contracts.rpc import MAX_FRAME_BYTES
-from healkit.errors import ArgumentsInvalid
+from healkit.errors import ArgumentsInvalid, ConfigError
 from healkit.runtime.steps import UNRECORDED, StepFeed
 
 #: `worker` is a Jupyter kernel, `subprocess` a plain interpreter; the restrictions are the same.
@@ -36,6 +36,29 @@ class Request:
     stop: asyncio.Event | None = None
     code: str | None = None
     step: StepFeed = UNRECORDED
+
+
+def request_for(
+    tool_name: str,
+    persona: str,
+    arguments: Mapping[str, Any] | None,
+    timeout_s: float | None,
+    origin: str,
+    mode: Mode,
+) -> Request:
+    """A face's words as a request; raises `ConfigError` for a mode or a time that cannot be."""
+    if mode not in get_args(Mode):
+        raise ConfigError(f"mode={mode!r} is none of {', '.join(get_args(Mode))}.")
+    if timeout_s is not None and not timeout_s > 0:
+        raise ConfigError(f"timeout={timeout_s!r} must be greater than 0 seconds.")
+    return Request(
+        tool_name,
+        persona,
+        {} if arguments is None else arguments,
+        timeout_s=timeout_s,
+        mode=mode,
+        origin=origin,
+    )
 
 
 def checked_arguments(request: Request) -> tuple[dict[str, Any], list[str]]:

@@ -1,0 +1,99 @@
+"""The reading face of Healkit: what is on record, shown.
+
+A mixin, because what is read needs only the log, the vault and the configuration, which `Healkit` owns.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+from datetime import date, datetime
+from typing import Any
+
+from healkit.config import Config
+from healkit.errors import VaultError
+from healkit.rendering.plots import Plot
+from healkit.runtime.execution import Execution
+from healkit.runtime.history import execution_of
+from healkit.runtime.plotting import plot_of
+from healkit.runtime.reports import last_error_report
+from healkit.store.log import Log
+from healkit.store.models import ExecutionLog
+from healkit.store.vault import Vault
+
+
+class Reading:
+    """What `Healkit` answers from the log and the vault; nothing here runs a tool or changes one."""
+
+    config: Config
+    vault: Vault
+    log: Log
+
+    def last_error(self, tool_name: str | None = None, persona: str | None = None) -> Execution | None:
+        """The newest failure on record, of one tool and persona where given; None when there is none."""
+        row = self.log.last_error(tool_name, persona)
+        return None if row is None else self._with_calls(row)
+
+    def last_error_report(self, tool_name: str | None = None) -> str:
+        """The same as a text, which says so when there is none."""
+        return last_error_report(self.log, tool_name)
+
+    def execution(self, log_id: int) -> Execution | None:
+        """One row of the log with the calls it made; None when there is no such row."""
+        row = self.log.get(log_id)
+        return None if row is None else self._with_calls(row)
+
+    def executions(self, **filters: Any) -> list[Execution]:
+        """One page of the log, newest first; the filters are those of `Log.query`."""
+        explained = self.config.explain
+        rows = self.log.query(**filters)
+        return [dataclasses.replace(execution_of(row, []), explained=explained) for row in rows]
+
+    def replay_of(self, failed: Execution) -> Execution | None:
+        """A later revision's execution with the same arguments that passed; None while there is none on record."""
+        from healkit.runtime.exporting import passing_replay  # nbformat takes a second to load
+
+        row = passing_replay(self.log, failed)
+        return None if row is None else self._with_calls(row)
+
+    def plot(
+        self,
+        tool: str | None = None,
+        *,
+        since: datetime | date | str | None = None,
+        persona: str | None = None,
+    ) -> Plot:
+        """Failure rate and duration over time, as a figure: each run of one tool, else a point for each day.
+
+        Raises `PlotUnavailable` without the extra `healkit[plot]`.
+        """
+        return plot_of(self.log, tool=tool, persona=persona, since=since)
+
+    def browse(self, **filters: Any) -> Any:
+        """A live browser of the log, as a cell's value; the filters are those of `Log.query`, and since="2h" too.
+
+        Raises `UsageInvalid` for a filter that there is not.
+        """
+        return _panel("LogBrowser")(self, **filters)
+
+    def patch_editor(self, tool_name: str, persona: str = "default", *, log_id: int | None = None) -> Any:
+        """A live editor of a tool, as a cell's value: change the code, try it, accept it.
+
+        log_id: the run whose arguments it tries; by default the newest failure's. Raises as `vault.get` does.
+        """
+        return _panel("PatchEditor")(self, tool_name, persona, log_id=log_id)
+
+    def _with_calls(self, row: ExecutionLog) -> Execution:
+        execution = execution_of(row, self.log.calls(row.trace_id), self.log.decisions(row.trace_id))
+        code = None
+        if row.code_hash is not None:
+            try:
+                code = self.vault.code(row.code_hash)
+            except VaultError:
+                pass  # code that was only tried is nowhere kept, and a row may come from another database
+        return dataclasses.replace(execution, code=code, explained=self.config.explain)
+
+
+def _panel(kind: str) -> Any:
+    """A panel's class, from the notebook face: that floor is above this one, so it is named and not imported."""
+    return getattr(importlib.import_module("healkit.notebook.widgets"), kind)
