@@ -1,0 +1,10 @@
+def dedupe_by(records, field):
+    seen = set()
+    kept = []
+    for record in records:
+        value = record[field]
+        if value in seen:
+            continue
+        seen.add(value)
+        kept.append(record)
+    return kept

@@ -1,0 +1,9 @@
+names = arguments["names"]
+
+clean = set()
+for name in names:
+    trimmed = " ".join(name.split())
+    if trimmed:
+        clean.add(trimmed.title())
+
+result = sorted(clean)

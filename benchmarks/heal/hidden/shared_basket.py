@@ -1,0 +1,17 @@
+class Basket:
+    def __init__(self, owner):
+        self.owner = owner
+        self.items = []
+
+    def add(self, item):
+        self.items.append(item)
+
+
+class BasketTool(Tool):
+    def run(self, arguments):
+        baskets = {}
+        for owner, item in arguments["orders"]:
+            if owner not in baskets:
+                baskets[owner] = Basket(owner)
+            baskets[owner].add(item)
+        return {owner: basket.items for owner, basket in baskets.items()}

@@ -1,0 +1,83 @@
+"""Broken programs, as a healer may see them.
+
+A program is what goes into a vault: code, description, visible examples. What else there is to know (more examples, a
+reference solution) is the scorer's, and nothing in here reads it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+from healkit.gallery import LESSONS
+
+HERE = Path(__file__).parent
+#: `{"arguments": {…}, "result": …}` or `{"call": "…", "result": …}`: for this, that is right.
+Example = dict[str, Any]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Program:
+    """One broken tool.
+
+    examples: what its owner says is right; `failing` is the position of the one that was run and went wrong. kind,
+    shows, bugs, places: which mistake it is, how it shows (`raises`, `wrong`, `hangs`, `draft`), how many mistakes
+    there are, and in how many places; for the tables, the healer is not told. knowable: whether code and examples are
+    enough to know what is right.
+    """
+
+    name: str
+    code: str
+    examples: tuple[Example, ...]
+    description: str = ""
+    input_schema: dict[str, Any] | None = None
+    kind: str = ""
+    shows: str = ""
+    bugs: int = 1
+    places: int = 1
+    knowable: bool = True
+    failing: int = 0
+    timeout_s: float = 2.0
+
+    @property
+    def draft(self) -> bool:
+        """Whether it does not even parse."""
+        return self.shows == "draft"
+
+
+def own() -> list[Program]:
+    """The project's own broken tools, `benchmarks/heal/tools`."""
+    entries = json.loads((HERE / "tools.json").read_text(encoding="utf-8"))
+    return [
+        Program(
+            name=name,
+            code=(HERE / "tools" / f"{name}.py").read_text(encoding="utf-8"),
+            examples=tuple(entry["examples"]),
+            description=entry["description"],
+            **{key: entry[key] for key in ("kind", "shows", "bugs", "places", "knowable") if key in entry},
+        )
+        for name, entry in entries.items()
+    ]
+
+
+def gallery() -> list[Program]:
+    """The gallery's lessons that are Python; a SQL statement is not searched on."""
+    return [
+        Program(
+            name=lesson.name,
+            code=lesson.code,
+            examples=lesson.examples,
+            description=lesson.description,
+            input_schema=lesson.input_schema,
+            kind=lesson.title,
+            shows="wrong" if lesson.ename is None else "raises",
+            failing=[example["arguments"] for example in lesson.examples].index(lesson.failing),
+        )
+        for lesson in LESSONS
+        if lesson.type == "python"
+    ]
+
+
+__all__ = ["Example", "Program", "gallery", "own"]

@@ -1,0 +1,103 @@
+"""The scorer: what is right, and whether a patch does it.
+
+The only code that opens the hidden files. It runs patches itself, restricted, in a Healkit of its own, so that neither
+the healer's word nor its database has a part in the verdict.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from heal.programs import HERE, Example, Program
+
+import healkit
+from healkit import Config, Healkit
+from healkit.contracts.healing import same_value
+from healkit.runtime.trials import Trial, TrialResult
+
+_HIDDEN = HERE / "hidden"
+_HIDDEN_OF_GALLERY = Path(healkit.__file__).parent / "gallery" / "hidden_examples.json"
+
+#: `call` examples are run as a script of this name, which no program has.
+_SCRIPT = "scored_call"
+#: A right answer may take longer on a busy machine than a hanging one should cost.
+TRIAL_TIMEOUT_S = 4.0
+
+
+def hidden_examples(set_name: str) -> dict[str, list[Example]]:
+    """Examples that no healer sees, by the program's name, of the set `own` or `gallery`."""
+    path = _HIDDEN / "examples.json" if set_name == "own" else _HIDDEN_OF_GALLERY
+    examples: dict[str, list[Example]] = json.loads(path.read_text(encoding="utf-8"))
+    return examples
+
+
+def reference(name: str) -> str:
+    """The right code for one of the project's own tools."""
+    return (_HIDDEN / f"{name}.py").read_text(encoding="utf-8")
+
+
+class Judge:
+    """Runs code on examples; for as long as the `with` block lasts."""
+
+    def __init__(self, folder: Path) -> None:
+        self._healkit = Healkit(folder / "judge.db", config=Config(start_timeout_s=30, tracing=False))
+
+    def __enter__(self) -> Judge:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self._healkit.close()
+
+    def results(
+        self, codes: Sequence[str], name: str, examples: Iterable[Example], timeout_s: float = TRIAL_TIMEOUT_S
+    ) -> list[list[TrialResult]]:
+        """What each code does with each example."""
+        chosen = list(examples)
+        trials = [trial(code, name, example, timeout_s) for code in codes for example in chosen]
+        done = iter(self._healkit.trials(trials))
+        return [[next(done) for _ in chosen] for _ in codes]
+
+    def passes(
+        self, codes: Sequence[str], name: str, examples: Iterable[Example], timeout_s: float = TRIAL_TIMEOUT_S
+    ) -> list[list[bool]]:
+        """For each code, which of the examples it meets."""
+        chosen = list(examples)
+        return [
+            [met(example, result) for example, result in zip(chosen, results, strict=True)]
+            for results in self.results(codes, name, chosen, timeout_s)
+        ]
+
+    def correct(self, codes: Sequence[str], program: Program, unseen: Iterable[Example]) -> list[bool]:
+        """Whether each code meets the visible examples and those that the healer never saw."""
+        unique = list(dict.fromkeys(codes))
+        passed = self.passes(unique, program.name, [*program.examples, *unseen])
+        verdicts = dict(zip(unique, map(all, passed), strict=True))
+        return [verdicts[code] for code in codes]
+
+
+def met(example: Example, result: TrialResult) -> bool:
+    """Whether the result is what the example asks for; `within` is how far a number may be off."""
+    if not result.ok:
+        return False
+    if "within" in example and isinstance(result.value, int | float):
+        return abs(result.value - example["result"]) <= example["within"]
+    return same_value(example["result"], result.value)
+
+
+def trial(code: str, name: str, example: Example, timeout_s: float = TRIAL_TIMEOUT_S) -> Trial:
+    """An example as a trial of some code."""
+    if "call" in example:
+        return Trial(f"{code}\n\n{_as_script(example['call'])}\n", {}, _SCRIPT, timeout_s)
+    return Trial(code, example["arguments"], name, timeout_s)
+
+
+def _as_script(call: str) -> str:
+    """Statements and a last expression, whose value becomes the script's `result`."""
+    tree = ast.parse(call)
+    last = tree.body[-1]
+    assert isinstance(last, ast.Expr), call
+    tree.body[-1] = ast.Assign(targets=[ast.Name("result", ast.Store())], value=last.value)
+    return ast.unparse(ast.fix_missing_locations(tree))

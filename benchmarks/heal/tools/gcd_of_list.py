@@ -1,0 +1,5 @@
+from math import gcd
+
+
+def gcd_of_list(numbers):
+    return reduce(gcd, numbers, 0)

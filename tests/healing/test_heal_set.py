@@ -1,0 +1,130 @@
+"""The broken tools that healing is measured on: broken indeed, curable by their references, hidden from the healer."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from healkit import Healkit
+
+ROOT = Path(__file__).parents[2]
+BENCHMARKS = ROOT / "benchmarks"
+SCORER = BENCHMARKS / "heal" / "scoring.py"
+
+
+@pytest.fixture(scope="module")
+def heal():
+    """The benchmark's modules, which are scripts' and not the package's."""
+    sys.path.insert(0, str(BENCHMARKS))
+    try:
+        from heal import programs, scoring
+    finally:
+        sys.path.remove(str(BENCHMARKS))
+    return programs, scoring
+
+
+@pytest.fixture(scope="module")
+def judge(heal: Any, tmp_path_factory: pytest.TempPathFactory):
+    with heal[1].Judge(tmp_path_factory.mktemp("judge")) as judge:
+        yield judge
+
+
+def test_the_set_is_large_and_of_many_kinds(heal):
+    programs = heal[0].own()
+    assert len(programs) >= 70
+    shown = Counter(program.shows for program in programs)
+    assert set(shown) == {"raises", "wrong", "hangs", "draft"}
+    assert shown["raises"] >= len(programs) / 4
+    assert shown["hangs"] >= 8
+    kinds = Counter(program.kind for program in programs)
+    assert len(kinds) >= 10
+    assert kinds["two bugs"] >= 12
+    assert kinds["missing case"] >= 6
+    assert kinds["syntax"] >= 6
+    assert kinds["name"] >= 6
+    assert sum(not program.knowable for program in programs) >= 4
+    sizes = [len(program.code.splitlines()) for program in programs]
+    assert min(sizes) <= 5
+    assert max(sizes) >= 60
+
+
+def test_every_reference_passes_what_is_visible_and_what_is_hidden(heal, judge):
+    wrong = []
+    for program, unseen in _with_unseen(heal):
+        code = heal[1].reference(program.name)
+        [passed] = judge.passes([code], program.name, [*program.examples, *unseen])
+        wrong += [program.name] * (not all(passed))
+    assert wrong == []
+
+
+def test_every_broken_tool_fails_the_example_that_is_said_to_fail(heal, judge):
+    unbroken = []
+    for program in heal[0].own():
+        if program.draft:
+            with pytest.raises(SyntaxError):
+                compile(program.code, program.name, "exec")
+            continue
+        [[result]] = judge.results(
+            [program.code], program.name, [program.examples[program.failing]], timeout_s=1.0
+        )
+        shows = "wrong" if result.ok else "hangs" if "TIMEOUT" in result.failure.code else "raises"
+        met = heal[1].met(program.examples[program.failing], result)
+        unbroken += [(program.name, shows)] * (met or shows != program.shows)
+    assert unbroken == []
+
+
+def test_hidden_examples_are_at_least_four_and_never_visible(heal):
+    for program, unseen in _with_unseen(heal):
+        assert 2 <= len(program.examples) <= 5, program.name
+        assert len(unseen) >= 4, program.name
+        seen = [example["arguments"] for example in program.examples]
+        assert not [example for example in unseen if example["arguments"] in seen], program.name
+
+
+def test_every_file_of_the_set_belongs_to_a_tool(heal):
+    names = {program.name for program in heal[0].own()}
+    for folder in ("tools", "hidden"):
+        assert {path.stem for path in (BENCHMARKS / "heal" / folder).glob("*.py")} == names
+
+
+def test_nobody_but_the_scorer_names_the_hidden_files():
+    """Whoever builds a path to them has to name their folder or their file in a string."""
+    naming = set()
+    for top in ("healkit", "benchmarks"):
+        for path in (ROOT / top).rglob("*.py"):
+            if path.parent.parent.name == "heal":
+                continue  # a tool of the set: it is run restricted, and sees no file
+            texts = _strings(path)
+            named = any("hidden_examples" in text or "heal/hidden" in text for text in texts)
+            if named or (top == "benchmarks" and "hidden" in texts):
+                naming.add(path)
+    assert naming == {SCORER}
+
+
+def test_every_gallery_lesson_in_python_is_a_program_with_hidden_examples(heal, healkit: Healkit):
+    programs = heal[0].gallery()
+    hidden = heal[1].hidden_examples("gallery")
+    assert len(programs) >= 24
+    for program in programs:
+        assert hidden[program.name]
+        healkit.vault.add(
+            program.name, program.code, examples=program.examples, input_schema=program.input_schema
+        )
+
+
+def _strings(path: Path) -> set[str]:
+    """The strings of a module's code, its docstrings left out."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    said = [node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)]
+    constants = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and node not in said]
+    return {node.value for node in constants if isinstance(node.value, str)}
+
+
+def _with_unseen(heal):
+    hidden = heal[1].hidden_examples("own")
+    return [(program, hidden[program.name]) for program in heal[0].own()]
