@@ -69,12 +69,15 @@ class Reading:
         """
         return plot_of(self.log, tool=tool, persona=persona, since=since)
 
-    def browse(self, **filters: Any) -> Any:
+    def browse(self, *, dock: bool = False, **filters: Any) -> Any:
         """A live browser of the log, as a cell's value; the filters are those of `Log.query`, and since="2h" too.
 
-        Raises `UsageInvalid` for a filter that there is not.
+        dock: open it at the right-hand side of JupyterLab's window instead, in place of the one that is there.
+
+        Raises `UsageInvalid` for a filter that there is not, and `DockUnavailable` without the extra `healkit[dock]`.
         """
-        return _panel("LogBrowser")(self, **filters)
+        browser = _panel("LogBrowser")(self, **filters)
+        return browser.docked() if dock else browser
 
     def patch_editor(self, tool_name: str, persona: str = "default", *, log_id: int | None = None) -> Any:
         """A live editor of a tool, as a cell's value: change the code, try it, accept it.

@@ -29,6 +29,7 @@ HealkitError
 ├── LogFileError                   LOG_FILE_ERROR     (an export, import or archive of the log)
 │   └── ArchiveBusy                ARCHIVE_BUSY
 ├── PlotUnavailable                PLOT_UNAVAILABLE   (matplotlib is not installed)
+├── DockUnavailable                DOCK_UNAVAILABLE   (ipylab is not installed, or there is no page with a dock)
 ├── PostMortemError                POST_MORTEM_ERROR  (a question about a failed run that has no answer)
 │   └── PostMortemGone             POST_MORTEM_GONE
 ├── RunFolderError                 RUN_FOLDER_ERROR   (a run's record that cannot be begun)
@@ -79,6 +80,7 @@ from healkit.errors.crossing import (
 from healkit.errors.running import (
     ArgumentsInvalid,
     BudgetSpent,
+    DockUnavailable,
     HealError,
     IsolationUnavailable,
     PlotUnavailable,
@@ -135,6 +137,7 @@ __all__ = [
     "DatabaseMissing",
     "DatabaseNewer",
     "DatabaseReadOnly",
+    "DockUnavailable",
     "HealError",
     "HealkitError",
     "IsolationUnavailable",

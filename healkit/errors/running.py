@@ -40,6 +40,12 @@ class PlotUnavailable(HealkitError):
     code = "PLOT_UNAVAILABLE"
 
 
+class DockUnavailable(HealkitError):
+    """A panel for the side of the window, where the extra that puts it there is not installed, or no window is."""
+
+    code = "DOCK_UNAVAILABLE"
+
+
 class PostMortemError(HealkitError):
     """A question about a failed run that cannot be answered: no such frame, no console here."""
 

@@ -98,11 +98,21 @@ def executions(healkit: Healkit, options: Namespace) -> Shown:
         typed = getattr(options, name)
         filters[name] = None if typed is None else parse_since(typed)
     rest = {name: getattr(options, name) for name in ("status", "text", "run")}
+    if options.dock:
+        return _docked(healkit, options, {**filters, **rest})
     if options.group or options.summary:
         return _tallies(healkit, options, filters, rest)
     rows = healkit.executions(**filters, **rest, before_id=options.before, limit=options.limit)
     live = panel(healkit, "LogBrowser", **filters, **rest)
     return Shown(rendering.executions_text(rows), rendering.executions_html(rows), live)
+
+
+def _docked(healkit: Healkit, options: Namespace, filters: dict[str, Any]) -> Shown:
+    for name in ("group", "summary", "before"):
+        if getattr(options, name):
+            raise UsageInvalid(f"--{name} cannot be combined with --dock.", hint="Choose it in the panel.")
+    shown: Shown = healkit.browse(dock=True, **filters).static_card()
+    return shown
 
 
 def _tallies(healkit: Healkit, options: Namespace, filters: dict[str, Any], rest: dict[str, Any]) -> Shown:

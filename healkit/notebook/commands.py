@@ -162,6 +162,7 @@ def executions_parser() -> MagicParser:
     parser.add_argument("--group", action="store_true", help="failures grouped by what went wrong")
     parser.add_argument("--summary", action="store_true", help="runs, failures and durations of each tool")
     parser.add_argument("--limit", type=int, default=20, metavar="N", help="at most so many (default: 20)")
+    parser.add_argument("--dock", action="store_true", help="open the live log beside the notebook instead")
     return parser
 
 

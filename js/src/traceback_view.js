@@ -1,6 +1,7 @@
 // The traceback view: message first, then what can be done about it.
 import { block, button, clear, code, fold, h, hiddenNote } from "./dom.js";
 import { guarded } from "./frame.js";
+import { HandOn } from "./hand_on.js";
 import { progress } from "./link.js";
 import { PatchEditor } from "./patch_editor.js";
 import { PostMortem } from "./post_mortem.js";
@@ -33,6 +34,7 @@ export class TracebackView {
     };
     this.results = h("div", { class: "hk-results" });
     this.place = h("div", {});
+    const handOn = failure ? new HandOn({ link: this.link, logId: this.logId }) : null;
     clear(
       this.element,
       headline(run),
@@ -45,6 +47,7 @@ export class TracebackView {
       this.results,
       this.place,
       fold(failure ? "Frames, arguments and record" : "Value, arguments and record", run.ok ? block(run.value) : null, failure ? frames(failure) : null, facts(run), failure?.traceback ? fold("Full traceback", block(failure.traceback)) : null),
+      handOn?.element,
     );
   }
 

@@ -1,4 +1,4 @@
-"""What a person does in JupyterLab, as the tests do it."""
+"""What a person does in JupyterLab and in Notebook 7, as the tests do it."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from playwright.sync_api import Locator, Page, expect
 #: Two cores are shared with the kernels, the server and other tests.
 SLOW_MS = 60_000
 OUT = Path(__file__).parent / "out"
+#: Where the server has one document in JupyterLab, JupyterLab with its sidebars, and Notebook 7.
+LAB, WHOLE_LAB, NOTEBOOK_7 = "doc/tree", "lab/tree", "notebooks"
 
 #: A prompt with a number: the cell has run, and runs no more.
 _DONE = re.compile(r"\[\d+\]")
@@ -73,20 +75,20 @@ class Lab:
 
 
 class Notebook:
-    """One notebook in one window."""
+    """One notebook in one window; `view` is the server's address of the program that shows it."""
 
-    def __init__(self, lab: Lab, page: Page, path: Path) -> None:
-        self.lab, self.page, self.path = lab, page, path
+    def __init__(self, lab: Lab, page: Page, path: Path, view: str = LAB) -> None:
+        self.lab, self.page, self.path, self.view = lab, page, path, view
         self.problems: list[str] = []
         self.dialogs: list[str] = []
         # A page that loads while others close theirs is at times asked which kernel it wants: the one it names.
         page.add_locator_handler(page.locator(".jp-Dialog"), self._agree)
-        page.on("pageerror", lambda error: self.problems.append(str(error)))
+        page.on("pageerror", lambda error: self.problems.append(error.stack or str(error)))
         page.set_default_timeout(SLOW_MS)
 
     def open(self) -> None:
         """Load the page, and wait until the kernel is there."""
-        self.page.goto(f"{self.lab.url}/doc/tree/{self.path.name}?reset&token={self.lab.token}")
+        self.page.goto(f"{self.lab.url}/{self.view}/{self.path.name}?reset&token={self.lab.token}")
         self.page.locator(".jp-Notebook .jp-Cell").first.wait_for(timeout=SLOW_MS)
         self.ready()
 

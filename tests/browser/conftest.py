@@ -15,7 +15,7 @@ from typing import Any
 
 import nbformat
 import pytest
-from browser_lab import Lab, Notebook
+from browser_lab import LAB, Lab, Notebook
 from playwright.sync_api import Browser, Error, sync_playwright
 
 TOKEN = "for-this-test-only"
@@ -80,7 +80,7 @@ def notebook(lab: Lab, browser: Browser) -> Iterator[Callable[..., Notebook]]:
     contexts: list[Any] = []
     opened: list[Notebook] = []
 
-    def make(name: str, *cells: str, width: int = 1280, height: int = 900) -> Notebook:
+    def make(name: str, *cells: str, width: int = 1280, height: int = 900, view: str = LAB) -> Notebook:
         book = nbformat.v4.new_notebook(
             cells=[nbformat.v4.new_code_cell(cell) for cell in cells],
             metadata={"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}},
@@ -89,7 +89,7 @@ def notebook(lab: Lab, browser: Browser) -> Iterator[Callable[..., Notebook]]:
         nbformat.write(book, path)
         context = browser.new_context(viewport={"width": width, "height": height})
         contexts.append(context)
-        opened.append(Notebook(lab, context.new_page(), path))
+        opened.append(Notebook(lab, context.new_page(), path, view))
         opened[-1].open()
         return opened[-1]
 

@@ -30,6 +30,7 @@ class LogBrowser(Panel):
     """
 
     KIND = "LogBrowser"
+    TITLE = "Executions"
 
     def __init__(self, healkit: Healkit, **filters: Any) -> None:
         for name in filters:
@@ -42,7 +43,9 @@ class LogBrowser(Panel):
         self.operations |= {"page": self._page, "groups": self._groups, "names": self._names}
 
     def static_card(self) -> Shown | None:
-        """The first page as a table."""
+        """The first page as a table; where the browser is instead, once it is docked."""
+        if self.is_docked:
+            return super().static_card()
         rows = self.healkit.executions(**self._filters, limit=20)
         return Shown(rendering.executions_text(rows), rendering.executions_html(rows))
 

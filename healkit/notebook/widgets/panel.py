@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextvars
 import hashlib
+import sys
 import threading
 import traceback
 from collections import deque
@@ -29,6 +30,7 @@ from healkit.app import Healkit
 from healkit.errors import HealkitError, UsageInvalid
 from healkit.notebook.shown import Shown, live_page
 from healkit.notebook.widgets.recorded import Recorded
+from healkit.rendering import markup as m
 from healkit.runtime.loop import Stop
 
 #: An operation takes named arguments that came as JSON, and returns what goes back as JSON.
@@ -62,6 +64,8 @@ class Panel(anywidget.AnyWidget):
     """
 
     KIND = ""
+    #: What a dock's tab is called.
+    TITLE = ""
 
     bundle = traitlets.Unicode().tag(sync=True)
 
@@ -74,20 +78,43 @@ class Panel(anywidget.AnyWidget):
         self.operations: dict[str, Operation] = {"hello": self._hello, "remember": self._remember}
         self._memory: dict[str, Any] = {}
         self._running: dict[str, Stop] = {}
+        self.is_docked = False
         self._lock = threading.Lock()
         self.on_msg(self._received)
         _keep(self)
 
     def static_card(self) -> Shown | None:
-        """What is displayed above the panel; None where it is there already."""
-        return None
+        """What is displayed above the panel, or where it is when it is docked; None where that is there already."""
+        if not self.is_docked:
+            return None
+        said = f"{self.TITLE}: open at the right-hand side of the window"
+        return Shown(said, m.card(m.section(said), accent=m.BLUE))
+
+    def docked(self) -> Panel:
+        """This panel, moved to the right-hand side of the window; raises `DockUnavailable`."""
+        from healkit.notebook.widgets import dock
+
+        try:
+            dock.add(self, self.TITLE)
+        except BaseException:
+            self.close()
+            raise
+        self.is_docked = True
+        _open.remove(self)
+        return self
 
     def show(self, *, card: bool = True) -> None:
         """Display the static card, unless the caller has, and the panel below it."""
         if card and (shown := self.static_card()) is not None:
             shown.show()
-        if live_page():
+        if live_page() and self.healkit.config.panels and not self.is_docked:
             display(self._view(), raw=True)
+
+    def close(self) -> None:
+        """Let go of the panel, in the kernel and on the page; safe to call twice."""
+        if self.comm is not None:
+            self.layout.close()
+        super().close()
 
     def _ipython_display_(self, **_: Any) -> None:
         """Called by IPython for a panel that is a cell's value."""
@@ -187,6 +214,8 @@ def close_all() -> None:
     """Close every panel; called on `%unload_ext healkit`."""
     while _open:
         _open.popleft().close()
+    if (dock := sys.modules.get("healkit.notebook.widgets.dock")) is not None:
+        dock.close()
 
 
 def described(error: Exception) -> dict[str, Any]:

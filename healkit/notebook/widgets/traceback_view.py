@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from healkit import rendering
@@ -13,6 +14,9 @@ from healkit.notebook.widgets.patch_editor import Patching
 from healkit.notebook.widgets.post_mortem import PostMortems
 from healkit.notebook.widgets.recorded import Recorded
 from healkit.runtime.execution import Execution
+
+#: How often the same failure is written before that is called a mistake.
+_EXPORTS_MAX = 99
 
 
 class Looking:
@@ -27,14 +31,32 @@ class Looking:
         """What a page may ask: of an execution, of its code, and of its worker."""
         patching = Patching(self._healkit, self._recorded)
         post_mortems = PostMortems(self._healkit, self._recorded)
-        return {"execution": self.execution, **patching.operations, **post_mortems.operations}
+        own = {"execution": self.execution, "report": self.report, "export": self.export}
+        return {**own, **patching.operations, **post_mortems.operations}
 
     def execution(self, log_id: int) -> dict[str, Any]:
         """That row of the log; raises `UsageInvalid` where there is none."""
+        return self._recorded.execution(self._row(log_id))
+
+    def report(self, log_id: int) -> str:
+        """That failure as a bug report in Markdown, secrets hidden; raises `UsageInvalid`."""
+        return self._row(log_id).to_markdown()
+
+    def export(self, log_id: int) -> str:
+        """Write that failure as a notebook into the kernel's folder; its name, which no file had. Raises likewise."""
+        failed = self._row(log_id)
+        for number in range(1, _EXPORTS_MAX + 1):
+            again = "" if number == 1 else f"_{number}"
+            file = Path(f"{failed.tool_name}_row_{log_id}{again}.ipynb")
+            if not file.exists():
+                return str(failed.to_notebook(file, replay=self._healkit.replay_of(failed)))
+        raise UsageInvalid(f"{str(file)!r} is there already.", hint="Delete some of the earlier ones.")
+
+    def _row(self, log_id: int) -> Execution:
         found = self._healkit.execution(log_id)
         if found is None:
             raise UsageInvalid(f"There is no log row {log_id!r}.", hint="It may have been pruned.")
-        return self._recorded.execution(found)
+        return found
 
 
 class TracebackView(Panel):
