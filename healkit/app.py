@@ -7,7 +7,7 @@ import atexit
 import concurrent.futures
 import dataclasses
 import weakref
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from healkit.contracts.runs import PolicyDefaults
 from healkit.doctor import DoctorReport, Status, examine, status_of
 from healkit.errors import ToolExecutionError
 from healkit.healing.policy import Policy
+from healkit.mending import Mending
 from healkit.reading import Reading
 from healkit.runtime import engine
 from healkit.runtime.builtins import LogTools
@@ -27,8 +28,7 @@ from healkit.runtime.executor import Executor
 from healkit.runtime.mcp_servers import MCPServers
 from healkit.runtime.providers import HostFunctions, VaultTools
 from healkit.runtime.recorder import Recorder
-from healkit.runtime.repeats import arguments_of, ending_of, logged
-from healkit.runtime.request import Mode, Request, request_for
+from healkit.runtime.request import Mode, OnOutput, Request, request_for
 from healkit.runtime.router import CallContext
 from healkit.runtime.runs import OpenRun, Runs
 from healkit.runtime.steps import StepKind
@@ -38,14 +38,13 @@ from healkit.seeding import SeedReport, seed
 from healkit.store.database import Database, resolve_url
 from healkit.store.grants import keep_records_apart
 from healkit.store.log import Log
+from healkit.store.requests import Requests
 from healkit.store.vault import Vault
 from healkit.tracing.folders import runs_folder
 from healkit.workers.granting import check_grants
 
-OnOutput = Callable[[dict[str, Any]], None]
 
-
-class Healkit(Reading, Connecting):
+class Healkit(Reading, Connecting, Mending):
     """Everything healkit does, on one database.
 
     db: a SQLAlchemy URL, or the path of a SQLite file. None takes `HEALKIT_DB`, else the nearest `healkit.db` upward
@@ -68,6 +67,7 @@ class Healkit(Reading, Connecting):
         self._recorder.ingest()
         self._recorder.recover_orphans()
         self.vault = Vault(self._database, self._check_grants)
+        self.requests = Requests(self._database)
         self.log = Log(
             self._database,
             refresh=self._recorder.ingest,
@@ -211,44 +211,6 @@ class Healkit(Reading, Connecting):
         """
         return self._runs.begin(profile, run_id=run_id, allow=allow, policy=policy)
 
-    def rerun(
-        self,
-        log_id: int,
-        *,
-        timeout: float | None = None,
-        mode: Mode = "worker",
-        on_output: OnOutput | None = None,
-        record: bool | OpenRun | None = None,
-    ) -> Execution:
-        """Run the tool of a logged execution again, at its active revision, with the same arguments.
-
-        A run folder says whether it ended as it had then. Raises `UsageInvalid` where there is no such row,
-        `ArgumentsInvalid` where the log does not hold its arguments whole, and as `execute` does.
-        """
-        row = logged(self.log, log_id)
-        request = request_for(row.tool_name, row.persona, arguments_of(row), timeout, "rerun", mode)
-        return self._perform(request, on_output, record, "rerun", ending_of(row))
-
-    def try_code(
-        self,
-        tool_name: str,
-        code: str,
-        arguments: Mapping[str, Any] | None = None,
-        *,
-        persona: str = "default",
-        timeout: float | None = None,
-        mode: Mode = "worker",
-        on_output: OnOutput | None = None,
-        record: bool | OpenRun | None = None,
-    ) -> Execution:
-        """Run other code in a tool's place, with its grants, before anything of it is saved.
-
-        It is on record like any execution, under no revision. Raises `CodeDoesNotParse`, `ToolShapeError` or
-        `SqlNotAllowed` for code that could not be saved either, and as `execute` does.
-        """
-        request = request_for(tool_name, persona, arguments, timeout, "try", mode)
-        return self._perform(dataclasses.replace(request, code=code), on_output, record, "try")
-
     def seed(self, *, reset: bool = False, debug_tools_only: bool = False) -> SeedReport:
         """Put the debug tools, the samples and the gallery into the vault; twice changes nothing."""
         return seed(self._database, self.vault, reset=reset, debug_tools_only=debug_tools_only)
@@ -256,7 +218,8 @@ class Healkit(Reading, Connecting):
     def status(self) -> Status:
         """Where the database is, what is in it, which isolation is in force, and what is wrong, if anything."""
         tools, traces = len(self.vault.names()), self.traces.state()
-        return status_of(self.url, self.config, tools, self.log, self._recorder.problem, traces)
+        found = status_of(self.url, self.config, tools, self.log, self._recorder.problem, traces)
+        return dataclasses.replace(found, requests=self.requests.waiting())
 
     def doctor(self) -> DoctorReport:
         """What this machine can enforce, tried for real."""

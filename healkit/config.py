@@ -81,6 +81,9 @@ class Config:
     synchronous: SQLite's own setting; `NORMAL` loses nothing on kill -9, `FULL` nothing on a power cut either.
     explain: how far a failure is explained in plain words: `off`, `what`, `where`, `why`, `hint` or `fix`. A class that
         is to find the mistake itself gets `hint`.
+    heal_deny, heal_allow: names of tools, as patterns such as `report_*`, whose patches healing never applies, and
+        applies without asking where they are cured; of a tool that both name, none is applied (docs/consent.md).
+    heal_auto: apply cured patches of every tool without asking, but those of `heal_deny`.
     collect_db: the collector's database, a URL or a path; empty means the same one as everywhere.
     collect_max_bytes: what one request to the collector may hold, unpacked.
     collect_rate_per_s, collect_burst: requests a second from one client in the long run, and how many at once.
@@ -140,6 +143,9 @@ class Config:
     show_outputs: bool = True
     explain: ExplainLevel = "fix"
     panels: bool = True
+    heal_deny: tuple[str, ...] = ()
+    heal_allow: tuple[str, ...] = ()
+    heal_auto: bool = False
     collect_db: str = dataclasses.field(default="", repr=False)  # a URL may hold a password
     collect_max_bytes: int = 5_000_000
     collect_rate_per_s: float = 50.0

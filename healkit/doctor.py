@@ -45,6 +45,7 @@ class DoctorReport:
 class Status:
     """Where healkit stands: `problem` is empty when nothing is wrong with the log.
 
+    `requests` is how many patches wait for the user's word.
     `collector` is where traces are sent, empty where they stay; `traces` says how many are where, and what is wrong
     with sending them.
     """
@@ -58,6 +59,7 @@ class Status:
     problem: str
     collector: str = ""
     traces: OutboxState = dataclasses.field(default_factory=OutboxState)
+    requests: int = 0
 
 
 def examine(config: Config) -> DoctorReport:

@@ -1,8 +1,8 @@
 """The command line.
 
 Commands live in `running` (run, demo, lab, seed), `browsing` (errors, doctor), `sending` (status, trace sync),
-`collecting` (collect), `log`, `vault`, `trace` and `kernelspec`; `common` has what they share. Results go to stdout and
-everything about them to stderr, so that each command can stand in a pipe.
+`collecting` (collect), `log`, `vault`, `requests`, `trace` and `kernelspec`; `common` has what they share. Results go
+to stdout and everything about them to stderr, so that each command can stand in a pipe.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from healkit import __version__
-from healkit.cli import browsing, collecting, kernelspec, log, running, sending, trace, vault
+from healkit.cli import browsing, collecting, kernelspec, log, requests, running, sending, trace, vault
 from healkit.cli.common import HELP_OPTIONS
 
 app = typer.Typer(
@@ -29,6 +29,7 @@ collecting.add_to(app)
 sending.add_to(app, trace.app)
 app.add_typer(log.app, name="log")
 app.add_typer(vault.app, name="vault")
+app.add_typer(requests.app, name="requests")
 app.add_typer(kernelspec.app, name="kernelspec")
 app.add_typer(trace.app, name="trace")
 

@@ -19,6 +19,16 @@ from healkit.cli.common import (
     read_code,
     terminal_width,
 )
+from healkit.cli.grants import (
+    CallsOption,
+    CpuOption,
+    MemoryOption,
+    PackagesOption,
+    PythonOption,
+    ReadOption,
+    TimeoutOption,
+    WriteOption,
+)
 from healkit.parsing import parse_arguments, parse_revision, read_grants, split_label
 
 if TYPE_CHECKING:
@@ -30,35 +40,6 @@ FileArgument = Annotated[
     str, typer.Argument(metavar="FILE|-", help="The file with its code, or - for stdin.")
 ]
 ReasonOption = Annotated[str, typer.Option("--reason", help="Why; kept in the history.")]
-ReadOption = Annotated[
-    list[str] | None, typer.Option("--read", metavar="PATH", help="A path it may read; repeatable.")
-]
-WriteOption = Annotated[
-    list[str] | None,
-    typer.Option("--write", metavar="PATH", help="A path it may read and write; repeatable."),
-]
-MemoryOption = Annotated[
-    int | None,
-    typer.Option("--memory", metavar="MB", help="Memory, instead of the configured.", show_default=False),
-]
-CpuOption = Annotated[
-    int | None, typer.Option("--cpu", metavar="S", help="Processor time; the same.", show_default=False)
-]
-TimeoutOption = Annotated[
-    float | None, typer.Option("--timeout", metavar="S", help="Wall time; the same.", show_default=False)
-]
-PackagesOption = Annotated[
-    list[str] | None,
-    typer.Option("--packages", metavar="A,B", help="The packages it sees, or none. [default: all]"),
-]
-CallsOption = Annotated[
-    list[str] | None,
-    typer.Option("--calls", metavar="X.*", help="What it may call through mcp, as server.tool, or none."),
-]
-PythonOption = Annotated[
-    str | None,
-    typer.Option("--python", metavar="PATH", help="Another interpreter to run it in.", show_default=False),
-]
 DraftOption = Annotated[bool, typer.Option("--draft", help="Keep it even if it does not parse.")]
 
 
@@ -297,6 +278,16 @@ def revert(
     return _saved(entry, f"{entry.label} saved (the code of @{number} again)", as_json)
 
 
+def undo(
+    name: NameArgument, persona: PersonaOption = "default", as_json: JsonOption = False, db: DbOption = None
+) -> int:
+    """Take back the active revision: a new one with the code that it was made from."""
+    with open_healkit(db, create=False) as healkit:
+        before = healkit.vault.get(name, persona)
+        entry = healkit.undo(name, persona)
+    return _saved(entry, f"{entry.label} saved ({before.label} is undone)", as_json)
+
+
 def blame(
     name: NameArgument, persona: PersonaOption = "default", as_json: JsonOption = False, db: DbOption = None
 ) -> int:
@@ -340,4 +331,5 @@ command(app, "list")(list_tools)
 command(app, "history")(history)
 command(app, "diff")(diff)
 command(app, "revert")(revert)
+command(app, "undo")(undo)
 command(app, "blame")(blame)

@@ -21,6 +21,9 @@ HealkitError
 │   ├── ToolShapeError             TOOL_SHAPE
 │   ├── SqlNotAllowed              SQL_NOT_ALLOWED
 │   ├── SchemaInvalid              SCHEMA_INVALID
+│   ├── ExamplesInvalid            EXAMPLES_INVALID
+│   ├── PatchRequestNotFound       PATCH_REQUEST_NOT_FOUND
+│   ├── PatchRequestDecided        PATCH_REQUEST_DECIDED
 │   └── VaultTampered              VAULT_TAMPERED
 ├── ArgumentsInvalid               ARGUMENTS_INVALID
 ├── IsolationUnavailable           ISOLATION_UNAVAILABLE
@@ -106,7 +109,10 @@ from healkit.errors.storage import (
     DatabaseMissing,
     DatabaseNewer,
     DatabaseReadOnly,
+    ExamplesInvalid,
     LogFileError,
+    PatchRequestDecided,
+    PatchRequestNotFound,
     PersonaNotFound,
     RevisionConflict,
     RevisionNotFound,
@@ -138,12 +144,15 @@ __all__ = [
     "DatabaseNewer",
     "DatabaseReadOnly",
     "DockUnavailable",
+    "ExamplesInvalid",
     "HealError",
     "HealkitError",
     "IsolationUnavailable",
     "LogFileError",
     "McpError",
     "McpUnavailable",
+    "PatchRequestDecided",
+    "PatchRequestNotFound",
     "PersonaNotFound",
     "PlotUnavailable",
     "PolicyHalted",

@@ -112,6 +112,24 @@ class SchemaInvalid(VaultError):
     code = "SCHEMA_INVALID"
 
 
+class ExamplesInvalid(VaultError):
+    """An example that does not say what a call has to do; the message says which one and why."""
+
+    code = "EXAMPLES_INVALID"
+
+
+class PatchRequestNotFound(VaultError):
+    """There is no patch request of that number."""
+
+    code = "PATCH_REQUEST_NOT_FOUND"
+
+
+class PatchRequestDecided(VaultError):
+    """A patch request that has been decided otherwise already; a decision is not taken back."""
+
+    code = "PATCH_REQUEST_DECIDED"
+
+
 class VaultTampered(VaultError):
     """Stored code no longer has the hash it is stored under; nothing of it is run."""
 

@@ -207,6 +207,13 @@ def _revert(healkit: Healkit, options: Namespace) -> Shown:
     return Shown(f"✓ {said}", m.card(m.heading("✓", said, m.GREEN, m.GREEN_SOFT), accent=m.GREEN))
 
 
+def _undo(healkit: Healkit, options: Namespace) -> Shown:
+    name, persona, _ = _which(options)
+    before = healkit.vault.get(name, persona)
+    said = f"{healkit.undo(name, persona).label} saved ({before.label} is undone)"
+    return Shown(f"✓ {said}", m.card(m.heading("✓", said, m.GREEN, m.GREEN_SOFT), accent=m.GREEN))
+
+
 def _grant(healkit: Healkit, options: Namespace) -> Shown:
     name, persona, _ = _which(options)
     changes = grants_typed(options)
@@ -231,5 +238,6 @@ VAULT: dict[str, Callable[[Healkit, Namespace], Shown]] = {
     "history": _history,
     "blame": _blame,
     "revert": _revert,
+    "undo": _undo,
     "grant": _grant,
 }

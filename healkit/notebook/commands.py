@@ -18,15 +18,19 @@ VAULT_COMMANDS: dict[str, tuple[int, int, str]] = {
     "history": (1, 1, "NAME: every revision, with runs and failures"),
     "blame": (1, 1, "NAME: which revision brought the newest failure in, and which cured it"),
     "revert": (2, 2, "NAME REVISION: a new revision with that one's code"),
+    "undo": (1, 1, "NAME: take back the active revision; a new one with the code that it was made from"),
     "grant": (1, 1, "NAME: change what it may do, with the flags --read to --clear; without any, show it"),
 }
 HEALKIT_COMMANDS: dict[str, str] = {
     "on": "show cards below cells in this notebook (the default)",
     "off": "show no cards; errors are raised as before",
     "keep": "NAME: save the cell that failed last (or --cell N) as a tool; the names it reads become arguments",
+    "requests": "[accept|decline|show ID]: the patches that wait for your word, or a decision on one",
     "status": "which database, how many tools and executions, what is wrong if anything",
     "doctor": "what this machine can enforce, tried for real",
 }
+#: After `%healkit requests`.
+REQUEST_COMMANDS = ("list", "show", "accept", "decline")
 
 
 def _add_grants(parser: MagicParser, for_what: str = "") -> None:
@@ -170,13 +174,16 @@ def executions_parser() -> MagicParser:
 def healkit_parser() -> MagicParser:
     """`%healkit`."""
     listed = "\n".join(f"  {name:<8} {what}" for name, what in HEALKIT_COMMANDS.items())
-    parser = MagicParser("%healkit", f"Switch healkit's cards on or off, keep a cell as a tool, or ask how healkit is."
-                         f"\n\n{listed}", "Python twin: hk.status(), hk.doctor()")  # fmt: skip
+    parser = MagicParser("%healkit", "Switch healkit's cards on or off, keep a cell as a tool, decide on patches, or ask how "
+                         f"it is.\n\n{listed}", "Python twin: hk.status(), hk.doctor(), hk.requests")  # fmt: skip
     parser.add_argument("command", nargs="?", default="status", help="one of the above (default: status)")
-    parser.add_argument("name", nargs="?", help="for keep: the tool's name")
+    parser.add_argument(
+        "name", nargs="?", help="for keep: the tool's name; for requests: accept, decline or show"
+    )
+    parser.add_argument("number", nargs="?", metavar="ID", help="for requests: the request's number")
     parser.add_argument("--cell", type=int, metavar="N", help="for keep: the cell with the prompt In [N]")
     parser.add_argument("--persona", default="default", help="for keep: whom the tool is for")
-    parser.add_argument("--reason", default="", help="for keep: why; kept in the history")
+    parser.add_argument("--reason", default="", help="for keep and requests decline: why; kept with it")
     return parser
 
 

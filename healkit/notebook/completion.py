@@ -56,7 +56,7 @@ def _suggest(magic: str, done: list[str], fragment: str) -> list[tuple[str, str]
 
 def _positional(magic: str, plain: list[str]) -> list[tuple[str, str]]:
     if magic == "healkit":
-        return [] if plain else [(name, "word") for name in commands.HEALKIT_COMMANDS]
+        return _of_healkit(plain)
     if magic == "vault":
         if not plain:
             return [(name, "word") for name in commands.VAULT_COMMANDS]
@@ -69,6 +69,20 @@ def _positional(magic: str, plain: list[str]) -> list[tuple[str, str]]:
         given = {word.partition("=")[0] for word in plain[1:] if "=" in word}
         return [(f"{name}=", "argument") for name in _argument_names(plain[0]) if name not in given]
     return []
+
+
+def _of_healkit(plain: list[str]) -> list[tuple[str, str]]:
+    if not plain:
+        return [(name, "word") for name in commands.HEALKIT_COMMANDS]
+    if plain[0] != "requests" or len(plain) > 2:
+        return []
+    if len(plain) == 1:
+        return [(name, "word") for name in commands.REQUEST_COMMANDS]
+    from healkit.defaults import default_healkit
+
+    known = default_healkit().requests
+    found = known.list() if plain[1] == "show" else known.pending()
+    return [(str(request.id), "argument") for request in found if plain[1] != "list"]
 
 
 def _values(flag: str, choices: list[str]) -> list[str]:

@@ -18,7 +18,7 @@ from traitlets import Enum
 from healkit import rendering
 from healkit.config import ExplainLevel
 from healkit.errors import HealkitError, ToolExecutionError, UsageInvalid
-from healkit.notebook import browsing, cards, commands, exporting, keeping, saving
+from healkit.notebook import browsing, cards, commands, consenting, exporting, keeping, saving
 from healkit.notebook.cells import FailedCells
 from healkit.notebook.parser import HelpWanted, take_assignments, words_of
 from healkit.notebook.shown import Shown
@@ -218,6 +218,8 @@ class HealkitMagics(Magics):
             raise unknown("subcommand of %healkit called", command, commands.HEALKIT_COMMANDS)
         if command == "keep":
             self._keep(options)
+        elif command == "requests":
+            consenting.requests(self.healkit, options).show()
         elif options.name is not None or options.cell is not None:
             raise UsageInvalid(f"%healkit {command} takes no name.", hint="Write %healkit keep NAME.")
         elif command in {"on", "off"}:
@@ -233,8 +235,8 @@ class HealkitMagics(Magics):
 
     def _keep(self, options: Namespace) -> None:
         """Save a cell as a tool, and say what it takes and how to run it."""
-        if options.name is None:
-            raise UsageInvalid("The tool needs a name.", hint="Write %healkit keep NAME.")
+        if options.name is None or options.number is not None:
+            raise UsageInvalid("The tool needs a name, of one word.", hint="Write %healkit keep NAME.")
         kept = keeping.tool_of(options.name, self._cell(options.cell), self.shell.user_ns)
         entry, said = saving.save(
             self.healkit, options.name, kept.code, persona=options.persona, reason=options.reason

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         status_html,
         status_text,
     )
+    from healkit.rendering.requests import request_html, request_text, requests_html, requests_text
     from healkit.rendering.runs import problems_text, run_diff_text, run_text, runs_text
     from healkit.rendering.tallies import groups_html, groups_text, summary_html, summary_text
 
@@ -60,6 +61,10 @@ _HOMES = {
     "locals_html": "locals",
     "locals_text": "locals",
     "problems_text": "runs",
+    "request_html": "requests",
+    "request_text": "requests",
+    "requests_html": "requests",
+    "requests_text": "requests",
     "run_diff_text": "runs",
     "run_text": "runs",
     "runs_text": "runs",
@@ -96,6 +101,10 @@ __all__ = [
     "locals_html",
     "locals_text",
     "problems_text",
+    "request_html",
+    "request_text",
+    "requests_html",
+    "requests_text",
     "run_diff_text",
     "run_text",
     "runs_text",

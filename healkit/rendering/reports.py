@@ -62,6 +62,7 @@ def _status_rows(status: StatusView) -> list[tuple[str, str]]:
     rows += [("tools", f"{status.tools:,}"), ("executions", f"{status.executions:,}")]
     rows += [("failures", f"{status.failures:,}"), ("running", f"{status.running:,}")]
     rows += [("problem", status.problem)] if status.problem else []
+    rows += [("requests", f"{status.requests:,} waiting for your word")] if status.requests else []
     return [*rows, *_trace_rows(status)]
 
 
@@ -85,14 +86,19 @@ def diff_html(diff: str, title: str = "") -> str:
     """A unified diff with its added and removed lines told apart by sign and by colour."""
     if not diff.strip():
         return m.card(m.section(f"{title}: no difference." if title else "No difference."))
+    head = [m.heading("", title, m.BLUE, m.BLUE_SOFT)] if title else []
+    return m.card(*head, *diff_lines(diff), accent=m.BLUE)
+
+
+def diff_lines(diff: str) -> list[m.Html]:
+    """A unified diff's lines, for a card of one's own."""
     style = f"{m.MONO};margin:0;white-space:pre-wrap;overflow-wrap:anywhere;padding:0 8px"
     lines = []
     for line in diff.rstrip("\n").split("\n"):
         name, ink, paper = _diff_look(line)
         text = m.tag(name, line or " ", style=f"color:{ink};background-color:{paper};text-decoration:none")
         lines.append(m.tag("div", text, style=f"{style};color:{ink};background-color:{paper}"))
-    head = [m.heading("", title, m.BLUE, m.BLUE_SOFT)] if title else []
-    return m.card(*head, *lines, accent=m.BLUE)
+    return lines
 
 
 def _diff_look(line: str) -> tuple[str, str, str]:

@@ -14,6 +14,8 @@ from healkit.runtime.steps import UNRECORDED, StepFeed
 
 #: `worker` is a Jupyter kernel, `subprocess` a plain interpreter; the restrictions are the same.
 Mode = Literal["worker", "subprocess"]
+#: Gets each output, an nbformat dict, as it comes.
+OnOutput = Callable[[dict[str, Any]], None]
 _ARGUMENTS_MAX_CHARS = MAX_FRAME_BYTES // 4
 
 
@@ -32,7 +34,7 @@ class Request:
     origin: str = "python"
     parent_trace_id: str | None = None
     depth: int = 0
-    on_output: Callable[[dict[str, Any]], None] | None = None
+    on_output: OnOutput | None = None
     stop: asyncio.Event | None = None
     code: str | None = None
     step: StepFeed = UNRECORDED

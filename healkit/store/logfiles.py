@@ -22,7 +22,7 @@ from typing import IO, Any
 from sqlalchemy import JSON, Boolean, Float, Integer
 
 from healkit.errors import LogFileError
-from healkit.store.models import UtcDateTime
+from healkit.store.columns import UtcDateTime
 from healkit.store.portable import COLUMNS, PARTS, Record
 
 _CHUNK = 500

@@ -9,51 +9,15 @@ execution's, when the latter had to wait in the spool.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Literal
 
-from sqlalchemy import JSON, DateTime, Dialect, Index, Text, TypeDecorator, UniqueConstraint, text
-from sqlalchemy.orm import registry
-from sqlmodel import Field, SQLModel
+from sqlalchemy import Index, UniqueConstraint, text
+from sqlmodel import Field
+
+from healkit.store.columns import Base, json_column, text_column, time_column
 
 Author = Literal["person", "rule", "search", "model", "agent", "seed"]
-
-
-class UtcDateTime(TypeDecorator[datetime]):
-    """An aware time in UTC; SQLite stores no offset, so it is taken off there and put back on reading."""
-
-    impl = DateTime(timezone=True)
-    cache_ok = True
-
-    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """Refuse a naive time, which nobody could interpret later."""
-        if value is None:
-            return None
-        if value.tzinfo is None:
-            raise ValueError(f"{value!r} has no time zone; healkit stores aware times only")
-        return value.astimezone(UTC)
-
-    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """The same moment, in UTC whatever the server's own zone is."""
-        if value is None:
-            return None
-        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
-
-
-def _json(*, nullable: bool = False) -> Any:
-    return Field(default=None if nullable else ..., sa_type=JSON(none_as_null=True), nullable=nullable)
-
-
-def _time(*, nullable: bool = False) -> Any:
-    return Field(default=None if nullable else ..., sa_type=UtcDateTime, nullable=nullable)
-
-
-def _text(*, nullable: bool = False) -> Any:
-    return Field(default=None if nullable else "", sa_type=Text, nullable=nullable)
-
-
-class Base(SQLModel, registry=registry()):
-    """The root of healkit's tables, apart from a user's own SQLModel classes, whose names may be the same."""
 
 
 class CodeVault(Base, table=True):
@@ -62,9 +26,9 @@ class CodeVault(Base, table=True):
     __tablename__ = "codevault"
 
     hash: str = Field(primary_key=True, max_length=64)
-    code: str = _text()
+    code: str = text_column()
     type: str = Field(max_length=16)
-    created_at: datetime = _time()
+    created_at: datetime = time_column()
 
 
 class ToolRegistry(Base, table=True):
@@ -76,16 +40,16 @@ class ToolRegistry(Base, table=True):
     id: int | None = Field(default=None, primary_key=True)
     tool_name: str
     target_persona: str
-    description: str = _text()
-    input_schema: dict[str, Any] = _json()
+    description: str = text_column()
+    input_schema: dict[str, Any] = json_column()
     active_hash: str = Field(foreign_key="codevault.hash")
     active_revision: int
     group_name: str = ""
-    flags: dict[str, Any] = _json()
-    grants: dict[str, Any] = _json()
-    examples: list[Any] = _json()
-    created_at: datetime = _time()
-    updated_at: datetime = _time()
+    flags: dict[str, Any] = json_column()
+    grants: dict[str, Any] = json_column()
+    examples: list[Any] = json_column()
+    created_at: datetime = time_column()
+    updated_at: datetime = time_column()
 
 
 class Revision(Base, table=True):
@@ -101,10 +65,46 @@ class Revision(Base, table=True):
     code_hash: str = Field(foreign_key="codevault.hash")
     parent: int | None = None
     author: str = Field(max_length=16)
-    reason: str = _text()
+    reason: str = text_column()
     motivating_log_id: int | None = None
     draft: bool = False
-    created_at: datetime = _time()
+    created_at: datetime = time_column()
+
+
+class PatchRow(Base, table=True):
+    """A patch that waits for the user's word, or what became of it; its code is in `codevault`.
+
+    The same code for the same parent is one request, whoever proposes it.
+    """
+
+    __tablename__ = "patchrequest"
+    __table_args__ = (
+        UniqueConstraint("tool_name", "target_persona", "parent", "code_hash", name="uq_patchrequest_patch"),
+        Index(
+            "ix_patchrequest_pending",
+            "created_at",
+            sqlite_where=text("state = 'pending'"),
+            postgresql_where=text("state = 'pending'"),
+        ),
+    )
+
+    id: int | None = Field(default=None, primary_key=True)
+    tool_name: str
+    target_persona: str
+    parent: int
+    code_hash: str = Field(foreign_key="codevault.hash")
+    advisor: str = ""
+    author: str = Field(max_length=16)
+    reason: str = text_column()
+    verdict: str = Field(default="", max_length=16)
+    motivating_log_id: int | None = None
+    run_id: str | None = None
+    state: str = Field(default="pending", max_length=16)
+    created_at: datetime = time_column()
+    decided_at: datetime | None = time_column(nullable=True)
+    decided_by: str = ""
+    revision: int | None = None
+    note: str = text_column()
 
 
 class ExecutionLog(Base, table=True):
@@ -170,13 +170,13 @@ class ExecutionLog(Base, table=True):
     )
 
     id: int | None = Field(default=None, primary_key=True)
-    timestamp: datetime = _time()
+    timestamp: datetime = time_column()
     tool_name: str
     persona: str
-    arguments: Any = _json(nullable=True)
+    arguments: Any = json_column(nullable=True)
     status: str = Field(max_length=16)
-    result_summary: str | None = _text(nullable=True)
-    error_traceback: str | None = _text(nullable=True)
+    result_summary: str | None = text_column(nullable=True)
+    error_traceback: str | None = text_column(nullable=True)
 
     trace_id: str = Field(max_length=36)
     parent_trace_id: str | None = Field(default=None, max_length=36)
@@ -184,17 +184,17 @@ class ExecutionLog(Base, table=True):
     revision: int | None = None
     code_hash: str | None = Field(default=None, max_length=64)
     isolation: str | None = None
-    grants: dict[str, Any] | None = _json(nullable=True)
+    grants: dict[str, Any] | None = json_column(nullable=True)
     error_code: str | None = None
-    ename: str | None = _text(nullable=True)
-    evalue: str | None = _text(nullable=True)
-    failure: dict[str, Any] | None = _json(nullable=True)
+    ename: str | None = text_column(nullable=True)
+    evalue: str | None = text_column(nullable=True)
+    failure: dict[str, Any] | None = json_column(nullable=True)
     fingerprint: str | None = None
-    finished_at: datetime | None = _time(nullable=True)
+    finished_at: datetime | None = time_column(nullable=True)
     duration_ms: float | None = None
-    deadline: datetime | None = _time(nullable=True)
-    last_output: str = _text()
-    host: dict[str, Any] | None = _json(nullable=True)
+    deadline: datetime | None = time_column(nullable=True)
+    last_output: str = text_column()
+    host: dict[str, Any] | None = json_column(nullable=True)
     run_id: str | None = None
 
 
@@ -208,10 +208,10 @@ class ExecutionDecision(Base, table=True):
     trace_id: str = Field(max_length=36)
     number: int
     after_task: str = Field(default="", max_length=16)
-    node: str = _text()
-    outcome: str = _text()
-    condition: str = _text()
-    decided_at: datetime = _time()
+    node: str = text_column()
+    outcome: str = text_column()
+    condition: str = text_column()
+    decided_at: datetime = time_column()
 
 
 class TraceRow(Base, table=True):
@@ -232,16 +232,16 @@ class TraceRow(Base, table=True):
     id: int | None = Field(default=None, primary_key=True)
     trace_id: str = Field(max_length=36)
     parent_trace_id: str | None = Field(default=None, max_length=36)
-    wire: str = _text()
+    wire: str = text_column()
     state: str = Field(max_length=16)
     attempts: int = 0
-    reason: str = _text()
-    created_at: datetime = _time()
-    queued_at: datetime = _time()
-    attempted_at: datetime | None = _time(nullable=True)
-    next_attempt_at: datetime | None = _time(nullable=True)
-    lease_owner: str | None = _text(nullable=True)
-    lease_until: datetime | None = _time(nullable=True)
+    reason: str = text_column()
+    created_at: datetime = time_column()
+    queued_at: datetime = time_column()
+    attempted_at: datetime | None = time_column(nullable=True)
+    next_attempt_at: datetime | None = time_column(nullable=True)
+    lease_owner: str | None = text_column(nullable=True)
+    lease_until: datetime | None = time_column(nullable=True)
 
 
 class ExecutionCall(Base, table=True):
@@ -255,12 +255,12 @@ class ExecutionCall(Base, table=True):
     task_id: str = Field(max_length=16)
     server: str
     tool: str
-    arguments: Any = _json(nullable=True)
-    started_at: datetime = _time()
+    arguments: Any = json_column(nullable=True)
+    started_at: datetime = time_column()
     success: bool | None = None
-    result_summary: str = _text()
+    result_summary: str = text_column()
     error_code: str | None = None
-    error: str = _text()
+    error: str = text_column()
     duration_ms: float | None = None
 
 
@@ -309,13 +309,13 @@ class CollectedTrace(Base, table=True):
     id: int | None = Field(default=None, primary_key=True)
     trace_id: str = Field(max_length=36)
     parent_trace_id: str | None = Field(default=None, max_length=36)
-    capability_id: str = _text()
+    capability_id: str = text_column()
     tool_name: str
     tool_id: int | None = None
     success: bool
-    timestamp: datetime = _time()
+    timestamp: datetime = time_column()
     duration_ms: float
     detail: int
     digest: str = Field(max_length=64)
-    wire: str = _text()
-    received_at: datetime = _time()
+    wire: str = text_column()
+    received_at: datetime = time_column()

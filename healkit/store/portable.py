@@ -18,9 +18,9 @@ from sqlalchemy import JSON, Boolean, Column, Float, Integer, Table, func, selec
 from sqlalchemy.orm import Session
 
 from healkit.errors import LogFileError
+from healkit.store.columns import UtcDateTime
 from healkit.store.database import Database
 from healkit.store.filters import Filters
-from healkit.store.models import UtcDateTime
 from healkit.store.pages import oldest_first
 from healkit.store.rows import CALLS, DECISIONS, LOG, TRACES, escaped, insert_into
 from healkit.store.tallies import hold

@@ -11,7 +11,7 @@ from sqlalchemy import BigInteger, Index, Table
 from sqlalchemy.orm import Session
 from sqlmodel import Field
 
-from healkit.store.models import Base, UtcDateTime
+from healkit.store.columns import Base, UtcDateTime
 
 
 class ExecutionDay(Base, table=True):

@@ -20,7 +20,7 @@ from sqlmodel import col, select
 
 from healkit.contracts.records import Grants, utc_now
 from healkit.contracts.tools import EntryRef
-from healkit.errors import ToolExists, VaultError
+from healkit.errors import RevisionConflict, ToolExists, VaultError
 from healkit.store import annals, vaultrows
 from healkit.store.arguments import check_schema
 from healkit.store.candidates import candidate
@@ -39,6 +39,7 @@ from healkit.store.entries import (
 )
 from healkit.store.grants import keep_records_apart, make_grants
 from healkit.store.models import Author, CodeVault, Revision, ToolRegistry
+from healkit.store.patching import apply_patch, undone
 from healkit.store.spool import Spool
 from healkit.store.vaultrows import DEFAULT_PERSONA
 
@@ -153,47 +154,26 @@ class Vault:
         `RevisionConflict`, which shows both sides; the code is kept under its hash (`code`). The active
         revision's own code again adds nothing. A schema that was read off the code is read off again.
         """
-        digest = code_hash(code)
         if grants:
             self._checked(grants, self.get(name, persona).grants)
         with self._database.write() as session:
-            tool = vaultrows.exactly(session, name, persona)
-            active = vaultrows.find_revision(session, tool, tool.active_revision)
-            kind = vaultrows.stored_code(session, active).type
-            vaultrows.check_kind(kind, author)
-            if digest == active.code_hash and (draft or not active.draft):
-                if grants:
-                    vaultrows.regrant(tool, grants)
-                return entry_of(tool, active, vaultrows.keep_code(session, code, digest, kind))
-            number = vaultrows.last_number(session, tool) + 1
-            ref = EntryRef(name, persona, number, digest)
-            read_off = describe(code, kind, ref, self._database.dialect_name, draft=draft)
-            stored = vaultrows.keep_code(session, code, digest, kind)
-            if parent is not None and not vaultrows.builds_upon(session, tool, parent):
-                conflict = vaultrows.conflict(session, tool, parent, stored)
-            else:
-                conflict = None
-                revision = vaultrows.new_revision(
-                    tool,
-                    number,
-                    digest,
-                    parent or active.number,
-                    author,
-                    reason,
-                    motivating_log_id,
-                    draft=draft,
-                )
-                session.add(revision)
-                if not draft:
-                    vaultrows.activate(tool, revision, read_off)
-                if grants:
-                    vaultrows.regrant(tool, grants)
-                session.flush()
-                entry = entry_of(tool, revision, stored)
+            found = apply_patch(
+                session,
+                self._database.dialect_name,
+                name,
+                persona,
+                code,
+                reason=reason,
+                author=author,
+                parent=parent,
+                motivating_log_id=motivating_log_id,
+                draft=draft,
+                grants=grants,
+            )
         # Raised only now: the loser's code had to be committed first.
-        if conflict is not None:
-            raise conflict
-        return entry
+        if isinstance(found, RevisionConflict):
+            raise found
+        return found
 
     def candidate(self, entry: VaultEntry, code: str) -> VaultEntry:
         """The entry with other code, as `patch` would make it, unsaved; raises what `patch` does for the code."""
@@ -218,6 +198,21 @@ class Vault:
             )
         return self.patch(
             name, entry.code, persona=persona, reason=reason or f"revert to {to}", author=author
+        )
+
+    def undo(self, name: str, persona: str = DEFAULT_PERSONA, *, author: Author = "person") -> VaultEntry:
+        """Take back the active revision: a new one with the code of the revision that it was made from.
+
+        Undoing that again brings the code back. Raises `RevisionNotFound` where there is none before it,
+        `VaultTampered`, and `RevisionConflict` where somebody patches the tool at that moment.
+        """
+        with self._database.read() as session:
+            active, before = undone(session, vaultrows.exactly(session, name, persona))
+            code = vaultrows.stored_code(session, before)
+            check_untampered(f"{name}@{before.number}", code)
+        reason = f"undo of {active.number}, back to {before.number}"
+        return self.patch(
+            name, code.code, persona=persona, reason=reason, author=author, parent=active.number
         )
 
     def lookup(self, name: str, persona: str = DEFAULT_PERSONA) -> VaultEntry:

@@ -215,11 +215,16 @@ def reflag(tool: ToolRegistry, changes: Mapping[str, bool]) -> None:
     tool.updated_at = utc_now()
 
 
+def with_code(base: Revision, digest: str) -> Revision:
+    """The revision with other code, to compare and to read; it is never stored."""
+    return Revision(**{**base.model_dump(), "code_hash": digest})
+
+
 def conflict(session: Session, tool: ToolRegistry, parent: int, later: CodeVault) -> RevisionConflict:
     """Somebody else patched the same parent first: both sides, to be joined by who comes second."""
     base = find_revision(session, tool, parent)
     active = find_revision(session, tool, tool.active_revision)
-    mine = Revision(**{**base.model_dump(), "code_hash": later.hash})
+    mine = with_code(base, later.hash)
     label = entry_of(tool, active, stored_code(session, active), check=False).label
     return RevisionConflict(
         f"{label} is the active revision by now, and this patch was made from {parent}.\n"

@@ -1,0 +1,117 @@
+"""Commands of the patch requests: list, show, accept, decline."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from healkit.cli.common import (
+    HELP_OPTIONS,
+    OK,
+    DbOption,
+    JsonOption,
+    command,
+    open_healkit,
+    print_json,
+    terminal_width,
+    told,
+)
+
+if TYPE_CHECKING:
+    from healkit.contracts.requests import PatchRequest
+
+app = typer.Typer(
+    help="Patches that wait for your word; without a command, the list.",
+    invoke_without_command=True,
+    context_settings=HELP_OPTIONS,
+)
+NumberArgument = Annotated[int, typer.Argument(metavar="ID", help="The request's number.")]
+ToolOption = Annotated[str | None, typer.Option("--tool", help="Only of this tool.", show_default=False)]
+PendingOption = Annotated[bool, typer.Option("--pending", help="Only those that wait.")]
+LimitOption = Annotated[int, typer.Option("--limit", min=1, help="At most so many.")]
+
+
+def list_requests(
+    tool: ToolOption = None,
+    pending: PendingOption = False,
+    limit: LimitOption = 50,
+    as_json: JsonOption = False,
+    db: DbOption = None,
+) -> int:
+    """All requests: those that wait first, then the decided ones, newest first."""
+    from healkit import rendering
+
+    with open_healkit(db, create=False) as healkit:
+        found = healkit.requests.list(tool, state="pending" if pending else None, limit=limit)
+    if as_json:
+        print_json([_json(request) for request in found])
+    else:
+        typer.echo(rendering.requests_text(found, terminal_width()))
+    return OK
+
+
+def show(number: NumberArgument, as_json: JsonOption = False, db: DbOption = None) -> int:
+    """One request in full, with its diff."""
+    from healkit import rendering
+
+    with open_healkit(db, create=False) as healkit:
+        request = healkit.requests.get(number)
+    if as_json:
+        print_json(_json(request))
+    else:
+        typer.echo(rendering.request_text(request, "terminal").rstrip("\n"))
+    return OK
+
+
+def accept(number: NumberArgument, as_json: JsonOption = False, db: DbOption = None) -> int:
+    """Make it the tool's next revision; refused when the tool has another one by now."""
+    with open_healkit(db, create=False) as healkit:
+        request = healkit.requests.accept(number)
+    became = f"{request.label.rpartition('@')[0]}@{request.revision}"
+    return _decided(request, f"Request {number} accepted: it is {became}", as_json)
+
+
+def decline(
+    number: NumberArgument,
+    reason: Annotated[str, typer.Option("--reason", help="Why; kept with it.")] = "",
+    as_json: JsonOption = False,
+    db: DbOption = None,
+) -> int:
+    """Decide against it; its code stays in the vault under its hash."""
+    with open_healkit(db, create=False) as healkit:
+        request = healkit.requests.decline(number, reason)
+    return _decided(request, f"Request {number} declined", as_json)
+
+
+def _decided(request: PatchRequest, said: str, as_json: bool) -> int:
+    if as_json:
+        print_json(_json(request))
+    else:
+        typer.echo(said)
+    return OK
+
+
+def _json(request: PatchRequest) -> dict[str, Any]:
+    import msgspec
+
+    return {"label": request.label, **msgspec.to_builtins(request)}
+
+
+command(app, "list")(list_requests)
+command(app, "show")(show)
+command(app, "accept")(accept)
+command(app, "decline")(decline)
+
+
+@app.callback()
+def _list_by_default(
+    context: typer.Context,
+    tool: ToolOption = None,
+    pending: PendingOption = False,
+    limit: LimitOption = 50,
+    as_json: JsonOption = False,
+    db: DbOption = None,
+) -> None:
+    if context.invoked_subcommand is None:
+        told(list_requests)(tool=tool, pending=pending, limit=limit, as_json=as_json, db=db)

@@ -1,0 +1,57 @@
+"""A patch that waits for the user's word, and what became of it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal
+
+import msgspec
+
+from healkit.contracts.healing import VERDICTS, Verdict
+
+#: `pending` until somebody decides. `overtaken`: it was accepted, but by then the tool had another revision that this
+#: patch was not made from; nothing was changed.
+RequestState = Literal["pending", "accepted", "declined", "overtaken"]
+#: Who made the patch; the words are those of a revision's author.
+RequestAuthor = Literal["person", "rule", "search", "model", "agent"]
+
+
+class PatchRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """Other code for a tool, as somebody proposed it.
+
+    parent: the revision that it was made from. diff: from that one's code to this. advisor: who proposed it, in the
+    advisor's own name for itself. verdict: what validation found, empty where nothing was validated.
+    motivating_log_id, run_id: the execution that it answers, and the healing that made it. revision: what it became
+    once it was accepted. note: why it was declined, or both sides where it was overtaken.
+    """
+
+    id: int
+    tool_name: str
+    persona: str
+    parent: int
+    code: str
+    code_hash: str
+    diff: str
+    author: RequestAuthor
+    created_at: datetime
+    advisor: str = ""
+    reason: str = ""
+    verdict: Verdict | Literal[""] = ""
+    motivating_log_id: int | None = None
+    run_id: str | None = None
+    state: RequestState = "pending"
+    decided_at: datetime | None = None
+    decided_by: str = ""
+    revision: int | None = None
+    note: str = ""
+
+    @property
+    def label(self) -> str:
+        """`fibonacci@2`, or `fibonacci.teacher@2`: what it was made from."""
+        persona = "" if self.persona == "default" else f".{self.persona}"
+        return f"{self.tool_name}{persona}@{self.parent}"
+
+    @property
+    def said(self) -> str:
+        """The verdict in the words of the screen."""
+        return VERDICTS[self.verdict] if self.verdict else "not validated"

@@ -1,0 +1,242 @@
+"""Patches that wait for the user's word, in the database.
+
+Nobody has to be there when a patch is proposed, and nothing is lost when the process that proposed it ends. Accepting
+is one write transaction with the patch itself, so there is never a decision without its revision, or the other way
+round; of two who decide at once, the second finds the first one's decision.
+"""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any, get_args
+
+from sqlalchemy import case, func
+from sqlalchemy.orm import Session
+from sqlmodel import col, select
+
+from healkit.contracts.healing import VERDICTS, Verdict
+from healkit.contracts.records import utc_now
+from healkit.contracts.requests import PatchRequest, RequestAuthor, RequestState
+from healkit.contracts.tools import EntryRef
+from healkit.errors import (
+    PatchRequestDecided,
+    PatchRequestNotFound,
+    RevisionConflict,
+    VaultError,
+)
+from healkit.store import vaultrows
+from healkit.store.database import Database
+from healkit.store.entries import check_untampered, code_hash, describe
+from healkit.store.models import PatchRow, Revision, ToolRegistry
+from healkit.store.patching import apply_patch
+from healkit.store.vaultrows import DEFAULT_PERSONA
+
+_STATE = col(PatchRow.state)
+
+
+class Requests:
+    """The patch requests of one database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(
+        self,
+        tool_name: str,
+        code: str,
+        *,
+        persona: str = DEFAULT_PERSONA,
+        parent: int | None = None,
+        advisor: str = "",
+        author: RequestAuthor = "agent",
+        reason: str = "",
+        verdict: Verdict | str = "",
+        motivating_log_id: int | None = None,
+        run_id: str | None = None,
+    ) -> PatchRequest:
+        """Ask for a patch; nothing of the tool is changed by it.
+
+        parent: the revision that it was made from, by default the active one. The same code for the same parent is
+        the request that there is already, decided or not; one that waits unvalidated takes the verdict.
+
+        Raises `ToolNotFound`, `PersonaNotFound`, `RevisionNotFound`, `VaultError` for code that changes nothing, and
+        what `Vault.patch` raises for code that cannot be run.
+        """
+        _check_words(author, verdict)
+        digest = code_hash(code)
+        with self._database.write() as session:
+            tool = vaultrows.exactly(session, tool_name, persona)
+            base = vaultrows.find_revision(session, tool, parent or tool.active_revision)
+            if (row := _alike(session, tool, base.number, digest)) is not None:
+                if row.state == "pending" and not row.verdict:
+                    row.verdict = verdict
+                return _record(session, row)
+            kind = vaultrows.stored_code(session, base).type
+            if digest == base.code_hash:
+                raise VaultError(
+                    f"This is the code of {tool_name}@{base.number} already: there is nothing to ask for."
+                )
+            ref = EntryRef(tool_name, persona, base.number, digest)
+            describe(code, kind, ref, self._database.dialect_name, draft=False)
+            vaultrows.keep_code(session, code, digest, kind)
+            row = PatchRow(
+                tool_name=tool_name,
+                target_persona=persona,
+                parent=base.number,
+                code_hash=digest,
+                advisor=advisor,
+                author=author,
+                reason=reason,
+                verdict=verdict,
+                motivating_log_id=motivating_log_id,
+                run_id=run_id,
+                created_at=utc_now(),
+            )
+            session.add(row)
+            session.flush()
+            return _record(session, row)
+
+    def get(self, number: int) -> PatchRequest:
+        """One request by its number; raises `PatchRequestNotFound`."""
+        with self._database.read() as session:
+            return _record(session, _row(session, number))
+
+    def pending(self, tool_name: str | None = None) -> builtins.list[PatchRequest]:
+        """Those that wait, newest first, of one tool where it is given."""
+        return self.list(tool_name, state="pending")
+
+    def list(
+        self, tool_name: str | None = None, *, state: RequestState | None = None, limit: int = 100
+    ) -> builtins.list[PatchRequest]:
+        """At most `limit` requests: those that wait first, then the decided ones, each newest first."""
+        waiting_first = case((_STATE == "pending", 0), else_=1)
+        statement = select(PatchRow).order_by(waiting_first, col(PatchRow.id).desc()).limit(limit)
+        if tool_name is not None:
+            statement = statement.where(PatchRow.tool_name == tool_name)
+        if state is not None:
+            statement = statement.where(PatchRow.state == state)
+        with self._database.read() as session:
+            return [_record(session, row) for row in session.scalars(statement)]
+
+    def waiting(self) -> int:
+        """How many wait."""
+        with self._database.read() as session:
+            statement = select(func.count()).select_from(PatchRow).where(_STATE == "pending")
+            return session.scalar(statement) or 0
+
+    def accept(self, number: int, by: str = "person") -> PatchRequest:
+        """Make the patch the tool's next revision; accepting it again changes nothing.
+
+        by: who says so; kept. Raises `PatchRequestNotFound`, `PatchRequestDecided` for one that was declined,
+        `VaultTampered`, and `RevisionConflict` with both sides where the tool has moved on since: the request is
+        `overtaken` then, and says the same each time.
+        """
+        with self._database.write() as session:
+            row = _row(session, number)
+            if row.state == "accepted":
+                return _record(session, row)
+            if row.state == "declined":
+                raise _decided(row, "Propose it again from the active revision if it is wanted after all.")
+            conflict = _accept(session, self._database.dialect_name, row, by)
+            accepted = _record(session, row)
+        # Raised only now: that it was overtaken had to be committed first.
+        if conflict is not None:
+            raise conflict
+        return accepted
+
+    def decline(self, number: int, reason: str = "", by: str = "person") -> PatchRequest:
+        """Decide against it; declining it again changes nothing.
+
+        Raises `PatchRequestNotFound`, and `PatchRequestDecided` for one that was accepted or overtaken.
+        """
+        with self._database.write() as session:
+            row = _row(session, number)
+            if row.state == "pending":
+                row.state, row.note = "declined", reason
+                row.decided_at, row.decided_by = utc_now(), by
+                session.flush()
+            elif row.state != "declined":
+                undo = f"Take it back with `healkit vault undo {row.tool_name}`."
+                raise _decided(row, undo if row.state == "accepted" else "Nothing was changed by it.")
+            return _record(session, row)
+
+
+def _accept(session: Session, dialect: str, row: PatchRow, by: str) -> RevisionConflict | None:
+    """Patch and write down what became of it; the conflict where the tool has moved on."""
+    if row.state == "overtaken":
+        return RevisionConflict(row.note)
+    stored = vaultrows.stored_code(session, _sides(session, row)[1])
+    check_untampered(f"patch request {row.id}", stored)
+    found = apply_patch(
+        session,
+        dialect,
+        row.tool_name,
+        row.target_persona,
+        stored.code,
+        reason=row.reason,
+        author=row.author,
+        parent=row.parent,
+        motivating_log_id=row.motivating_log_id,
+    )
+    row.decided_at, row.decided_by = utc_now(), by
+    if isinstance(found, RevisionConflict):
+        row.state, row.note = "overtaken", str(found)
+        session.flush()
+        return found
+    row.state, row.revision = "accepted", found.revision
+    session.flush()
+    return None
+
+
+def _check_words(author: str, verdict: str) -> None:
+    for word, value, known in (
+        ("author", author, get_args(RequestAuthor)),
+        ("verdict", verdict, ("", *VERDICTS)),
+    ):
+        if value not in known:
+            raise VaultError(
+                f"{word}={value!r} is not known.", hint=f"It is one of {', '.join(map(repr, known))}."
+            )
+
+
+def _row(session: Session, number: int) -> PatchRow:
+    row = session.get(PatchRow, number)
+    if row is None:
+        raise PatchRequestNotFound(
+            f"There is no patch request {number!r}.", hint="`healkit requests` lists those that there are."
+        )
+    return row
+
+
+def _alike(session: Session, tool: ToolRegistry, parent: int, digest: str) -> PatchRow | None:
+    statement = select(PatchRow).where(
+        PatchRow.tool_name == tool.tool_name,
+        PatchRow.target_persona == tool.target_persona,
+        PatchRow.parent == parent,
+        PatchRow.code_hash == digest,
+    )
+    return session.scalars(statement).first()
+
+
+def _decided(row: PatchRow, hint: str) -> PatchRequestDecided:
+    became = "" if row.revision is None else f" and is {row.tool_name}@{row.revision}"
+    by = f" by {row.decided_by!r}" if row.decided_by else ""
+    return PatchRequestDecided(f"Patch request {row.id} was {row.state} already{by}{became}.", hint=hint)
+
+
+def _sides(session: Session, row: PatchRow) -> tuple[Revision, Revision]:
+    """What the patch was made from, and what it would be."""
+    tool = vaultrows.exactly(session, row.tool_name, row.target_persona)
+    base = vaultrows.find_revision(session, tool, row.parent)
+    return base, vaultrows.with_code(base, row.code_hash)
+
+
+def _record(session: Session, row: PatchRow) -> PatchRequest:
+    base, proposed = _sides(session, row)
+    fields: dict[str, Any] = row.model_dump(exclude={"target_persona"})
+    return PatchRequest(
+        **fields,
+        persona=row.target_persona,
+        code=vaultrows.stored_code(session, proposed).code,
+        diff=vaultrows.diff_of(session, base, proposed, "this patch"),
+    )

@@ -1,0 +1,77 @@
+"""Patch requests and undo on the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from healkit import Healkit
+
+MENDED = "def fibonacci(n: int):\n    return n\n"
+
+
+@pytest.fixture
+def asked(fibonacci, environment: dict[str, str]) -> tuple[int, int]:
+    """Two requests for fibonacci, older first."""
+    with Healkit(environment["HEALKIT_DB"]) as healkit:
+        one = healkit.requests.add("fibonacci", MENDED, author="search", verdict="cured", reason="no zero")
+        two = healkit.requests.add(
+            "fibonacci", MENDED.replace("n\n", "0\n"), author="agent", advisor="claude"
+        )
+    return one.id, two.id
+
+
+@pytest.mark.requirement("HEAL-4")
+def test_requests_are_listed_shown_accepted_and_declined(cli, asked):
+    one, two = asked
+    header, *rows = cli("requests").stdout.splitlines()
+    assert header.split() == ["request", "state", "tool", "author", "verdict", "when", "reason"]
+    assert [row.split()[0] for row in rows] == [str(two), str(one)]
+    assert "agent (claude)  not validated" in rows[0]
+    assert "2 waiting for your word" in cli("status").stdout
+    shown = cli("requests", "show", str(one)).stdout
+    assert "verdict    cured and regression-free" in shown
+    assert "-    return n / 0" in shown
+    assert f"accept     healkit requests accept {one}" in shown
+    assert cli("requests", "accept", str(one)).stdout == f"Request {one} accepted: it is fibonacci@2\n"
+    assert cli("vault", "show", "fibonacci", "--code").stdout == MENDED
+    assert cli("requests", "decline", str(two), "--reason", "no").stdout == f"Request {two} declined\n"
+    assert "waiting" not in cli("status").stdout.replace("traces", "")
+
+
+@pytest.mark.requirement("HEAL-4")
+def test_wrong_decisions_exit_2_and_say_why(cli, asked):
+    one, two = asked
+    cli("requests", "accept", str(one))
+    conflict = cli("requests", "accept", str(two))
+    assert (conflict.returncode, conflict.stdout) == (2, "")
+    assert conflict.stderr.startswith("REVISION_CONFLICT: fibonacci@2 is the active revision by now")
+    turned = cli("requests", "decline", str(one))
+    assert turned.returncode == 2
+    assert "was accepted already by 'person' and is fibonacci@2" in turned.stderr
+    assert cli("requests", "show", "9").returncode == 2
+    assert cli("requests", "accept", "x").returncode == 2
+
+
+def test_json_is_whole_and_the_list_can_be_narrowed(cli, asked):
+    one, two = asked
+    found = json.loads(cli("requests", "list", "--json").stdout)
+    assert [request["id"] for request in found] == [two, one]
+    assert (found[1]["label"], found[1]["verdict"], found[1]["code"]) == ("fibonacci@1", "cured", MENDED)
+    done = json.loads(cli("requests", "accept", str(one), "--json").stdout)
+    assert (done["state"], done["revision"]) == ("accepted", 2)
+    assert [r["id"] for r in json.loads(cli("requests", "list", "--pending", "--json").stdout)] == [two]
+    assert cli("requests", "list", "--tool", "other").stdout == "No patch requests.\n"
+    assert json.loads(cli("status", "--json").stdout)["requests"] == 1
+
+
+@pytest.mark.requirement("VAULT-5")
+def test_undo_takes_the_active_revision_back_and_again_brings_it_back(cli, fibonacci, tmp_path: Path):
+    assert cli("vault", "undo", "fibonacci").returncode == 2
+    cli("vault", "patch", "fibonacci", "-", stdin=MENDED)
+    assert cli("vault", "undo", "fibonacci").stdout == "fibonacci@3 saved (fibonacci@2 is undone)\n"
+    assert "n / 0" in cli("vault", "show", "fibonacci", "--code").stdout
+    assert cli("vault", "undo", "fibonacci").stdout == "fibonacci@4 saved (fibonacci@3 is undone)\n"
+    assert cli("vault", "show", "fibonacci", "--code").stdout == MENDED

@@ -1,0 +1,84 @@
+"""The consent policy: deny beats allow beats ask, and only a cure is ever allowed ahead."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any, get_args
+
+import pytest
+
+from healkit.config import Config
+from healkit.contracts.healing import Verdict
+from healkit.contracts.requests import RequestAuthor
+from healkit.healing.consent import decide, denied
+
+HEAL_4 = pytest.mark.requirement("HEAL-4")
+VERDICTS: tuple[Any, ...] = ("", *get_args(Verdict))
+AUTHORS: tuple[RequestAuthor, ...] = get_args(RequestAuthor)
+
+
+def every_policy(**fixed: Any) -> list[tuple[Config, bool]]:
+    """Each combination of the settings that could allow something, with `--auto` and without."""
+    return [
+        (Config(**{"heal_allow": allow, "heal_auto": auto, **fixed}), flag)
+        for allow, auto, flag in itertools.product([(), ("*",), ("share",)], [False, True], [False, True])
+    ]
+
+
+@HEAL_4
+def test_by_default_everything_is_asked_about_but_what_a_person_wrote_and_validation_found_cured() -> None:
+    for verdict, author in itertools.product(VERDICTS, AUTHORS):
+        expected = "allow" if (verdict, author) == ("cured", "person") else "ask"
+        assert decide("share", verdict, author, Config()) == expected
+
+
+@HEAL_4
+def test_deny_beats_whatever_allows() -> None:
+    for config, auto in every_policy(heal_deny=("pay_*", "sha?e")):
+        for verdict, author in itertools.product(VERDICTS, AUTHORS):
+            assert decide("share", verdict, author, config, auto=auto) == "deny"
+            assert decide("pay_rent", verdict, author, config, auto=auto) == "deny"
+            assert decide("shares", verdict, author, config, auto=auto) != "deny"
+
+
+@HEAL_4
+def test_only_a_cured_patch_is_ever_allowed_whatever_the_policy_says() -> None:
+    for config, auto in every_policy():
+        for verdict, author in itertools.product(VERDICTS, AUTHORS):
+            if verdict != "cured":
+                assert decide("share", verdict, author, config, auto=auto) == "ask"
+
+
+@HEAL_4
+@pytest.mark.parametrize(
+    ("settings", "auto", "expected"),
+    [
+        ({"heal_allow": ("share",)}, False, "allow"),
+        ({"heal_allow": ("sh*",)}, False, "allow"),
+        ({"heal_allow": ("Share", "other_*")}, False, "ask"),
+        ({"heal_auto": True}, False, "allow"),
+        ({}, True, "allow"),
+        ({"heal_deny": ("share",)}, True, "deny"),
+        ({"heal_deny": ("*",), "heal_allow": ("share",), "heal_auto": True}, True, "deny"),
+    ],
+)
+def test_a_cured_patch_is_allowed_by_a_name_by_auto_or_by_the_call_and_by_none_against_a_deny(
+    settings: dict[str, Any], auto: bool, expected: str
+) -> None:
+    assert decide("share", "cured", "search", Config(**settings), auto=auto) == expected
+
+
+def test_the_policy_is_read_from_the_environment() -> None:
+    given = {
+        "HEALKIT_HEAL_DENY": "pay_*, send_mail",
+        "HEALKIT_HEAL_ALLOW": "report_*",
+        "HEALKIT_HEAL_AUTO": "yes",
+    }
+    config = Config.from_environment(given)
+    assert (config.heal_deny, config.heal_allow, config.heal_auto) == (
+        ("pay_*", "send_mail"),
+        ("report_*",),
+        True,
+    )
+    assert denied("send_mail", config)
+    assert not denied("report_day", config)

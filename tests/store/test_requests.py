@@ -1,0 +1,311 @@
+"""Patch requests: durable, decided once, in one transaction with the patch."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from postgres_samples import postgresql
+from sqlalchemy import create_engine, text
+
+from healkit.contracts.requests import PatchRequest
+from healkit.errors import (
+    CodeDoesNotParse,
+    PatchRequestDecided,
+    PatchRequestNotFound,
+    RevisionConflict,
+    RevisionNotFound,
+    ToolNotFound,
+    VaultError,
+    VaultTampered,
+)
+from healkit.store.database import Database
+from healkit.store.requests import Requests
+from healkit.store.vault import Vault
+
+HEAL_4 = pytest.mark.requirement("HEAL-4")
+BROKEN, MENDED, OTHER = (f"def share(total, parts):\n    return {body}\n" for body in (
+    "total / 0", "total / parts", "total // parts"))  # fmt: skip
+
+DECIDES = """
+import sys
+from healkit.errors import HealkitError
+from healkit.store.database import Database
+from healkit.store.requests import Requests
+
+requests = Requests(Database(sys.argv[1], wait_s=30))
+print("ready", flush=True)
+sys.stdin.readline()
+try:
+    found = getattr(requests, sys.argv[2])(int(sys.argv[3]))
+    print(found.state, found.revision)
+except HealkitError as error:
+    print(error.code)
+"""
+
+DIES = """
+import os, sys
+from sqlalchemy import event
+from sqlalchemy.orm import Session
+from healkit.store.database import Database
+from healkit.store.requests import Requests
+
+database = Database(sys.argv[1], wait_s=30)
+def die(*_): os.kill(os.getpid(), 9)
+if sys.argv[2] == "before":
+    event.listen(database.engine, "commit", die)
+    event.listen(database._writing, "commit", die)
+else:
+    event.listen(Session, "after_commit", die)
+Requests(database).accept(1)
+"""
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    """A PostgreSQL server with an empty database."""
+    with postgresql() as url:
+        yield url
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
+    """A new database of each kind."""
+    if request.param == "sqlite":
+        where = str(tmp_path / "healkit.db")
+    else:
+        server = request.getfixturevalue("server")
+        engine = create_engine(server, isolation_level="AUTOCOMMIT")
+        with engine.connect() as connection:
+            connection.exec_driver_sql("DROP DATABASE IF EXISTS consent WITH (FORCE)")
+            connection.exec_driver_sql("CREATE DATABASE consent")
+        engine.dispose()
+        where = server.replace("/postgres?", "/consent?")
+    with contextlib.closing(Database(where, wait_s=10.0)) as opened:
+        Vault(opened).add("share", BROKEN)
+        yield opened
+
+
+def decided_at_once(database: Database, *decisions: tuple[str, int]) -> list[str]:
+    """What each of these processes says, all of which decide at the same moment."""
+    commands = [
+        [sys.executable, "-c", DECIDES, database.url, word, str(number)] for word, number in decisions
+    ]
+    with contextlib.ExitStack() as stack:
+        processes = [
+            stack.enter_context(
+                subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            )
+            for command in commands
+        ]
+        for process in processes:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+        for process in processes:
+            assert process.stdin is not None
+            process.stdin.write("\n")
+            process.stdin.flush()
+        return [process.communicate(timeout=60)[0].strip() for process in processes]
+
+
+@HEAL_4
+def test_a_request_changes_nothing_until_it_is_accepted_and_then_is_the_next_revision(
+    database: Database,
+) -> None:
+    vault, requests = Vault(database), Requests(database)
+    asked = requests.add("share", MENDED, author="rule", advisor="rules", reason="no zero", verdict="cured",
+                         motivating_log_id=7, run_id="run_1")  # fmt: skip
+    assert (asked.state, asked.parent, asked.label) == ("pending", 1, "share@1")
+    assert "-    return total / 0\n+    return total / parts" in asked.diff
+    assert vault.get("share").code == BROKEN
+    accepted = requests.accept(asked.id)
+    assert (accepted.state, accepted.revision, accepted.decided_by) == ("accepted", 2, "person")
+    active = vault.history("share")[-1]
+    assert (active.number, active.parent, active.author) == (2, 1, "rule")
+    assert (active.reason, active.motivating_log_id) == ("no zero", 7)
+    assert vault.get("share").code == MENDED
+
+
+@HEAL_4
+def test_a_request_is_there_after_a_restart_with_all_that_was_said_of_it(database: Database) -> None:
+    asked = Requests(database).add("share", MENDED, author="search", reason="r", verdict="unproven")
+    program = (
+        "import sys; from healkit.store.database import Database; from healkit.store.requests import Requests;"
+        "(one,) = Requests(Database(sys.argv[1])).pending(); print(one.id, one.verdict, one.author, one.code, end='')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, database.url], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout == f"{asked.id} unproven search {MENDED}"
+
+
+def test_the_same_code_for_the_same_parent_is_one_request_whoever_asks_and_even_once_it_was_declined(
+    database: Database,
+) -> None:
+    vault, requests = Vault(database), Requests(database)
+    first = requests.add("share", MENDED, author="agent")
+    again = requests.add("share", MENDED, author="model", verdict="cured")
+    assert (again.id, again.author, again.verdict) == (first.id, "agent", "cured")
+    assert requests.add("share", MENDED, verdict="not_cured").verdict == "cured"
+    requests.decline(first.id, "not so")
+    assert requests.add("share", MENDED).state == "declined"
+    vault.patch("share", OTHER)
+    later = requests.add("share", MENDED)
+    assert (later.id != first.id, later.parent, later.state) == (True, 2, "pending")
+
+
+@HEAL_4
+def test_a_request_that_was_overtaken_shows_both_sides_and_says_the_same_each_time(
+    database: Database,
+) -> None:
+    vault, requests = Vault(database), Requests(database)
+    asked = requests.add("share", MENDED)
+    vault.patch("share", OTHER)
+    said = []
+    for _ in range(2):
+        with pytest.raises(RevisionConflict) as caught:
+            requests.accept(asked.id)
+        said.append(str(caught.value))
+    assert said[0] == said[1]
+    found = requests.get(asked.id)
+    assert (found.state, found.revision, found.code) == ("overtaken", None, MENDED)
+    for line in ("+    return total // parts", "+    return total / parts", found.code_hash):
+        assert line in found.note
+    assert vault.get("share").code == OTHER
+    with pytest.raises(PatchRequestDecided, match="was overtaken already"):
+        requests.decline(asked.id)
+
+
+@HEAL_4
+def test_a_decision_made_twice_is_one_and_is_not_turned_round(database: Database) -> None:
+    vault, requests = Vault(database), Requests(database)
+    one, two = requests.add("share", MENDED), requests.add("share", OTHER)
+    assert requests.accept(one.id) == requests.accept(one.id, by="somebody else")
+    assert len(vault.history("share")) == 2
+    with pytest.raises(
+        PatchRequestDecided, match=r"was accepted already by 'person' and is share@2.*vault undo share"
+    ):
+        requests.decline(one.id)
+    declined = requests.decline(two.id, "wrong rounding")
+    assert requests.decline(two.id, "another reason") == declined
+    assert (declined.state, declined.note) == ("declined", "wrong rounding")
+    with pytest.raises(PatchRequestDecided, match="was declined already"):
+        requests.accept(two.id)
+    with pytest.raises(PatchRequestNotFound, match="no patch request 99"):
+        requests.accept(99)
+
+
+@HEAL_4
+def test_processes_that_accept_the_same_request_at_once_make_one_revision(database: Database) -> None:
+    Requests(database).add("share", MENDED)
+    assert decided_at_once(database, *[("accept", 1)] * 3) == ["accepted 2"] * 3
+    assert [revision.number for revision in Vault(database).history("share")] == [1, 2]
+
+
+@HEAL_4
+def test_of_processes_that_decide_differently_at_once_one_has_its_way_and_the_other_is_told(
+    database: Database,
+) -> None:
+    requests = Requests(database)
+    requests.add("share", MENDED)
+    said = set(decided_at_once(database, ("accept", 1), ("decline", 1)))
+    state, count = requests.get(1).state, len(Vault(database).history("share"))
+    assert (state, count, said) in (
+        ("accepted", 2, {"accepted 2", "PATCH_REQUEST_DECIDED"}),
+        ("declined", 1, {"declined None", "PATCH_REQUEST_DECIDED"}),
+    )
+
+
+@HEAL_4
+def test_of_two_requests_for_one_parent_accepted_at_once_the_second_is_overtaken(database: Database) -> None:
+    requests = Requests(database)
+    requests.add("share", MENDED)
+    requests.add("share", OTHER)
+    assert set(decided_at_once(database, ("accept", 1), ("accept", 2))) == {"accepted 2", "REVISION_CONFLICT"}
+    assert {requests.get(1).state, requests.get(2).state} == {"accepted", "overtaken"}
+    assert len(Vault(database).history("share")) == 2
+
+
+@HEAL_4
+@pytest.mark.parametrize(
+    ("moment", "state", "revisions"), [("before", "pending", 1), ("after", "accepted", 2)]
+)
+def test_a_process_killed_while_it_accepts_leaves_the_whole_decision_or_none(
+    database: Database, moment: str, state: str, revisions: int
+) -> None:
+    requests = Requests(database)
+    requests.add("share", MENDED)
+    command = [sys.executable, "-c", DIES, database.url, moment]
+    assert subprocess.run(command, capture_output=True, timeout=60, check=False).returncode == -9
+    assert requests.get(1).state == state
+    assert len(Vault(database).history("share")) == revisions
+    assert requests.accept(1).revision == 2
+
+
+def test_those_that_wait_come_first_and_newest_first(database: Database) -> None:
+    vault, requests = Vault(database), Requests(database)
+    vault.add("other", "def other():\n    return 1\n")
+    bodies = [f"def share(total, parts):\n    return {n}\n" for n in range(4)]
+    numbers = [requests.add("share", body).id for body in bodies]
+    mine = requests.add("other", "def other():\n    return 2\n").id
+    requests.decline(numbers[3])
+    requests.decline(numbers[1])
+    assert [one.id for one in requests.list()] == [mine, numbers[2], numbers[0], numbers[3], numbers[1]]
+    assert [one.id for one in requests.pending("share")] == [numbers[2], numbers[0]]
+    assert [one.id for one in requests.list(state="declined", limit=1)] == [numbers[3]]
+    assert requests.waiting() == 3
+
+
+def test_what_could_not_be_saved_is_refused_when_it_is_asked_for(database: Database) -> None:
+    requests = Requests(database)
+    for code, error in (("def share(:", CodeDoesNotParse), (BROKEN, VaultError)):
+        with pytest.raises(error):
+            requests.add("share", code)
+    with pytest.raises(ToolNotFound, match="Did you mean 'share'"):
+        requests.add("shares", MENDED)
+    with pytest.raises(RevisionNotFound):
+        requests.add("share", MENDED, parent=9)
+    with pytest.raises(VaultError, match="verdict='fine' is not known"):
+        requests.add("share", MENDED, verdict="fine")
+    with pytest.raises(VaultError, match="author='nobody' is not known"):
+        requests.add("share", MENDED, author="nobody")  # type: ignore[arg-type]
+    assert requests.list() == []
+
+
+@HEAL_4
+def test_code_that_was_changed_behind_a_request_is_not_accepted(database: Database) -> None:
+    requests = Requests(database)
+    asked: PatchRequest = requests.add("share", MENDED)
+    with database.write() as session:
+        session.execute(
+            text("UPDATE codevault SET code = 'import os' WHERE hash = :hash"), {"hash": asked.code_hash}
+        )
+    with pytest.raises(VaultTampered):
+        requests.accept(asked.id)
+    assert requests.get(asked.id).state == "pending"
+    assert len(Vault(database).history("share")) == 1
+
+
+@pytest.mark.requirement("VAULT-5")
+def test_undo_goes_back_to_what_the_active_revision_was_made_from_and_undone_again_comes_back(
+    database: Database,
+) -> None:
+    vault = Vault(database)
+    vault.patch("share", MENDED)
+    undone = vault.undo("share")
+    assert (undone.revision, undone.code) == (3, BROKEN)
+    assert vault.history("share")[-1].reason == "undo of 2, back to 1"
+    assert vault.undo("share").code == MENDED
+
+
+def test_undo_passes_over_drafts_and_says_when_there_is_nothing_before(database: Database) -> None:
+    vault = Vault(database)
+    with pytest.raises(RevisionNotFound, match="share@1 has no revision before it"):
+        vault.undo("share")
+    draft = vault.patch("share", "def share(:", draft=True)
+    vault.patch("share", MENDED, parent=draft.revision)
+    assert vault.undo("share").code == BROKEN
