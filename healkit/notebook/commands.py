@@ -174,8 +174,12 @@ def executions_parser() -> MagicParser:
 def healkit_parser() -> MagicParser:
     """`%healkit`."""
     listed = "\n".join(f"  {name:<8} {what}" for name, what in HEALKIT_COMMANDS.items())
-    parser = MagicParser("%healkit", "Switch healkit's cards on or off, keep a cell as a tool, decide on patches, or ask how "
-                         f"it is.\n\n{listed}", "Python twin: hk.status(), hk.doctor(), hk.requests")  # fmt: skip
+    parser = MagicParser(
+        "%healkit",
+        "Switch healkit's cards on or off, keep a cell as a tool, decide on patches, or ask how it is.\n\n"
+        + listed,
+        "Python twin: hk.status(), hk.doctor(), hk.requests",
+    )
     parser.add_argument("command", nargs="?", default="status", help="one of the above (default: status)")
     parser.add_argument(
         "name", nargs="?", help="for keep: the tool's name; for requests: accept, decline or show"
