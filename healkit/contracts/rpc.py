@@ -40,7 +40,11 @@ class Ready(msgspec.Struct, frozen=True, tag="ready"):
 
 
 class Init(msgspec.Struct, frozen=True, tag="init"):
-    """The work: code, arguments, the tools it may call, and its limits (seconds and bytes)."""
+    """The work: code, arguments, the tools it may call, and its limits (seconds and bytes).
+
+    `call` is Python source that is evaluated beside the code instead of calling its entry: statements and a last
+    expression, whose value counts. `watch` asks for the executed lines and the types of names too.
+    """
 
     entry: EntryRef
     code: str
@@ -52,6 +56,8 @@ class Init(msgspec.Struct, frozen=True, tag="init"):
     cpu_s: int
     result_max_bytes: int
     output_max_bytes: int
+    call: str = ""
+    watch: bool = False
 
 
 class RpcCall(msgspec.Struct, frozen=True, tag="rpc_call"):
@@ -93,13 +99,14 @@ class ExecutionComplete(msgspec.Struct, frozen=True, tag="execution_complete", o
     """The worker's claim of how it ended: a value as JSON, or a failure.
 
     `conversions` says, path by path, what JSON could not hold and how it is shown instead. `shown` is false when there
-    was no output at all, and so none to wait for.
+    was no output at all, and so none to wait for. `watched` is what `Init.watch` asked for, as JSON.
     """
 
     value: msgspec.Raw = msgspec.Raw(b"null")
     failure: Failure | None = None
     conversions: list[str] = []
     shown: bool = True
+    watched: msgspec.Raw = msgspec.Raw(b"null")
 
 
 FromWorker = Ready | RpcCall | ExecutionComplete

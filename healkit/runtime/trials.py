@@ -38,13 +38,16 @@ from healkit.workers.trials import Templates, run_trials
 class Trial(msgspec.Struct, frozen=True):
     """Code to try, as a vault entry would hold it, and the arguments to try it with.
 
-    `name` is what a traceback calls it (`<name@0>`); it is also which function of several is meant.
+    `name` is what a traceback calls it (`<name@0>`); it is also which function of several is meant. `call` is Python
+    source to evaluate beside the code instead of calling its entry: statements and a last expression, whose value
+    counts; the code need not have the shape of a tool then.
     """
 
     code: str
     arguments: Mapping[str, Any] = {}
     name: str = "trial"
     timeout_s: float | None = None
+    call: str = ""
 
 
 class TrialResult(msgspec.Struct, frozen=True):
@@ -202,4 +205,5 @@ def _init(trial: Trial, record: Started, config: Config) -> Init:
         cpu_s=config.cpu_s,
         result_max_bytes=config.result_max_bytes,
         output_max_bytes=config.output_max_bytes,
+        call=trial.call,
     )

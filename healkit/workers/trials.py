@@ -15,6 +15,7 @@ import msgspec
 
 from healkit.config import Config
 from healkit.contracts import rpc
+from healkit.contracts.batches import Batch, Outcomes, Share, ShareDone
 from healkit.contracts.records import Grants
 from healkit.errors import WorkerError, WorkerStartFailed
 from healkit.workers.folders import RunFolders
@@ -28,7 +29,7 @@ _MARGIN_S = 2.0
 #: How long a template waits for more trials; it holds some 10 MiB of its own.
 _KEPT_S = 60.0
 
-_FromTemplate = rpc.Ready | TrialDone
+_FromTemplate = rpc.Ready | TrialDone | Outcomes | ShareDone
 _decode = msgspec.json.Decoder(_FromTemplate).decode
 _claim = msgspec.json.Decoder(rpc.ExecutionComplete).decode
 
@@ -65,6 +66,9 @@ class Template:
             raise WorkerStartFailed(
                 f"No template for trials could be started: {error}. {said}", hint="Run `healkit doctor`."
             ) from error
+        except asyncio.CancelledError:
+            await template.close()
+            raise
         return template
 
     async def run(self, init: rpc.Init) -> Outcome:
@@ -74,11 +78,31 @@ class Template:
             async with asyncio.timeout(init.timeout_s + _MARGIN_S):
                 await loop.sock_sendall(self._sock, rpc.encode_frame(init))
                 done = await self._receive()
+                if not isinstance(done, TrialDone):
+                    raise WorkerError("the template answered something else")
         except (TimeoutError, OSError, WorkerError) as error:
             self.process.kill()
             return Outcome("lost", detail=f"its template did not answer: {error}")
-        assert isinstance(done, TrialDone)
         return _outcome(done)
+
+    async def begin(self, batch: Batch) -> None:
+        """Make the template ready for the shares of a batch; raises `WorkerError`."""
+        await self._send(batch)
+
+    async def share(self, share: Share, patience_s: float) -> AsyncIterator[Outcomes | ShareDone]:
+        """What comes of a share, until it is done; raises `WorkerError` when nothing comes for that long."""
+        await self._send(share)
+        while True:
+            try:
+                async with asyncio.timeout(patience_s):
+                    message = await self._receive()
+            except TimeoutError:
+                raise WorkerError(f"the template said nothing for {patience_s:g} s") from None
+            if not isinstance(message, Outcomes | ShareDone):
+                raise WorkerError("the template answered something else")
+            yield message
+            if isinstance(message, ShareDone):
+                return
 
     @property
     def alive(self) -> bool:
@@ -104,7 +128,13 @@ class Template:
         await asyncio.wait([self.process.exited], timeout=5)
         await off_loop(self.sandbox.folder.remove)
 
-    async def _receive(self) -> rpc.Ready | TrialDone:
+    async def _send(self, message: msgspec.Struct) -> None:
+        try:
+            await asyncio.get_running_loop().sock_sendall(self._sock, rpc.encode_frame(message))
+        except (OSError, rpc.FrameTooLarge) as error:
+            raise WorkerError(f"the template could not be told: {error}") from error
+
+    async def _receive(self) -> _FromTemplate:
         loop = asyncio.get_running_loop()
         while True:
             size = int.from_bytes(self._received[:4], "big") if len(self._received) >= 4 else None
@@ -113,9 +143,15 @@ class Template:
             if size is not None and len(self._received) >= 4 + size:
                 frame = bytes(self._received[4 : 4 + size])
                 del self._received[: 4 + size]
-                message: rpc.Ready | TrialDone = _decode(frame)
+                try:
+                    message: _FromTemplate = _decode(frame)
+                except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+                    raise WorkerError(f"the template sent what is no message: {error}") from None
                 return message
-            chunk = await loop.sock_recv(self._sock, 1 << 16)
+            try:
+                chunk = await loop.sock_recv(self._sock, 1 << 16)
+            except OSError as error:
+                raise WorkerError(f"the template has ended: {error}") from error
             if not chunk:
                 raise WorkerError("the template has ended")
             self._received += chunk
@@ -128,9 +164,13 @@ class Templates:
         self._folders = folders
         self._idle: dict[Template, asyncio.TimerHandle] = {}
         self._ending: set[asyncio.Task[None]] = set()
+        self._starting: set[asyncio.Task[Template]] = set()
 
     async def take(self, tier: Tier, config: Config) -> Template:
-        """An idle one for these settings, else a new one; raises `WorkerStartFailed`."""
+        """An idle one for these settings, else a new one; raises `WorkerStartFailed`.
+
+        One that is no longer waited for when it is ready is kept for the next who asks.
+        """
         for template in list(self._idle):
             if not template.alive:
                 self._retire(template)
@@ -138,14 +178,28 @@ class Templates:
                 self._idle.pop(template).cancel()
                 return template
         sandbox = Sandbox(tier, self._folders.next(), Grants(), config.scratch_mb, config.open_files)
-        return await Template.start(sandbox, config)
+        starting = asyncio.create_task(Template.start(sandbox, config))
+        self._starting.add(starting)
+        starting.add_done_callback(self._starting.discard)
+        try:
+            return await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            starting.add_done_callback(self._keep)
+            raise
+
+    def _keep(self, starting: asyncio.Task[Template]) -> None:
+        if not starting.cancelled() and starting.exception() is None:
+            self.give_back(starting.result())
 
     def give_back(self, template: Template) -> None:
         """Keep it for the next who asks; it has no trial under way."""
         self._idle[template] = asyncio.get_running_loop().call_later(_KEPT_S, self._retire, template)
 
     async def close(self) -> None:
-        """End those that are idle; the others are their users' to end."""
+        """End those that are idle or just being started; the others are their users' to end."""
+        for starting in list(self._starting):
+            starting.cancel()
+        await asyncio.gather(*self._starting, return_exceptions=True)
         for template in list(self._idle):
             self._retire(template)
         while self._ending:
@@ -162,45 +216,48 @@ async def run_trials(
     inits: Iterable[rpc.Init], tier: Tier, config: Config, templates: Templates, parallel: int
 ) -> AsyncIterator[tuple[int, Outcome, float]]:
     """Run them all, so many at a time; yields position, outcome and milliseconds as they end, in no order."""
-    waiting = iter(enumerate(inits))
-    results: asyncio.Queue[tuple[int, Outcome, float] | BaseException | None] = asyncio.Queue(
-        maxsize=4 * parallel
-    )
+    chosen = list(inits)
+    waiting = iter(enumerate(chosen))
+    results: asyncio.Queue[tuple[int, Outcome, float] | BaseException] = asyncio.Queue()
+    starting: set[asyncio.Task[None] | None] = set()
 
     async def work() -> None:
         template: Template | None = None
+        task = asyncio.current_task()
         try:
-            for position, init in waiting:
+            while True:
                 if template is None or not template.alive:
                     if template is not None:
                         await template.close()
+                        template = None
+                    starting.add(task)
                     template = await templates.take(tier, config)
+                    starting.discard(task)
+                # Drawn by one that is ready, so that no trial waits for another template's start.
+                if (drawn := next(waiting, None)) is None:
+                    templates.give_back(template)
+                    return
+                position, init = drawn
                 started = time.perf_counter()
                 outcome = await template.run(init)
-                await results.put((position, outcome, (time.perf_counter() - started) * 1000))
-            if template is not None:
-                templates.give_back(template)
-            await results.put(None)
+                results.put_nowait((position, outcome, (time.perf_counter() - started) * 1000))
         except BaseException as error:
             if template is not None:  # perhaps in the middle of a trial
                 await template.close()
-            await results.put(error)
+            results.put_nowait(error)
             raise
 
     workers = [asyncio.create_task(work()) for _ in range(parallel)]
+    unneeded: Iterable[asyncio.Task[None] | None] = workers
     try:
-        while any(not worker.done() for worker in workers) or not results.empty():
+        for _ in chosen:
             result = await results.get()
             if isinstance(result, BaseException):
                 raise result
-            if result is None:
-                parallel -= 1
-                if parallel == 0:
-                    return
-                continue
             yield result
+        unneeded = starting
     finally:
-        for worker in workers:
+        for worker in filter(None, list(unneeded)):
             worker.cancel()
         await asyncio.gather(*workers, return_exceptions=True)
 

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import inspect
 import socket
-import sys
-import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -17,13 +14,14 @@ from healkit.contracts import rpc
 from healkit.contracts.encoding import ValueTooLarge, to_jsonable, type_only
 from healkit.contracts.failure import Failure
 from healkit.contracts.shapes import parse, read_shape
-from healkit.contracts.tools import Tool
 from healkit.workers.inside import capture, lockdown
 from healkit.workers.inside.deadline import TimeIsUp, deadline
 from healkit.workers.inside.decisions import Trace
 from healkit.workers.inside.endpoint import Endpoint
+from healkit.workers.inside.entering import Call, enter, fresh_namespace
 from healkit.workers.inside.post_mortem import PostMortem
 from healkit.workers.inside.proxies import build_servers
+from healkit.workers.inside.watching import Watch
 
 
 class Runner:
@@ -47,6 +45,8 @@ class Runner:
         self.finish = finish
         #: Of the failure, once there is one.
         self.post_mortem: PostMortem | None = None
+        #: Of the code, where the work asks for one.
+        self.watch: Watch | None = None
 
     def run(self) -> None:
         """The one execution of this process: receive, execute, report."""
@@ -64,7 +64,8 @@ class Runner:
         capture.Output.left_chars = None
         with contextlib.suppress(Exception):  # a display that fails must not take the report with it
             self.finish()
-        return msgspec.structs.replace(complete, shown=capture.Output.shown)
+        watched = msgspec.Raw(b"null") if self.watch is None else rpc.raw(self.watch.seen())
+        return msgspec.structs.replace(complete, shown=capture.Output.shown, watched=watched)
 
     def _execute(self, init: rpc.Init) -> rpc.ExecutionComplete:
         capture.show_source(init.entry, init.code)
@@ -91,23 +92,22 @@ class Runner:
     def _call(self, init: rpc.Init) -> Any:
         arguments = msgspec.json.decode(init.arguments)
         tree = parse(init.code, init.entry.filename)
-        shape = read_shape(tree, init.entry.tool_name)
-        module = types.ModuleType(capture.TOOL_MODULE)
-        sys.modules[module.__name__] = module
-        namespace = module.__dict__
-        namespace["mcp"] = build_servers(self.endpoint, init.definitions)
-        namespace["trace"] = Trace(self.endpoint)
-        namespace["Tool"] = Tool
-        if shape.kind == "script":
+        call = Call(init.call) if init.call else None
+        shape = read_shape(tree, init.entry.tool_name) if call is None else None
+        namespace = fresh_namespace(
+            {"mcp": build_servers(self.endpoint, init.definitions), "trace": Trace(self.endpoint)}
+        )
+        if shape is not None and shape.kind == "script":
             namespace["arguments"] = arguments
-        exec(compile(tree, init.entry.filename, "exec"), namespace)  # noqa: S102 - what this process is for
-        if shape.kind == "script":
-            return namespace.get("result")
-        target = namespace[shape.entry]
-        if shape.kind == "class":
-            target = target().run
-        value = target(arguments) if shape.takes_dict else target(**arguments)
-        return asyncio.run(value) if inspect.iscoroutine(value) else value
+        code = compile(tree, init.entry.filename, "exec")
+        if init.watch:
+            self.watch = Watch(code)
+        with self.watch or contextlib.nullcontext():
+            exec(code, namespace)  # noqa: S102 - what this process is for
+            if call is not None:
+                return call.evaluate(namespace)
+            assert shape is not None
+            return enter(namespace, shape, arguments)
 
 
 def _too_large(size: str, init: rpc.Init) -> Failure:

@@ -3,7 +3,8 @@
 `python -m healkit.workers.inside.trials`. The template has one thread and runs no tool. It enters the sandbox, says so,
 and then, for each piece of work, forks a child that seals itself, runs the code and answers through a pipe; when the
 child has ended, or been killed at its deadline, the template empties the scratch folder and tells the host what it saw.
-A trial shares nothing with the one before it but the pages it has not written to.
+A trial shares nothing with the one before it but the pages it has not written to. A batch is many variants of one code
+for one child (`workers.inside.batch`).
 """
 
 from __future__ import annotations
@@ -14,23 +15,27 @@ import importlib
 import os
 import random
 import select
-import shutil
 import signal
 import socket
 import sys
 import time
+from collections.abc import Callable
 from typing import NoReturn
 
 import msgspec
 
 from healkit.contracts import rpc
+from healkit.contracts.batches import Batch, Share
 from healkit.workers.inside import lockdown, seccomp
+from healkit.workers.inside.batch import BatchServer
 from healkit.workers.inside.capture import Output
+from healkit.workers.inside.emptying import empty_folder
 from healkit.workers.inside.light import PlainStream
 from healkit.workers.inside.runner import Runner
 
 PRELOAD_VARIABLE = "HEALKIT_PRELOAD"
 _READ_BYTES = 1 << 16
+_decode = msgspec.json.Decoder(rpc.Init | Batch | Share).decode
 _CRASH_BYTES = 64 * 1024
 #: What a claim may be longer than the result in it: conversions, a traceback.
 _CLAIM_EXTRA_BYTES = 1 << 20
@@ -56,6 +61,7 @@ class Template:
         self.bridge = bridge
         self.reader = rpc.FrameReader(bridge)
         self.printed = os.memfd_create("printed")
+        self.nowhere = os.open(os.devnull, os.O_WRONLY)
         self.filter: seccomp.ChildFilter | None = None
 
     def seal(self) -> str:
@@ -68,10 +74,19 @@ class Template:
 
     def serve(self) -> None:
         """Until the host hangs up."""
+        batch: BatchServer | None = None
         while (frame := self.reader.read()) is not None:
-            init = rpc.decode_from_host(frame)
-            if isinstance(init, rpc.Init):
-                self.bridge.sendall(rpc.encode_frame(self.try_one(init)))
+            work = _decode(frame)
+            if isinstance(work, rpc.Init):
+                self.send(self.try_one(work))
+            elif isinstance(work, Batch):
+                batch = BatchServer(work, self.become_many, self.send, self.policy.scratch)
+            elif batch is not None:
+                batch.share(work)
+
+    def send(self, message: msgspec.Struct) -> None:
+        """One message to the host."""
+        self.bridge.sendall(rpc.encode_frame(message))
 
     def try_one(self, init: rpc.Init) -> TrialDone:
         """One trial from fork to cleaned folder."""
@@ -92,23 +107,19 @@ class Template:
         if timed_out or claim is None:
             os.kill(pid, signal.SIGKILL)
         status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-        _empty(self.policy.scratch)
+        empty_folder(self.policy.scratch)
         printed = os.pread(self.printed, _CRASH_BYTES, max(0, os.fstat(self.printed).st_size - _CRASH_BYTES))
         return TrialDone(status, timed_out, claim or b"", printed)
 
     def become(self, init: rpc.Init, writing: int) -> NoReturn:
         """The child's whole life."""
         try:
-            for standard in (1, 2):
-                os.dup2(self.printed, standard)
+            self._give_up(self.printed)
             random.seed()
             if (numpy := sys.modules.get("numpy")) is not None:
                 numpy.random.seed()
-            lockdown.die_with_parent()
             faulthandler.enable(file=2)
             faulthandler.register(signal.SIGUSR1, file=2, all_threads=False)
-            if self.filter is not None:
-                self.filter.load()
             sys.stdout = sys.stderr = PlainStream()
             Output.crash_fd = 2
             # The bridge is the template's; a trial may call nothing, and has nobody to call.
@@ -121,6 +132,23 @@ class Template:
             sys.__excepthook__(*sys.exc_info())
         finally:
             os._exit(0)
+
+    def become_many(self, run: Callable[[], None]) -> NoReturn:
+        """The whole life of a batch's child, which answers through memory."""
+        try:
+            self._give_up(self.nowhere)
+            self.bridge.close()
+            run()
+        finally:
+            os._exit(0)
+
+    def _give_up(self, output: int) -> None:
+        """What every child does first: its output goes there, it dies with the template, and it seals itself."""
+        for standard in (1, 2):
+            os.dup2(output, standard)
+        lockdown.die_with_parent()
+        if self.filter is not None:
+            self.filter.load()
 
 
 _GRACE_S = 0.3
@@ -142,14 +170,6 @@ def _read_claim(reading: int, limit: int, deadline: float) -> tuple[bytes | None
         if len(received) > limit:
             return None, False
     return bytes(received), True
-
-
-def _empty(folder: str) -> None:
-    for entry in list(os.scandir(folder)):
-        if entry.is_dir(follow_symlinks=False):
-            shutil.rmtree(entry.path, ignore_errors=True)
-        else:
-            os.unlink(entry.path)
 
 
 def main() -> None:

@@ -1,0 +1,210 @@
+"""The workbench on which advisors try things: a sync face of batches, with a budget.
+
+An advisor works in a thread of its own and knows no event loop. `Bench` hands its work to healkit's loop, draws
+candidates in the advisor's own thread (a generator of candidates may look at what became of earlier ones), and raises
+`BudgetSpent` out of whatever is going on when time is up or somebody pressed Stop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import queue
+import threading
+import time
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from concurrent.futures import Executor, Future
+from itertools import islice
+from typing import Any, TypeVar
+
+import msgspec
+
+from healkit.contracts.healing import Check, CheckResult, Edit, Observed
+from healkit.contracts.tools import EntryRef
+from healkit.errors import BudgetSpent
+from healkit.runtime.batches import Batches
+from healkit.workers.batches import Candidate, Scores
+
+T = TypeVar("T")
+
+#: A check's limit by its own time on the code as it is: so many times that, and at least so many seconds.
+LIMIT_TIMES, LIMIT_LEAST_S = 6.0, 0.1
+#: Where that time is not known, by the longest that is.
+UNKNOWN_LEAST_S = 0.3
+#: The slow lane's limit, and the one for trying once more in a process of its own, by the ordinary one.
+SLOW_TIMES = 10.0
+#: What finding out how long a check takes may cost, in seconds and as a part of the budget.
+_TIMING_S, _TIMING_PART = 5.0, 1 / 15
+#: How often Stop and the clock are looked at while something runs, and how long its end is waited for.
+_TICK_S, _SETTLE_S = 0.05, 5.0
+
+
+@dataclasses.dataclass(frozen=True)
+class _Wanted:
+    """A template wants so many candidates; `answer` may be called from any thread."""
+
+    count: int
+    answer: Callable[[Sequence[Candidate]], None]
+
+
+class Bench:
+    """Where code is tried, as `healing.advisor.Workbench` says; for one advisor's thread at a time.
+
+    submit: runs a coroutine in healkit's loop. entry: what the code is called in tracebacks and on record. budget_s:
+    seconds from now on. stop: ends everything when it is set, within a second. on_progress: called with the number of
+    candidates tried so far. executor: whose workers score candidates, instead of this machine's processors.
+    """
+
+    def __init__(
+        self,
+        batches: Batches,
+        submit: Callable[[Coroutine[Any, Any, Any]], Future[Any]],
+        entry: EntryRef,
+        *,
+        budget_s: float,
+        stop: threading.Event | None = None,
+        on_progress: Callable[[int], object] = lambda tried: None,
+        parallel: int | None = None,
+        executor: Executor | None = None,
+    ) -> None:
+        self._batches, self._submit, self._entry = batches, submit, entry
+        self._deadline = time.monotonic() + budget_s
+        self._budget_s = budget_s
+        self._stop = stop or threading.Event()
+        self._on_progress = on_progress
+        self._parallel, self._executor = parallel, executor
+        self._limits: dict[bytes, float] = {}
+        #: How many candidates were tried so far.
+        self.tried = 0
+
+    @property
+    def left_s(self) -> float:
+        """What is left of the budget, in seconds; 0 once Stop was pressed."""
+        return 0.0 if self._stop.is_set() else max(0.0, self._deadline - time.monotonic())
+
+    def score(
+        self,
+        code: str,
+        candidates: Iterable[Sequence[Edit]],
+        checks: Sequence[Check],
+        *,
+        every: bool = False,
+        slow: bool = False,
+    ) -> Iterator[tuple[int, str]]:
+        """As `Workbench.score`."""
+        times = SLOW_TIMES if slow else 1.0
+        limits_s = [limit_s * times for limit_s in self._limits_of(code, checks)]
+        events: queue.SimpleQueue[_Wanted | Scores | None] = queue.SimpleQueue()
+
+        async def draw(count: int) -> Sequence[Candidate]:
+            loop = asyncio.get_running_loop()
+            reply: asyncio.Future[Sequence[Candidate]] = loop.create_future()
+
+            def answer(drawn: Sequence[Candidate]) -> None:
+                if not reply.done():
+                    reply.set_result(drawn)
+
+            events.put(_Wanted(count, lambda drawn: loop.call_soon_threadsafe(answer, drawn) and None))
+            return await reply
+
+        work = _Work(
+            self._submit,
+            self._batches.score(
+                self._entry, code, draw, checks, limits_s, events.put,
+                every=every, parallel=self._parallel, executor=self._executor,
+            ),
+            lambda: events.put(None),
+        )  # fmt: skip
+        source = iter(candidates)
+        try:
+            while (event := self._next(events)) is not None:
+                if isinstance(event, _Wanted):
+                    event.answer(list(islice(source, event.count)))
+                    continue
+                self.tried += len(event)
+                self._on_progress(self.tried)
+                yield from event
+            work.result()
+        finally:
+            work.end()
+
+    def observe(self, code: str, checks: Sequence[Check]) -> list[Observed]:
+        """As `Workbench.observe`; being watched takes longer, so each check gets more time."""
+        limits_s = [limit_s * SLOW_TIMES for limit_s in self._limits_of(code, checks)]
+        return self._wait(self._batches.observe(self._entry, code, checks, limits_s))
+
+    def run(self, codes: Sequence[str], checks: Sequence[Check]) -> list[list[CheckResult]]:
+        """As `Workbench.run`; each is on record as a trial."""
+        limits_s = [limit_s * SLOW_TIMES for limit_s in self._limits_of(codes[0] if codes else "", checks)]
+        return self._wait(
+            self._batches.run(self._entry, codes, checks, limits_s, parallel=self._parallel)
+        )
+
+    def _limits_of(self, code: str, checks: Sequence[Check]) -> list[float]:
+        """Each check's time limit, found out once for each check by running the code as it is."""
+        keys = [msgspec.json.encode(check) for check in checks]
+        new = [check for check, key in zip(checks, keys, strict=True) if key not in self._limits]
+        if new:
+            most_s = min(_TIMING_S, max(1.0, self._budget_s * _TIMING_PART))
+            results = self._wait(self._batches.time(self._entry, code, new, [most_s] * len(new)))
+            passed = [result.duration_s for result in results if result.outcome == "passed"]
+            unknown_s = max(UNKNOWN_LEAST_S, LIMIT_TIMES * max(passed, default=0.0))
+            for check, result in zip(new, results, strict=True):
+                own_s = max(LIMIT_LEAST_S, LIMIT_TIMES * result.duration_s)
+                key = msgspec.json.encode(check)
+                self._limits[key] = own_s if result.outcome == "passed" else unknown_s
+        return [self._limits[key] for key in keys]
+
+    def _wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """The coroutine's result, unless the budget ends first."""
+        done: queue.SimpleQueue[None] = queue.SimpleQueue()
+        work = _Work(self._submit, coroutine, lambda: done.put(None))
+        try:
+            self._next(done)
+            return work.result()
+        finally:
+            work.end()
+
+    def _next(self, events: queue.SimpleQueue[T]) -> T:
+        """The next event; raises `BudgetSpent`."""
+        while (left_s := self.left_s) > 0:
+            try:
+                return events.get(timeout=min(_TICK_S, left_s))
+            except queue.Empty:
+                continue
+        reason = "it was stopped" if self._stop.is_set() else f"its {self._budget_s:g} s are up"
+        raise BudgetSpent(
+            f"The healing of {self._entry.tool_name!r} ends here: {reason}.",
+            hint="What was found until then stands; give it a larger budget_s to go on.",
+        )
+
+
+class _Work:
+    """A coroutine in healkit's loop that another thread can wait for, and end."""
+
+    def __init__(
+        self,
+        submit: Callable[[Coroutine[Any, Any, Any]], Future[Any]],
+        coroutine: Coroutine[Any, Any, Any],
+        ended: Callable[[], None],
+    ) -> None:
+        self._over = threading.Event()
+        self._coroutine, self._ended = coroutine, ended
+        self._future = submit(self._run())
+
+    def result(self) -> Any:
+        """What it returned, or raises what it raised; to be called when it has ended."""
+        return self._future.result(timeout=_SETTLE_S)
+
+    def end(self) -> None:
+        """Cancel it if it still runs, and wait until it has ended."""
+        if not self._over.is_set():
+            self._future.cancel()
+            self._over.wait(_SETTLE_S)
+
+    async def _run(self) -> Any:
+        try:
+            return await self._coroutine
+        finally:
+            self._over.set()
+            self._ended()

@@ -1,0 +1,154 @@
+"""A template's part in a batch: one child for many candidates, watched, and replaced where it ends early.
+
+A child that hangs in C code, or swallows its alarms, is killed when its place on the sheet has stood still for longer
+than the check may take; one that crashes ends by itself. Either way the batch goes on in another child after that
+check, which is told `t` or `d`. A child can write any letters it likes, and hurts nobody but its own search by it: a
+winner is validated afresh, each check in a process of its own.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import gc
+import importlib
+import os
+import select
+import signal
+import sys
+import time
+from collections.abc import Callable
+from typing import NoReturn
+
+import msgspec
+
+from healkit.contracts.batches import DIED, TIMED_OUT, Batch, Outcomes, Share, ShareDone
+from healkit.workers.inside.candidates import Candidates
+from healkit.workers.inside.emptying import empty_folder
+from healkit.workers.inside.sheet import Sheet
+
+#: How often the sheet is looked at, and how long past its limit a check is waited for.
+_TICK_S = 0.01
+_GRACE_S = 0.25
+#: What compiling a candidate, and cleaning up after a check, may take.
+_BETWEEN_S = 2.0
+
+
+class BatchServer:
+    """Serves one batch: made when it begins, then `share` for each share.
+
+    `become` turns this process, a fresh fork, into a sealed child and runs what it is given there; `send` sends a
+    message to the host.
+    """
+
+    def __init__(
+        self,
+        batch: Batch,
+        become: Callable[[Callable[[], None]], NoReturn],
+        send: Callable[[msgspec.Struct], None],
+        folder: str,
+    ) -> None:
+        self._batch = batch
+        self._become, self._send, self._folder = become, send, folder
+        _bring_in(batch.code)
+        self._candidates = Candidates(batch, folder)
+
+    def share(self, share: Share) -> None:
+        """Run a share to its end, in as many children as it takes, and tell the outcomes as they come."""
+        sheet = Sheet(len(share.candidates), len(self._batch.checks))
+        told, children, setup_us = 0, 0, 0
+        place = (0, 0)
+        try:
+            while place[0] < len(share.candidates):
+                children += 1
+                before = place
+                place, told = self._child(share, sheet, place, told)
+                setup_us += sheet.ready_us
+                if place == before:  # it did not even get there: go on after that check all the same
+                    place = self._after(sheet, *place, DIED)
+            self._tell(sheet, told, len(share.candidates))
+            self._send(ShareDone(setup_us / 1e6, children))
+        finally:
+            sheet.close()
+
+    def _child(
+        self, share: Share, sheet: Sheet, start: tuple[int, int], told: int
+    ) -> tuple[tuple[int, int], int]:
+        """One child's life; where the next one begins, and how many candidates have been told of."""
+        sheet.at(*start)
+        sheet.ready_us = 0
+        reading, writing = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            os.close(reading)
+            self._become(lambda: self._candidates.run(share.candidates, sheet, start))
+        os.close(writing)
+        stuck = False
+        word, since = sheet.word, time.monotonic()
+        try:
+            while not self._ended(pid, reading):
+                if sheet.word != word:
+                    word, since = sheet.word, time.monotonic()
+                    told = self._tell(sheet, told, min(sheet.place[0], len(share.candidates)))
+                elif time.monotonic() - since > self._patience_s(sheet):
+                    stuck = True
+                    os.kill(pid, signal.SIGKILL)
+                    os.waitpid(pid, 0)
+                    break
+        finally:
+            os.close(reading)
+            empty_folder(self._folder)
+        candidate, check, running = sheet.place
+        if candidate < len(share.candidates) and (running or stuck):
+            return self._after(sheet, candidate, check, TIMED_OUT if stuck and running else DIED), told
+        return (candidate, check), told
+
+    def _ended(self, pid: int, reading: int) -> bool:
+        """Wait for a tick, or for the end of the child; a child may close its end of the pipe and live on."""
+        ready, _, _ = select.select([reading], [], [], _TICK_S)
+        ended = os.waitpid(pid, os.WNOHANG)[0] == pid
+        if ready and not ended:
+            time.sleep(0.0005)  # between the last descriptor and the end lies the rest of a process's exit
+        return ended
+
+    def _patience_s(self, sheet: Sheet) -> float:
+        _, check, running = sheet.place
+        checks = self._batch.checks
+        return checks[check].timeout_s + _GRACE_S if running and check < len(checks) else _BETWEEN_S
+
+    def _after(self, sheet: Sheet, candidate: int, check: int, letter: str) -> tuple[int, int]:
+        """Put down how a check ended whose child has, and where to go on."""
+        if check < sheet.checks:
+            sheet.put(candidate, check, letter)
+        if self._batch.every and check + 1 < sheet.checks:
+            return candidate, check + 1
+        return candidate + 1, 0
+
+    def _tell(self, sheet: Sheet, told: int, done: int) -> int:
+        """Send the rows of the candidates that are done and have not been told of."""
+        if done > told:
+            self._send(Outcomes(told, [sheet.row(candidate) for candidate in range(told, done)]))
+        return max(told, done)
+
+
+#: Of the standard library, what does something when it is imported, or wants a screen.
+_LOUD = {"antigravity", "this", "idlelib", "turtle", "turtledemo", "tkinter", "readline", "curses"}
+
+
+def _bring_in(code: str) -> None:
+    """Import here what the code names of the standard library, so that not every child has to.
+
+    Anything else is imported in the child: no code but Python's own runs in a template.
+    """
+    try:
+        nodes = list(ast.walk(ast.parse(code)))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+    named = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+    named += [node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module and not node.level]
+    for name in named:
+        if (first := name.partition(".")[0]) in sys.stdlib_module_names and first not in _LOUD:
+            with contextlib.suppress(Exception):
+                importlib.import_module(name)
+    gc.collect()
+    gc.freeze()

@@ -1,0 +1,199 @@
+"""A child's part in a batch: each candidate against each check, one after the other in one process.
+
+Every check gets a fresh module namespace and freshly decoded arguments. What a candidate can change in the process
+besides is put back where that is cheap: the interpreter's settings, random numbers, builtins, modules, environment,
+working directory and scratch folder. What is not (an imported module's own variables, C code's) lives until this
+child ends, which is a fraction of a second; whatever counts is validated in a process of its own.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from types import CodeType
+from typing import Any
+
+import msgspec
+
+from healkit.contracts.batches import PASSED, RAISED, TIMED_OUT, WRONG, Batch, BatchCheck
+from healkit.contracts.encoding import ValueTooLarge, to_jsonable
+from healkit.contracts.healing import Edit, apply_edits, same_value
+from healkit.contracts.shapes import Shape, parse, read_shape
+from healkit.errors import HealkitError
+from healkit.workers.inside import lockdown
+from healkit.workers.inside.alarm import Alarm
+from healkit.workers.inside.capture import TOOL_MODULE, describe
+from healkit.workers.inside.deadline import TimeIsUp
+from healkit.workers.inside.entering import Call, enter, fresh_namespace
+from healkit.workers.inside.restoring import Process
+from healkit.workers.inside.sheet import Sheet
+
+#: How long a first look at the batch's own code may take, which brings in the modules that it imports.
+_FIRST_LOOK_S = 0.5
+#: A value this many times as long as the expected one is another one, whatever is in it.
+_LONGER_TIMES, _LONGER_CHARS = 4, 10_000
+_decode = msgspec.json.decode
+
+
+class _Prepared:
+    """A check made ready in the template: what all candidates need of it, once."""
+
+    def __init__(self, check: BatchCheck, result_max_bytes: int) -> None:
+        self.arguments, self.raises, self.known = bytes(check.arguments), check.raises, check.known
+        self.timeout_s = check.timeout_s
+        self.expected = _decode(check.expected)
+        longer = _LONGER_TIMES * len(check.expected) + _LONGER_CHARS
+        self.max_chars = min(longer, result_max_bytes) if check.known else result_max_bytes
+        self.call: Call | None = None
+        self.broken = False
+        if check.call:
+            try:
+                self.call = Call(check.call)
+            except (SyntaxError, ValueError, RecursionError, MemoryError):
+                self.broken = True
+
+
+class Candidates:
+    """A batch made ready; `run` is a child's. `folder` is the scratch folder."""
+
+    def __init__(self, batch: Batch, folder: str) -> None:
+        self._batch, self._folder = batch, folder
+        self._filename = batch.entry.filename
+        self._checks = [_Prepared(check, batch.result_max_bytes) for check in batch.checks]
+        self._shapes: dict[Any, Shape | None] = {}
+
+    def run(self, candidates: Sequence[Sequence[Edit]], sheet: Sheet, start: tuple[int, int]) -> None:
+        """Candidates from `start` on (candidate, check), outcomes into the sheet, until the end or a need to leave."""
+        began = time.perf_counter()
+        limits_s = sum(check.timeout_s for check in self._checks) * len(candidates)
+        lockdown.limit_tool(self._batch.memory_bytes, int(2 * limits_s) + 10)
+        alarm = Alarm()
+        process = Process(self._batch.output_max_bytes, self._folder)
+        self._look_first(alarm, process)
+        process.remember()
+        sheet.ready_us = int((time.perf_counter() - began) * 1e6)
+        first_check = start[1]
+        for position in range(start[0], len(candidates)):
+            sheet.at(position, first_check)
+            code = self._compiled(candidates[position])
+            if code is not None and not self._try(code, position, first_check, sheet, alarm, process):
+                return
+            first_check = 0
+        sheet.at(len(candidates), 0)
+
+    def _try(
+        self, code: CodeType, position: int, first: int, sheet: Sheet, alarm: Alarm, process: Process
+    ) -> bool:
+        """One candidate; False when the process is not fit for another check."""
+        for number in range(first, len(self._checks)):
+            sheet.at(position, number, running=True)
+            letter, fit = self._outcome(code, self._checks[number], alarm, process)
+            sheet.put(position, number, letter)
+            more = number + 1 < len(self._checks) and (self._batch.every or letter == PASSED)
+            sheet.at(*((position, number + 1) if more else (position + 1, 0)))
+            fit = process.restore() and fit
+            if not fit or not more:
+                return fit
+        return True
+
+    def _outcome(
+        self, code: CodeType, check: _Prepared, alarm: Alarm, process: Process
+    ) -> tuple[str, bool]:
+        """The letter of one check, and whether the process is fit for another."""
+        namespace: dict[str, Any] = {}
+        letter, fit = TIMED_OUT, True
+        try:
+            process.begin()
+            alarm.set(check.timeout_s)
+            try:
+                namespace = fresh_namespace(process.names)
+                letter = self._judged(code, check, namespace)
+                alarm.stop()
+            except TimeIsUp:
+                alarm.stop()
+            except BaseException as error:  # noqa: BLE001 - whatever a candidate raises is its outcome
+                alarm.stop()
+                fit = not isinstance(error, MemoryError)
+                letter = PASSED if check.raises and check.raises in _names(error) else RAISED
+            if alarm.rang:  # it may have caught the alarm, and returned all the same
+                letter = TIMED_OUT
+        except TimeIsUp:  # rang between two of the lines above
+            alarm.stop()
+            letter = TIMED_OUT
+        namespace.clear()
+        return letter, fit
+
+    def _judged(self, code: CodeType, check: _Prepared, namespace: dict[str, Any]) -> str:
+        """Run a check to its value and compare."""
+        if check.broken:
+            return RAISED
+        arguments = _decode(check.arguments)
+        if check.call is not None:
+            exec(code, namespace)  # noqa: S102 - what this process is for
+            value = check.call.evaluate(namespace)
+        else:
+            shape = self._shape(code)
+            if shape is None:
+                return RAISED
+            if shape.kind == "script":
+                namespace["arguments"] = arguments
+            exec(code, namespace)  # noqa: S102
+            value = enter(namespace, shape, arguments)
+        if check.raises:
+            return WRONG
+        try:
+            found, _ = to_jsonable(value, describe, max_chars=check.max_chars)
+        except ValueTooLarge:
+            return WRONG if check.known else RAISED
+        return PASSED if not check.known or same_value(check.expected, found) else WRONG
+
+    def _compiled(self, edits: Sequence[Edit]) -> CodeType | None:
+        """A candidate's code, or None where that is none."""
+        try:
+            self._text = apply_edits(self._batch.code, list(edits))
+            return compile(self._text, self._filename, "exec", dont_inherit=True)
+        except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError):
+            return None
+
+    def _shape(self, code: CodeType) -> Shape | None:
+        """What to call in the candidate compiled last; None where nothing can be called.
+
+        Read from the text only where the names and signatures that decide it have not been met before.
+        """
+        key = (code.co_names, tuple(_signature(inner) for inner in code.co_consts if isinstance(inner, CodeType)))
+        if key not in self._shapes:
+            try:
+                self._shapes[key] = read_shape(parse(self._text, self._filename), self._batch.entry.tool_name)
+            except HealkitError:
+                self._shapes[key] = None
+        return self._shapes[key]
+
+    def _look_first(self, alarm: Alarm, process: Process) -> None:
+        """Run the batch's own code once, so that what it imports is there before any candidate comes."""
+        code = self._compiled([])
+        if code is None:
+            return
+        namespace: dict[str, Any] = {}
+        try:
+            process.begin()
+            alarm.set(_FIRST_LOOK_S)
+            namespace = fresh_namespace(process.names)
+            exec(code, namespace)  # noqa: S102
+        except BaseException:  # noqa: BLE001, S110 - the candidates' own outcomes will tell
+            pass
+        alarm.stop()
+        namespace.clear()
+        process.restore()
+
+
+def _signature(code: CodeType) -> tuple[Any, ...]:
+    named = code.co_argcount + code.co_kwonlyargcount
+    inner = code.co_names if code.co_argcount == 0 else ()
+    return code.co_name, code.co_argcount, code.co_kwonlyargcount, code.co_flags & 0xC, code.co_varnames[:named], inner
+
+
+def _names(error: BaseException) -> tuple[str, str]:
+    """The names an exception goes by: its class's, and with the module where that is not the tool's own."""
+    kind = type(error)
+    plain = kind.__module__ in {"builtins", TOOL_MODULE}
+    return kind.__name__, kind.__qualname__ if plain else f"{kind.__module__}.{kind.__qualname__}"
