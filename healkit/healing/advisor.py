@@ -59,13 +59,20 @@ class Workbench(Protocol):
         ...
 
     def score(
-        self, code: str, candidates: Iterable[Sequence[Edit]], checks: Sequence[Check], *, every: bool = False
+        self,
+        code: str,
+        candidates: Iterable[Sequence[Edit]],
+        checks: Sequence[Check],
+        *,
+        every: bool = False,
+        slow: bool = False,
     ) -> Iterator[tuple[int, str]]:
         """Run many variants of a code by the thousand; yields (position, outcomes) as they end, in no order.
 
         Candidates are drawn as they are needed, so a generator may look at earlier outcomes. The outcomes have one
         letter a check: `.` passed, `w` wrong, `e` raised, `t` timed out, `d` died, `-` not run; a candidate that does
-        not compile is all `-`. every: go on after the first check that is not passed.
+        not compile is all `-`. every: go on after the first check that is not passed. slow: ten times the time for
+        each check, for promising candidates that timed out.
         """
         ...
 

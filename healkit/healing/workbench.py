@@ -19,10 +19,13 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from healkit.config import Config
 from healkit.contracts.healing import Check, CheckResult, Edit, Observed
 from healkit.contracts.tools import EntryRef
 from healkit.errors import BudgetSpent
+from healkit.runtime import engine
 from healkit.runtime.batches import Batches
+from healkit.runtime.recorder import Recorder
 from healkit.workers.batches import Candidate, Scores
 
 T = TypeVar("T")
@@ -44,7 +47,7 @@ class _Wanted:
     """A template wants so many candidates; `answer` may be called from any thread."""
 
     count: int
-    answer: Callable[[Sequence[Candidate]], None]
+    answer: Callable[[Sequence[Candidate]], object]
 
 
 class Bench:
@@ -63,7 +66,7 @@ class Bench:
         *,
         budget_s: float,
         stop: threading.Event | None = None,
-        on_progress: Callable[[int], object] = lambda tried: None,
+        on_progress: Callable[[int], object] = lambda _tried: None,
         parallel: int | None = None,
         executor: Executor | None = None,
     ) -> None:
@@ -104,7 +107,7 @@ class Bench:
                 if not reply.done():
                     reply.set_result(drawn)
 
-            events.put(_Wanted(count, lambda drawn: loop.call_soon_threadsafe(answer, drawn) and None))
+            events.put(_Wanted(count, lambda drawn: loop.call_soon_threadsafe(answer, drawn)))
             return await reply
 
         work = _Work(
@@ -136,9 +139,7 @@ class Bench:
     def run(self, codes: Sequence[str], checks: Sequence[Check]) -> list[list[CheckResult]]:
         """As `Workbench.run`; each is on record as a trial."""
         limits_s = [limit_s * SLOW_TIMES for limit_s in self._limits_of(codes[0] if codes else "", checks)]
-        return self._wait(
-            self._batches.run(self._entry, codes, checks, limits_s, parallel=self._parallel)
-        )
+        return self._wait(self._batches.run(self._entry, codes, checks, limits_s, parallel=self._parallel))
 
     def _limits_of(self, code: str, checks: Sequence[Check]) -> list[float]:
         """Each check's time limit, found out once for each check by running the code as it is."""
@@ -161,7 +162,8 @@ class Bench:
         work = _Work(self._submit, coroutine, lambda: done.put(None))
         try:
             self._next(done)
-            return work.result()
+            result: T = work.result()
+            return result
         finally:
             work.end()
 
@@ -177,6 +179,25 @@ class Bench:
             f"The healing of {self._entry.tool_name!r} ends here: {reason}.",
             hint="What was found until then stands; give it a larger budget_s to go on.",
         )
+
+
+def bench_for(
+    recorder: Recorder,
+    config: Config,
+    entry: EntryRef,
+    budget_s: float,
+    stop: threading.Event | None = None,
+    on_progress: Callable[[int], object] = lambda _tried: None,
+) -> Bench:
+    """A bench on healkit's own loop, which records there."""
+    return Bench(
+        Batches(recorder, config),
+        engine.loop.submit,
+        entry,
+        budget_s=budget_s,
+        stop=stop,
+        on_progress=on_progress,
+    )
 
 
 class _Work:

@@ -13,7 +13,7 @@ import dataclasses
 import os
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from concurrent.futures import Executor
 from datetime import timedelta
 from typing import Any
@@ -309,7 +309,7 @@ def score_here(batch: Batch, candidates: Sequence[Candidate], config: Config) ->
 
 async def _run_away(
     batch: Batch, draw: Draw, config: Config, executor: Executor, parallel: int
-) -> AsyncIterator[Scores]:
+) -> AsyncGenerator[Scores, None]:
     """Score candidates on an executor's workers, a share each at a time; yields each share when it is done."""
     drawn, size, ended = 0, _AWAY_FIRST, False
     running: dict[asyncio.Future[list[str]], tuple[int, float]] = {}

@@ -10,11 +10,19 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 
 from healkit.config import Config
 from healkit.contracts.batches import (
-    DIED, LETTERS, NOT_RUN, SHARE_MAX, SHARE_OUTCOMES_MAX, Batch, Outcomes, Share, ShareDone,
+    DIED,
+    LETTERS,
+    NOT_RUN,
+    SHARE_MAX,
+    SHARE_OUTCOMES_MAX,
+    Batch,
+    Outcomes,
+    Share,
+    ShareDone,
 )  # fmt: skip
 from healkit.contracts.healing import Edit
 from healkit.errors import WorkerError
@@ -75,7 +83,7 @@ class Pace:
 
 async def run_batch(
     batch: Batch, draw: Draw, tier: Tier, config: Config, templates: Templates, parallel: int
-) -> AsyncIterator[Scores]:
+) -> AsyncGenerator[Scores, None]:
     """Score all candidates that can be drawn; yields what comes, in no order. Raises `WorkerStartFailed`."""
     cursor = Cursor(draw)
     results: asyncio.Queue[Scores | BaseException | None] = asyncio.Queue()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import time
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 
 import msgspec
 
@@ -214,7 +214,7 @@ class Templates:
 
 async def run_trials(
     inits: Iterable[rpc.Init], tier: Tier, config: Config, templates: Templates, parallel: int
-) -> AsyncIterator[tuple[int, Outcome, float]]:
+) -> AsyncGenerator[tuple[int, Outcome, float], None]:
     """Run them all, so many at a time; yields position, outcome and milliseconds as they end, in no order."""
     chosen = list(inits)
     waiting = iter(enumerate(chosen))

@@ -145,7 +145,9 @@ def _bring_in(code: str) -> None:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return
     named = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
-    named += [node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module and not node.level]
+    named += [
+        node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module and not node.level
+    ]
     for name in named:
         if (first := name.partition(".")[0]) in sys.stdlib_module_names and first not in _LOUD:
             with contextlib.suppress(Exception):

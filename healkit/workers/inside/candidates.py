@@ -96,9 +96,7 @@ class Candidates:
                 return fit
         return True
 
-    def _outcome(
-        self, code: CodeType, check: _Prepared, alarm: Alarm, process: Process
-    ) -> tuple[str, bool]:
+    def _outcome(self, code: CodeType, check: _Prepared, alarm: Alarm, process: Process) -> tuple[str, bool]:
         """The letter of one check, and whether the process is fit for another."""
         namespace: dict[str, Any] = {}
         letter, fit = TIMED_OUT, True
@@ -160,7 +158,10 @@ class Candidates:
 
         Read from the text only where the names and signatures that decide it have not been met before.
         """
-        key = (code.co_names, tuple(_signature(inner) for inner in code.co_consts if isinstance(inner, CodeType)))
+        key = (
+            code.co_names,
+            tuple(_signature(inner) for inner in code.co_consts if isinstance(inner, CodeType)),
+        )
         if key not in self._shapes:
             try:
                 self._shapes[key] = read_shape(parse(self._text, self._filename), self._batch.entry.tool_name)
@@ -189,7 +190,14 @@ class Candidates:
 def _signature(code: CodeType) -> tuple[Any, ...]:
     named = code.co_argcount + code.co_kwonlyargcount
     inner = code.co_names if code.co_argcount == 0 else ()
-    return code.co_name, code.co_argcount, code.co_kwonlyargcount, code.co_flags & 0xC, code.co_varnames[:named], inner
+    return (
+        code.co_name,
+        code.co_argcount,
+        code.co_kwonlyargcount,
+        code.co_flags & 0xC,
+        code.co_varnames[:named],
+        inner,
+    )
 
 
 def _names(error: BaseException) -> tuple[str, str]:

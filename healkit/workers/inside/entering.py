@@ -10,7 +10,6 @@ import asyncio
 import inspect
 import sys
 import types
-from collections.abc import Callable
 from typing import Any
 
 from healkit.contracts.shapes import Shape
@@ -55,9 +54,9 @@ def enter(namespace: dict[str, Any], shape: Shape, arguments: dict[str, Any]) ->
     """Call what the code has defined there; for a script, look at what it has set."""
     if shape.kind == "script":
         return namespace.get("result")
-    target: Callable[..., Any] = namespace[shape.entry]
+    target: Any = namespace[shape.entry]
     if shape.kind == "class":
-        target = target().run  # type: ignore[attr-defined]
+        target = target().run
     return awaited(target(arguments) if shape.takes_dict else target(**arguments))
 
 

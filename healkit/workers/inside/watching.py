@@ -50,7 +50,9 @@ class Watch:
             sys.settrace(None)
         while told is not None:
             if told.tb_frame.f_code.co_filename == self._filename:
-                self._failed.pop(told.tb_lineno, None)  # a recursion passes there again; its last place counts
+                self._failed.pop(
+                    told.tb_lineno, None
+                )  # a recursion passes there again; its last place counts
                 self._failed[told.tb_lineno] = None
             told = told.tb_next
 

@@ -1,0 +1,123 @@
+"""The workbench: a budget, Stop, candidates drawn in the advisor's own thread, limits from the code's own time."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+from template_samples import children_of_templates
+
+from healkit import Healkit
+from healkit.contracts.healing import Check, Edit
+from healkit.contracts.tools import EntryRef
+from healkit.errors import BudgetSpent
+from healkit.healing.advisor import Workbench
+from healkit.healing.workbench import Bench
+
+ENTRY = EntryRef("f", "default", 0, "")
+CODE = "def f(n):\n    return n + 0\n"
+AT = CODE.index("0")
+
+
+def number(value: int) -> list[Edit]:
+    return [Edit(AT, AT + 1, str(value))]
+
+
+def returns(value: object, n: int) -> Check:
+    return Check(origin="declared", arguments={"n": n}, known=True, expected=value)
+
+
+def bench_of(healkit: Healkit, budget_s: float = 60.0, stop: threading.Event | None = None) -> Bench:
+    return healkit._bench(ENTRY, budget_s, stop)
+
+
+def test_a_bench_is_what_an_advisor_expects_and_finds_the_candidate_that_passes(healkit: Healkit) -> None:
+    tried: list[int] = []
+    bench: Workbench = healkit._bench(ENTRY, 60.0, None, tried.append)
+    scores = dict(bench.score(CODE, map(number, range(200)), [returns(8, 1), returns(9, 2)]))
+    assert [position for position, letters in scores.items() if letters == ".."] == [7]
+    assert sorted(scores) == list(range(200))
+    assert tried == sorted(tried)
+    assert tried[-1] == 200
+    assert 0 < bench.left_s < 60
+
+
+def test_a_generator_of_candidates_runs_in_its_owners_thread_and_sees_earlier_outcomes(
+    healkit: Healkit,
+) -> None:
+    bench, seen, threads = bench_of(healkit), dict[int, str](), set[int]()
+
+    def candidates() -> Iterator[list[Edit]]:
+        value = 0
+        while "." not in seen.values():
+            threads.add(threading.get_ident())
+            yield number(value)
+            value += 1
+
+    for position, letters in bench.score(CODE, candidates(), [returns(5000, 1)]):
+        seen[position] = letters
+    assert seen[4999] == "."
+    assert threads == {threading.get_ident()}
+
+
+@pytest.mark.parametrize("how", ["stop", "budget"])
+def test_stop_and_the_budget_end_a_search_at_once_and_leave_nothing_running(
+    healkit: Healkit, how: str
+) -> None:
+    stop = threading.Event()
+    bench = bench_of(healkit, 60.0 if how == "stop" else 4.0, stop)
+    hang = [Edit(0, len(CODE), "def f(n):\n    while True: pass\n")]
+    scores = bench.score(CODE, (hang for _ in range(10**6)), [returns(1, 1)])
+    assert next(scores) == (0, "t")
+    if how == "stop":
+        stop.set()
+    with pytest.raises(BudgetSpent, match="'f'"):
+        list(scores)
+    assert bench.left_s == 0
+    assert children_of_templates() == []
+    assert healkit.log.count(status="RUNNING") == 0
+    with pytest.raises(BudgetSpent):
+        bench.run([CODE], [returns(1, 1)])
+    with pytest.raises(BudgetSpent):
+        bench.observe(CODE, [returns(1, 1)])
+
+
+def test_a_search_that_is_no_longer_looked_at_ends(healkit: Healkit) -> None:
+    scores = bench_of(healkit).score(CODE, (number(value) for value in range(10**9)), [returns(3, 1)])
+    assert next(scores)
+    scores.close()  # type: ignore[attr-defined]
+    assert healkit.log.count(status="RUNNING") == 0
+    assert children_of_templates() == []
+
+
+def test_what_a_generator_raises_comes_out_and_ends_the_search(healkit: Healkit) -> None:
+    def candidates() -> Iterator[list[Edit]]:
+        yield number(1)
+        raise LookupError("no more ideas")
+
+    with pytest.raises(LookupError, match="no more ideas"):
+        list(bench_of(healkit).score(CODE, candidates(), [returns(3, 1)]))
+    assert healkit.log.count(status="RUNNING") == 0
+
+
+def test_limits_come_from_the_codes_own_time_and_the_slow_lane_has_ten_times_that(healkit: Healkit) -> None:
+    code = "import time\ndef f(n):\n    time.sleep(n)\n    return n\n"
+    checks = [returns(0.0, 0), returns(0.1, 0.1), returns("wrong", 0.05)]  # type: ignore[arg-type]
+    bench = bench_of(healkit)
+    slower = [Edit(code.index("n)\n    return"), code.index("n)\n    return") + 1, "n + 1.2")]
+    assert dict(bench.score(code, [[], slower], checks, every=True)) == {0: "..w", 1: "ttt"}
+    quick, slow, unknown = bench._limits.values()
+    assert quick == pytest.approx(0.1, abs=0.2)
+    assert 0.6 <= slow <= 2.0
+    assert unknown == pytest.approx(slow)
+    assert dict(bench.score(code, [slower], checks[1:2], slow=True)) == {0: "."}
+
+
+def test_codes_run_on_record_and_are_observed(healkit: Healkit) -> None:
+    bench = bench_of(healkit)
+    ((result,),) = bench.run([CODE], [returns(1, 1)])
+    assert (result.outcome, result.value) == ("passed", 1)
+    assert healkit.log.by_trace(result.trace_id).origin == "trial"
+    (observed,) = bench.observe(CODE, [returns(1, 1)])
+    assert observed.lines == [1, 2]
