@@ -1,0 +1,189 @@
+"""Ways around a failure: demanded by an example, or else only a guard."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from healkit.contracts.healing import Edit
+from healkit.healing.rules.records import Example, Fix, Rule
+from healkit.healing.rules.sites import Site
+
+
+def _guarded(
+    site: Site, condition: str, what: str, more: list[Edit] | None = None, above: str = ""
+) -> Iterator[Fix]:
+    """`if condition: return …` above the failing line: with what an example demands there, else with None."""
+    statement, source = site.statement, site.source
+    if statement is None or site.function is None or isinstance(statement, ast.While):
+        return
+    demanded = site.expected if site.function is site.entry else []
+    lines = [above] if above else []
+    for value in [v for v in demanded if _short(v)] or [None]:
+        known = bool(demanded)
+        text = [*lines, f"if {condition}:", f"{source.unit()}return {value!r}"]
+        edits = source.line_before(statement, *text)
+        if edits:
+            reason = f"Where {what}, {value!r} is right." if known else f"Where {what}, it returns None."
+            yield Fix(reason, [*edits, *(more or [])], less=0.0 if known else 0.6, guard=not known)
+
+
+def _short(value: Any) -> bool:
+    return len(repr(value)) <= 200
+
+
+def _free(site: Site, node: ast.AST) -> bool:
+    """Whether it can be asked above the statement: nothing in it is bound inside of a comprehension or lambda."""
+    inner = {
+        n.id
+        for c in site.nodes(ast.comprehension, near=False)
+        for n in ast.walk(c.target)
+        if isinstance(n, ast.Name)
+    }
+    if isinstance(site.statement, ast.For):
+        inner |= {n.id for n in ast.walk(site.statement.target) if isinstance(n, ast.Name)}
+    inner |= {arg.arg for f in site.nodes(ast.Lambda, near=False) for arg in f.args.args}
+    return not any(isinstance(n, ast.Name) and n.id in inner for n in ast.walk(node))
+
+
+def _none(site: Site, match: re.Match[str]) -> Iterator[Fix]:
+    bases: list[ast.expr] = [n.value for n in site.nodes(ast.Attribute) if n.attr == (match["name"] or "")]
+    if match["name"] is None:
+        bases = [n.value for n in site.nodes(ast.Subscript)]
+    for base in bases[:1]:
+        text = site.source.of(base)
+        if not _free(site, base):
+            return
+        if isinstance(base, ast.Call) and (
+            bool(base.args) or match["name"] in {"group", "groups", "start", "end", "span"}
+        ):
+            yield from _guarded(
+                site,
+                "found is None",
+                f"`{text}` gives nothing",
+                site.source.put(base, "found"),
+                f"found = {text}",
+            )
+        else:
+            yield from _guarded(site, f"{text} is None", f"`{text}` is None")
+
+
+def _zero(site: Site, match: re.Match[str]) -> Iterator[Fix]:
+    divisions = [n for n in site.nodes(ast.BinOp) if isinstance(n.op, ast.Div | ast.FloorDiv | ast.Mod)]
+    for division in divisions[:1]:
+        divisor = division.right
+        text = site.source.of(divisor)
+        if not _free(site, divisor):
+            continue
+        condition = f"{site.source.atom(divisor)} == 0"
+        if (
+            isinstance(divisor, ast.Call)
+            and getattr(divisor.func, "id", "") == "len"
+            and len(divisor.args) == 1
+        ):
+            condition = f"not {site.source.of(divisor.args[0])}"
+        yield from _guarded(site, condition, f"`{text}` is 0")
+        parent = site.source.parents[division]
+        if site.function is not site.entry or not isinstance(parent, ast.Return):
+            test = site.source.atom(divisor)
+            edits = site.source.put(division, f"({site.source.of(division)} if {test} else 0)")
+            yield Fix(f"Where `{text}` is 0, it counts as 0.", edits, less=0.65, guard=True)
+
+
+def _empty(site: Site, match: re.Match[str]) -> Iterator[Fix]:
+    """Nothing to take the first, the largest or the mean of."""
+    for call in site.nodes(ast.Call)[:3]:
+        name = call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")
+        if (
+            name in {"max", "min", "next"}
+            and len(call.args) == 1
+            and not any(k.arg == "default" for k in call.keywords)
+        ):
+            end = site.source.span(call)[1] - 1
+            returned = isinstance(site.source.parents[call], ast.Return) and site.function is site.entry
+            for value in site.expected if returned else [None]:
+                text = f", {value!r}" if name == "next" else f", default={value!r}"
+                yield Fix(f"Where there is nothing, {value!r} counts.", [Edit(end, end, text)],
+                          less=0.0 if returned else 0.6, guard=not returned)  # fmt: skip
+        if name in {"max", "min", "mean", "median", "choice", "reduce", "pop", "stdev", "mode"}:
+            given = call.args[-1] if call.args else getattr(call.func, "value", None)
+            if isinstance(given, ast.Name | ast.Attribute | ast.Subscript) and _free(site, given):
+                text = site.source.of(given)
+                yield from _guarded(site, f"not {text}", f"`{text}` is empty")
+
+
+def _out(site: Site, match: re.Match[str]) -> Iterator[Fix]:
+    for node in site.nodes(ast.Subscript)[:1]:
+        base = site.source.atom(node.value)
+        if isinstance(node.slice, ast.Slice) or not _free(site, node) or isinstance(node.value, ast.Call):
+            continue
+        if isinstance(node.slice, ast.Constant) and node.slice.value in {0, 1}:
+            condition = f"not {base}" if node.slice.value == 0 else f"len({base}) < 2"
+        elif isinstance(node.slice, ast.UnaryOp):
+            condition = f"not {base}"
+        else:
+            condition = f"{site.source.of(node.slice)} >= len({base})"
+        yield from _guarded(site, condition, f"`{site.source.of(node.value)}` has no such place")
+
+
+_NONE = "import re\n\n\ndef tool(a):\n    match = re.search('b', a)\n{0}    return match.group()\n"
+_MEAN = "def tool(a):\n{0}    return sum(a) / len(a)\n"
+_LAST = "def tool(a):\n{0}    return a[0]\n"
+
+RULES: tuple[Rule, ...] = (
+    Rule(
+        name="none",
+        mends="nothing was found, and it is used all the same",
+        enames=("AttributeError", "TypeError"),
+        message=r"'NoneType' object (?:has no attribute '(?P<name>\w+)'|is not subscriptable)",
+        priority=0.65,
+        propose=_none,
+        example=Example(
+            _NONE.format(""),
+            _NONE.format("    if match is None:\n        return 'none'\n"),
+            {"a": "c"},
+            right="none",
+        ),
+        lookalike=Example("def tool(a):\n    return None + a\n", arguments={"a": 1}),
+    ),
+    Rule(
+        name="zero",
+        mends="something is divided by 0",
+        enames=("ZeroDivisionError",),
+        priority=0.65,
+        propose=_zero,
+        example=Example(
+            _MEAN.format(""), _MEAN.format("    if not a:\n        return 0\n"), {"a": []}, right=0
+        ),
+        lookalike=Example("def tool(a):\n    return divmod(1, a)\n", arguments={"a": 0}),
+    ),
+    Rule(
+        name="empty",
+        mends="the largest, the first or the mean of nothing",
+        enames=("ValueError", "IndexError", "StatisticsError", "StopIteration", "TypeError"),
+        message=r"empty|requires at least|no mode|^$|iterable argument|variance requires",
+        priority=0.6,
+        propose=_empty,
+        example=Example(
+            "def tool(a):\n    return max(a)\n",
+            "def tool(a):\n    return max(a, default=0)\n",
+            {"a": []},
+            right=0,
+        ),
+        lookalike=Example("def tool(a):\n    raise ValueError('empty')\n", arguments={"a": 1}),
+    ),
+    Rule(
+        name="no_such_place",
+        mends="a place of a list that it does not have",
+        enames=("IndexError",),
+        message=r"out of range",
+        priority=0.6,
+        propose=_out,
+        example=Example(
+            _LAST.format(""), _LAST.format("    if not a:\n        return 'x'\n"), {"a": ""}, right="x"
+        ),
+        lookalike=Example("def tool(a):\n    return [b[0] for b in a]\n", arguments={"a": [[]]}),
+    ),
+)

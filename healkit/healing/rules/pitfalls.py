@@ -1,0 +1,280 @@
+"""Classic mistakes that raise nothing: only somebody's word of what is right shows them."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from healkit.contracts.healing import Edit
+from healkit.contracts.shapes import Function
+from healkit.healing.rules.records import Fix, Rule, wrong_value
+from healkit.healing.rules.scope import parameters
+from healkit.healing.rules.sites import Site
+from healkit.healing.rules.source import own_nodes
+
+_TEXT_METHODS = frozenset(name for name in dir(str) if not name.startswith(("_", "is")))
+
+
+def _identity(site: Site, match: re.Match[str]) -> Iterator[Fix]:
+    for node in site.all(ast.Compare):
+        right = node.comparators[0]
+        if len(node.ops) != 1 or not isinstance(node.ops[0], ast.Is | ast.IsNot):
+            continue
+        if isinstance(right, ast.Constant) and (right.value is None or isinstance(right.value, bool)):
+            continue
+        start, end = site.source.span(node.left)[1], site.source.span(right)[0]
+        sign = "==" if isinstance(node.ops[0], ast.Is) else "!="
+        yield Fix(
+            f"`is` asks for the same object; `{sign}` compares what it holds.",
+            [Edit(start, end, f" {sign} ")],
+        )
+
+
+def _thrown_away(site: Site, match: re.Match[str]) -> Iterator[Fix]:
+    """`text.replace(…)` in a line of its own: texts never change, so nothing happens."""
+    edits: list[Edit] = []
+    for node in site.all(ast.Expr):
+        match node.value:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attr)) if attr in _TEXT_METHODS - {
+                "index",
+                "count",
+                "find",
+                "format",
+            }:
+                edits += site.source.wrap(node, f"{name} = ", "")
+            case ast.Call(func=ast.Name(id="sorted" | "reversed" as function), args=[ast.Name(id=name), *_]):
+                text = site.source.of(node)
+                edits += site.source.put(
+                    node, f"{name} = {text if function == 'sorted' else f'list({text})'}"
+                )
+    if edits:
+        yield Fix("The value was thrown away; it is kept now.", edits)
+
+
+def _float_equal(site: Site, match: re.Match[str]) -> Iterator[Fix]:
+    values = str(site.arguments)
+    if (
+        not re.search(r"\d\.\d", values)
+        and "float" not in site.source.text
+        and not re.search(r"\d\.\d|/", site.source.text)
+    ):
+        return
+    for node in site.all(ast.Compare):
+        if len(node.ops) != 1 or not isinstance(node.ops[0], ast.Eq | ast.NotEq):
+            continue
+        left, right = site.source.of(node.left), site.source.of(node.comparators[0])
+        if any(
+            isinstance(side, ast.Constant) and not isinstance(side.value, float)
+            for side in (node.left, node.comparators[0])
+        ):
+            continue
+        sign = "" if isinstance(node.ops[0], ast.Eq) else "not "
+        text = f"{sign}math.isclose({left}, {right}, abs_tol=1e-9)"
+        edits = site.source.put(node, text if not sign else f"({text})")
+        edits += (
+            []
+            if re.search(r"^import math$", site.source.text, re.MULTILINE)
+            else site.source.import_line("import math")
+        )
+        yield Fix("Floats are compared within a small distance.", edits)
+
+
+def _json_key(site: Site, match: re.Match[str]) -> Iterator[Fix]:
+    """A number is looked for among keys that came from JSON, where all keys are text."""
+    numbers = {key for key in site.data_keys() if key.lstrip("-").isdigit()}
+    asked = {str(v) for v in site.arguments.values() if isinstance(v, int) and not isinstance(v, bool)}
+    if not numbers & asked:
+        return
+    names = {name for name, value in site.arguments.items() if isinstance(value, int)}
+    for node in ast.walk(site.source.tree):
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            match node.value:
+                case ast.Subscript(slice=ast.Constant(value=str(name))) if name in names:
+                    yield Fix("Keys that came from JSON are text.", site.source.wrap(node.value, "str(", ")"))
+    uses = [
+        node
+        for node in ast.walk(site.source.tree)
+        if isinstance(node, ast.Name) and node.id in names and isinstance(node.ctx, ast.Load)
+        and isinstance(site.source.parents[node], ast.Subscript | ast.Compare | ast.Call)
+    ]  # fmt: skip
+    if uses:
+        edits = [edit for node in uses for edit in site.source.wrap(node, "str(", ")")]
+        yield Fix("Keys that came from JSON are text.", edits)
+
+
+def _any_of(site: Site, match: re.Match[str]) -> Iterator[Fix]:
+    """`x == "a" or "b"` is always true: the second part is a text, no comparison."""
+    for node in site.all(ast.BoolOp):
+        first, rest = node.values[0], node.values[1:]
+        if not (
+            isinstance(first, ast.Compare)
+            and len(first.ops) == 1
+            and all(isinstance(v, ast.Constant) for v in rest)
+        ):
+            continue
+        if isinstance(first.ops[0], ast.Eq | ast.NotEq):
+            texts = ", ".join(site.source.of(value) for value in (first.comparators[0], *rest))
+            word = "in" if isinstance(first.ops[0], ast.Eq) else "not in"
+            text = f"{site.source.of(first.left)} {word} ({texts})"
+            yield Fix("Each of the values is compared.", site.source.put(node, text))
+
+
+def _too_early(site: Site, match: re.Match[str]) -> Iterator[Fix]:
+    """A `return` as the last line of a loop ends it in its first round."""
+    source = site.source
+    why = "The loop goes on to its end before it returns."
+    loops: list[ast.For | ast.While] = [*site.all(ast.For), *site.all(ast.While)]
+    for loop in loops:
+        last = loop.body[-1]
+        followed = _followed(source.parents[loop], loop)
+        owner = _with_else(last)
+        if isinstance(last, ast.Return) and len(loop.body) > 1 and source.starts_line(last):
+            at, indent = source.line_start(last.lineno), source.indent(loop.lineno)
+            if last.end_lineno == last.lineno:
+                yield Fix(why, [Edit(at, at + len(source.indent(last.lineno)), indent)])
+            if followed:
+                yield Fix(why, source.delete(last))
+        elif owner is not None:
+            text = (
+                ""
+                if followed
+                else f"{source.indent(loop.lineno)}{source.of(owner.orelse[0])}{source.newline}"
+            )
+            yield Fix(why, [_without_else(site, owner, text)])
+
+
+def _first_decides(site: Site, match: re.Match[str]) -> Iterator[Fix]:
+    """`if good: return True`, else `return False`, in a loop: only what is not good may end it."""
+    source = site.source
+    loops: list[ast.For | ast.While] = [*site.all(ast.For), *site.all(ast.While)]
+    for loop in loops:
+        last = loop.body[-1]
+        owner = _with_else(last)
+        test = owner or (loop.body[-2] if len(loop.body) > 1 and isinstance(last, ast.Return) else None)
+        if not isinstance(test, ast.If) or len(test.body) != 1 or not isinstance(test.body[0], ast.Return):
+            continue
+        if owner is None and test.orelse:
+            continue
+        other = owner.orelse[0] if owner else last
+        after = f"{source.indent(loop.lineno)}{source.of(test.body[0])}{source.newline}"
+        after = "" if _followed(source.parents[loop], loop) else after
+        edits = [
+            *source.put(test.test, _negated(site, test.test)),
+            *source.put(test.body[0], source.of(other)),
+        ]
+        if owner is not None:
+            edits.append(_without_else(site, owner, after))
+        elif source.starts_line(last):
+            end = source.line_start((last.end_lineno or 0) + 1)
+            edits.append(Edit(source.line_start(last.lineno), end, after))
+        yield Fix("Every round is looked at before the loop has its answer.", edits)
+
+
+def _without_else(site: Site, owner: ast.If, text: str) -> Edit:
+    """The `else` gone, and below it something else in its place."""
+    start = site.source.line_start((owner.body[-1].end_lineno or 0) + 1)
+    return Edit(start, site.source.line_start((owner.end_lineno or 0) + 1), text)
+
+
+_OPPOSITES: dict[type[ast.cmpop], str] = {
+    ast.Gt: "<=", ast.GtE: "<", ast.Lt: ">=", ast.LtE: ">", ast.Eq: "!=", ast.NotEq: "==", ast.In: "not in",
+    ast.NotIn: "in", ast.Is: "is not", ast.IsNot: "is",
+}  # fmt: skip
+
+
+def _negated(site: Site, test: ast.expr) -> str:
+    match test:
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return site.source.of(operand)
+        case ast.Compare(left=left, ops=[op], comparators=[right]):
+            return f"{site.source.of(left)} {_OPPOSITES[type(op)]} {site.source.of(right)}"
+    return f"not {site.source.atom(test)}"
+
+
+def _with_else(node: ast.stmt) -> ast.If | None:
+    """An `if` whose `else` holds one `return`, and nothing else."""
+    alone = isinstance(node, ast.If) and len(node.orelse) == 1 and isinstance(node.orelse[0], ast.Return)
+    return node if alone else None  # type: ignore[return-value]
+
+
+def _followed(parent: ast.AST, loop: ast.stmt) -> bool:
+    """Whether a `return` comes right after the loop."""
+    body = getattr(parent, "body", [])
+    place = body.index(loop) + 1 if loop in body else len(body)
+    return place < len(body) and isinstance(body[place], ast.Return)
+
+
+def _no_f(site: Site, match: re.Match[str]) -> Iterator[Fix]:
+    """A text with `{name}` in it that is no f-string."""
+    edits: list[Edit] = []
+    known = {arg.arg for f in ast.walk(site.source.tree) if isinstance(f, Function) for arg in parameters(f)}
+    known |= {n.id for n in own_nodes(site.scope) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    for node in site.all(ast.Constant):
+        parent = site.source.parents[node]
+        if not isinstance(node.value, str) or isinstance(parent, ast.Attribute | ast.Expr | ast.JoinedStr):
+            continue
+        named = re.findall(r"\{(\w+)[^{}]*\}", node.value)
+        if named and set(named) <= known and site.source.of(node)[0] in "'\"":
+            at = site.source.span(node)[0]
+            edits.append(Edit(at, at, "f"))
+    if edits:
+        yield Fix("Names in braces are filled in only in an f-string.", edits)
+
+
+def _unequal(site: Site, match: re.Match[str]) -> Iterator[Fix]:
+    """`total == 1` in a line of its own compares and throws the answer away; `=+` is no `+=`."""
+    for node in ast.walk(site.source.tree):
+        match node:
+            case ast.Expr(
+                value=ast.Compare(
+                    left=ast.Name() | ast.Attribute() | ast.Subscript() as left,
+                    ops=[ast.Eq()],
+                    comparators=[right],
+                )
+            ):
+                at = site.source.text.index("==", site.source.span(left)[1], site.source.span(right)[0])
+                yield Fix("One `=` stores; two only compare.", [Edit(at, at + 2, "=")])
+            case ast.Assign(
+                targets=[target], value=ast.UnaryOp(op=ast.UAdd() | ast.USub() as op, operand=operand)
+            ):
+                start, end = site.source.span(target)[1], site.source.span(operand)[0]
+                sign = "+" if isinstance(op, ast.UAdd) else "-"
+                if f"={sign}" in site.source.text[start:end]:
+                    yield Fix(f"`={sign}` stores; `{sign}=` adds up.", [Edit(start, end, f" {sign}= ")])
+
+
+RULES: tuple[Rule, ...] = (
+    wrong_value("identity", "`is` where `==` is meant", 0.9, _identity,
+         "def tool(a):\n    return a is a[::-1]\n", "def tool(a):\n    return a == a[::-1]\n",
+         arguments={"a": "bb"}, lookalike="def tool(a):\n    return a is None\n"),
+    wrong_value("thrown_away", "a new text is made and thrown away", 0.9, _thrown_away,
+         "def tool(a):\n    a.replace('-', '')  # dashes\n    a.strip()\n    return a\n",
+         "def tool(a):\n    a = a.replace('-', '')  # dashes\n    a = a.strip()\n    return a\n",
+         arguments={"a": " a-b"}, lookalike="def tool(a):\n    b = []\n    b.append(a)\n    return b\n"),
+    wrong_value("float_equality", "floats are compared exactly", 0.75, _float_equal,
+         "def tool(a, b):\n    return a + 0.2 == b\n",
+         "import math\n\n\ndef tool(a, b):\n    return math.isclose(a + 0.2, b, abs_tol=1e-9)\n",
+         arguments={"a": 0.1, "b": 0.3}, lookalike="def tool(a, b):\n    return a == 'x'\n"),
+    wrong_value("json_key", "a number is looked for among keys of text", 0.85, _json_key,
+         "def tool(plan, seat):\n    return plan.get(seat)\n", "def tool(plan, seat):\n    return plan.get(str(seat))\n",
+         arguments={"plan": {"1": "Ada"}, "seat": 1}, lookalike="def tool(plan, seat):\n    return len(plan) + 1\n"),
+    wrong_value("any_of", "a comparison with several values at once", 0.9, _any_of,
+         "def tool(a):\n    return a == 1 or 2\n", "def tool(a):\n    return a in (1, 2)\n",
+         arguments={"a": 3}, lookalike="def tool(a):\n    return a == 1 or a == 2\n"),
+    wrong_value("too_early", "a loop returns in its first round", 0.7, _too_early,
+         "def tool(a):\n    total = 0\n    for n in a:\n        total += n\n        return total\n",
+         "def tool(a):\n    total = 0\n    for n in a:\n        total += n\n    return total\n",
+         arguments={"a": [1, 2]}, lookalike="def tool(a):\n    for n in a:\n        if n:\n            return n\n    return 0\n"),
+    wrong_value("first_decides", "the first round of a loop decides either way", 0.8, _first_decides,
+         "def tool(a):\n    for n in a:\n        if n > 0:\n            return True\n        return False\n    return True\n",
+         "def tool(a):\n    for n in a:\n        if n <= 0:\n            return False\n    return True\n",
+         arguments={"a": [1, -1]}, lookalike="def tool(a):\n    for n in a:\n        if n:\n            return n\n    return 0\n"),
+    wrong_value("no_f", "names in braces in a text that is no f-string", 0.8, _no_f,
+         "def tool(a):\n    return 'Hello {a}!'\n", "def tool(a):\n    return f'Hello {a}!'\n",
+         arguments={"a": 1}, lookalike="def tool(a):\n    return 'Hello {b}!'\n"),
+    wrong_value("unequal", "`==` for `=`, or `=+` for `+=`", 0.85, _unequal,
+         "def tool(a):\n    b = 0\n    for n in a:\n        b =+ n\n    return b\n",
+         "def tool(a):\n    b = 0\n    for n in a:\n        b += n\n    return b\n",
+         arguments={"a": [1, 2]}, lookalike="def tool(a):\n    b = -len(a)\n    return b\n"),
+)  # fmt: skip

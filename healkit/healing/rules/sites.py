@@ -1,0 +1,198 @@
+"""The place of a failure in the tool's code, and what is known there."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any, TypeVar
+
+from healkit.contracts import shapes
+from healkit.contracts.failure import Failure, Frame
+from healkit.contracts.shapes import Function
+from healkit.errors import ToolShapeError, near_misses
+from healkit.healing.advisor import Case
+from healkit.healing.rules.scope import names_at, parameters
+from healkit.healing.rules.source import Source, first_line, header_nodes, own_nodes
+
+N = TypeVar("N", bound=ast.AST)
+
+#: The line of marks that a traceback puts under its source line.
+_MARKS = re.compile(r"[ ~^]*\^[ ~^]*\Z")
+_ITEMS_MAX = 200
+
+
+class Site:
+    """One case's code, parsed, and the line that its failure ended in.
+
+    `source` is the code; `failure` is None for a tool that returns something wrong. What is asked about a line that
+    is not known is answered with nothing.
+    """
+
+    def __init__(self, case: Case, tree: ast.Module) -> None:
+        self.case = case
+        self.failure: Failure | None = case.failure
+        self.source = Source(case.entry.code, tree)
+
+    @cached_property
+    def frame(self) -> Frame | None:
+        """The innermost frame of the tool's own code that lies within this code."""
+        frame = self.failure.tool_frame if self.failure else None
+        return frame if frame is not None and 0 < frame.lineno <= len(self.source.lines) else None
+
+    @cached_property
+    def statement(self) -> ast.stmt | None:
+        """The statement that failed."""
+        if self.frame is None:
+            return None
+        line = self.frame.lineno
+        around = [
+            node
+            for node in ast.walk(self.source.tree)
+            if isinstance(node, ast.stmt) and first_line(node) <= line <= (node.end_lineno or 0)
+        ]
+        return max(around, key=lambda node: (node.lineno, node.col_offset), default=None)
+
+    @cached_property
+    def function(self) -> Function | None:
+        """The function that failed; without a failure, the one that is called."""
+        return self.source.function_at(self.frame.lineno) if self.frame else self.entry
+
+    @property
+    def scope(self) -> ast.AST:
+        """That function, or the module where there is none."""
+        return self.function or self.source.tree
+
+    @cached_property
+    def entry(self) -> Function | None:
+        """The function that is called with the arguments: a tool's own, or its class's `run`."""
+        try:
+            shape = shapes.read_shape(self.source.tree, self.case.entry.tool_name)
+        except ToolShapeError:
+            return None
+        inside: list[ast.stmt] = self.source.tree.body
+        name = shape.entry
+        if shape.kind == "class":
+            inside = next(n.body for n in inside if isinstance(n, ast.ClassDef) and n.name == name)
+            name = "run"
+        return next((n for n in inside if isinstance(n, Function) and n.name == name), None)
+
+    @cached_property
+    def arguments(self) -> dict[str, Any]:
+        """What the tool was called with when it failed."""
+        return next((check.arguments for check in self.case.failing if not check.call), {})
+
+    @cached_property
+    def values(self) -> dict[str, Any]:
+        """What is known of the names in the failing function: the arguments, where they are its own parameters."""
+        if self.function is None or self.function is not self.entry:
+            return {}
+        names = [arg.arg for arg in parameters(self.function)]
+        if len(names) == 1 and names[0] not in self.arguments:
+            return {names[0]: self.arguments}
+        return {name: self.arguments[name] for name in names if name in self.arguments}
+
+    @cached_property
+    def expected(self) -> list[Any]:
+        """What is known to be right for the arguments that failed: one value, or none."""
+        if not self.arguments and self.case.failing and self.case.failing[0].call:
+            return []
+        found = [
+            check.expected
+            for check in self.case.checks
+            if check.known and not check.raises and not check.call and check.arguments == self.arguments
+        ]
+        return found[:1]
+
+    @cached_property
+    def marked(self) -> tuple[int, int] | None:
+        """The part of the failing line that the traceback marks, in characters of the code."""
+        if self.failure is None or self.frame is None:
+            return None
+        head = f'File "{self.frame.filename}", line {self.frame.lineno}, in '
+        shown = self.failure.traceback.rpartition(head)[2].split("\n")[1:3]
+        line = self.source.lines[self.frame.lineno - 1]
+        if len(shown) < 2 or shown[0].strip() != line.strip() or not _MARKS.match(shown[1]):
+            return None
+        shift = self.source.line_start(self.frame.lineno) + line.index(line.strip())
+        shift -= len(shown[0]) - len(shown[0].lstrip())
+        return shift + len(shown[1]) - len(shown[1].lstrip()), shift + len(shown[1].rstrip())
+
+    def nodes(self, *kinds: type[N], near: bool = True) -> list[N]:
+        """Nodes of these kinds in the failing statement: the marked one first, then those inside of the mark.
+
+        near: with a mark, only what touches it.
+        """
+        if self.statement is None:
+            return []
+        found = [node for node in header_nodes(self.statement) if isinstance(node, kinds)]
+        if self.marked is None or not near:
+            return found
+        start, end = self.marked
+        placed = [node for node in found if hasattr(node, "lineno") or isinstance(node, ast.comprehension)]
+        spans = {node: self.source.span(node) for node in placed}
+        inside = [node for node, (s, e) in spans.items() if s < end and e > start]
+        return sorted(inside, key=lambda node: (spans[node] != (start, end), abs(spans[node][0] - start)))
+
+    def body_nodes(self, *kinds: type[N]) -> Iterator[N]:
+        """Nodes of these kinds in the failing function, in the order of the text."""
+        found = (node for node in own_nodes(self.scope) if isinstance(node, kinds))
+        yield from sorted(
+            found, key=lambda node: (getattr(node, "lineno", 0), getattr(node, "col_offset", 0))
+        )
+
+    def loops(self) -> list[tuple[ast.expr, ast.expr]]:
+        """What each loop and comprehension of the failing function gives a value, and what it goes over."""
+        found = [(loop.target, loop.iter) for loop in self.body_nodes(ast.For)]
+        return found + [(part.target, part.iter) for part in self.body_nodes(ast.comprehension)]
+
+    def all(self, kind: type[N]) -> Iterator[N]:
+        """Every node of that kind in the code."""
+        return (node for node in ast.walk(self.source.tree) if isinstance(node, kind))
+
+    def calls(self, *names: str) -> list[ast.Call]:
+        """Calls of functions or methods of these names with an argument, on the failing line."""
+        return [
+            call
+            for call in self.nodes(ast.Call)
+            if (call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")) in names
+            and call.args
+        ]
+
+    def made(self, node: ast.expr) -> list[ast.expr]:
+        """Where a value is made: the expression itself, or what its name was assigned."""
+        if isinstance(node, ast.Name):
+            return [assigned.value for assigned in self.assignments(node.id)]
+        return [node]
+
+    def assignments(self, name: str) -> list[ast.Assign]:
+        """Where the failing function gives that name a value by a plain assignment."""
+        return [
+            node
+            for node in self.body_nodes(ast.Assign)
+            if any(isinstance(target, ast.Name) and target.id == name for target in node.targets)
+        ]
+
+    def names(self) -> list[str]:
+        """Names that mean something where it failed."""
+        return names_at(self.source, self.statement or self.scope)
+
+    def near(self, wanted: str, known: list[str] | None = None) -> list[str]:
+        """Names like the one wanted: those that the failure tells, then those of `known`; never itself."""
+        told = list(self.failure.near) if self.failure else []
+        found = dict.fromkeys([*told, *near_misses(wanted, known or [], 4)])
+        return [name for name in found if name != wanted][:4]
+
+    def data_keys(self) -> list[str]:
+        """Every key of text in the arguments that failed, however deep."""
+        found: dict[str, None] = {}
+        pending: list[Any] = [self.arguments]
+        while pending and len(found) < _ITEMS_MAX:
+            value = pending.pop(0)
+            if isinstance(value, dict):
+                found.update(dict.fromkeys(key for key in value if isinstance(key, str)))
+                pending += value.values()
+            elif isinstance(value, list):
+                pending += value[:_ITEMS_MAX]
+        return list(found)
