@@ -2,7 +2,7 @@
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo lab test lint fix bench outage clean
+.PHONY: demo lab test lint fix bench bench-heal outage clean
 
 demo: $(BIN)/healkit
 	$(BIN)/healkit demo
@@ -29,6 +29,12 @@ fix: $(BIN)/python
 bench: $(BIN)/python
 	$(BIN)/pip install --quiet '.[test]'
 	$(BIN)/python benchmarks/run.py
+
+# How much is healed: `make bench-heal`, and `make bench-heal QUIXBUGS=path` with a checkout of QuixBugs too.
+bench-heal: $(BIN)/python
+	$(BIN)/pip install --quiet '.[test]'
+	mkdir -p benchmarks/out
+	$(BIN)/python benchmarks/bench_heal.py --set own gallery $(if $(QUIXBUGS),quixbugs --quixbugs '$(QUIXBUGS)' --seeds 1 2 3) > benchmarks/out/bench_heal.json
 
 # The outage test as the requirement puts it: a collector in trouble for 20 seconds.
 outage: $(BIN)/python

@@ -71,7 +71,7 @@ def gallery() -> list[Program]:
             examples=lesson.examples,
             description=lesson.description,
             input_schema=lesson.input_schema,
-            kind=lesson.title,
+            kind=lesson.ename or "wrong value",
             shows="wrong" if lesson.ename is None else "raises",
             failing=[example["arguments"] for example in lesson.examples].index(lesson.failing),
         )

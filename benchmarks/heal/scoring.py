@@ -24,7 +24,7 @@ _HIDDEN_OF_GALLERY = Path(healkit.__file__).parent / "gallery" / "hidden_example
 #: `call` examples are run as a script of this name, which no program has.
 _SCRIPT = "scored_call"
 #: A right answer may take longer on a busy machine than a hanging one should cost.
-TRIAL_TIMEOUT_S = 4.0
+TRIAL_TIMEOUT_S = 8.0
 
 
 def hidden_examples(set_name: str) -> dict[str, list[Example]]:

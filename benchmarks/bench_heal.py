@@ -1,0 +1,132 @@
+"""Healing, measured by an examiner who has not seen how it is done.
+
+    python benchmarks/bench_heal.py --set own gallery
+    python benchmarks/bench_heal.py --set quixbugs --quixbugs ~/QuixBugs --seeds 1 2 3
+    python benchmarks/bench_heal.py --set mutants --seeds 1 --limit 60
+
+Sets: `own` (benchmarks/heal), `gallery` (its lessons in Python), `quixbugs` (your own checkout; half of the tests
+visible, or `--visible all`), `mutants` (right tools corrupted at random). Each program is registered in a fresh vault,
+its failing call is run, and it is healed with nobody there to ask. A patch is *plausible* if it meets every example
+that the healer saw, *correct* if it meets those that it did not see too; both by the scorer's own runs. Prints one JSON
+object; what happens meanwhile goes to stderr. Ctrl-C ends it with what there is. `docs/healing_numbers.md` says more.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import os
+import platform
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from heal import mutants, programs, quixbugs
+from heal.measuring import Row, measure
+from heal.programs import Example, Program
+from heal.scoring import Judge, hidden_examples
+from heal.summary import summary
+from heal.tables import overview
+
+SETS = ("own", "gallery", "quixbugs", "mutants")
+#: A set for one seed: the programs, and for each name what the healer does not see.
+Problems = tuple[int, list[Program], dict[str, list[Example]]]
+
+
+def main() -> None:
+    options = _options()
+    result: dict[str, Any] = {
+        "machine": {"cpus": os.cpu_count(), "python": platform.python_version(), "load": os.getloadavg()[0]},
+        "advisors": options.advisors,
+        "budget_s": options.budget,
+        "sets": {},
+    }
+    with tempfile.TemporaryDirectory() as folder, Judge(Path(folder)) as judge:
+        for name in options.set:
+            rows: list[Row] = []
+            try:
+                for seed, chosen, unseen in _problems(name, options, judge):
+                    _run(options, seed, chosen, unseen, judge, rows)
+            except KeyboardInterrupt:
+                print("stopped", file=sys.stderr)
+            result["sets"][name] = {
+                **summary(rows),
+                "programs_in_detail": [dataclasses.asdict(row) for row in rows],
+            }
+    print(overview(result["sets"]), file=sys.stderr)
+    json.dump(result, sys.stdout)
+
+
+def _run(
+    options: argparse.Namespace,
+    seed: int,
+    chosen: list[Program],
+    unseen: dict[str, list[Example]],
+    judge: Judge,
+    rows: list[Row],
+) -> None:
+    for program in chosen[: options.limit]:
+        row = measure(
+            program,
+            unseen[program.name],
+            judge,
+            advisors=options.advisors,
+            budget_s=options.budget,
+            seed=seed,
+        )
+        rows.append(row)
+        said = row.error or f"{row.outcome}, {row.attempts} patches, {row.candidates} candidates"
+        mark = "correct" if row.kept_correct else "WRONG" if row.kept else "-"
+        print(
+            f"{len(rows):4} {row.name:28} {mark:8} {row.seconds:7.2f} s  {said}", file=sys.stderr, flush=True
+        )
+
+
+def _problems(name: str, options: argparse.Namespace, judge: Judge) -> Iterator[Problems]:
+    if name in ("own", "gallery"):
+        chosen = programs.own() if name == "own" else programs.gallery()
+        yield 0, _only(chosen, options), hidden_examples(name)
+    elif name == "mutants":
+        for seed in options.seeds:
+            yield (
+                seed,
+                _only(mutants.mutants(judge, seed, options.limit or 60), options),
+                hidden_examples("own"),
+            )
+    else:
+        checkouts = _only(quixbugs.read(options.quixbugs), options)
+        passed, doubtful = quixbugs.survey(checkouts, judge)
+        if doubtful:
+            print(f"the correct version misses a test: {', '.join(doubtful)}", file=sys.stderr)
+        for seed in options.seeds:
+            half = options.visible == "half"
+            yield seed, *quixbugs.problems(checkouts, passed, judge, seed, half=half)
+
+
+def _only(chosen: list[Any], options: argparse.Namespace) -> list[Any]:
+    return [one for one in chosen if not options.only or one.name in options.only]
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--set", nargs="+", choices=SETS, default=["gallery"])
+    parser.add_argument("--quixbugs", type=Path, help="your checkout of QuixBugs")
+    parser.add_argument("--visible", choices=("half", "all"), default="half", help="of QuixBugs' tests")
+    parser.add_argument("--seeds", nargs="+", type=int, default=[1], help="for quixbugs and mutants")
+    parser.add_argument("--budget", type=float, default=30.0, help="seconds for each program")
+    parser.add_argument("--advisors", nargs="+", default=["rules", "search"])
+    parser.add_argument("--limit", type=int, help="the first so many programs of a set")
+    parser.add_argument("--only", nargs="+", help="these programs of a set, by name")
+    options = parser.parse_args()
+    if "quixbugs" in options.set and options.quixbugs is None:
+        parser.error("--set quixbugs needs --quixbugs PATH, a checkout of github.com/jkoppel/QuixBugs")
+    return options
+
+
+if __name__ == "__main__":
+    main()

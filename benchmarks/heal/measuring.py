@@ -1,0 +1,132 @@
+"""One program, healed as its owner would: registered, run, failed, healed; then scored by somebody else."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import contextlib
+import dataclasses
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from heal.programs import Example, Program
+from heal.scoring import Judge
+
+from healkit import Config, Healkit
+from healkit.errors import HealkitError
+
+#: Of the patches that are said to pass, so many are scored.
+_SCORED = 25
+#: A healer that has not come back so long after its budget never will.
+_OVERTIME_S = 90.0
+#: What an example says; the scorer's own remarks stay out of the vault.
+_FIELDS = ("arguments", "call", "result")
+
+
+@dataclasses.dataclass
+class Row:
+    """What became of one program.
+
+    plausible: a patch was proposed that meets every visible example, by the scorer's own run. first_correct: the first
+    such patch meets the unseen ones too. any_correct: some patch does. kept, verdict: whether the vault holds a patch
+    now, and what the loop said of it; kept_correct: whether it is right.
+    """
+
+    name: str
+    kind: str
+    shows: str
+    bugs: int
+    places: int
+    knowable: bool
+    seed: int
+    outcome: str = ""
+    attempts: int = 0
+    candidates: int = 0
+    seconds: float = 0.0
+    plausible: bool = False
+    first_correct: bool = False
+    any_correct: bool = False
+    kept: bool = False
+    verdict: str = ""
+    kept_correct: bool = False
+    error: str = ""
+
+
+def measure(
+    program: Program,
+    unseen: Sequence[Example],
+    judge: Judge,
+    *,
+    advisors: Sequence[str],
+    budget_s: float,
+    seed: int = 0,
+) -> Row:
+    """Heal it in a vault of its own, and score what came of it."""
+    row = Row(program.name, program.kind, program.shows, program.bugs, program.places, program.knowable, seed)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Healkit(Path(folder) / "healkit.db", config=Config(start_timeout_s=30)) as healkit,
+    ):
+        register(healkit, program)
+        begun = time.perf_counter()
+        try:
+            report = _heal(healkit, program.name, advisors, budget_s)
+        except Exception as error:
+            row.error = f"{type(error).__name__}: {error}"
+            report = None
+        row.seconds = round(time.perf_counter() - begun, 3)
+        active = healkit.vault.get(program.name).code
+    if report is not None:
+        row.outcome = str(report.outcome)
+        row.candidates = report.candidates_tried
+        row.attempts = len(report.attempts)
+    score(row, program, report.attempts if report else [], active, judge, unseen)
+    return row
+
+
+def register(healkit: Healkit, program: Program) -> None:
+    """Put it into the vault, and make the call that goes wrong, so that it is on record."""
+    examples = [{key: example[key] for key in _FIELDS if key in example} for example in program.examples]
+    healkit.vault.add(
+        program.name,
+        program.code,
+        description=program.description,
+        input_schema=program.input_schema,
+        examples=examples,
+        draft=program.draft,
+    )
+    if (arguments := program.examples[program.failing].get("arguments")) is not None:
+        with contextlib.suppress(HealkitError):  # a draft is refused, and that is on record
+            healkit.execute(program.name, arguments=arguments, timeout=program.timeout_s)
+
+
+def _heal(healkit: Any, name: str, advisors: Sequence[str], budget_s: float) -> Any:
+    """The report; raises `TimeoutError` for a healer that does not come back."""
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        future = pool.submit(healkit.heal, name, advisors=list(advisors), auto=True, budget_s=budget_s)
+        return future.result(timeout=budget_s + _OVERTIME_S)
+
+
+def score(
+    row: Row, program: Program, attempts: Sequence[Any], active: str, judge: Judge, unseen: Sequence[Example]
+) -> None:
+    row.kept = active != program.code
+    codes = [attempt.patch.code for attempt in attempts if attempt.verdict != "not_cured"]
+    codes = list(dict.fromkeys(codes))[:_SCORED]
+    if row.kept and active not in codes:
+        codes.append(active)
+    if not codes:
+        return
+    visible = len(program.examples)
+    passed = judge.passes(codes, program.name, [*program.examples, *unseen])
+    plausible = [all(marks[:visible]) for marks in passed]
+    correct = [all(marks) for marks in passed]
+    row.plausible = any(plausible)
+    row.first_correct = row.plausible and correct[plausible.index(True)]
+    row.any_correct = any(correct)
+    if row.kept:
+        row.kept_correct = correct[codes.index(active)]
+        said = [attempt.verdict for attempt in attempts if attempt.patch.code == active]
+        row.verdict = said[-1] if said else row.outcome

@@ -1,0 +1,47 @@
+"""Results as Markdown tables, for a terminal and for the page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+_HEAD = (
+    "set", "programs", "plausible", "first patch correct", "any patch correct", "kept patch correct",
+    "precision of *cured*", "median", "p95", "candidates",
+)  # fmt: skip
+
+
+def overview(sets: dict[str, dict[str, Any]]) -> str:
+    """One line for each set."""
+    return _table(_HEAD, (_line(name, summary) for name, summary in sets.items()))
+
+
+def groups(summary: dict[str, Any], name: str, title: str) -> str:
+    """One line for each group of a set, such as each kind of bug."""
+    rows = (
+        [group, rates["programs"], *(rates[key] for key in ("plausible", "first_correct", "any_correct", "kept_correct"))]
+        for group, rates in summary[name].items()
+    )  # fmt: skip
+    return _table((title, "programs", "plausible", "first", "any", "kept"), rows)
+
+
+def _line(name: str, summary: dict[str, Any]) -> list[Any]:
+    count = summary["programs"]
+    parts = (summary[key] for key in ("plausible", "first_correct", "any_correct", "kept_correct"))
+    claims = summary["claims"]
+    precision = "–" if claims["precision"] is None else f"{claims['correct']} of {claims['cured']}"
+    seconds = summary["seconds"]
+    return [
+        name,
+        count,
+        *(f"{part} ({part / count:.0%})" if count else "–" for part in parts),
+        f"{precision} ({claims['precision']:.0%})" if claims["cured"] else precision,
+        *(f"{seconds[key]:.1f} s" if seconds else "–" for key in ("median", "p95")),
+        f"{summary['candidates'].get('median', 0):,.0f}",
+    ]
+
+
+def _table(head: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
+    titles = list(head)
+    lines = [titles, ["---"] * len(titles), *([str(cell) for cell in row] for row in rows)]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)

@@ -1,0 +1,191 @@
+"""The examiner of healing: what it counts as right, and the programs that it makes."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import json
+import random
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+
+
+@pytest.fixture(scope="module")
+def heal():
+    """The benchmark's modules, which are scripts' and not the package's."""
+    sys.path.insert(0, str(BENCHMARKS))
+    try:
+        from heal import measuring, mutants, programs, quixbugs, quixbugs_inputs, scoring, summary
+    finally:
+        sys.path.remove(str(BENCHMARKS))
+    return SimpleNamespace(
+        measuring=measuring, mutants=mutants, programs=programs, quixbugs=quixbugs,
+        inputs=quixbugs_inputs, scoring=scoring, summary=summary,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def judge(heal: Any, tmp_path_factory: pytest.TempPathFactory):
+    with heal.scoring.Judge(tmp_path_factory.mktemp("judge")) as judge:
+        yield judge
+
+
+def double(heal: Any, code: str) -> Any:
+    return heal.programs.Program(
+        name="double", code=code, examples=({"arguments": {"n": 2}, "result": 4},), kind="operator"
+    )
+
+
+def test_a_patch_is_correct_only_where_it_meets_what_the_healer_did_not_see(heal, judge):
+    program = double(heal, "def double(n):\n    return n - 2\n")
+    unseen = [{"arguments": {"n": 5}, "result": 10}, {"call": "x = 7\ndouble(x) + 1", "result": 15}]
+    codes = [f"def double(n):\n    return {body}\n" for body in ("n * 2", "n + 2", "n ** 2", "nn")]
+    assert judge.correct(codes, program, unseen) == [True, False, False, False]
+
+
+def test_a_number_may_be_as_far_off_as_its_example_allows(heal, judge):
+    near = {"call": "root(2)", "result": 1.5, "within": 0.1}
+    codes = ["def root(x): return 1.41", "def root(x): return 1.3", "def root(x): return 'x'"]
+    assert judge.passes(codes, "root", [near]) == [[True], [False], [False]]
+
+
+def test_a_row_tells_plausible_first_right_and_kept_apart(heal, judge):
+    program = double(heal, "def double(n):\n    return n - 2\n")
+    plus, times, worse = (f"def double(n):\n    return {body}\n" for body in ("n + 2", "n * 2", "0"))
+    attempts = [
+        SimpleNamespace(patch=SimpleNamespace(code=code), verdict=verdict)
+        for code, verdict in ((worse, "not_cured"), (plus, "cured"), (times, "cured"))
+    ]
+    row = heal.measuring.Row("double", "operator", "wrong", 1, 1, True, 0)
+    heal.measuring.score(row, program, attempts, plus, judge, [{"arguments": {"n": 5}, "result": 10}])
+    assert (row.plausible, row.first_correct, row.any_correct) == (True, False, True)
+    assert (row.kept, row.verdict, row.kept_correct) == (True, "cured", False)
+    kept = dataclasses.replace(row)
+    heal.measuring.score(kept, program, attempts, times, judge, [{"arguments": {"n": 5}, "result": 10}])
+    assert kept.kept_correct
+    total = heal.summary.summary([row, kept, dataclasses.replace(kept, knowable=False, kept_correct=False)])
+    assert total["programs"] == 2
+    assert total["rate"] == 0.5
+    assert total["claims"] == {"cured": 3, "correct": 1, "precision": 0.333}
+    assert total["unknowable"]["claims"]["cured"] == 1
+
+
+def test_nothing_proposed_and_nothing_kept_counts_as_nothing(heal, judge):
+    program = double(heal, "def double(n):\n    return n - 2\n")
+    row = heal.measuring.Row("double", "operator", "wrong", 1, 1, True, 0)
+    heal.measuring.score(row, program, [], program.code, judge, [])
+    assert (row.plausible, row.kept, row.kept_correct) == (False, False, False)
+    total = heal.summary.summary([row])
+    assert total["rate"] == 0
+    assert total["claims"]["precision"] is None
+
+
+def test_a_failure_is_on_record_before_it_is_healed_and_no_unseen_example_is(heal, healkit):
+    heal.measuring.register(healkit, double(heal, "def double(n):\n    return n / 0\n"))
+    assert healkit.last_error("double").failure.ename == "ZeroDivisionError"
+    draft = heal.programs.Program(
+        name="draft",
+        code="def draft(n)\n    return n\n",
+        examples=({"arguments": {"n": 2}, "result": 2, "within": 1},),
+        shows="draft",
+    )
+    heal.measuring.register(healkit, draft)
+    assert healkit.vault.get("draft").examples == [{"arguments": {"n": 2}, "result": 2}]
+    assert healkit.last_error("draft") is not None
+
+
+def test_mutants_are_broken_tools_and_the_same_for_the_same_seed(heal, judge):
+    made = heal.mutants.mutants(judge, 5, 8)
+    assert [mutant.code for mutant in made] == [mutant.code for mutant in heal.mutants.mutants(judge, 5, 8)]
+    assert [mutant.code for mutant in made] != [mutant.code for mutant in heal.mutants.mutants(judge, 6, 8)]
+    for mutant in made:
+        ast.parse(mutant.code)
+        example = mutant.examples[mutant.failing]
+        assert judge.passes([mutant.code], mutant.name, [example], 1.0) == [[False]]
+        assert judge.correct([heal.scoring.reference(mutant.name)], mutant, []) == [True]
+
+
+@pytest.mark.parametrize("kind", ["statement lost", "branch lost", "wrong indent", "another expression"])
+def test_each_corruption_changes_a_program_that_has_room_for_it(heal, kind):
+    source = "def f(a, b):\n    total = 0\n    if a > b:\n        total += a\n        total -= 1\n    else:\n        total = b\n    return total\n"  # fmt: skip
+    changed = set()
+    for seed in range(20):
+        tree = ast.parse(source)
+        if heal.mutants.KINDS[kind](tree, random.Random(seed)):
+            changed.add(ast.unparse(ast.fix_missing_locations(tree)))
+    assert len(changed - {source.strip()}) >= 2
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """Two programs of our own, laid out as in QuixBugs: one with tests in JSON, one with tests on nodes."""
+    broken, right = tmp_path / "python_programs", tmp_path / "correct_python_programs"
+    tests, cases = tmp_path / "python_testcases", tmp_path / "json_testcases"
+    for folder in (broken, right, tests, cases):
+        folder.mkdir()
+    gcd = "def gcd(a, b):\n    while b:\n        a, b = b, a % b\n    return a\n"
+    (right / "gcd.py").write_text(gcd)
+    (broken / "gcd.py").write_text(gcd.replace("return a", "return b"))
+    rows = [[[12, 18], 6], [[7, 0], 7], [[9, 3], 3], [[5, 4], 1]]
+    (cases / "gcd.json").write_text("\n".join(map(json.dumps, rows)))
+    loop = "def detect_cycle(node):\n    seen = []\n    while node:\n        if node in seen:\n            return True\n        seen.append(node)\n        node = node.successor\n    return False\n"  # fmt: skip
+    (right / "detect_cycle.py").write_text(loop)
+    (broken / "detect_cycle.py").write_text(loop.replace("return True", "return False"))
+    (tests / "node.py").write_text(
+        "class Node:\n    def __init__(self, value=None, successor=None):\n        self.value = value\n        self.successor = successor\n"
+    )
+    (tests / "test_detect_cycle.py").write_text(
+        "import pytest\nfrom node import Node\n\nnode1 = Node(1)\nnode2 = Node(2, node1)\n\n\n"
+        'def test1():\n    """None."""\n    detected = detect_cycle(node2)\n    assert not detected\n\n\n'
+        "def test2():\n    node1.successor = node2\n    assert detect_cycle(node2)\n\n\n"
+        "def test3():\n    expected = {(1, 2), (0, 1)}\n    result = {(0, 1), (1, 2)}\n    assert result == expected\n"
+        "    node1.successor = node1\n    detected = detect_cycle(node2)\n    assert detected\n"
+    )
+    (broken / "node.py").write_text("")
+    (broken / "gcd_test.py").write_text("")
+    return tmp_path
+
+
+def test_a_checkouts_tests_become_examples_with_half_of_them_visible(heal, judge, checkout):
+    programs = heal.quixbugs.read(checkout)
+    assert [program.name for program in programs] == ["detect_cycle", "gcd"]
+    passed, doubtful = heal.quixbugs.survey(programs, judge)
+    assert doubtful == []
+    assert passed == {"detect_cycle": [True, False, False], "gcd": [False] * 4}
+    visible, unseen = heal.quixbugs.problems(programs, passed, judge, 1, half=True)
+    assert [len(program.examples) for program in visible] == [2, 2]
+    for program, original in zip(visible, programs, strict=True):
+        shown = [test for test in original.tests if test in program.examples]
+        others = [test for test in original.tests if test not in shown]
+        assert shown == list(program.examples)
+        assert unseen[program.name][: len(others)] == others
+        assert len(unseen[program.name]) > 20
+        assert judge.correct([original.correct, original.code], program, unseen[program.name]) == [
+            True,
+            False,
+        ]
+        assert not passed[program.name][original.tests.index(program.examples[program.failing])]
+    everything, _ = heal.quixbugs.problems(programs, passed, judge, 1, half=False)
+    assert [program.examples for program in everything] == [program.tests for program in programs]
+
+
+def test_an_assert_becomes_the_value_that_it_is_about(heal, checkout):
+    graph = heal.quixbugs.read(checkout)[0]
+    assert [test["result"] for test in graph.tests] == [[False], [True], [[[0, 1], [1, 2]], True]]
+    assert graph.tests[0]["call"].startswith("class Node:")
+
+
+def test_inputs_are_drawn_for_all_forty_programs_and_differ(heal):
+    assert len(heal.inputs.INPUTS) == 40
+    for name in heal.inputs.INPUTS:
+        drawn = heal.inputs.draw(name, random.Random(3), 12)
+        assert len({repr(given) for given in drawn}) == len(drawn) >= 7, name
+        for given in drawn:
+            if isinstance(given, str):
+                ast.parse(given)
