@@ -16,6 +16,7 @@ from healkit.config import Config
 from healkit.contracts.healing import Attempt, Observed, Patch
 from healkit.errors import BudgetSpent, HealkitError, ModelRefused
 from healkit.healing.advisor import Case, Workbench
+from healkit.healing.diagnosis import diagnose
 from healkit.healing.model.access import Availability, find_access
 from healkit.healing.model.asking import Asker, Progress
 from healkit.healing.model.hiding import Veil
@@ -31,7 +32,6 @@ _ENOUGH = frozenset({"cured", "unproven"})
 class ModelAdvisor:
     """Asks the configured model for patches; without one it yields nothing and sends nothing.
 
-    diagnose: one sentence on a case, told to the model as a first guess.
     locals_of: the failed run's frames with their locals, as `PostMortem.all_locals` gives them, for types and shapes;
         where it raises or gives nothing, a failing check is observed instead, which gives types.
     on_progress: called in the thread that draws, while the model answers.
@@ -47,13 +47,12 @@ class ModelAdvisor:
         self,
         config: Config,
         *,
-        diagnose: Callable[[Case], str] = lambda _: "",
         locals_of: Callable[[Case], Stack] = lambda _: (),
         on_progress: Callable[[Progress], None] = lambda _: None,
         environ: Mapping[str, str] | None = None,
     ) -> None:
         self._config = config
-        self._diagnose, self._locals_of, self._on_progress = diagnose, locals_of, on_progress
+        self._locals_of, self._on_progress = locals_of, on_progress
         self._environ = os.environ if environ is None else environ
         self.spending = Spending(config)
         self.hidden: Counter[str] = Counter()
@@ -95,7 +94,7 @@ class ModelAdvisor:
         return Briefing(
             case,
             veil,
-            diagnosis=self._diagnose(case),
+            diagnosis=diagnose(case.entry, case.failure, case.checks).sentence,
             stack=stack,
             types=types,
             values=self._config.heal_model_values,

@@ -183,6 +183,8 @@ def _read(events: list[str], reader: Reader, access: Access) -> None:
         if broken.passing:
             raise Trouble(ModelUnavailable(message, hint="Try again later.")) from None
         raise ModelError(message) from None
+    except ModelError as error:
+        raise ModelError(f"{presentable(error.message, access)}.", hint=error.hint) from None
 
 
 async def _beginning(response: httpx.Response) -> bytes:

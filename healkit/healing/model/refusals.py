@@ -83,11 +83,11 @@ def _no_stream(answered: str, headers: Mapping[str, str]) -> ModelError:
 def _redirect(answered: str, headers: Mapping[str, str]) -> ModelError:
     try:
         place = urlsplit(headers.get("location", ""))
-        target = f" to {place.hostname}{place.path}" if place.hostname else f" to {place.path}"
+        target = f"to {place.hostname or ''}{place.path}"
     except ValueError:
-        target = ""
+        target = "elsewhere"
     return ModelError(
-        f"{answered}: it points{readable(target)}, and a redirect is not followed, for the key would go there.",
+        f"{answered}: it points {readable(target)}, and a redirect is not followed, for the key would go there.",
         hint="If that is right, set heal_model_url to it.",
     )
 
