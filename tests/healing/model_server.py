@@ -18,7 +18,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from healkit.config import Config
-from healkit.errors import BudgetSpent
+from healkit.errors import WorkerStartFailed
 
 SECRET_KEY = "xk-" + "7Qm2vT9bLw4zR8nA"
 
@@ -244,6 +244,6 @@ class Budget:
         return 0.0 if self.stopped else max(0.0, self._until - time.monotonic())
 
     def score(self, *args: Any, **more: Any) -> Any:
-        raise BudgetSpent("nothing is tried here")
+        raise WorkerStartFailed("Nothing is tried here.")
 
     run = observe = score

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 
 from healkit.contracts.healing import Attempt, Patch
 from healkit.errors import ModelError, ModelRefused
@@ -14,6 +15,8 @@ from healkit.healing.model.prompt import Briefing
 from healkit.healing.model.protocol import Reply
 from healkit.healing.model.spending import Spending
 from healkit.tracing.delivery import readable
+
+_MARK = re.compile(r"\[REDACTED:[\w-]+\]")
 
 
 class Rounds:
@@ -83,4 +86,6 @@ class Rounds:
         answer = read_answer(self._veil.restored(reply.text), self._case.entry)
         if any(same_code(answer.code, code, self._case.entry.type) for code in self._tried):
             raise Unusable("The code in the answer was tried before.")
+        for mark in set(_MARK.findall(answer.code)) - set(_MARK.findall(self._case.entry.code)):
+            raise Unusable(f"The code in the answer holds {mark}, which stands for nothing here.")
         return answer
