@@ -241,7 +241,25 @@ def test_where_the_failed_run_is_gone_the_types_are_observed(server: ModelServer
     text, _ = told(server, case(checks=failing), Watched())
     assert "halve.n: str or int" in text
     text, _ = told(server, case(checks=failing), Watched(), locals_of=gone)
+    assert "halve.n: str or int" in text
+    text, _ = told(server, case(checks=failing), Budget(), locals_of=gone)
     assert "Types of variables" not in text
+
+
+def test_a_tool_with_side_effects_is_not_run_again_to_learn_types(server: ModelServer) -> None:
+    entry = VaultEntry("halve", "default", 1, BROKEN, "", flags={"side_effects": True})
+    text, _ = told(server, Case(entry, None, (Check(origin="failing"),)), Watched())
+    assert "Types of variables" not in text
+
+
+def test_what_would_be_sent_can_be_seen_without_sending_it(server: ModelServer) -> None:
+    failing = case(checks=(Check(origin="failing", arguments={"to": "jane@example.com"}),))
+    seen = ModelAdvisor(Config()).preview(failing, Watched())
+    sent, _ = told(server, failing, Watched())
+    markers = re.compile(r"data-[0-9a-f]{8}")
+    assert markers.sub("", f"{seen.system}\n{seen.user}") == markers.sub("", sent).lstrip("\n")
+    assert "[EMAIL]" in seen.user
+    assert len(server.requests) == 1
 
 
 def test_data_cannot_leave_its_markers_and_the_model_is_told_that_it_is_data(server: ModelServer) -> None:

@@ -11,11 +11,11 @@ import pytest
 from model_server import SECRET_KEY, Budget, ModelServer, model_server, says
 
 from healkit import Healkit
-from healkit.contracts.healing import Attempt, Check, CheckResult, Patch, same_value
+from healkit.contracts.healing import Attempt, Check, Patch
 from healkit.gallery import lesson
-from healkit.healing.advisor import Case
+from healkit.healing.advisor import Case, Workbench
 from healkit.healing.model import ModelAdvisor
-from healkit.runtime.trials import Trial
+from healkit.store.entries import VaultEntry
 
 FIXES = Path(__file__).parents[1] / "gallery" / "fixes"
 RIGHT = (FIXES / "fibonacci.py").read_text()
@@ -37,16 +37,9 @@ def answer(code: str, reason: str = "The first quotient divides by zero.") -> st
     return f"{reason}\n\n```python\n{code}```\n"
 
 
-def validated(hk: Healkit, case: Case, patch: Patch, number: int) -> Attempt:
+def validated(bench: Workbench, case: Case, patch: Patch, number: int) -> Attempt:
     """The patch run restricted on every check, and what that says of it."""
-    trials = [Trial(patch.code, check.arguments, case.entry.tool_name, 10.0) for check in case.checks]
-    results: list[CheckResult] = []
-    for check, run in zip(case.checks, hk.trials(trials), strict=True):
-        if run.failure is not None:
-            results.append(CheckResult(outcome="raised", failure=run.failure.summary))
-        else:
-            right = same_value(check.expected, run.value)
-            results.append(CheckResult(outcome="passed" if right else "wrong", value=run.value))
+    (results,) = bench.run([patch.code], case.checks)
     passed = sum(result.outcome == "passed" for result in results)
     diff = "\n".join(difflib.unified_diff(case.entry.code.split("\n"), patch.code.split("\n"), lineterm=""))
     cured = passed == len(results)
@@ -62,16 +55,19 @@ def broken_fibonacci(hk: Healkit) -> Case:
     hk.vault.add("fibonacci", wanted.code)
     failed = hk.execute("fibonacci", arguments=wanted.failing, record=True)
     checks: Sequence[Check] = [
-        Check(origin="declared", arguments=example["arguments"], known=True, expected=example["result"])
+        Check(
+            origin="failing" if example["arguments"] == wanted.failing else "declared",
+            arguments=example["arguments"], known=True, expected=example["result"],
+        )
         for example in wanted.examples
-    ]
+    ]  # fmt: skip
     return Case(hk.vault.get("fibonacci"), failed.failure, tuple(checks))
 
 
 @pytest.mark.requirement("HEAL-2")
-@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+@pytest.mark.parametrize(("provider", "kept"), [("openai", True), ("anthropic", False)])
 def test_a_wrong_answer_is_told_why_and_the_next_one_cures(
-    server: ModelServer, healkit: Healkit, tmp_path: Path, provider: str
+    server: ModelServer, healkit: Healkit, tmp_path: Path, provider: str, kept: bool
 ) -> None:
     server.plan.extend([says(answer(WRONG)), says(answer(RIGHT, "The quotient is not needed."))])
     case = broken_fibonacci(healkit)
@@ -82,12 +78,15 @@ def test_a_wrong_answer_is_told_why_and_the_next_one_cures(
         environ={"HEALKIT_MODEL_KEY": SECRET_KEY},
         locals_of=lambda _: failed.post_mortem().all_locals(),
     )
-    rounds = advisor.propose(case, Budget())
+    if not kept:  # then the failing check is watched
+        failed.post_mortem().close()
+    bench = healkit._bench(case.entry.ref, 60.0)
+    rounds = advisor.propose(case, bench)
     patch = next(rounds)
-    attempt = validated(healkit, case, patch, 1)
+    attempt = validated(bench, case, patch, 1)
     assert attempt.verdict == "not_cured"
     patch = rounds.send(attempt)
-    cured = validated(healkit, case, patch, 2)
+    cured = validated(bench, case, patch, 2)
     assert cured.verdict == "cured", cured
     with pytest.raises(StopIteration):
         rounds.send(cured)
@@ -148,7 +147,5 @@ def test_nothing_is_asked_once_no_check_speaks_against_a_patch(server: ModelServ
     assert len(server.requests) == 1
 
 
-def _entry():
-    from healkit.store.entries import VaultEntry
-
+def _entry() -> VaultEntry:
     return VaultEntry("fibonacci", "default", 1, lesson("fibonacci").code, "")

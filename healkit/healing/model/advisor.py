@@ -13,14 +13,15 @@ from collections.abc import Callable, Generator, Mapping
 from typing import Literal
 
 from healkit.config import Config
-from healkit.contracts.healing import Attempt, Observed, Patch
-from healkit.errors import BudgetSpent, HealkitError, ModelRefused
+from healkit.contracts.healing import Attempt, Patch
+from healkit.errors import BudgetSpent, HealkitError, ModelRefused, PostMortemError
 from healkit.healing.advisor import Case, Workbench
 from healkit.healing.diagnosis import diagnose
 from healkit.healing.model.access import Availability, find_access
 from healkit.healing.model.asking import Asker, Progress
 from healkit.healing.model.hiding import Veil
 from healkit.healing.model.prompt import Briefing, Stack
+from healkit.healing.model.protocol import Prompt
 from healkit.healing.model.rounds import Rounds
 from healkit.healing.model.spending import Spending
 from healkit.tracing.sanitizing import Sanitizer
@@ -33,7 +34,7 @@ class ModelAdvisor:
     """Asks the configured model for patches; without one it yields nothing and sends nothing.
 
     locals_of: the failed run's frames with their locals, as `PostMortem.all_locals` gives them, for types and shapes;
-        where it raises or gives nothing, a failing check is observed instead, which gives types.
+        where it raises `PostMortemError` or gives nothing, a failing check is observed, which gives types.
     on_progress: called in the thread that draws, while the model answers.
     environ: where keys are looked for, by default the process's environment.
 
@@ -60,6 +61,15 @@ class ModelAdvisor:
     def available(self) -> Availability:
         """Whether a model can be asked, and if not, why; sends nothing."""
         return find_access(self._config, self._environ)[1]
+
+    def preview(self, case: Case, bench: Workbench | None = None) -> Prompt:
+        """What the first question on a case would be, word for word but for the markers' number; sends nothing.
+
+        Without a bench nothing is observed either. Raises `ModelInputTooLarge`.
+        """
+        veil = Veil(Sanitizer.from_config(self._config))
+        briefing = self._brief(case, bench, veil)
+        return briefing.prompt([briefing.attempt(attempt) for attempt in case.attempts])
 
     def propose(self, case: Case, bench: Workbench) -> Generator[Patch, Attempt | None, None]:
         """Patches for the case, each after one question; `send` takes what became of the one before.
@@ -89,28 +99,34 @@ class ModelAdvisor:
     def __repr__(self) -> str:
         return f"<ModelAdvisor {self._config.heal_model!r}>"
 
-    def _brief(self, case: Case, bench: Workbench, veil: Veil) -> Briefing:
-        stack, types = self._seen(case, bench)
+    def _brief(self, case: Case, bench: Workbench | None, veil: Veil) -> Briefing:
+        stack = self._stack(case)
         return Briefing(
             case,
             veil,
             diagnosis=diagnose(case.entry, case.failure, case.checks).sentence,
             stack=stack,
-            types=types,
+            types={} if stack else self._types(case, bench),
             values=self._config.heal_model_values,
             max_bytes=self._config.heal_model_input_max_bytes,
         )
 
-    def _seen(self, case: Case, bench: Workbench) -> tuple[Stack, dict[str, list[str]]]:
-        """The failed run's variables, as far as something can still be learnt of them."""
+    def _stack(self, case: Case) -> Stack:
+        """The failed run's variables, while its worker is kept."""
         try:
-            if stack := self._locals_of(case):
-                return stack, {}
-            observed: list[Observed] = (
-                bench.observe(case.entry.code, case.failing[:1]) if case.failing else []
-            )
-            return (), {name: seen for one in observed for name, seen in one.types.items()}
+            return self._locals_of(case)
+        except PostMortemError:
+            return ()
+
+    def _types(self, case: Case, bench: Workbench | None) -> dict[str, list[str]]:
+        """Types of variables in a failing run that is watched; nothing of a tool that may not run unasked."""
+        entry, failing = case.entry, case.failing[:1]
+        if bench is None or not failing or entry.type != "python" or entry.flags.get("side_effects"):
+            return {}
+        try:
+            observed = bench.observe(entry.code, failing)
         except BudgetSpent:
             raise
-        except HealkitError:  # the worker is gone, or none can be had: the model then sees the code alone
-            return (), {}
+        except HealkitError:  # no worker can be had: the model then sees the code alone
+            return {}
+        return {name: seen for one in observed for name, seen in one.types.items()}
