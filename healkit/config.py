@@ -96,6 +96,8 @@ class Config:
     heal_deny, heal_allow: names of tools, as patterns such as `report_*`, whose patches healing never applies, and
         applies without asking where they are cured; of a tool that both name, none is applied (docs/consent.md).
     heal_auto: apply cured patches of every tool without asking, but those of `heal_deny`.
+    heal_advisors: who is asked for a patch, in this order: `peers`, `rules`, `search`, `model`, or another package's.
+    heal_budget_s: how long a healing may take.
     collect_db: the collector's database, a URL or a path; empty means the same one as everywhere.
     collect_max_bytes: what one request to the collector may hold, unpacked.
     collect_rate_per_s, collect_burst: requests a second from one client in the long run, and how many at once.
@@ -170,6 +172,8 @@ class Config:
     heal_deny: tuple[str, ...] = ()
     heal_allow: tuple[str, ...] = ()
     heal_auto: bool = False
+    heal_advisors: tuple[str, ...] = ("peers", "rules", "search", "model")
+    heal_budget_s: float = 30.0
     collect_db: str = dataclasses.field(default="", repr=False)  # a URL may hold a password
     collect_max_bytes: int = 5_000_000
     collect_rate_per_s: float = 50.0
