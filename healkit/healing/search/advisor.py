@@ -1,0 +1,288 @@
+"""The search advisor: tries thousands of small edits.
+
+Three stages, each with what the one before found out: every single edit, likeliest first; then what only ran out of
+time, with more of it; then two and more edits, from variants that got nearer. It gives up as soon as there is nothing
+left to try, because what was deleted from a tool no rule brings back.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal
+
+from healkit.contracts.healing import Check, Edit, Observed, Patch, apply_edits
+from healkit.errors import BudgetSpent
+from healkit.healing.advisor import Case, Workbench
+from healkit.healing.search.choosing import Plausible, ranked
+from healkit.healing.search.explaining import explain
+from healkit.healing.search.ingredients import constants
+from healkit.healing.search.localise import Suspicion, types_seen
+from healkit.healing.search.program import Hints, Program
+from healkit.healing.search.ranking import Candidate, Space, same_code
+from healkit.healing.search.second_order import Base, Further, bases, difference, pairs
+
+#: How many checks of a kind are watched, and how many of those that do not end.
+_WATCHED, _WATCHED_HANGING = 10, 1
+#: After the first plausible patch, others are looked for as long again, within these bounds and part of the budget.
+_PATIENCE_LEAST_S, _PATIENCE_MOST_S, _PATIENCE_PART = 0.3, 3.0, 0.15
+#: What part of the budget single edits may take while nothing is found, and what looking for bases may take.
+_FIRST_PART, _BASES_PART = 0.6, 0.15
+#: The most candidates looked at for bases, kept for pairs, and retried with more time.
+_LOOKED_AT, _KEPT, _SLOW = 3000, 400, 40
+#: A peer's whole code counts like an unlikely edit.
+_PEER_SCORE = 0.2
+
+
+class SearchAdvisor:
+    """An advisor (`healing.advisor.Advisor`) that needs no model: edits by rule, tried by the thousand."""
+
+    name = "search"
+    author: Literal["search"] = "search"
+
+    def propose(self, case: Case, bench: Workbench) -> Iterator[Patch]:
+        """Patches that pass every check, likeliest first; none for SQL, side effects and what does not parse."""
+        entry = case.entry
+        if entry.type != "python" or entry.flags.get("side_effects"):
+            return
+        search = _Search(case, bench)
+        try:
+            if not search.begin():
+                return
+            yield from search.patches()
+        except BudgetSpent:
+            yield from search.rest()
+
+
+@dataclasses.dataclass
+class _Tried:
+    """What became of the candidates of one stage."""
+
+    candidates: list[Candidate] = dataclasses.field(default_factory=list)
+    outcomes: dict[int, str] = dataclasses.field(default_factory=dict)
+
+
+class _Search:
+    """One search: what is known of the code, and what was found so far."""
+
+    def __init__(self, case: Case, bench: Workbench) -> None:
+        self._case, self._bench = case, bench
+        self._code = case.entry.code
+        self._found: list[Plausible] = []
+        self._seen: set[int] = set()
+        self._same: set[str] = set()
+        self._until = float("inf")
+        self._budget_s = bench.left_s
+
+    def begin(self) -> bool:
+        """Look at the code as it is; False where there is nothing to search."""
+        try:
+            Program(self._code)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return False
+        checks = list(self._case.checks)
+        if not checks:
+            return False
+        before = dict(self._bench.score(self._code, [()], checks, every=True)).get(0, "-" * len(checks))
+        failing = [(check, letter) for check, letter in zip(checks, before, strict=True) if letter != "."]
+        if not failing:
+            return False
+        # What hangs comes last, then what is large: most variants are refuted by something that costs less.
+        failing.sort(key=lambda pair: (pair[1] in "td", _size(pair[0])))
+        self._passing = [check for check, letter in zip(checks, before, strict=True) if letter == "."]
+        self._passing.sort(key=_size)
+        self._failing = [check for check, _ in failing]
+        self._before = "".join(letter for _, letter in failing) + "." * len(self._passing)
+        self._checks = self._failing + self._passing
+        observed = self._observe(self._code)
+        self._suspicion = Suspicion(observed)
+        peers = tuple(peer.code for peer in self._case.peers)
+        errors = tuple(dict.fromkeys(check.raises for check in self._failing if check.raises))
+        self._hints = Hints(constants(self._failing + self._passing), errors, types_seen(observed), peers)
+        return True
+
+    def _observe(self, code: str) -> list[Observed]:
+        ends = [
+            check for check, letter in zip(self._failing, self._before, strict=False) if letter not in "td"
+        ]
+        hangs = [check for check in self._failing if check not in ends]
+        watched = ends[:_WATCHED] + hangs[: _WATCHED_HANGING if not ends else 0] + self._passing[:_WATCHED]
+        return self._bench.observe(code, watched)
+
+    def patches(self) -> Iterator[Patch]:
+        """The three stages."""
+        first = _Tried()
+        space = iter(self._space(self._code) or ())
+        self._try(self._peers(), _Tried())
+        self._try(space, first, part=_FIRST_PART)
+        yield from self._chosen()
+        if self._passed:
+            while self._bench.left_s and self._try(space, first, part=1.0):
+                yield from self._chosen()
+        else:
+            yield from self._retry_slow(first)
+            yield from self._go_on(first)
+            self._try(space, first, part=1.0)
+            yield from self._chosen()
+
+    def rest(self) -> Iterator[Patch]:
+        """What was found and not yet proposed, when time is up."""
+        found, self._found = self._found, []
+        for one in sorted(found, key=lambda one: -one.candidate.score):
+            yield self._patch(one, one.candidate.score)
+
+    _passed = False
+
+    def _space(self, code: str) -> Space | None:
+        try:
+            return Space(Program(code, self._hints), self._suspicion, self._seen)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return None
+
+    def _peers(self) -> Iterator[Candidate]:
+        """Other code of the same tool, as it is: an earlier revision may do what this one no longer does."""
+        for peer in self._case.peers:
+            if peer.same_tool and peer.code != self._code:
+                edit = difference(self._code, peer.code)
+                yield Candidate((edit,), _PEER_SCORE, _PEER_SCORE, (f"as in {peer.label}",))
+
+    def _try(
+        self, source: Iterable[Candidate], tried: _Tried, *, part: float = 1.0, slow: bool = False
+    ) -> int:
+        """Try candidates until patience, the part of the budget or the source ends; how many were tried."""
+        began = time.monotonic()
+        most = began + part * self._budget_s
+        offset = len(tried.candidates)
+        self._until = float("inf")
+
+        def drawn() -> Iterator[tuple[Edit, ...]]:
+            for candidate in source:
+                tried.candidates.append(candidate)
+                yield candidate.edits
+                if time.monotonic() > min(most, self._until):
+                    return
+
+        for position, outcomes in self._bench.score(self._code, drawn(), self._checks, slow=slow):
+            tried.outcomes[offset + position] = outcomes
+            if outcomes == "." * len(self._checks):
+                self._keep(tried.candidates[offset + position])
+                if self._until == float("inf"):
+                    now = time.monotonic()
+                    patience = min(
+                        max(now - began, _PATIENCE_LEAST_S), _PATIENCE_MOST_S, self._budget_s * _PATIENCE_PART
+                    )
+                    self._until = now + patience
+        return len(tried.candidates) - offset
+
+    def _keep(self, candidate: Candidate) -> None:
+        code = apply_edits(self._code, list(candidate.edits))
+        if (same := same_code(code)) not in self._same:
+            self._same.add(same)
+            self._found.append(Plausible(code, candidate))
+            self._passed = True
+
+    def _chosen(self) -> Iterator[Patch]:
+        """What was found since the last time, likeliest first."""
+        if not self._found:
+            return
+        found = self._found
+        for rank, one in ranked(self._bench, self._code, found, self._passing, self._failing):
+            self._found = [other for other in self._found if other is not one]
+            yield self._patch(one, rank)
+
+    def _patch(self, one: Plausible, rank: float) -> Patch:
+        # Where it is known what is right on the failing input, a guard that gives it is no guard only.
+        demanded = any(check.known for check in self._failing)
+        return Patch(
+            code=one.code,
+            advisor="search",
+            author="search",
+            reason=explain(self._code, one.code, one.candidate.made_by),
+            rank=rank,
+            guard=one.candidate.guard and not demanded,
+        )
+
+    def _retry_slow(self, first: _Tried) -> Iterator[Patch]:
+        """Once more, with more time, what failed on nothing but time."""
+        late = [(one, out) for one, out in self._with_outcomes(first) if out.rstrip("-")[-1:] == "t"]
+        late.sort(key=lambda pair: (-_leading(pair[1]), -pair[0].score))
+        self._try([one for one, _ in late[:_SLOW]], _Tried(), part=0.2, slow=True)
+        yield from self._chosen()
+
+    def _with_outcomes(self, tried: _Tried) -> list[tuple[Candidate, str]]:
+        return [(tried.candidates[place], outcomes) for place, outcomes in tried.outcomes.items()]
+
+    def _go_on(self, first: _Tried) -> Iterator[Patch]:
+        """Two edits and more."""
+        further = Further(self._code, self._space)
+        for base in self._bases(self._with_outcomes(first)):
+            further.add(base)
+        stage = _Tried()
+        self._try(self._fed(further, stage), stage, part=0.8)
+        yield from self._chosen()
+        if not self._passed:
+            best = sorted(first.candidates, key=lambda one: -one.score)[:_KEPT]
+            self._try(pairs(best), _Tried(), part=0.5)
+            yield from self._chosen()
+
+    def _fed(self, further: Further, stage: _Tried) -> Iterator[Candidate]:
+        """The further candidates; what gets nearer still becomes a base on the way."""
+        looked = 0
+        for candidate in further:
+            yield candidate
+            if len(stage.outcomes) - looked >= 400:
+                places = sorted(stage.outcomes)[looked:]
+                looked += len(places)
+                for place in places:
+                    outcomes = stage.outcomes[place]
+                    leading = len(outcomes) - len(outcomes.lstrip("."))
+                    if 1 < leading < len(self._failing) and leading > self._best_leading:
+                        self._best_leading = leading
+                        one = stage.candidates[place]
+                        further.add(
+                            Base(
+                                apply_edits(self._code, list(one.edits)),
+                                one,
+                                1.0 + leading / len(self._failing),
+                            )
+                        )
+
+    _best_leading = 0
+
+    def _bases(self, tried: Sequence[tuple[Candidate, str]]) -> list[Base]:
+        """The variants that get nearer: of the likeliest, all checks are run, whatever fails."""
+        ordered = sorted(tried, key=lambda pair: (-_promise(pair[1], self._before), -pair[0].score))[
+            :_LOOKED_AT
+        ]
+        most = time.monotonic() + _BASES_PART * self._budget_s
+        candidates: list[Candidate] = []
+
+        def drawn() -> Iterator[tuple[Edit, ...]]:
+            for candidate, outcomes in ordered:
+                if outcomes[:1] in ("t", "d", "-"):
+                    continue
+                candidates.append(candidate)
+                yield candidate.edits
+                if time.monotonic() > most:
+                    return
+
+        outcomes = dict(self._bench.score(self._code, drawn(), self._checks, every=True))
+        seen = [(candidates[place], letters) for place, letters in outcomes.items()]
+        found = bases(self._code, seen, self._before, len(self._failing))
+        self._best_leading = max((_leading(letters) for _, letters in seen), default=0)
+        return found
+
+
+def _size(check: Check) -> int:
+    return len(check.call) or len(repr(check.arguments))
+
+
+def _leading(outcomes: str) -> int:
+    return len(outcomes) - len(outcomes.lstrip("."))
+
+
+def _promise(outcomes: str, before: str) -> float:
+    """How far a variant got: over the first failing checks, or at least to another failure."""
+    leading = _leading(outcomes)
+    return leading or 0.5 * (outcomes[:1] == "w" and before[:1] != "w")

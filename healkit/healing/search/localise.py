@@ -1,0 +1,74 @@
+"""Suspicion: which lines the mistake is likely to be in.
+
+Ochiai's coefficient over passing and failing checks (Abreu et al., "On the Accuracy of Spectrum-based Fault
+Localization", 2007): of a line executed by `f` of the `F` failing checks and by `p` passing ones,
+f / sqrt(F * (f + p)). Lines that a traceback passes through are more suspicious, the innermost most.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+from healkit.contracts.healing import Observed
+from healkit.healing.search.program import Program
+
+#: What a traceback adds for its innermost line; each frame further out adds half of that.
+TRACEBACK_BONUS = 0.3
+#: What every line counts, seen or not: a check that ends early may never have reached the mistake.
+FLOOR = 0.05
+
+
+class Suspicion:
+    """How suspicious each line is, from 0 to 1.3."""
+
+    def __init__(self, observed: Sequence[Observed]) -> None:
+        failing = [one for one in observed if one.result.outcome != "passed"]
+        in_failing, in_passing = Counter[int](), Counter[int]()
+        for one in observed:
+            (in_passing if one.result.outcome == "passed" else in_failing).update(set(one.lines))
+        self.lines: dict[int, float] = {
+            line: in_failing[line] / math.sqrt(len(failing) * (in_failing[line] + in_passing[line]))
+            for line in in_failing.keys() | in_passing.keys()
+            if failing
+        }
+        bonus: dict[int, float] = {}
+        for one in failing:
+            for away, line in enumerate(reversed(one.failed_lines)):
+                bonus[line] = max(bonus.get(line, 0.0), TRACEBACK_BONUS / 2 ** min(away, 3))
+        for line, more in bonus.items():
+            self.lines[line] = self.lines.get(line, 0.0) + more
+
+    def of(self, program: Program, node: ast.AST, line: int = 0) -> float:
+        """How suspicious a node is: by its own lines, else by the first of its statement; with the floor in it."""
+        first = line or getattr(node, "lineno", 0)
+        last = (
+            first
+            if line or (isinstance(node, ast.stmt) and hasattr(node, "body"))
+            else getattr(node, "end_lineno", first)
+        )
+        seen = [self.lines[one] for one in range(first, (last or first) + 1) if one in self.lines]
+        if not seen and isinstance(node, ast.AST) and node in program.parents:
+            statement = program.statement(node)
+            seen = [self.lines[one] for one in (statement.lineno,) if one in self.lines]
+        return FLOOR + max(seen, default=0.0)
+
+    def most(self, program: Program, node: ast.AST) -> float:
+        """The most that `of` may say for a node and whatever is in it."""
+        if isinstance(node, ast.stmt):
+            lines = range(node.lineno, (node.end_lineno or node.lineno) + 1)
+            return max(
+                self.of(program, node), FLOOR + max((self.lines.get(one, 0.0) for one in lines), default=0.0)
+            )
+        return self.of(program, node)
+
+
+def types_seen(observed: Sequence[Observed]) -> dict[str, frozenset[str]]:
+    """The types of the names over all checks: `function.name` → type names."""
+    found: dict[str, set[str]] = {}
+    for one in observed:
+        for name, kinds in one.types.items():
+            found.setdefault(name, set()).update(kinds)
+    return {name: frozenset(kinds) for name, kinds in found.items()}

@@ -1,0 +1,22 @@
+"""Some fifty kinds of edits, each a row of one table."""
+
+from healkit.healing.search.operators import (  # noqa: F401 - each adds its rows
+    arguments,
+    arithmetic,
+    calls,
+    choices,
+    comparing,
+    conditions,
+    constants,
+    containers,
+    families,
+    inserting,
+    missing,
+    names,
+    statements,
+    strings,
+    wrapping,
+)
+from healkit.healing.search.operators.table import TABLE, Operator
+
+__all__ = ["TABLE", "Operator"]

@@ -1,0 +1,253 @@
+"""Edits of sums and products."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from healkit.contracts.healing import Edit
+from healkit.healing.search.kinds import NUMBERS, SEQUENCES, Kinds, guess, may_be
+from healkit.healing.search.operators.table import Changes, operator
+from healkit.healing.search.program import Change, Program
+from healkit.healing.search.splices import SUM, TERM, binds, fit, needed_by
+
+_TOKEN = re.compile(r"\*\*|//|<<|>>|[-+*/%@&|^]")
+_SETS = ("|", "&", "-", "^")
+_OTHERS = {
+    "+": ("-", "*", "//", "/", "%", "|", "^"), "-": ("+", "*", "//", "%", "/", "&"), "*": ("+", "**", "-", "//", "/", "%"),
+    "/": ("//", "*", "%", "-", "+"), "//": ("/", "%", "*", "-", "+"), "%": ("//", "/", "-", "*", "&"),
+    "**": ("*", "//", "+", "^"), "&": ("|", "^", "-", "%", "+"), "|": ("&", "^", "+", "-"), "^": ("&", "|", "**", "-", "+"),
+    "<<": (">>", "*"), ">>": ("<<", "//"), "@": ("*",),
+}  # fmt: skip
+_WEIGHTS = (1.0, 0.9, 0.8, 0.75, 0.7, 0.65, 0.6)
+
+
+def _token(program: Program, node: ast.BinOp) -> tuple[int, int, str] | None:
+    start, end = program.source.span(node.left)[1], program.source.span(node.right)[0]
+    between = program.text[start:end]
+    if "#" in between or (found := _TOKEN.search(between)) is None:
+        return None
+    return start + found.start(), start + found.end(), found.group()
+
+
+@operator("another arithmetic operator", 0.9, ast.BinOp, before="x = a + b", after="x = a - b")
+def binary(program: Program, node: ast.BinOp) -> Changes:
+    found = _token(program, node)
+    if found is None:
+        return
+    start, end, token = found
+    kinds = guess(program, node.left) | guess(program, node.right)
+    if "str" in kinds:
+        return
+    for other, weight in zip(_OTHERS[token], _WEIGHTS, strict=False):
+        if not _possible(other, kinds):
+            continue
+        whole = f"{program.piece(node.left, 0)} {other} {program.piece(node.right, 0)}"
+        tree = ast.parse(f"a {other} b", mode="eval").body
+        regrouped = binds(tree) != binds(node) and isinstance(node.left, ast.BinOp) | isinstance(
+            node.right, ast.BinOp
+        )
+        if regrouped or fit(whole, needed_by(*program.parents[node])) != whole:
+            yield from program.put(node, _joined(program, node.left, other, node.right), weight)
+        else:
+            yield Change((Edit(start, end, other),), weight)
+
+
+def _possible(sign: str, kinds: Kinds) -> bool:
+    if kinds and kinds <= {"set", "frozenset"}:
+        return sign in _SETS
+    if kinds and kinds <= {"list", "tuple"}:
+        return sign == "*"
+    return not ("float" in kinds and sign in ("|", "&", "^", "<<", ">>"))
+
+
+def _joined(program: Program, left: ast.expr, token: str, right: ast.expr) -> str:
+    """Two operands with an operator between them, each in parentheses where it needs them."""
+    own = ast.BinOp(left, _node(token), right)
+    return f"{program.piece(left, needed_by(own, 'left'))} {token} {program.piece(right, needed_by(own, 'right'))}"
+
+
+def _node(token: str) -> ast.operator:
+    tree = ast.parse(f"a {token} b", mode="eval").body
+    assert isinstance(tree, ast.BinOp)
+    return tree.op
+
+
+@operator("another augmented operator", 0.9, ast.AugAssign, before="x += 1", after="x -= 1")
+def augmented(program: Program, node: ast.AugAssign) -> Changes:
+    start, end = program.source.span(node.target)[1], program.source.span(node.value)[0]
+    found = _TOKEN.search(program.text[start:end])
+    if found is None:
+        return
+    kinds = guess(program, node.target) if isinstance(node.target, ast.Name) else guess(program, node.value)
+    for other, weight in zip(_OTHERS[found.group()], _WEIGHTS, strict=False):
+        if _possible(other, kinds) and kinds != {"str"}:
+            yield Change((Edit(start + found.start(), start + found.end(), other),), weight)
+
+
+@operator("operands swapped", 0.7, ast.BinOp, before="x = a - b", after="x = b - a")
+def swapped(program: Program, node: ast.BinOp) -> Changes:
+    found = _token(program, node)
+    kinds = guess(program, node.left) | guess(program, node.right)
+    if found is None or (kinds and kinds <= NUMBERS and found[2] in "+*&|^"):
+        return
+    yield from program.put(node, _joined(program, node.right, found[2], node.left))
+
+
+@operator("an operand dropped", 0.6, ast.BinOp, before="x = a + b", after="x = a")
+def dropped(program: Program, node: ast.BinOp) -> Changes:
+    yield from program.put(node, program.segment(node.left))
+    yield from program.put(node, program.segment(node.right), 0.9)
+
+
+@operator("other parentheses", 0.4, ast.BinOp, before="x = a - b * c", after="x = (a - b) * c")
+def regrouped(program: Program, node: ast.BinOp) -> Changes:
+    outer = _token(program, node)
+    if outer is None:
+        return
+    if isinstance(node.left, ast.BinOp) and (inner := _token(program, node.left)):
+        right = f"({_joined(program, node.left.right, outer[2], node.right)})"
+        yield from program.put(node, fit(f"{program.segment(node.left.left)} {inner[2]} {right}", 0))
+    if isinstance(node.right, ast.BinOp) and (inner := _token(program, node.right)):
+        left = f"({_joined(program, node.left, outer[2], node.right.left)})"
+        yield from program.put(node, f"{left} {inner[2]} {program.segment(node.right.right)}", 1.0)
+
+
+@operator("off by one", 0.6, ast.expr, before="x = items[n]", after="x = items[n - 1]")
+def off_by_one(program: Program, node: ast.expr) -> Changes:
+    parent, field = program.parents[node]
+    if (
+        isinstance(node, ast.Constant)
+        or not program.is_value(node)
+        or not may_be(guess(program, node), NUMBERS)
+    ):
+        return
+    weight = _bound(program, node, parent, field)
+    if not weight:
+        return
+    text = program.piece(node, SUM)
+    for sign in ("+", "-"):
+        yield from program.put(node, f"{text} {sign} 1", weight)
+
+
+def _bound(program: Program, node: ast.expr, parent: ast.AST, field: str) -> float:
+    """How likely an expression in that place is a bound, an index or a count; over 1 lifts it over the prior."""
+    if isinstance(parent, ast.Slice) or _is_range(parent):
+        return 1.5
+    if isinstance(parent, ast.Tuple):  # of an index of several parts
+        parent, field = program.parents[parent]
+    if isinstance(parent, ast.Subscript) and field == "slice":
+        return 1.2
+    if isinstance(parent, ast.Compare):
+        return 1.0 if not isinstance(node, ast.Call) or guess(program, node) == {"int"} else 0.5
+    if isinstance(parent, ast.Call) and field == "args":
+        return 0.9 if not isinstance(node, ast.List | ast.Tuple | ast.GeneratorExp | ast.ListComp) else 0.0
+    if isinstance(parent, ast.Return | ast.Assign | ast.BinOp | ast.keyword | ast.IfExp) and not isinstance(
+        node, ast.BoolOp | ast.Compare | ast.IfExp | ast.Lambda
+    ):
+        return 0.7
+    return 0.0
+
+
+def _is_range(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "range"
+
+
+@operator(
+    "an expression grown by a name",
+    0.4,
+    ast.expr,
+    before="def f(a, b):\n    return a",
+    after="def f(a, b):\n    return a + b",
+)
+def grown(program: Program, node: ast.expr) -> Changes:
+    parent, field = program.parents[node]
+    kinds = guess(program, node)
+    if not program.is_value(node) or isinstance(
+        node, ast.Constant | ast.Lambda | ast.GeneratorExp | ast.BoolOp | ast.Compare
+    ):
+        return
+    if field == "func" or isinstance(
+        parent, ast.Attribute | ast.For | ast.comprehension | ast.Expr | ast.BinOp
+    ):
+        return
+    if isinstance(parent, ast.Subscript) and field == "value":
+        return
+    statement = program.statement(node)
+    for name in program.names(node)[:12]:
+        if name == program.segment(node):
+            continue
+        seen = program.types(name, node)
+        if may_be(kinds, NUMBERS) and may_be(seen, NUMBERS):
+            for sign, need in (("-", SUM), ("+", SUM), ("*", TERM), ("//", TERM), ("%", TERM), ("/", TERM)):
+                yield from program.put(
+                    node, f"{program.piece(node, need)} {sign} {name}", 1.0 if sign in "+-*" else 0.7
+                )
+        elif kinds & seen & SEQUENCES:
+            yield from program.put(node, f"{program.piece(node, SUM)} + {name}", 0.9)
+            yield from program.put(node, f"{name} + {program.piece(node, SUM)}", 0.9)
+        elif "list" in kinds and not seen <= SEQUENCES:
+            yield from program.put(node, f"{program.piece(node, SUM)} + [{name}]", 0.7)
+    if (
+        isinstance(statement, ast.Return)
+        and may_be(kinds, frozenset({"list"}))
+        and isinstance(node, ast.ListComp | ast.List)
+    ):
+        for name in program.names(node)[:12]:
+            if may_be(program.types(name, node), frozenset({"list"})):
+                yield from program.put(node, f"{name} + {program.segment(node)}", 1.0)
+                yield from program.put(node, f"{program.segment(node)} + {name}", 1.0)
+
+
+@operator("squared, doubled or halved", 0.3, ast.expr, before="x = y - a", after="x = y - a ** 2")
+def powers(program: Program, node: ast.expr) -> Changes:
+    parent, field = program.parents[node]
+    kinds = guess(program, node)
+    if not program.is_value(node) or not isinstance(
+        node, ast.Name | ast.Attribute | ast.Subscript | ast.Call | ast.BinOp
+    ):
+        return
+    if (
+        field == "func"
+        or isinstance(parent, ast.Attribute | ast.For | ast.comprehension | ast.Expr)
+        or not may_be(kinds, NUMBERS)
+    ):
+        return
+    if isinstance(parent, ast.Subscript) and field == "value":
+        return
+    power, term = program.piece(node, 16), program.piece(node, TERM)
+    for text, weight in (
+        (f"{power} ** 2", 1.0),
+        (f"2 * {term}", 0.8),
+        (f"{term} // 2", 0.8),
+        (f"{power} ** 0.5", 0.5),
+        (f"{term} / 2", 0.5),
+        (f"{term} * 100", 0.5),
+        (f"{term} / 100", 0.5),
+        (f"1 - {program.piece(node, TERM)}", 0.4),
+    ):
+        yield from program.put(node, text, weight)
+
+
+@operator("a sign dropped or added", 0.8, ast.UnaryOp, before="x = -a", after="x = a")
+def unary(program: Program, node: ast.UnaryOp) -> Changes:
+    yield from program.put(node, program.segment(node.operand))
+
+
+@operator(
+    "a minus added",
+    0.35,
+    ast.Name,
+    ast.Subscript,
+    ast.Call,
+    ast.Attribute,
+    before="return_value = key",
+    after="return_value = -key",
+)
+def minus(program: Program, node: ast.expr) -> Changes:
+    parent, field = program.parents[node]
+    if not program.is_value(node) or field == "func" or not may_be(guess(program, node), NUMBERS):
+        return
+    if isinstance(parent, ast.Return | ast.Assign | ast.Tuple | ast.Lambda | ast.Call | ast.IfExp):
+        lifted = 1.0 if any(isinstance(around, ast.Lambda) for around in program.around(node)) else 0.6
+        yield from program.put(node, f"-{program.segment(node)}", lifted)

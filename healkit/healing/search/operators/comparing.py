@@ -1,0 +1,112 @@
+"""Edits of comparisons."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from healkit.contracts.healing import Edit
+from healkit.healing.search.kinds import NUMBERS, guess, may_be
+from healkit.healing.search.operators.table import Changes, operator
+from healkit.healing.search.program import Change, Program
+from healkit.healing.search.splices import BIT_OR
+
+_TOKEN = re.compile(r"not\s+in|is\s+not|==|!=|<=|>=|<|>|\bin\b|\bis\b")
+#: For each comparison what is meant instead, likeliest first: the bound, then the direction, then another question.
+_OTHERS = {
+    "<": ("<=", ">", ">=", "!=", "=="), "<=": ("<", ">=", ">", "==", "!="), ">": (">=", "<", "<=", "!=", "=="),
+    ">=": (">", "<=", "<", "==", "!="), "==": ("!=", "<=", ">=", "in", "<", ">", "is"), "!=": ("==", "<", ">", "not in", "is not"),
+    "is": ("==", "is not", "!="), "is not": ("!=", "is", "=="), "in": ("not in", "=="), "not in": ("in", "!="),
+}  # fmt: skip
+_WEIGHTS = (1.0, 0.95, 0.85, 0.7, 0.7, 0.6, 0.5)
+
+
+def _token(program: Program, node: ast.Compare, position: int) -> tuple[int, int, str] | None:
+    """Where the operator before a comparison's operand stands, and which it is."""
+    left = node.left if position == 0 else node.comparators[position - 1]
+    start, end = program.source.span(left)[1], program.source.span(node.comparators[position])[0]
+    between = program.text[start:end]
+    if "#" in between or (found := _TOKEN.search(between)) is None:
+        return None
+    return start + found.start(), start + found.end(), " ".join(found.group().split())
+
+
+@operator("another comparison", 1.0, ast.Compare, before="x = a < b", after="x = a <= b")
+def comparison(program: Program, node: ast.Compare) -> Changes:
+    for position in range(len(node.ops)):
+        found = _token(program, node, position)
+        if found is None:
+            continue
+        start, end, token = found
+        for other, weight in zip(_OTHERS[token], _WEIGHTS, strict=False):
+            if other in ("in", "not in") and not _may_contain(program, node.comparators[position]):
+                continue
+            if other in ("is", "is not") and _is_literal(node, position):
+                continue
+            yield Change((Edit(start, end, other),), weight)
+
+
+def _is_literal(node: ast.Compare, position: int) -> bool:
+    """Whether one side is a number or a text, of which nobody asks whether it is the same object."""
+    sides = (node.left if position == 0 else node.comparators[position - 1], node.comparators[position])
+    return any(isinstance(side, ast.Constant) and not isinstance(side.value, bool | None) for side in sides)
+
+
+def _may_contain(program: Program, node: ast.expr) -> bool:
+    kinds = guess(program, node)
+    return not (kinds and kinds <= NUMBERS | {"NoneType", "bool"})
+
+
+@operator("compared sides swapped", 0.8, ast.Compare, before="x = a in b", after="x = b in a")
+def sides(program: Program, node: ast.Compare) -> Changes:
+    if len(node.ops) != 1 or isinstance(node.ops[0], ast.Eq | ast.NotEq | ast.Is | ast.IsNot):
+        return
+    left, right = node.left, node.comparators[0]
+    yield Change(
+        (
+            Edit(*program.source.span(left), program.piece(right, BIT_OR)),
+            Edit(*program.source.span(right), program.piece(left, BIT_OR)),
+        )
+    )
+
+
+@operator(
+    "a remainder or a size compared otherwise",
+    0.5,
+    ast.If,
+    ast.While,
+    ast.IfExp,
+    before="if items:\n    x = 1",
+    after="if len(items) > 1:\n    x = 1",
+)
+def truth(program: Program, node: ast.If | ast.While | ast.IfExp) -> Changes:
+    test = node.test
+    negated = isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)
+    value = test.operand if isinstance(test, ast.UnaryOp) and negated else test
+    if isinstance(value, ast.Compare | ast.BoolOp | ast.Constant):
+        return
+    text = program.piece(value, BIT_OR)
+    kinds = guess(program, value)
+    yes, no = ("is", "is not") if negated else ("is not", "is")
+    yield from program.put(test, f"{text} {yes} None", 1.0)
+    yield from program.put(test, f"{text} {no} None", 0.4)
+    if may_be(kinds, NUMBERS):
+        for other in ("== 0", "!= 0", "> 0", "< 0", ">= 0", "== 1", "> 1"):
+            yield from program.put(test, f"{text} {other}", 0.8)
+    if not (kinds and kinds <= NUMBERS):
+        for other in ("> 1", "== 1", "== 0", "< 2"):
+            yield from program.put(test, f"len({program.segment(value)}) {other}", 0.7)
+
+
+@operator(
+    "the other value of a comparison", 0.45, ast.Compare, before="x = a == ''", after="x = a in ('', None)"
+)
+def none_too(program: Program, node: ast.Compare) -> Changes:
+    if len(node.ops) != 1 or not isinstance(node.ops[0], ast.Eq | ast.Is):
+        return
+    right = node.comparators[0]
+    if isinstance(right, ast.Constant) and right.value in ("", 0):
+        yield from program.put(node, f"{program.segment(node.left)} in ({program.segment(right)}, None)", 0.6)
+        yield from program.put(node, f"not {program.segment(node.left)}", 1.0)
+    elif isinstance(right, ast.Constant) and right.value is None:
+        yield from program.put(node, f"not {program.segment(node.left)}", 1.0)

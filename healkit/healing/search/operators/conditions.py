@@ -1,0 +1,153 @@
+"""Edits of conditions: and/or, not, one more, one less."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from healkit.contracts.healing import Edit
+from healkit.healing.search.ingredients import conditions
+from healkit.healing.search.operators.table import Changes, operator
+from healkit.healing.search.program import Change, Program
+from healkit.healing.search.splices import AND, NOT
+
+
+@operator("and, or", 0.9, ast.BoolOp, before="x = a and b", after="x = a or b")
+def and_or(program: Program, node: ast.BoolOp) -> Changes:
+    word, other, need = ("and", "or", AND) if isinstance(node.op, ast.And) else ("or", "and", NOT)
+    if len(node.values) == 2:
+        yield from program.put(node, f" {other} ".join(program.piece(value, need) for value in node.values))
+        return
+    for left, right in zip(node.values, node.values[1:], strict=False):
+        start, end = program.source.span(left)[1], program.source.span(right)[0]
+        if found := re.search(rf"\b{word}\b", program.text[start:end]):
+            yield Change((Edit(start + found.start(), start + found.end(), other),))
+
+
+@operator("a condition dropped", 0.7, ast.BoolOp, before="x = a and b", after="x = a")
+def dropped(program: Program, node: ast.BoolOp) -> Changes:
+    word, need = ("and", NOT) if isinstance(node.op, ast.And) else ("or", AND)
+    for leave in range(len(node.values)):
+        rest = [value for position, value in enumerate(node.values) if position != leave]
+        text = (
+            program.segment(rest[0])
+            if len(rest) == 1
+            else f" {word} ".join(program.piece(one, need) for one in rest)
+        )
+        yield from program.put(node, text)
+
+
+@operator("conditions in the other order", 0.5, ast.BoolOp, before="x = a[i] and i", after="x = i and a[i]")
+def reordered(program: Program, node: ast.BoolOp) -> Changes:
+    word, need = ("and", NOT) if isinstance(node.op, ast.And) else ("or", AND)
+    if len(node.values) == 2:
+        yield from program.put(
+            node, f" {word} ".join(program.piece(one, need) for one in reversed(node.values))
+        )
+
+
+@operator(
+    "a condition negated",
+    0.6,
+    ast.If,
+    ast.While,
+    ast.IfExp,
+    ast.comprehension,
+    ast.Return,
+    before="if a:\n    x = 1",
+    after="if not a:\n    x = 1",
+)
+def negated(
+    program: Program, node: ast.If | ast.While | ast.IfExp | ast.comprehension | ast.Return
+) -> Changes:
+    tests: list[ast.expr]
+    if isinstance(node, ast.Return):
+        tests = [node.value] if isinstance(node.value, ast.Compare | ast.BoolOp | ast.Call | ast.Name) else []
+    else:
+        tests = node.ifs if isinstance(node, ast.comprehension) else [node.test]
+    weight = 0.6 if isinstance(node, ast.Return) else 1.0
+    for test in tests:
+        parts = test.values if isinstance(test, ast.BoolOp) else []
+        for part in [test, *parts]:
+            if isinstance(part, ast.UnaryOp) and isinstance(part.op, ast.Not):
+                continue
+            if not isinstance(part, ast.Constant):
+                yield from program.put(part, f"not {program.piece(part, NOT)}", weight)
+
+
+@operator(
+    "a condition of the loop",
+    0.6,
+    ast.While,
+    before="def f(items):\n    while True:\n        items.pop()",
+    after="def f(items):\n    while items:\n        items.pop()",
+)
+def loop(program: Program, node: ast.While) -> Changes:
+    if not isinstance(node.test, ast.Constant):
+        return
+    for name in program.names(node)[:16]:
+        yield from program.put(node.test, name)
+    for text in conditions(program, node):
+        yield from program.put(node.test, text, 0.7)
+
+
+@operator(
+    "another condition of the program",
+    0.35,
+    ast.If,
+    ast.While,
+    before="def f(a, b):\n    if a > b:\n        return b\n    if a:\n        return a",
+    after="def f(a, b):\n    if a > b:\n        return b\n    if a > b:\n        return a",
+)
+def replaced(program: Program, node: ast.If | ast.While) -> Changes:
+    for text in conditions(program, node):
+        yield from program.put(node.test, text, 0.8)
+
+
+@operator(
+    "one more condition",
+    0.4,
+    ast.If,
+    ast.While,
+    ast.IfExp,
+    ast.comprehension,
+    before="def f(a, b):\n    if a == 0:\n        return b\n    return f(a - 1, b)",
+    after="def f(a, b):\n    if a == 0 or not b:\n        return b\n    return f(a - 1, b)",
+)
+def one_more(program: Program, node: ast.If | ast.While | ast.IfExp | ast.comprehension) -> Changes:
+    tests = node.ifs if isinstance(node, ast.comprehension) else [node.test]
+    for test in tests:
+        if isinstance(test, ast.Constant):
+            continue
+        own = program.segment(test)
+        for text in conditions(program, node if not isinstance(node, ast.comprehension) else test):
+            if text not in own:
+                for word, need in (("or", AND), ("and", NOT)):
+                    yield from program.put(test, f"{program.piece(test, need)} {word} {text}", 1.0)
+                    # What is asked first may keep the rest from being asked.
+                    yield from program.put(test, f"{text} {word} {program.piece(test, need)}", 0.8)
+
+
+@operator(
+    "a filter added or dropped",
+    0.45,
+    ast.ListComp,
+    ast.SetComp,
+    ast.GeneratorExp,
+    ast.DictComp,
+    before="x = [a for a in b if a]",
+    after="x = [a for a in b]",
+)
+def filters(program: Program, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> Changes:
+    last = node.generators[-1]
+    if last.ifs:
+        start = program.source.span(last.iter)[1]
+        end = program.source.span(last.ifs[-1])[1]
+        found = program.text.find("if", start, end)
+        if found >= 0 and program.text[start:found].strip() in ("", ")") and len(last.ifs) == 1:
+            gap = program.text[start:found]
+            yield Change((Edit(start, end, gap.rstrip()),), 1.0)
+        return
+    end = program.source.span(last.iter)[1]
+    for text in conditions(program, node.key if isinstance(node, ast.DictComp) else node.elt):
+        yield Change((Edit(end, end, f" if {text}"),), 0.9)

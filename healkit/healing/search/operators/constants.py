@@ -1,0 +1,151 @@
+"""Edits of numbers, booleans and empty containers."""
+
+from __future__ import annotations
+
+import ast
+
+from healkit.healing.search.kinds import COLLECTIONS, NUMBERS, may_be
+from healkit.healing.search.operators.table import Changes, operator
+from healkit.healing.search.program import Program
+
+
+@operator("another whole number", 0.9, ast.Constant, before="x = 1", after="x = 0")
+def whole(program: Program, node: ast.Constant) -> Changes:
+    value = node.value
+    if type(value) is not int:
+        return
+    near = [value + 1, value - 1]
+    for number in near:
+        yield from program.put(node, str(number), 1.0)
+    for number in (0, 1, 2, -1, -value, value * 10, value // 10, value * 100, value * 2, value // 2):
+        if number != value and number not in near:
+            yield from program.put(node, str(number), 0.7 if abs(number) < 3 else 0.45)
+    if isinstance(program.parent(node), ast.Return | ast.Assign | ast.keyword):
+        for other, weight in (("None", 0.5), ("True", 0.4), ("False", 0.4), ("0.0", 0.3)):
+            yield from program.put(node, other, weight)
+
+
+@operator("the other truth value", 0.9, ast.Constant, before="x = True", after="x = False")
+def truth(program: Program, node: ast.Constant) -> Changes:
+    if isinstance(node.value, bool):
+        yield from program.put(node, str(not node.value))
+        if isinstance(program.parent(node), ast.Return | ast.Assign):
+            yield from program.put(node, "None", 0.3)
+    elif node.value is None and not isinstance(program.parent(node), ast.Compare):
+        for other in ("0", "''", "[]", "False", "True", "{}", "1", "-1"):
+            yield from program.put(node, other, 0.5)
+
+
+@operator("another decimal number", 0.7, ast.Constant, before="x = 0.5", after="x = 1.5")
+def decimal(program: Program, node: ast.Constant) -> Changes:
+    value = node.value
+    if type(value) is not float:
+        return
+    for number in (
+        value + 1,
+        value - 1,
+        value * 10,
+        value / 10,
+        value * 100,
+        value / 100,
+        -value,
+        1 - value,
+        value * 2,
+        value / 2,
+        0.0,
+        1.0,
+    ):
+        text = repr(round(number, 12))
+        if number != value and "e" not in text and "n" not in text:
+            yield from program.put(node, text)
+
+
+@operator(
+    "a constant from the expected values or the program",
+    0.5,
+    ast.Constant,
+    before="x = 7\ny = 12",
+    after="x = 12\ny = 12",
+)
+def mined(program: Program, node: ast.Constant) -> Changes:
+    kind = type(node.value)
+    if kind not in (int, float) or isinstance(program.parent(node), ast.FormattedValue | ast.JoinedStr):
+        return
+    found = dict.fromkeys(program.hints.constants)
+    for other in program.nodes:
+        if isinstance(other, ast.Constant) and type(other.value) in (int, float):
+            found[repr(other.value)] = None
+    for text in list(found)[:30]:
+        if text.lstrip("-").replace(".", "", 1).isdigit():
+            yield from program.put(node, text, 0.9 if len(found) < 12 else 0.6)
+
+
+@operator(
+    "another start value",
+    0.5,
+    ast.Assign,
+    before="def f(items):\n    best = 0\n    return best",
+    after="def f(items):\n    best = float('-inf')\n    return best",
+)
+def start(program: Program, node: ast.Assign) -> Changes:
+    value = node.value
+    if not isinstance(value, ast.Constant | ast.List | ast.Dict) or (
+        isinstance(value, ast.List) and value.elts
+    ):
+        return
+    if isinstance(value, ast.Dict) and value.keys:
+        return
+    for text in ("0", "1", "''", "[]", "{}", "set()", "None", "float('-inf')", "float('inf')"):
+        yield from program.put(value, text, 0.7 if text in ("''", "None") else 1.0)
+    if isinstance(value, ast.Constant):
+        for name in program.names(node)[:10]:
+            kinds = program.types(name, node)
+            if may_be(kinds, COLLECTIONS):
+                yield from program.put(value, f"{name}[0]", 1.0)
+                yield from program.put(value, f"len({name})", 0.6)
+            if may_be(kinds, NUMBERS):
+                yield from program.put(value, name, 0.7)
+
+
+@operator(
+    "an element put into an empty list",
+    0.6,
+    ast.List,
+    ast.Tuple,
+    before="def f(n):\n    return []",
+    after="def f(n):\n    return [n]",
+)
+def filled(program: Program, node: ast.List | ast.Tuple) -> Changes:
+    if not program.is_value(node) or node.elts:
+        return
+    if isinstance(node, ast.List):
+        yield from program.put(node, "[[]]", 1.0)
+        for text in ("None", "''", "0", "{}", "set()", "[0]", "[1]", "['']", "[None]"):
+            yield from program.put(node, text, 0.4)
+    for name in program.names(node)[:14]:
+        yield from program.put(node, f"[{name}]", 1.0)
+        if isinstance(program.parent(node), ast.Return):
+            yield from program.put(node, name, 0.6)
+
+
+@operator(
+    "brackets around a value, or taken off",
+    0.45,
+    ast.Name,
+    ast.Subscript,
+    ast.List,
+    ast.Call,
+    before="def f(n):\n    return n",
+    after="def f(n):\n    return [n]",
+)
+def listed(program: Program, node: ast.expr) -> Changes:
+    parent, field = program.parents[node]
+    if not program.is_value(node) or field == "func" or isinstance(parent, ast.Attribute | ast.Expr):
+        return
+    if isinstance(node, ast.List):
+        if len(node.elts) == 1 and not isinstance(node.elts[0], ast.Starred):
+            yield from program.put(node, program.segment(node.elts[0]))
+    elif isinstance(parent, ast.Return | ast.Call | ast.BinOp | ast.Assign) and field != "func":
+        yield from program.put(node, f"[{program.segment(node)}]", 0.7)
+        if isinstance(parent, ast.BinOp) or isinstance(node, ast.Call):
+            yield from program.put(node, f"({program.segment(node)},)", 0.3)

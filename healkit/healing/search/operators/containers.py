@@ -1,0 +1,207 @@
+"""Edits of indexes, slices, elements and keys."""
+
+from __future__ import annotations
+
+import ast
+
+from healkit.contracts.healing import Edit
+from healkit.healing.search.kinds import COLLECTIONS, NUMBERS, SEQUENCES, guess, may_be
+from healkit.healing.search.operators.table import Changes, operator
+from healkit.healing.search.program import Change, Program
+from healkit.healing.search.splices import TEST
+
+
+@operator("two elements swapped", 0.8, ast.List, ast.Tuple, ast.Dict, before="x = [a, b]", after="x = [b, a]")
+def swapped(program: Program, node: ast.List | ast.Tuple | ast.Dict) -> Changes:
+    groups = [node.elts] if not isinstance(node, ast.Dict) else [node.values]
+    for group in groups:
+        for first in range(len(group)):
+            for second in range(first + 1, min(first + 7, len(group))):
+                one, other = group[first], group[second]
+                if isinstance(one, ast.Starred) or isinstance(other, ast.Starred):
+                    continue
+                if program.segment(one) != program.segment(other):
+                    yield Change(
+                        (
+                            Edit(*program.source.span(one), program.piece(other, TEST)),
+                            Edit(*program.source.span(other), program.piece(one, TEST)),
+                        ),
+                        1.0 if second == first + 1 else 0.8,
+                    )
+    if isinstance(node, ast.Dict):
+        for key, value in zip(node.keys, node.values, strict=True):
+            if key is not None and len(node.keys) == 1:
+                edits = (
+                    Edit(*program.source.span(key), program.piece(value, TEST)),
+                    Edit(*program.source.span(value), program.piece(key, TEST)),
+                )
+                yield Change(edits, 0.8)
+
+
+@operator(
+    "key and value swapped",
+    0.6,
+    ast.DictComp,
+    before="x = {k: v for k, v in d}",
+    after="x = {v: k for k, v in d}",
+)
+def key_value(program: Program, node: ast.DictComp) -> Changes:
+    key, value = node.key, node.value
+    yield Change(
+        (
+            Edit(*program.source.span(key), program.piece(value, TEST)),
+            Edit(*program.source.span(value), program.piece(key, TEST)),
+        )
+    )
+
+
+@operator("an element dropped", 0.4, ast.List, ast.Tuple, ast.Set, before="x = [a, b]", after="x = [b]")
+def element(program: Program, node: ast.List | ast.Tuple | ast.Set) -> Changes:
+    if (
+        not program.is_value(node)
+        or len(node.elts) < 2
+        or any(program.source.in_parentheses(one) for one in node.elts)
+    ):
+        return
+    for leave, one in enumerate(node.elts):
+        start, stop = program.source.span(one)
+        if leave + 1 < len(node.elts):
+            stop = program.source.span(node.elts[leave + 1])[0]
+        elif len(node.elts) > 2 or not isinstance(node, ast.Tuple):
+            start = program.source.span(node.elts[leave - 1])[1]
+        if not (isinstance(node, ast.Tuple) and len(node.elts) == 2):
+            yield Change((Edit(start, stop, ""),))
+    if isinstance(node, ast.Tuple):
+        for one in node.elts[:3]:
+            yield from program.put(node, program.segment(one), 0.7)
+
+
+@operator("a subscript dropped", 0.4, ast.Subscript, before="x = a[i]", after="x = a")
+def dropped(program: Program, node: ast.Subscript) -> Changes:
+    if program.is_value(node):
+        yield from program.put(node, program.segment(node.value))
+        if not isinstance(node.slice, ast.Slice | ast.Constant) and not isinstance(
+            program.parent(node), ast.Subscript
+        ):
+            yield from program.put(node, program.segment(node.slice), 1.0)
+
+
+@operator("another slice", 0.6, ast.Subscript, before="x = a[1:b]", after="x = a[1:]")
+def sliced(program: Program, node: ast.Subscript) -> Changes:
+    if not isinstance(node.slice, ast.Slice):
+        return
+    low, high, step = (
+        program.segment(part) if part else ""
+        for part in (node.slice.lower, node.slice.upper, node.slice.step)
+    )
+    own = program.segment(node.value)
+    found = [("", high, step), (low, "", step), (low, high, ""), (high, low, step), (low, high, "-1")]
+    found += [
+        (low or "1", high, step),
+        (low, high or "-1", step),
+        (low, f"{low} + {high}" if low and high else high, step),
+    ]
+    found += [(name, high, step) for name in program.names(node)[:8] if not low] + [
+        (low, name, step) for name in program.names(node)[:8] if not high
+    ]
+    found += [(f"-{high}", "", step)] if high and not low else []
+    found += [("", f"-{low}", step)] if low and not high else []
+    for one, other, by in dict.fromkeys(found):
+        text = f"{own}[{one}:{other}{':' + by if by else ''}]"
+        yield from program.put(node, text, 1.0)
+
+
+@operator(
+    "a slice taken",
+    0.4,
+    ast.Name,
+    ast.Attribute,
+    ast.Call,
+    ast.Subscript,
+    before="def f(a, k):\n    return a",
+    after="def f(a, k):\n    return a[k:]",
+)
+def taken(program: Program, node: ast.expr) -> Changes:
+    parent, field = program.parents[node]
+    kinds = guess(program, node)
+    if (
+        not program.is_value(node)
+        or field == "func"
+        or not may_be(kinds, SEQUENCES)
+        or isinstance(parent, ast.Attribute | ast.Expr)
+    ):
+        return
+    if isinstance(parent, ast.Subscript) and field == "value":
+        return
+    text, sure = program.segment(node), 1.0 if kinds else 0.6
+    for part in ("1:", ":-1", "::-1", ":"):
+        yield from program.put(node, f"{text}[{part}]", sure)
+    for name in program.names(node)[:10]:
+        if name != text and may_be(program.types(name, node), frozenset({"int"})):
+            for part in (f"{name}:", f":{name}", f"{name} + 1:"):
+                yield from program.put(node, f"{text}[{part}]", 0.9 * sure if "+" not in part else 0.6 * sure)
+
+
+@operator(
+    "an element taken",
+    0.3,
+    ast.Name,
+    ast.Attribute,
+    ast.Call,
+    ast.Subscript,
+    before="def f(a, k):\n    return a",
+    after="def f(a, k):\n    return a[k]",
+)
+def indexed(program: Program, node: ast.expr) -> Changes:
+    parent, field = program.parents[node]
+    kinds = guess(program, node)
+    if (
+        not program.is_value(node)
+        or field == "func"
+        or not may_be(kinds, COLLECTIONS)
+        or isinstance(parent, ast.Attribute | ast.Expr)
+    ):
+        return
+    text, sure = program.segment(node), 1.0 if kinds else 0.7
+    for part in ("0", "-1", "1"):
+        yield from program.put(node, f"{text}[{part}]", sure)
+    for name in program.names(node)[:12]:
+        if name != text:
+            yield from program.put(node, f"{text}[{name}]", 0.8 * sure)
+
+
+@operator("a position from the other end", 0.5, ast.Subscript, before="x = a[i]", after="x = a[-i]")
+def other_end(program: Program, node: ast.Subscript) -> Changes:
+    index = node.slice
+    if isinstance(index, ast.Slice | ast.Tuple) or not may_be(guess(program, index), NUMBERS):
+        return
+    text = program.segment(index)
+    if isinstance(index, ast.Constant):
+        if isinstance(index.value, int):
+            yield from program.put(index, "-1" if index.value == 0 else f"-{text}", 1.0)
+        return
+    base = program.segment(node.value)
+    for other in (
+        f"-{program.piece(index, 14)}",
+        f"len({base}) - 1 - {program.piece(index, 13)}",
+        f"{program.piece(index, 13)} % len({base})",
+    ):
+        yield from program.put(index, other, 0.8)
+
+
+@operator("indexes swapped", 0.8, ast.Subscript, before="x = a[i][j]", after="x = a[j][i]")
+def crossed(program: Program, node: ast.Subscript) -> Changes:
+    inner = node.value
+    if (
+        isinstance(inner, ast.Subscript)
+        and not isinstance(inner.slice, ast.Slice)
+        and not isinstance(node.slice, ast.Slice)
+    ):
+        one, other = inner.slice, node.slice
+        if program.segment(one) != program.segment(other):
+            yield Change(
+                (
+                    Edit(*program.source.span(one), program.segment(other)),
+                    Edit(*program.source.span(other), program.segment(one)),
+                )
+            )

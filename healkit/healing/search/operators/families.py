@@ -1,0 +1,142 @@
+"""Functions, methods, keywords and format codes that are taken for one another."""
+
+from __future__ import annotations
+
+import ast
+
+from healkit.contracts.healing import Edit
+from healkit.healing.search.operators.table import Changes, operator
+from healkit.healing.search.program import Change, Program
+
+_FUNCTIONS = (
+    ("min", "max", "sum"), ("any", "all"), ("int", "float", "round", "str", "bool"), ("list", "tuple", "set", "sorted", "dict"),
+    ("sorted", "reversed", "list"), ("range", "enumerate", "len"), ("zip", "enumerate"), ("floor", "ceil", "round", "trunc"),
+    ("len", "sum", "max"), ("abs", "int", "round"), ("math.floor", "math.ceil", "round", "int", "math.trunc"), ("map", "filter"),
+    ("match", "search", "fullmatch", "findall", "finditer"), ("heappush", "heappop", "heappushpop", "heapreplace"),
+    ("bisect_left", "bisect_right", "bisect", "insort"), ("permutations", "combinations", "combinations_with_replacement", "product"),
+    ("mean", "median", "mode"), ("stdev", "pstdev"), ("variance", "pvariance"), ("math.sqrt", "math.log", "math.exp"),
+    ("log", "log2", "log10", "log1p"), ("sin", "cos", "tan"), ("ord", "chr"), ("str", "repr", "ascii"), ("isinstance", "issubclass"),
+    ("dict", "Counter", "defaultdict", "OrderedDict"), ("copy", "deepcopy"), ("setattr", "getattr", "hasattr"), ("min", "sorted", "len"),
+)  # fmt: skip
+_METHODS = (
+    ("append", "extend", "insert", "add", "appendleft", "remove"), ("pop", "popleft"), ("update", "add", "setdefault"),
+    ("strip", "lstrip", "rstrip", "removeprefix", "removesuffix"), ("lower", "upper", "title", "capitalize", "casefold", "swapcase"),
+    ("keys", "values", "items"), ("find", "rfind", "index", "rindex", "count"), ("split", "rsplit", "splitlines", "partition", "rpartition"),
+    ("startswith", "endswith"), ("isdigit", "isalpha", "isalnum", "isnumeric", "isspace", "isdecimal"), ("islower", "isupper"),
+    ("union", "intersection", "difference", "symmetric_difference"), ("issubset", "issuperset", "isdisjoint"), ("discard", "remove", "add"),
+    ("ljust", "rjust", "center", "zfill"), ("get", "pop", "setdefault"), ("match", "search", "fullmatch", "findall", "finditer", "sub"),
+    ("group", "groups"), ("most_common", "items"), ("total_seconds", "days", "seconds"), ("weekday", "isoweekday"), ("add", "update"),
+    ("strptime", "strftime"), ("date", "time"), ("sort", "reverse"), ("copy", "clear"), ("floor", "ceil", "trunc"), ("log", "log2", "log10"),
+    ("append", "appendleft"), ("extend", "extendleft"), ("sqrt", "isqrt"), ("bisect_left", "bisect_right"), ("combinations", "permutations", "product"),
+    ("mean", "median", "mode"), ("start", "end", "span"), ("heappop", "heappush", "nlargest", "nsmallest"), ("load", "loads"), ("dump", "dumps"),
+    ("isoformat", "strftime"), ("encode", "decode"), ("stdev", "pstdev"), ("variance", "pvariance"), ("randint", "randrange"), ("nlargest", "nsmallest"),
+)  # fmt: skip
+_KEYWORDS = (
+    ("days", "hours", "minutes", "seconds", "weeks"),
+    ("year", "month", "day", "hour", "minute"),
+    ("indent", "sort_keys"),
+)
+_NAMES = (
+    ("days", "seconds", "total_seconds()"),
+    ("year", "month", "day"),
+    ("hour", "minute", "second"),
+    ("numerator", "denominator"),
+)
+_TYPES = (
+    "int",
+    "float",
+    "str",
+    "list",
+    "dict",
+    "tuple",
+    "bool",
+    "set",
+    "(int, float)",
+    "(list, tuple)",
+    "type(None)",
+)
+
+
+def _family(name: str, families: tuple[tuple[str, ...], ...]) -> list[str]:
+    found: dict[str, None] = {}
+    for family in families:
+        if name in family:
+            found.update(dict.fromkeys(other for other in family if other != name))
+    return list(found)
+
+
+@operator(
+    "a function of the same family",
+    0.8,
+    ast.Name,
+    ast.Attribute,
+    before="x = min(a, b)",
+    after="x = max(a, b)",
+)
+def functions(program: Program, node: ast.Name | ast.Attribute) -> Changes:
+    if not program.is_value(node) or program.parents[node][1] not in ("func", "args", "value"):
+        return
+    name = program.segment(node)
+    if isinstance(node, ast.Name) and name in program.names(node):
+        return
+    for other in _family(name, _FUNCTIONS):
+        yield from program.put(node, other, 1.0 if program.field(node) == "func" else 0.5)
+
+
+@operator("a method of the same family", 0.8, ast.Attribute, before="x = s.lower()", after="x = s.upper()")
+def methods(program: Program, node: ast.Attribute) -> Changes:
+    if program.field(node) != "func":
+        for other in _family(node.attr, _NAMES):
+            yield from program.put(node, f"{program.segment(node.value)}.{other}")
+        return
+    end = program.source.span(node)[1]
+    for position, other in enumerate(_family(node.attr, _METHODS)):
+        yield Change((Edit(end - len(node.attr), end, other),), 1.0 - 0.08 * min(position, 6))
+
+
+@operator("a keyword of the same family", 0.7, ast.keyword, before="x = f(days=1)", after="x = f(hours=1)")
+def keywords(program: Program, node: ast.keyword) -> Changes:
+    start = program.source.span(node)[0]
+    for other in _family(node.arg or "", _KEYWORDS):
+        yield Change((Edit(start, start + len(node.arg or ""), other),))
+
+
+@operator(
+    "another type asked for", 0.6, ast.Call, before="x = isinstance(a, int)", after="x = isinstance(a, float)"
+)
+def types(program: Program, node: ast.Call) -> Changes:
+    if not (isinstance(node.func, ast.Name) and node.func.id == "isinstance" and len(node.args) == 2):
+        return
+    for other in _TYPES:
+        yield from program.put(node.args[1], other)
+
+
+@operator("a subscript and get", 0.5, ast.Subscript, ast.Call, before="x = d[k]", after="x = d.get(k)")
+def lookups(program: Program, node: ast.Subscript | ast.Call) -> Changes:
+    if not program.is_value(node):
+        return
+    if isinstance(node, ast.Subscript):
+        if isinstance(node.slice, ast.Slice | ast.UnaryOp):
+            return
+        own, key = program.piece(node.value, 16), program.segment(node.slice)
+        key = f"({key})" if isinstance(node.slice, ast.Tuple) and not key.startswith("(") else key
+        for default in ("0", "", "''", "[]", "None", "{}", "1", *program.hints.constants[:6]):
+            yield from program.put(
+                node, f"{own}.get({key}{', ' + default if default else ''})", 0.9, guard=True
+            )
+        return
+    func = node.func
+    if isinstance(func, ast.Attribute) and func.attr == "get" and node.args and not node.keywords:
+        own, key = program.piece(func.value, 16), program.segment(node.args[0])
+        yield from program.put(node, f"{own}[{key}]")
+        for default in (
+            "0",
+            "''",
+            "[]",
+            "{}",
+            "False",
+            "1",
+            *program.names(node)[:6],
+            *program.hints.constants[:6],
+        ):
+            yield from program.put(node, f"{own}.get({key}, {default})", 0.8, guard=len(node.args) == 1)

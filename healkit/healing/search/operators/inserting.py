@@ -1,0 +1,134 @@
+"""Edits that add a statement, or put one in another's place."""
+
+from __future__ import annotations
+
+import ast
+
+from healkit.contracts.healing import Edit
+from healkit.healing.search.ingredients import statements
+from healkit.healing.search.kinds import NUMBERS, may_be
+from healkit.healing.search.operators.table import Changes, operator
+from healkit.healing.search.program import Change, Program
+
+_METHODS = {
+    "list": ("append", "extend", "remove"), "set": ("add", "update", "discard"), "deque": ("append", "appendleft"),
+    "dict": ("update",),
+}  # fmt: skip
+
+
+def _at(program: Program, node: ast.stmt, line: str, weight: float) -> Changes:
+    """The line before the statement, and after it where the statement is its block's last."""
+    block, position = program.places[node]
+    edit = program.insert(node, [line])
+    if edit is not None and not program.text.startswith("elif", program.source.span(node)[0]):
+        yield Change((edit,), weight)
+    if position + 1 < len(block) or isinstance(node, ast.Return | ast.Raise | ast.Break | ast.Continue):
+        return
+    if (edit := program.insert(node, [line], after=True)) is not None:
+        yield Change((edit,), weight)
+
+
+@operator(
+    "a statement added, copied from the program",
+    0.25,
+    ast.stmt,
+    before="def f(a, b):\n    a.append(b)\n    return a",
+    after="def f(a, b):\n    a.append(b)\n    a.append(b)\n    return a",
+)
+def copied(program: Program, node: ast.stmt) -> Changes:
+    if program.function(node) is None or isinstance(
+        node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+    ):
+        return
+    for text, weight in statements(program, node):
+        yield from _at(program, node, text, weight)
+
+
+@operator(
+    "a method called on a name",
+    0.22,
+    ast.stmt,
+    before="def f(items, a):\n    b = items\n    return items",
+    after="def f(items, a):\n    b = items\n    items.append(a)\n    return items",
+)
+def called(program: Program, node: ast.stmt) -> Changes:
+    if program.function(node) is None or isinstance(
+        node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+    ):
+        return
+    names = program.names(node)[:12]
+    used = {part.attr for part in ast.walk(program.tree) if isinstance(part, ast.Attribute)}
+    for owner in names:
+        kinds = program.types(owner, node)
+        for kind, methods in _METHODS.items():
+            if not may_be(kinds, frozenset({kind})) or (not kinds and kind != "list"):
+                continue
+            for method in methods:
+                for argument in names:
+                    if argument != owner:
+                        likely = 1.0 if kinds and (method in used or method in ("append", "add")) else 0.6
+                        yield from _at(program, node, f"{owner}.{method}({argument})", likely)
+
+
+@operator(
+    "an assignment added",
+    0.22,
+    ast.stmt,
+    before="def f(a, b):\n    c = a\n    return b",
+    after="def f(a, b):\n    c = a\n    b = a\n    return b",
+)
+def assigned(program: Program, node: ast.stmt) -> Changes:
+    function = program.function(node)
+    if function is None or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return
+    names = program.names(node)[:10]
+    for name in names:
+        kinds = program.types(name, node)
+        if may_be(kinds, NUMBERS):
+            for text in (f"{name} += 1", f"{name} -= 1", f"{name} = 0"):
+                yield from _at(program, node, text, 1.0)
+        for other in names:
+            if other != name:
+                seen = program.types(other, node)
+                if not kinds or not seen or kinds & seen or "NoneType" in kinds | seen:
+                    yield from _at(program, node, f"{name} = {other}", 0.9)
+                if may_be(kinds, NUMBERS) and may_be(seen, NUMBERS):
+                    yield from _at(program, node, f"{name} += {other}", 0.7)
+
+
+@operator(
+    "a statement replaced by another of the program",
+    0.2,
+    ast.Assign,
+    ast.AugAssign,
+    ast.Expr,
+    ast.Return,
+    before="def f(a, b):\n    a = b\n    a += 1\n    return a",
+    after="def f(a, b):\n    a += 1\n    a += 1\n    return a",
+)
+def replaced(program: Program, node: ast.stmt) -> Changes:
+    if program.function(node) is None:
+        return
+    for text, weight in statements(program, node):
+        yield Change((Edit(*program.source.span(node), text),), weight)
+
+
+@operator(
+    "a name of the outside",
+    0.5,
+    ast.FunctionDef,
+    before="def f():\n    n = 0\n    def g():\n        n += 1\n        return n\n    return g()",
+    after="def f():\n    n = 0\n    def g():\n        nonlocal n\n        n += 1\n        return n\n    return g()",
+)
+def outside(program: Program, node: ast.FunctionDef) -> Changes:
+    assigned = {
+        part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)
+    }
+    outer = program.function(node)
+    for name in sorted(assigned):
+        word = "nonlocal" if outer is not None and name in program.locals(outer) else "global"
+        if word == "global" and name not in program.locals(program.tree):
+            continue
+        edit = program.insert(node.body[0], [f"{word} {name}"])
+        if edit is not None:
+            yield Change((edit,), 1.0, line=node.body[0].lineno)

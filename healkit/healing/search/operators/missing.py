@@ -1,0 +1,218 @@
+"""Edits that add what is missing: a case, an else, a return at the end."""
+
+from __future__ import annotations
+
+import ast
+
+from healkit.contracts.healing import Edit
+from healkit.healing.search.ingredients import conditions, results
+from healkit.healing.search.operators.table import Changes, operator
+from healkit.healing.search.program import Change, Program
+
+
+def _inserted(edit: Edit | None, weight: float, *, guard: bool = False, line: int = 0) -> Changes:
+    if edit is not None:
+        yield Change((edit,), weight, guard, line)
+
+
+@operator(
+    "a case at the beginning",
+    0.3,
+    ast.FunctionDef,
+    ast.AsyncFunctionDef,
+    before="def f(n):\n    return n * f(n - 1)",
+    after="def f(n):\n    if n == 0:\n        return 1\n    return n * f(n - 1)",
+)
+def first_case(program: Program, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Changes:
+    body = node.body[1:] if len(node.body) > 1 and _is_text(node.body[0]) else node.body
+    recursive = any(
+        isinstance(part, ast.Call) and program.segment(part.func).endswith(node.name)
+        for part in ast.walk(node)
+        if isinstance(part, ast.Call)
+    )
+    weight = 1.6 if recursive else 1.0
+    for test in conditions(program, body[0]):
+        for value in results(program, node):
+            yield from _inserted(
+                program.insert(body[0], [f"if {test}:", f"\treturn {value}"]),
+                weight,
+                guard=True,
+                line=body[0].lineno,
+            )
+        for error in program.hints.errors:
+            text = f"raise {error}({_message(test)!r})"
+            yield from _inserted(
+                program.insert(body[0], [f"if {test}:", f"\t{text}"]), 2.0, line=body[0].lineno
+            )
+
+
+def _message(test: str) -> str:
+    return f"not allowed: {test}"
+
+
+def _is_text(node: ast.stmt) -> bool:
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )
+
+
+@operator(
+    "a case in the middle",
+    0.2,
+    ast.stmt,
+    before="def f(a):\n    for x in a:\n        y = 1 / x\n    return y",
+    after="def f(a):\n    for x in a:\n        if x == 0:\n            continue\n        y = 1 / x\n    return y",
+)
+def case(program: Program, node: ast.stmt) -> Changes:
+    function = program.function(node)
+    block, position = program.places[node]
+    if function is None or isinstance(node, ast.FunctionDef) or (position == 0 and block is function.body):
+        return
+    in_loop = any(isinstance(around, ast.For | ast.While) for around in program.around(node))
+    tests = conditions(program, node)
+    for test in tests[:24]:
+        if in_loop:
+            for word in ("continue", "break"):
+                yield from _inserted(program.insert(node, [f"if {test}:", f"\t{word}"]), 1.0, guard=True)
+        for value in results(program, function)[:8]:
+            yield from _inserted(program.insert(node, [f"if {test}:", f"\treturn {value}"]), 0.8, guard=True)
+        for error in program.hints.errors:
+            yield from _inserted(
+                program.insert(node, [f"if {test}:", f"\traise {error}({_message(test)!r})"]), 1.5
+            )
+
+
+@operator(
+    "a return at the end",
+    0.45,
+    ast.FunctionDef,
+    ast.AsyncFunctionDef,
+    before="def f(a):\n    b = a\n    b += 1",
+    after="def f(a):\n    b = a\n    b += 1\n    return b",
+)
+def last(program: Program, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Changes:
+    ending = node.body[-1]
+    if isinstance(ending, ast.Return | ast.Raise) or any(
+        isinstance(part, ast.Yield | ast.YieldFrom) for part in ast.walk(node)
+    ):
+        return
+    for value in dict.fromkeys([*program.locals(node)[:12], *results(program, node)]):
+        yield from _inserted(program.insert(ending, [f"return {value}"], after=True), 1.5, line=ending.lineno)
+
+
+@operator(
+    "an else",
+    0.3,
+    ast.If,
+    before="def f(a):\n    b = 0\n    if a:\n        b = 1\n    return b",
+    after="def f(a):\n    b = 0\n    if a:\n        b = 1\n    else:\n        b = 0\n    return b",
+)
+def otherwise(program: Program, node: ast.If) -> Changes:
+    if node.orelse or program.rows(node) is None:
+        return
+    lines: dict[str, None] = {}
+    for part in node.body[:3]:
+        if isinstance(part, ast.Assign) and isinstance(part.targets[0], ast.Name):
+            name = part.targets[0].id
+            for value in (
+                "0",
+                "1",
+                "None",
+                "True",
+                "False",
+                "''",
+                "[]",
+                *program.names(node)[:8],
+                *program.hints.constants[:6],
+            ):
+                lines[f"{name} = {value}"] = None
+        elif isinstance(part, ast.AugAssign):
+            name = program.segment(part.target)
+            lines.update(dict.fromkeys((f"{name} = 0", f"{name} = 1", f"{name} -= 1", f"{name} += 1")))
+        elif isinstance(part, ast.Return) and (function := program.function(node)):
+            lines.update(dict.fromkeys(f"return {value}" for value in results(program, function)))
+        elif isinstance(part, ast.Expr) and isinstance(part.value, ast.Call) and len(part.value.args) == 1:
+            argument = part.value.args[0]
+            own, start = program.segment(part.value), program.source.span(part.value)[0]
+            place = tuple(edge - start for edge in program.source.span(argument))
+            lines.update(
+                dict.fromkeys(
+                    f"{own[: place[0]]}{name}{own[place[1] :]}" for name in program.names(node)[:10]
+                )
+            )
+    for line in (
+        ("break", "continue")
+        if any(isinstance(one, ast.For | ast.While) for one in program.around(node))
+        else ()
+    ):
+        lines[line] = None
+    at = program.source.line_stop(program.rows(node)[1])  # type: ignore[index]
+    indent, newline = program.indent(node), program.source.newline
+    for line in lines:
+        yield Change(
+            (Edit(at, at, f"{newline}{indent}else:{newline}{indent}{program.step}{line}"),),
+            1.0,
+            line=node.lineno,
+        )
+
+
+@operator(
+    "a start value before the loop",
+    0.4,
+    ast.For,
+    ast.While,
+    before="def f(a):\n    for x in a:\n        n += x\n    return n",
+    after="def f(a):\n    n = 0\n    for x in a:\n        n += x\n    return n",
+)
+def started(program: Program, node: ast.For | ast.While) -> Changes:
+    assigned = {
+        name.id for name in ast.walk(node) if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)
+    }
+    for name in sorted(assigned):
+        for value in ("0", "[]", "''", "{}", "1", "None", "set()", "False", "True"):
+            yield from _inserted(program.insert(node, [f"{name} = {value}"]), 1.0)
+    if isinstance(program.parent(node), ast.For | ast.While):
+        for name in sorted(_outer(program, node)):
+            for value in ("0", "[]", "''", "{}", "1", "None", "False", "True"):
+                yield from _inserted(program.insert(node, [f"{name} = {value}"]), 0.8)
+
+
+def _outer(program: Program, node: ast.stmt) -> set[str]:
+    """The names that the loop around a loop reads and that are bound before it."""
+    function = program.function(node)
+    return set(program.locals(function)[:12]) if function else set()
+
+
+@operator(
+    "a failure caught",
+    0.12,
+    ast.Assign,
+    ast.Return,
+    ast.Expr,
+    ast.AugAssign,
+    before="def f(a):\n    return int(a)",
+    after="def f(a):\n    try:\n        return int(a)\n    except ValueError:\n        return None",
+)
+def caught(program: Program, node: ast.stmt) -> Changes:
+    rows, function = program.rows(node), program.function(node)
+    if rows is None or function is None or rows[0] != rows[1]:
+        return
+    line, indent, newline = program.source.line(rows[0]).strip(), program.indent(node), program.source.newline
+    in_loop = any(isinstance(around, ast.For | ast.While) for around in program.around(node))
+    whole = (program.source.line_start(rows[0]), program.source.line_stop(rows[1]))
+    endings = [f"return {value}" for value in results(program, function)[:8]] + (
+        ["continue"] if in_loop else []
+    )
+    for error in (
+        "ValueError",
+        "KeyError",
+        "IndexError",
+        "TypeError",
+        "ZeroDivisionError",
+        "(TypeError, ValueError)",
+    ):
+        for ending in endings:
+            block = ["try:", f"{program.step}{line}", f"except {error}:", f"{program.step}{ending}"]
+            yield Change((Edit(*whole, newline.join(indent + one for one in block)),), 1.0, guard=True)

@@ -1,0 +1,48 @@
+"""The table of edit operators, and how a row gets into it.
+
+A row names a small function that looks at one node and yields changes. Its prior is how likely a change of that kind is
+the right one, compared with the others. The priors began with a study of single-fault programs (what people's mistakes
+were, and how many candidates of each kind have to be tried for one that is right): a kind with few candidates and many
+hits stands high, and what can put anything anywhere stands low. They are about kinds of mistakes and know nothing of any
+program. A change's own `weight` lowers it further within its row.
+
+Each row carries an example, which the tests run: one of the changes turns `before` into `after`.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from healkit.healing.search.program import Change, Program
+
+Changes = Iterator[Change]
+
+
+@dataclasses.dataclass(frozen=True)
+class Operator:
+    """One kind of edit: for which nodes, how likely, and what it is called in a patch's reason."""
+
+    name: str
+    prior: float
+    nodes: tuple[type[ast.AST], ...]
+    make: Callable[[Program, Any], Changes]
+    before: str
+    after: str
+
+
+TABLE: list[Operator] = []
+
+
+def operator(
+    name: str, prior: float, *nodes: type[ast.AST], before: str, after: str
+) -> Callable[[Callable[[Program, Any], Changes]], Callable[[Program, Any], Changes]]:
+    """Add a row: the decorated function yields the changes for a node of one of those kinds."""
+
+    def add(make: Callable[[Program, Any], Changes]) -> Callable[[Program, Any], Changes]:
+        TABLE.append(Operator(name, prior, nodes, make, before, after))
+        return make
+
+    return add

@@ -1,0 +1,281 @@
+"""A tool's code as the operators see it: nodes, scopes, types.
+
+Everything an operator asks of the code around a node is here, so that an operator itself is only the few lines that
+make its edits. A `Change` is what it yields; who made it and how likely it is are added by the search.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import functools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from healkit.contracts.healing import Edit
+from healkit.healing.search.splices import Source, fit, needed_by
+
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+_BLOCKS = ("body", "orelse", "finalbody")
+#: What holds no expression to change: annotations, decorators.
+_OUT_OF_REACH = {"annotation", "returns", "decorator_list", "type_params", "type_comment"}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Change:
+    """Other text for a place of the program.
+
+    weight: its share of the operator's prior, up to 1. guard: it keeps something from happening, and says nothing of
+    what is right instead. line: where it is suspicious, where that is not the node's own line.
+    """
+
+    edits: tuple[Edit, ...]
+    weight: float = 1.0
+    guard: bool = False
+    line: int = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Hints:
+    """What is known beside the code: constants of the expected values, types seen at run time, peers' code."""
+
+    constants: tuple[str, ...] = ()
+    errors: tuple[str, ...] = ()
+    types: Mapping[str, frozenset[str]] = dataclasses.field(default_factory=dict)
+    peers: tuple[str, ...] = ()
+
+
+class Program:
+    """A parsed tool: where each node stands and what is in scope there; raises `SyntaxError` if it does not parse."""
+
+    def __init__(self, text: str, hints: Hints | None = None) -> None:
+        self.source = Source(text)
+        self.text = text
+        self.tree = self.source.tree
+        self.hints = hints or Hints()
+        self.parents: dict[ast.AST, tuple[ast.AST, str]] = {}
+        #: Every node that may be changed, in the order of the text.
+        self.nodes: list[ast.AST] = []
+        #: Each statement's block and its place in it.
+        self.places: dict[ast.stmt, tuple[list[ast.stmt], int]] = {}
+        self._statement: dict[ast.AST, ast.stmt] = {}
+        self._visit(self.tree, None)
+
+    def _visit(self, node: ast.AST, statement: ast.stmt | None) -> None:
+        for field, value in ast.iter_fields(node):
+            if field in _OUT_OF_REACH:
+                continue
+            children = value if isinstance(value, list) else [value]
+            for position, child in enumerate(children):
+                if not isinstance(child, ast.AST):
+                    continue
+                self.parents[child] = (node, field)
+                inside = child if isinstance(child, ast.stmt) else statement
+                if isinstance(child, ast.stmt):
+                    self.places[child] = (value, position)
+                if inside is not None:
+                    self._statement[child] = inside
+                if isinstance(child, ast.JoinedStr):
+                    self.nodes.append(child)
+                    self._visit_fstring(child, inside)
+                elif not _is_docstring(field, child):
+                    self.nodes.append(child)
+                    self._visit(child, inside)
+
+    def _visit_fstring(self, string: ast.JoinedStr, statement: ast.stmt | None) -> None:
+        """The expressions in an f-string, where their places are right: before Python 3.12 not all of them are."""
+        for part in string.values:
+            if not isinstance(part, ast.FormattedValue):
+                continue
+            try:
+                same = ast.dump(ast.parse(self.segment(part.value), mode="eval").body) == ast.dump(part.value)
+            except (SyntaxError, ValueError, IndexError):
+                same = False
+            if not same:
+                continue
+            self.parents[part.value] = (part, "value")
+            if statement is not None:
+                self._statement[part.value] = statement
+            self.nodes.append(part.value)
+            self._visit(part.value, statement)
+
+    # What stands where
+
+    def segment(self, node: ast.AST) -> str:
+        """A node's text."""
+        return self.source.segment(node)
+
+    def piece(self, node: ast.expr, needed: int) -> str:
+        """An expression's text for a place that needs a certain binding."""
+        return fit(self.segment(node), needed)
+
+    def parent(self, node: ast.AST) -> ast.AST | None:
+        """The node around a node."""
+        found = self.parents.get(node)
+        return found[0] if found else None
+
+    def field(self, node: ast.AST) -> str:
+        """In which field of its parent a node stands."""
+        found = self.parents.get(node)
+        return found[1] if found else ""
+
+    def statement(self, node: ast.AST) -> ast.stmt:
+        """The innermost statement around a node, or itself."""
+        return node if isinstance(node, ast.stmt) else self._statement[node]
+
+    def function(self, node: ast.AST) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
+        """The innermost `def` around a node."""
+        for around in self.around(node):
+            if isinstance(around, ast.FunctionDef | ast.AsyncFunctionDef):
+                return around
+        return None
+
+    def around(self, node: ast.AST) -> Iterator[ast.AST]:
+        """The nodes around a node, innermost first."""
+        while (found := self.parents.get(node)) is not None:
+            node = found[0]
+            yield node
+
+    def is_value(self, node: ast.AST) -> bool:
+        """Whether a node is an expression whose value is read."""
+        if not isinstance(node, ast.expr) or isinstance(node, ast.Starred | ast.Slice):
+            return False
+        return isinstance(getattr(node, "ctx", None), ast.Load | None)
+
+    # Edits
+
+    def replace(self, node: ast.expr, text: str) -> Edit:
+        """Another expression in an expression's place, in parentheses where it needs them."""
+        found = self.parents.get(node)
+        if found is not None and not self.source.in_parentheses(node):
+            text = fit(text, needed_by(*found))
+        return Edit(*self.source.span(node), text)
+
+    def put(self, node: ast.expr, text: str, weight: float = 1.0, *, guard: bool = False) -> Iterator[Change]:
+        """The change that puts another expression in an expression's place; nothing where it would be the same."""
+        if text != self.segment(node):
+            try:
+                yield Change((self.replace(node, text),), weight, guard)
+            except SyntaxError:  # a piece of the text that is no expression by itself
+                return
+
+    def rows(self, statement: ast.stmt) -> tuple[int, int] | None:
+        """The whole lines of a statement, from its first character's line; None where others stand on them too."""
+        start, end = self.source.span(statement)
+        first = min([statement.lineno, *(d.lineno for d in getattr(statement, "decorator_list", []))])
+        last = statement.end_lineno or statement.lineno
+        before = self.text[self.source.line_start(statement.lineno) : start]
+        after = self.text[end : self.source.line_stop(last)].strip()
+        return None if before.strip() or (after and not after.startswith("#")) else (first, last)
+
+    def indent(self, statement: ast.stmt) -> str:
+        """The white space before a statement."""
+        return self.text[self.source.line_start(statement.lineno) : self.source.span(statement)[0]]
+
+    @functools.cached_property
+    def step(self) -> str:
+        """One level of indentation, as the code has it."""
+        for node in self.places:
+            body = getattr(node, "body", None)
+            if isinstance(body, list) and body and self.rows(body[0]) and self.rows(node):
+                inner, outer = self.indent(body[0]), self.indent(node)
+                if len(inner) > len(outer) and inner.startswith(outer):
+                    return inner[len(outer) :]
+        return "    "
+
+    def insert(self, statement: ast.stmt, lines: Sequence[str], *, after: bool = False) -> Edit | None:
+        """New lines before or after a statement, indented like it; None where they would not stand alone."""
+        rows = self.rows(statement)
+        if rows is None:
+            return None
+        block = [self.indent(statement) + line.replace("\t", self.step) for line in lines]
+        newline = self.source.newline
+        if after:
+            at = self.source.line_stop(rows[1])
+            return Edit(at, at, newline + newline.join(block))
+        at = self.source.line_start(rows[0])
+        return Edit(at, at, newline.join(block) + newline)
+
+    # What is in scope
+
+    def names(self, node: ast.AST) -> list[str]:
+        """The variables that can be read at a node, innermost first."""
+        found: dict[str, None] = {}
+        for around in self.around(node):
+            if isinstance(around, ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp):
+                if any(part is node or self.parent(node) is part for part in around.generators[:1]):
+                    continue
+                for part in around.generators:
+                    found.update(dict.fromkeys(_targets(part.target)))
+            elif isinstance(around, (*FUNCTIONS, ast.Module)):
+                found.update(dict.fromkeys(self.locals(around)))
+        return list(found)
+
+    def locals(self, owner: ast.AST) -> list[str]:
+        """The variables of a function or of the module, parameters first; its functions and imports are none."""
+        known: list[str] | None = getattr(owner, "_locals", None)
+        if known is None:
+            found = dict.fromkeys(parameters(owner))
+            found.update(dict.fromkeys(_assigned(owner)))
+            known = [name for name in found if name != "_"]
+            owner._locals = known  # type: ignore[attr-defined]
+        return known
+
+    @functools.cached_property
+    def defined(self) -> dict[str, ast.FunctionDef | ast.AsyncFunctionDef]:
+        """The program's own functions by name."""
+        return {
+            node.name: node
+            for node in ast.walk(self.tree)
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        }
+
+    def types(self, name: str, node: ast.AST) -> frozenset[str]:
+        """The type names that a variable was seen to have; empty where it was not seen."""
+        function = self.function(node)
+        seen = self.hints.types
+        if function is not None and (found := seen.get(f"{function.name}.{name}")):
+            return found
+        return seen.get(name, frozenset())
+
+
+def parameters(owner: ast.AST) -> list[str]:
+    """The names of a function's parameters."""
+    if not isinstance(owner, FUNCTIONS):
+        return []
+    args = owner.args
+    plain = [*args.posonlyargs, *args.args, *args.kwonlyargs]
+    return [arg.arg for arg in [*plain, *filter(None, (args.vararg, args.kwarg))]]
+
+
+def _is_docstring(field: str, child: Any) -> bool:
+    """Whether a node is a string that is there to be read by people."""
+    return (
+        field == "body"
+        and isinstance(child, ast.Expr)
+        and isinstance(child.value, ast.Constant)
+        and isinstance(child.value.value, str)
+    )
+
+
+def _targets(target: ast.AST) -> Iterator[str]:
+    """The names that an assignment's left side binds."""
+    for node in ast.walk(target):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+
+
+def _assigned(owner: ast.AST) -> Iterator[str]:
+    """The names that are bound in a function itself, not in what is defined in it."""
+    if isinstance(owner, ast.Lambda):
+        return
+    waiting: list[ast.AST] = list(getattr(owner, "body", []))
+    while waiting:
+        node = waiting.pop(0)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+            continue
+        if isinstance(node, ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp):
+            continue
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        waiting[:0] = ast.iter_child_nodes(node)

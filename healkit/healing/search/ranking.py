@@ -1,0 +1,90 @@
+"""All single edits of a program, likeliest first.
+
+Changes are made only as they are wanted: each pair of an operator and a node waits under the best score that one of its
+changes could have, and is opened when nothing better is left. So the first candidates are there at once, however long
+the program, and nothing is made of what is never reached.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import heapq
+from collections.abc import Iterator
+from typing import Any
+
+from healkit.contracts.healing import Edit, apply_edits
+from healkit.healing.search.localise import Suspicion
+from healkit.healing.search.operators import TABLE, Operator
+from healkit.healing.search.program import Program
+
+#: No change weighs more than so many times its operator's prior.
+_MOST_WEIGHT = 2.0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Candidate:
+    """One variant of a code: its edits, how likely it is, and which operators made it, as (name, line) pairs."""
+
+    edits: tuple[Edit, ...]
+    score: float
+    prior: float
+    made_by: tuple[str, ...]
+    guard: bool = False
+
+    @property
+    def size(self) -> int:
+        """How many characters it takes out and puts in."""
+        return sum(edit.end - edit.start + len(edit.text) for edit in self.edits)
+
+
+class Space:
+    """The single edits of a program, as an iterator over candidates in the order of their scores.
+
+    Two that give the same text are one. The order depends on nothing but the code, the hints and the suspicion.
+    """
+
+    def __init__(self, program: Program, suspicion: Suspicion, seen: set[int] | None = None) -> None:
+        self._program, self._suspicion = program, suspicion
+        self._seen = seen if seen is not None else set()
+        self._seen.add(hash(program.text))
+        self._heap: list[tuple[float, int, Any]] = []
+        self._count = 0
+        by_type: dict[type[ast.AST], list[Operator]] = {}
+        for node in program.nodes:
+            kind = type(node)
+            if kind not in by_type:
+                by_type[kind] = [row for row in TABLE if issubclass(kind, row.nodes)]
+            most = suspicion.most(program, node) if by_type[kind] else 0.0
+            for row in by_type[kind]:
+                self._push(row.prior * _MOST_WEIGHT * most, (row, node))
+
+    def __iter__(self) -> Iterator[Candidate]:
+        while self._heap:
+            _, _, item = heapq.heappop(self._heap)
+            if isinstance(item, Candidate):
+                yield item
+            else:
+                self._open(*item)
+
+    def _push(self, score: float, item: Any) -> None:
+        self._count += 1
+        heapq.heappush(self._heap, (-score, self._count, item))
+
+    def _open(self, row: Operator, node: ast.AST) -> None:
+        for change in row.make(self._program, node):
+            key = hash(apply_edits(self._program.text, list(change.edits)))
+            if key in self._seen:
+                continue
+            self._seen.add(key)
+            prior = row.prior * min(change.weight, _MOST_WEIGHT)
+            score = prior * self._suspicion.of(self._program, node, change.line)
+            self._push(score, Candidate(change.edits, score, prior, (row.name,), change.guard))
+
+
+def same_code(text: str) -> Any:
+    """What two texts have in common that compile to the same: the code object without its places in the text."""
+    try:
+        return ast.dump(ast.parse(text), annotate_fields=False)
+    except (SyntaxError, ValueError):
+        return text

@@ -1,0 +1,149 @@
+"""Several edits: on from variants that got nearer, and pairs.
+
+A tool with two mistakes passes its checks only when both are mended, but often mending one is seen: a check passes
+that did not, and none is broken; or a failure becomes another. Such variants are bases, and the single edits of each
+base are tried in the order of their scores times how much nearer the base had got. A variant of a base that gets nearer
+still is a base in turn.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import heapq
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+
+from healkit.contracts.healing import Edit, apply_edits
+from healkit.healing.search.ranking import Candidate, Space
+
+#: So many bases are searched from, and so many of one place or with the same outcomes.
+_BASES, _OF_A_KIND = 24, 3
+#: A failure that became another one is worth less than a check that passes.
+_OTHER_FAILURE = 0.25
+_PAIRED = 64
+
+
+@dataclasses.dataclass(frozen=True)
+class Base:
+    """A variant to go on from; `gain` is how much nearer it is than the code was, up to 2."""
+
+    code: str
+    candidate: Candidate
+    gain: float
+
+
+def gain(before: str, after: str, failing: int) -> float:
+    """How much nearer one set of outcomes is than another: 0 where a check was broken or nothing changed.
+
+    before, after: outcomes by letter (`Workbench.score`), the failing checks first; failing: how many these are.
+    """
+    if any(letter != "." for letter in after[failing:]):
+        return 0.0
+    passed = sum(letter == "." for letter in after[:failing])
+    if passed:
+        return 1.0 + passed / max(failing, 1)
+    worse = {"w": 0, "e": 1, "t": 2, "d": 2, "-": 3}
+    better = sum(
+        worse[b] > worse[a] for b, a in zip(before[:failing], after[:failing], strict=True) if a != "."
+    )
+    return (
+        _OTHER_FAILURE
+        if better and better == sum(b != a for b, a in zip(before, after, strict=True))
+        else 0.0
+    )
+
+
+def bases(code: str, tried: Sequence[tuple[Candidate, str]], before: str, failing: int) -> list[Base]:
+    """The variants to go on from, best first."""
+    found = []
+    for candidate, after in tried:
+        nearer = gain(before, after, failing)
+        if nearer:
+            found.append((nearer * candidate.score**0.3, nearer, after, candidate))
+    found.sort(key=lambda one: -one[0])
+    alike: Counter[object] = Counter()
+    chosen = []
+    for _, nearer, after, candidate in found:
+        kinds = (after, (after, candidate.edits[0].start // 40))
+        if alike[kinds[1]] >= _OF_A_KIND or alike[kinds[0]] >= _BASES // 2:
+            continue
+        alike.update(kinds)
+        chosen.append(Base(apply_edits(code, list(candidate.edits)), candidate, nearer))
+        if len(chosen) >= _BASES:
+            break
+    return chosen
+
+
+class Further:
+    """The single edits of several bases as edits of the first code, likeliest first; bases may be added meanwhile."""
+
+    def __init__(self, code: str, space_of: Callable[[str], Space | None]) -> None:
+        self._code, self._space_of = code, space_of
+        self._heap: list[tuple[float, int, Candidate, Iterator[Candidate], Base]] = []
+        self._count = 0
+
+    def add(self, base: Base) -> None:
+        """Go on from that base too."""
+        space = self._space_of(base.code)
+        if space is not None:
+            self._next(iter(space), base)
+
+    def __iter__(self) -> Iterator[Candidate]:
+        while self._heap:
+            _, _, candidate, source, base = heapq.heappop(self._heap)
+            self._next(source, base)
+            yield candidate
+
+    def _next(self, source: Iterator[Candidate], base: Base) -> None:
+        step = next(source, None)
+        if step is None:
+            return
+        text = apply_edits(base.code, list(step.edits))
+        score = step.score * base.gain * base.candidate.score**0.3
+        both = Candidate(
+            (difference(self._code, text),),
+            score,
+            step.prior * base.candidate.prior,
+            base.candidate.made_by + step.made_by,
+            step.guard or base.candidate.guard,
+        )
+        self._count += 1
+        heapq.heappush(self._heap, (-score, self._count, both, source, base))
+
+
+def difference(before: str, after: str) -> Edit:
+    """One edit that makes a text of another."""
+    start = _alike(before, after)
+    end = _alike(before[start:][::-1], after[start:][::-1])
+    return Edit(start, len(before) - end, after[start : len(after) - end])
+
+
+def _alike(one: str, other: str) -> int:
+    """How many characters two texts have in common at their beginnings."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if one[:middle] == other[:middle] else (low, middle - 1)
+    return low
+
+
+def pairs(best: Sequence[Candidate]) -> Iterator[Candidate]:
+    """Pairs of the likeliest single edits that do not touch each other, likeliest first."""
+    first = best[:_PAIRED]
+    found = []
+    for place, one in enumerate(first):
+        apart = [other for other in first[place + 1 :] if _apart(one, other)]
+        found += [(one.score * other.score, one, other) for other in apart]
+    found.sort(key=lambda pair: -pair[0])
+    for score, one, other in found:
+        yield Candidate(
+            one.edits + other.edits,
+            score,
+            one.prior * other.prior,
+            one.made_by + other.made_by,
+            one.guard or other.guard,
+        )
+
+
+def _apart(one: Candidate, other: Candidate) -> bool:
+    return all(a.end < b.start or b.end < a.start for a in one.edits for b in other.edits)

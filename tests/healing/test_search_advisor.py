@@ -1,0 +1,184 @@
+"""The search advisor on the real workbench: what it cures, what it leaves alone, and how it ends."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import pytest
+
+from healkit import Healkit
+from healkit.contracts.healing import Check, Edit, Patch
+from healkit.errors import BudgetSpent
+from healkit.healing.advisor import Advisor, Case, Peer
+from healkit.healing.search import SearchAdvisor
+from healkit.store.entries import VaultEntry, code_hash
+
+
+def entry_of(code: str, name: str = "tool", **more: Any) -> VaultEntry:
+    return VaultEntry(name, "default", 1, code, code_hash(code), **more)
+
+
+def example(result: Any, **arguments: Any) -> Check:
+    return Check(origin="declared", arguments=arguments, known=True, expected=result)
+
+
+def case_of(code: str, *checks: Check, peers: tuple[Peer, ...] = (), **more: Any) -> Case:
+    return Case(entry_of(code, **more), None, checks, peers=peers)
+
+
+def first(healkit: Healkit, case: Case, budget_s: float = 60.0) -> Patch | None:
+    advisor: Advisor = SearchAdvisor()
+    return next(iter(advisor.propose(case, healkit._bench(case.entry, budget_s))), None)
+
+
+ABSOLUTE = """def tool(numbers):
+    # The largest distance from zero.
+    best = 0
+    for number in numbers:
+        best = max(best, number)  # so far
+    return best
+"""
+
+
+@pytest.mark.requirement("HEAL-2")
+def test_a_missing_call_is_found_and_comments_stay(healkit: Healkit) -> None:
+    checks = [example(3, numbers=[1, -3]), example(2, numbers=[2]), example(7, numbers=[-7, 3, 5])]
+    patch = first(healkit, case_of(ABSOLUTE, *checks))
+    assert patch is not None
+    assert patch.code == ABSOLUTE.replace("max(best, number)", "max(best, abs(number))")
+    assert patch.advisor == "search"
+    assert patch.author == "search"
+    assert not patch.guard
+    assert patch.reason.startswith("Line 5: `best = max(best, number) # so far`".replace(" #", "  #"))
+
+
+def test_two_mistakes_in_one_tool_are_cured_where_one_alone_is_seen_to_help(healkit: Healkit) -> None:
+    code = """def tool(words, least):
+    found = {}
+    for word in words:
+        if len(word) > least:
+            found[word] = found.get(word, 1) + 1
+    return found
+"""
+    checks = [
+        example({"abc": 1}, words=["abc", "ab"], least=3),
+        example({}, words=["a"], least=2),
+        example({"aa": 2, "bbb": 1}, words=["aa", "bbb", "aa"], least=2),
+        example({"cccc": 1}, words=["cccc"], least=2),
+    ]
+    patch = first(healkit, case_of(code, *checks))
+    assert patch is not None
+    assert "len(word) >= least" in patch.code
+    assert "found.get(word, 0) + 1" in patch.code
+
+
+@pytest.mark.parametrize(
+    ("more", "code"),
+    [
+        ({"flags": {"side_effects": True}}, ABSOLUTE),
+        ({"type": "sql"}, "SELECT 1"),
+        ({"draft": True}, "def tool(numbers:\n    return 1\n"),
+    ],
+    ids=["side effects", "sql", "does not parse"],
+)
+def test_what_may_not_or_cannot_be_searched_on_is_not_run_at_all(more: dict[str, Any], code: str) -> None:
+    class Untouched:
+        def __getattr__(self, name: str) -> Any:
+            raise AssertionError(name)
+
+        left_s = 10.0
+
+    case = case_of(code, example(3, numbers=[-3]), **more)
+    assert list(SearchAdvisor().propose(case, Untouched())) == []  # type: ignore[arg-type]
+
+
+def test_it_gives_up_when_there_is_nothing_left_to_try(healkit: Healkit) -> None:
+    case = case_of("def tool():\n    return 1\n", example("a text that stands nowhere" * 4))
+    bench = healkit._bench(case.entry, 60.0)
+    assert list(SearchAdvisor().propose(case, bench)) == []
+    assert bench.left_s > 20
+
+
+def test_time_is_up_without_an_error_and_nothing_is_left_behind(healkit: Healkit) -> None:
+    code = "def tool(n):\n    while n != 1:\n        n = n * 3 + 1\n    return n + undefined_later(n)\n"
+    case = case_of(code, example(123456, n=7), example(99, n=12))
+    began = time.monotonic()
+    assert list(SearchAdvisor().propose(case, healkit._bench(case.entry, 3.0))) == []
+    assert time.monotonic() - began < 20
+
+
+def test_stop_ends_the_search_and_what_was_found_is_still_proposed(healkit: Healkit) -> None:
+    stop = threading.Event()
+    checks = [example(3, numbers=[1, -3]), example(2, numbers=[2]), example(7, numbers=[-7, 3, 5])]
+    case = case_of(ABSOLUTE, *checks)
+    bench = healkit._bench(case.entry, 60.0, stop)
+
+    class Stopping:
+        """The bench, with Stop pressed as soon as a candidate has passed."""
+
+        left_s = property(lambda self: bench.left_s)
+        observe, run = bench.observe, bench.run
+
+        def score(
+            self, code: str, candidates: Iterable[Sequence[Edit]], checks: Sequence[Check], **more: Any
+        ) -> Iterator[tuple[int, str]]:
+            for position, outcomes in bench.score(code, candidates, checks, **more):
+                yield position, outcomes
+                if outcomes == "...":
+                    stop.set()
+                    raise BudgetSpent("stopped", hint="")
+
+    patches = list(SearchAdvisor().propose(case, Stopping()))  # type: ignore[arg-type]
+    assert [patch.code for patch in patches] == [
+        ABSOLUTE.replace("max(best, number)", "max(best, abs(number))")
+    ]
+
+
+def test_a_guard_is_called_one_only_where_nobody_said_what_is_right(healkit: Healkit) -> None:
+    code = "def tool(total, count):\n    return total / count\n"
+    known = first(healkit, case_of(code, example(0, total=5, count=0), example(2.5, total=5, count=2)))
+    assert known is not None
+    assert not known.guard
+    unknown = Check(origin="failing", arguments={"total": 5, "count": 0})
+    case = case_of(code, unknown, example(2.5, total=5, count=2), example(3, total=9, count=3))
+    patches = SearchAdvisor().propose(case, healkit._bench(case.entry, 20.0))
+    guards = [patch.guard for patch, _ in zip(patches, range(3), strict=False)]
+    assert any(guards)
+
+
+def test_a_statement_that_only_a_peer_has_is_found_there(healkit: Healkit) -> None:
+    code = "def tool(text):\n    words = text.split()\n    return words\n"
+    peer = Peer(
+        "tool of kids",
+        "def tool(t):\n    text = t\n    return [w[::-1].upper() for w in text.split()]\n",
+        False,
+    )
+    checks = [example(["BA"], text="ab"), example(["A", "CB"], text="a bc"), example([], text="")]
+    patch = first(healkit, case_of(code, *checks, peers=(peer,)))
+    assert patch is not None
+    assert "[w[::-1].upper() for w in text.split()]" in patch.code
+
+
+def test_an_earlier_revision_that_passes_is_proposed(healkit: Healkit) -> None:
+    code = "def tool(n):\n    return None\n"
+    good = "def tool(n):\n    a, b = 0, 1\n    for _ in range(n):\n        a, b = b, a + b\n    return a\n"
+    checks = [example(value, n=n) for n, value in enumerate([0, 1, 1, 2, 3, 5, 8])]
+    patch = first(healkit, case_of(code, *checks, peers=(Peer("revision 1", good, True),)))
+    assert patch is not None
+    assert patch.code == good
+
+
+def test_checks_that_call_source_beside_the_code_are_searched_with(healkit: Healkit) -> None:
+    code = "class Stack:\n    def __init__(self):\n        self.items = []\n    def pop(self):\n        return self.items.pop(0)\n"
+    check = Check(
+        origin="declared",
+        call="s = Stack()\ns.items = [1, 2, 3]\n[s.pop(), s.pop()]",
+        known=True,
+        expected=[3, 2],
+    )
+    patch = first(healkit, case_of(code, check))
+    assert patch is not None
+    assert "pop(0)" not in patch.code

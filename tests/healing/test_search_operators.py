@@ -1,0 +1,107 @@
+"""Each operator makes its own example, and whatever it makes stands in the text as it should."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from healkit.contracts.healing import apply_edits
+from healkit.healing.search.localise import Suspicion
+from healkit.healing.search.operators import TABLE, Operator
+from healkit.healing.search.program import Hints, Program
+from healkit.healing.search.ranking import Space
+
+NAMES = [row.name for row in TABLE]
+
+
+def made(row: Operator, text: str, hints: Hints | None = None) -> list[str]:
+    program = Program(text, hints)
+    return [
+        apply_edits(text, list(change.edits))
+        for node in program.nodes
+        if isinstance(node, row.nodes)
+        for change in row.make(program, node)
+    ]
+
+
+@pytest.mark.parametrize("row", TABLE, ids=NAMES)
+def test_an_operator_turns_its_own_before_into_its_own_after(row: Operator) -> None:
+    results = made(row, row.before)
+    assert row.after in results
+    ast.parse(row.after)
+
+
+@pytest.mark.parametrize("row", TABLE, ids=NAMES)
+def test_what_an_operator_makes_of_its_example_parses(row: Operator) -> None:
+    for text in made(row, row.before):
+        ast.parse(text)
+
+
+def test_there_are_no_two_operators_of_one_name_and_none_without_a_sensible_prior() -> None:
+    assert len(TABLE) >= 50
+    assert len(set(NAMES)) == len(TABLE)
+    assert all(0 < row.prior <= 1 for row in TABLE)
+
+
+MIXED = '''"""What it does: é, ü, 日本."""
+import re
+
+
+def tidy(text, *, width=10, marks=("ü", "é")):
+    """Docs stay."""
+    out = []  # collected
+    for i, line in enumerate(text.split("\\n")):
+        if not line or len(line) > width and i < 3:
+            continue
+        elif line.startswith("#"): out.append(line); continue
+        out.append(f"{i + 1}: {line.strip()!r} {'é' + marks[0]}" if i % 2 == 0
+                   else line[: width - 1] + "…")
+    total = sum(len(x) for x in out if x) / (len(out) or 1)
+    return {"lines": out, "total": round(total, 1), **{m: True for m in marks}}
+'''
+
+
+def test_every_single_edit_of_a_mixed_program_parses_or_is_rare() -> None:
+    program = Program(MIXED, Hints(("'a'", "3"), ("ValueError",)))
+    broken = total = 0
+    for candidate in list(Space(program, Suspicion([])))[::4]:
+        total += 1
+        try:
+            ast.parse(apply_edits(MIXED, list(candidate.edits)))
+        except SyntaxError:
+            broken += 1
+    assert total > 500
+    assert broken < total * 0.01
+
+
+def test_no_edit_touches_the_docstrings_and_the_comments() -> None:
+    program = Program(MIXED)
+    for candidate in Space(program, Suspicion([])):
+        text = apply_edits(MIXED, list(candidate.edits))
+        assert text.startswith('"""What it does: é, ü, 日本."""\n')
+        assert '"""Docs stay."""' in text
+
+
+def test_the_same_case_gives_the_same_candidates_in_the_same_order() -> None:
+    first, second = (
+        [(one.edits, one.score) for one in Space(Program(MIXED), Suspicion([]))] for _ in range(2)
+    )
+    assert first == second
+
+
+def test_candidates_come_in_the_order_of_their_scores_and_no_text_twice() -> None:
+    found = list(Space(Program(MIXED), Suspicion([])))
+    assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
+    texts = [apply_edits(MIXED, list(one.edits)) for one in found]
+    assert len(set(texts)) == len(texts)
+    assert MIXED not in texts
+
+
+def test_a_variable_of_a_type_that_cannot_be_meant_is_not_put_in_anothers_place() -> None:
+    text = "def f(n, names):\n    m = n\n    return n - 1\n"
+    seen = {"f.n": frozenset({"int"}), "f.m": frozenset({"int"}), "f.names": frozenset({"list"})}
+    row = next(row for row in TABLE if row.name == "another variable")
+    results = made(row, text, Hints(types=seen))
+    assert "def f(n, names):\n    m = n\n    return m - 1\n" in results
+    assert "def f(n, names):\n    m = n\n    return names - 1\n" not in results
