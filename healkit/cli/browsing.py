@@ -65,7 +65,12 @@ def errors(
     moment = None if since is None else parse_since(since)
     with open_healkit(db, create=False) as healkit:
         rows = healkit.executions(
-            status="FAILURE", tool=tool, persona=persona, since=moment, limit=1 if last else limit
+            status="FAILURE",
+            tried=False,
+            tool=tool,
+            persona=persona,
+            since=moment,
+            limit=1 if last else limit,
         )
         if as_json:
             found = [execution_json(row) for row in rows]

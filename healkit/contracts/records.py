@@ -22,6 +22,8 @@ from healkit.contracts.failure import Failure
 
 #: The longest `result_summary`, in characters.
 SUMMARY_MAX_CHARS = 2000
+#: Origins of runs that try code out. They are on record, and say nothing of how the tool itself fares.
+TRIED_ORIGINS = ("trial", "search")
 #: What is kept of a bridged call's arguments, and of its result, in characters.
 CALL_MAX_CHARS = 10_000
 

@@ -24,7 +24,6 @@ from healkit.config import MIB, Config
 from healkit.contracts.batches import PASSED, Batch, BatchCheck
 from healkit.contracts.encoding import to_jsonable
 from healkit.contracts.failure import Failure
-from healkit.contracts.fingerprint import fingerprint
 from healkit.contracts.healing import Check, CheckResult, Observed
 from healkit.contracts.records import Finished, Started, host_identity, new_trace_id, utc_now
 from healkit.contracts.rpc import Init, raw
@@ -260,7 +259,6 @@ class Batches:
                 (time.perf_counter() - started) * 1000,
                 None if failure else msgspec.json.encode(result).decode(),
                 failure,
-                fingerprint(failure) if failure else None,
             )
             self._recorder.finish(finished, self._recorder.collector(begun))
 

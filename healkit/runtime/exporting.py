@@ -81,7 +81,9 @@ class _Clean:
 
 def passing_replay(log: Log, failed: Execution) -> Any:
     """The log's newest success of a later revision with the very same arguments; None where there is none."""
-    for row in log.query(status="SUCCESS", tool=failed.tool_name, persona=failed.persona, limit=_REPLAYS_MAX):
+    for row in log.query(
+        status="SUCCESS", tool=failed.tool_name, persona=failed.persona, tried=False, limit=_REPLAYS_MAX
+    ):
         later = row.revision is not None and row.revision > (failed.revision or 0)
         if later and row.arguments == failed.arguments:
             return row

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from healkit.contracts.failure import Failure
 from healkit.contracts.fingerprint import fingerprint
-from healkit.contracts.records import Finished, HostIdentity, is_alive, utc_now
+from healkit.contracts.records import TRIED_ORIGINS, Finished, HostIdentity, is_alive, utc_now
 from healkit.errors import TOOL_CODES
 from healkit.store.models import ExecutionLog
 
@@ -51,7 +51,8 @@ def ending_of(row: ExecutionLog, died: str) -> Finished:
     failure = Failure("HOST_DIED", "HostDied", TOOL_CODES["HOST_DIED"], text, hint=hint)
     until = min(now, row.deadline) if row.deadline is not None else now
     duration_ms = max(0.0, (until - row.timestamp).total_seconds() * 1000)
-    return Finished(row.trace_id, now, duration_ms, failure=failure, fingerprint=fingerprint(failure))
+    mark = None if row.origin in TRIED_ORIGINS else fingerprint(failure)
+    return Finished(row.trace_id, now, duration_ms, failure=failure, fingerprint=mark)
 
 
 def _clock(moment: datetime) -> str:

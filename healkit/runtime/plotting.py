@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from healkit.contracts.records import TRIED_ORIGINS
 from healkit.rendering.plots import Plot, plot_days, plot_runs
 from healkit.store.log import Log
 
@@ -16,6 +17,10 @@ def plot_of(log: Log, **where: Any) -> Plot:
     if where.get("tool") is not None:
         page = log.query(**where, limit=_EACH_MAX)
         if len(page.rows) < _EACH_MAX:
-            runs = [row for row in reversed(page.rows) if row.status != "RUNNING"]
+            runs = [
+                row
+                for row in reversed(page.rows)
+                if row.status != "RUNNING" and row.origin not in TRIED_ORIGINS
+            ]
             return plot_runs(runs, log.summary(**where, by=["revision"]).rows)
     return plot_days(log.summary(**where, by=["revision", "day"]).rows)

@@ -15,7 +15,6 @@ import msgspec
 from healkit.config import MIB, Config
 from healkit.contracts.encoding import to_jsonable
 from healkit.contracts.failure import Failure
-from healkit.contracts.fingerprint import fingerprint
 from healkit.contracts.records import (
     Finished,
     Started,
@@ -83,11 +82,10 @@ def begun(trial: Trial, config: Config, tier: Tier) -> Started:
 
 
 def finished(result: TrialResult) -> Finished:
-    """Its end, for the log."""
+    """Its end, for the log; without a fingerprint, by which a tool's own failures are grouped."""
     value = None if result.failure else summarize(msgspec.json.encode(result.value).decode())
-    mark = fingerprint(result.failure) if result.failure else None
     last = result.printed if result.failure else ""
-    return Finished(result.trace_id, utc_now(), result.duration_ms, value, result.failure, mark, last)
+    return Finished(result.trace_id, utc_now(), result.duration_ms, value, result.failure, None, last)
 
 
 async def run_here(
@@ -188,7 +186,7 @@ class Trials:
         )
         duration_ms = (time.perf_counter() - started) * 1000
         self._recorder.finish(
-            Finished(record.trace_id, utc_now(), duration_ms, None, failure, fingerprint(failure)),
+            Finished(record.trace_id, utc_now(), duration_ms, None, failure),
             self._recorder.collector(record),
         )
 

@@ -83,6 +83,7 @@ def read_summary(session: Session, filters: Filters, by: Sequence[str]) -> Summa
     wanted = [name for name in BY if name == "tool_name" or name in by]
     keys, sums = [DAYS.c[name] for name in wanted], ("runs", "failures", "total_us")
     statement = select(*keys, DAYS.c.within_ms, *(func.sum(DAYS.c[name]).label(name) for name in sums))
+    statement = statement.where(DAYS.c.revision >= 0)  # trials and searches are counted below
     for column, value in ((DAYS.c.tool_name, filters.tool), (DAYS.c.persona, filters.persona)):
         if value is not None:
             statement = statement.where(column == value)

@@ -11,6 +11,7 @@ from datetime import UTC, date, datetime, time
 
 from sqlalchemy import ColumnElement, literal_column, or_
 
+from healkit.contracts.records import TRIED_ORIGINS
 from healkit.store.rows import LOG, escaped
 
 STATUSES = ("RUNNING", "SUCCESS", "FAILURE")
@@ -25,6 +26,7 @@ class Filters:
     since, until: an aware time (a naive one is local), a date (local midnight), or either in ISO 8601; until is
     exclusive. text: words in the traceback (`store.words` says what matches). trace: that execution and the calls it
     made of other tools. run: all executions of that run.
+    origin: who asked for it. tried: whether runs that only try code out (trials, searches) are meant too.
     """
 
     status: str | None = None
@@ -36,10 +38,12 @@ class Filters:
     trace: str | None = None
     fingerprint: str | None = None
     run: str | None = None
+    origin: str | None = None
+    tried: bool = True
 
     def __post_init__(self) -> None:
         """Write what no database takes as it is written when it is stored (`store.rows.storable`)."""
-        for name in ("tool", "persona", "text", "trace", "fingerprint", "run"):
+        for name in ("tool", "persona", "text", "trace", "fingerprint", "run", "origin"):
             value = getattr(self, name)
             if value is not None and (not value.isascii() or "\x00" in value):
                 object.__setattr__(self, name, escaped(value))
@@ -56,9 +60,12 @@ class Filters:
             (LOG.c.persona, self.persona),
             (LOG.c.fingerprint, self.fingerprint),
             (LOG.c.run_id, self.run),
+            (LOG.c.origin, self.origin),
         ):
             if value is not None:
                 found.append(column == value)
+        if not self.tried:
+            found += own_only()
         if self.since is not None:
             found.append(LOG.c.timestamp >= moment(self.since))
         if self.until is not None:
@@ -81,6 +88,11 @@ def status_is(status: str) -> ColumnElement[bool]:
     if wanted not in STATUSES:
         raise ValueError(f"status={status!r} is none of {', '.join(STATUSES)}")
     return LOG.c.status == literal_column(f"'{wanted}'")
+
+
+def own_only() -> list[ColumnElement[bool]]:
+    """What leaves out runs that only tried code out, as the indexes of a tool's own failures say it."""
+    return [LOG.c.origin != literal_column(f"'{origin}'") for origin in TRIED_ORIGINS]
 
 
 def moment(value: Moment) -> datetime:

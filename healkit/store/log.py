@@ -16,7 +16,7 @@ from sqlalchemy import Select, func, select
 from healkit.errors import ConfigError
 from healkit.store.database import Database
 from healkit.store.days import Summary, read_summary
-from healkit.store.filters import Filters, status_is
+from healkit.store.filters import Filters, own_only, status_is
 from healkit.store.groups import Groups, read_groups
 from healkit.store.logwriter import LogWriter, RecordRefused, RowMissing
 from healkit.store.models import ExecutionCall, ExecutionDecision, ExecutionLog
@@ -63,6 +63,8 @@ class Log:
         trace: str | None = None,
         fingerprint: str | None = None,
         run: str | None = None,
+        origin: str | None = None,
+        tried: bool = True,
         limit: int = 50,
         before_id: int | None = None,
         after_id: int | None = None,
@@ -72,10 +74,11 @@ class Log:
         status: `RUNNING`, `SUCCESS` or `FAILURE`. since, until: an aware time (a naive one is local), a date (local
         midnight), or either in ISO 8601; until is exclusive. text: words in the traceback, each from its beginning,
         and phrases in double quotes (`store.words` says exactly what matches). trace: that execution and the calls it
-        made of other tools. run: all executions of that run. before_id, after_id: `next_before_id` or `next_after_id`
-        of another page with the same filters.
+        made of other tools. run: all executions of that run. origin: who asked for it, e.g. `magic`, `trial`. tried:
+        whether runs that only try code out (trials, searches) are among them. before_id, after_id: `next_before_id` or
+        `next_after_id` of another page with the same filters.
         """
-        filters = Filters(status, tool, persona, since, until, text, trace, fingerprint, run)
+        filters = Filters(status, tool, persona, since, until, text, trace, fingerprint, run, origin, tried)
         with self._reading() as session:
             return read_page(session, filters, limit, before_id, after_id)
 
@@ -102,8 +105,11 @@ class Log:
             return list(session.scalars(statement.order_by(DECISIONS.c.number)))
 
     def last_error(self, tool: str | None = None, persona: str | None = None) -> ExecutionLog | None:
-        """The newest failure, of one tool and persona where they are given; None when there is none."""
-        conditions = [status_is("FAILURE")]
+        """The newest failure, of one tool and persona where they are given; None when there is none.
+
+        Trials and searches are not looked at, here and wherever it is told how a tool fares.
+        """
+        conditions = [status_is("FAILURE"), *own_only()]
         conditions += [LOG.c.tool_name == tool] if tool is not None else []
         conditions += [LOG.c.persona == persona] if persona is not None else []
         return self._first(newest_first(conditions).limit(1))
@@ -112,10 +118,11 @@ class Log:
         """The names of tools that ever failed, sorted."""
         # One jump through the index for each name; DISTINCT would read every failure there is.
         names: list[str] = []
+        failed = [status_is("FAILURE"), *own_only()]
         with self._reading() as session:
             while True:
                 after = [LOG.c.tool_name > names[-1]] if names else []
-                name = session.scalar(select(func.min(LOG.c.tool_name)).where(status_is("FAILURE"), *after))
+                name = session.scalar(select(func.min(LOG.c.tool_name)).where(*failed, *after))
                 if name is None:
                     return names
                 names.append(name)

@@ -107,6 +107,10 @@ class PatchRow(Base, table=True):
     note: str = text_column()
 
 
+#: A failure of a tool's own: a condition of indexes, so it is spelled the same wherever it is asked for.
+OWN_FAILURE = "status = 'FAILURE' AND origin <> 'trial' AND origin <> 'search'"
+
+
 class ExecutionLog(Base, table=True):
     """One execution: written as RUNNING before the tool starts, finished as SUCCESS or FAILURE after.
 
@@ -131,6 +135,20 @@ class ExecutionLog(Base, table=True):
             "timestamp",
             sqlite_where=text("status = 'FAILURE'"),
             postgresql_where=text("status = 'FAILURE'"),
+        ),
+        # A tool's own failures, without those of code that was only tried.
+        Index(
+            "ix_executionlog_own_failed_tool_time",
+            "tool_name",
+            "timestamp",
+            sqlite_where=text(OWN_FAILURE),
+            postgresql_where=text(OWN_FAILURE),
+        ),
+        Index(
+            "ix_executionlog_own_failed_time",
+            "timestamp",
+            sqlite_where=text(OWN_FAILURE),
+            postgresql_where=text(OWN_FAILURE),
         ),
         # Looked through at each start-up for orphans; a row is in it only while it runs.
         Index(

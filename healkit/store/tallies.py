@@ -17,9 +17,10 @@ from healkit.store.columns import Base, UtcDateTime
 class ExecutionDay(Base, table=True):
     """One tool's finished runs of one day (UTC), in one class of durations; kept by triggers on `executionlog`.
 
-    `revision` is 0 for calls that were refused before one was known. `within_ms` is the upper end of the class (1, 2,
-    5, 10 … 1,000,000,000), 0 for runs without a duration, 2,000,000,000 for longer ones. `total_us` is the sum of
-    their durations in whole µs, so that what is taken away again leaves no rounding behind.
+    `revision` is 0 for calls that were refused before one was known, -1 for runs that only tried code out.
+    `within_ms` is the upper end of the class (1, 2, 5, 10 … 1,000,000,000), 0 for runs without a duration,
+    2,000,000,000 for longer ones. `total_us` is the sum of their durations in whole µs, so that what is taken away
+    again leaves no rounding behind.
     """
 
     __tablename__ = "executionday"

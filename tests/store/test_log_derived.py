@@ -45,7 +45,7 @@ def recounted(database: Database) -> tuple[dict[Any, Any], dict[Any, Any]]:
         ms = row.duration_ms
         within = 0 if ms is None else next((end for end in ENDS if ms <= end), 2_000_000_000)
         counts = days.setdefault(
-            (row.tool_name, at.date(), row.persona, row.revision or 0, within), [0, 0, 0]
+            (row.tool_name, at.date(), row.persona, _counted_under(row), within), [0, 0, 0]
         )
         counts[0] += 1
         counts[1] += row.status == "FAILURE"
@@ -53,6 +53,11 @@ def recounted(database: Database) -> tuple[dict[Any, Any], dict[Any, Any]]:
         if row.status == "FAILURE" and row.fingerprint is not None:
             groups.setdefault((row.fingerprint, row.tool_name, row.persona), []).append((at, row.id))
     return days, {key: (len(rows), *rows[0], *rows[-1]) for key, rows in groups.items()}
+
+
+def _counted_under(row: Any) -> int:
+    """The revision, 0 where none was known, -1 where code was only tried."""
+    return -1 if row.origin in {"trial", "search"} else row.revision or 0
 
 
 def kept(database: Database) -> tuple[dict[Any, Any], dict[Any, Any]]:
@@ -78,6 +83,7 @@ BEGINNINGS = st.fixed_dictionaries(
         "tool": st.sampled_from(["alpha", "beta"]),
         "persona": st.sampled_from(["default", "teacher"]),
         "revision": st.sampled_from([None, 1, 2]),
+        "origin": st.sampled_from(["python", "trial"]),
         "timestamp": st.integers(-3, 3).map(lambda n: BASE + timedelta(microseconds=n)),
     }
 )

@@ -92,6 +92,21 @@ def check_counts(database: Database) -> None:
     assert sum(group.failures for group in groups) == len(failures)
 
 
+def test_runs_that_only_try_code_out_are_counted_apart(database: Database, writer: LogWriter) -> None:
+    own, tried = started(), started(origin="trial", revision=None)
+    writer.insert_finished(own, failed(own))
+    ended = failed(tried)
+    writer.insert_finished(tried, Finished(ended.trace_id, ended.finished_at, 3.0, None, ended.failure))
+    check_counts(database)
+    log = Log(database)
+    assert [(s.runs, s.failures) for s in log.summary()] == [(1, 1)]
+    assert [group.count for group in log.groups()] == [1]
+    assert log.count(status="FAILURE") == 2
+    found = log.last_error()
+    assert found is not None
+    assert found.trace_id == own.trace_id
+
+
 @pytest.mark.requirement("LOG-14")
 def test_the_migrations_make_the_tables_of_the_models(database: Database) -> None:
     options = {

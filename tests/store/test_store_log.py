@@ -328,9 +328,9 @@ def test_the_last_error_is_the_newest_failure_of_all_or_of_one_tool(
 @pytest.mark.parametrize(
     ("ask", "index"),
     [
-        (lambda log: log.last_error(), "ix_executionlog_failed_time"),
-        (lambda log: log.last_error("fibonacci"), "ix_executionlog_failed_tool_time"),
-        (lambda log: log.tools_with_errors(), "ix_executionlog_failed_tool_time"),
+        (lambda log: log.last_error(), "ix_executionlog_own_failed_time"),
+        (lambda log: log.last_error("fibonacci"), "ix_executionlog_own_failed_tool_time"),
+        (lambda log: log.tools_with_errors(), "ix_executionlog_own_failed_tool_time"),
         (lambda log: log.running(), "ix_executionlog_running"),
         (lambda log: log.query(), "ix_executionlog_time"),
         (lambda log: log.query(tool="fibonacci"), "ix_executionlog_tool_time"),

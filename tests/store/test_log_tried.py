@@ -1,0 +1,117 @@
+"""Runs that only try code out are on record, and say nothing of how the tool itself fares."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from sqlalchemy import create_engine, text
+from store_samples import failed, started, succeeded
+
+from healkit.contracts.records import Finished
+from healkit.store import migrate
+from healkit.store.database import Database
+from healkit.store.log import Log, LogWriter
+from healkit.store.vault import Vault
+
+TRIED = ["trial", "search"]
+
+
+def at(second: int) -> datetime:
+    return datetime(2026, 1, 2, 3, 4, second, tzinfo=UTC)
+
+
+@pytest.fixture
+def writer(database: Database) -> Iterator[LogWriter]:
+    """The log's own connection."""
+    with contextlib.closing(LogWriter(database)) as opened:
+        yield opened
+
+
+def try_out(writer: LogWriter, origin: str, second: int, *, well: bool = False) -> None:
+    """A row as a trial or a search leaves it."""
+    begun = started(timestamp=at(second), origin=origin, revision=None)
+    ended = succeeded(begun) if well else failed(begun)
+    writer.insert_finished(
+        begun, Finished(ended.trace_id, ended.finished_at, 3.0, ended.result_summary, ended.failure)
+    )
+
+
+@pytest.mark.parametrize("origin", TRIED)
+def test_the_newest_failure_groups_sums_history_and_blame_are_those_of_the_tool_itself(
+    database: Database, writer: LogWriter, origin: str
+) -> None:
+    vault, log = Vault(database), Log(database)
+    entry = vault.add("fibonacci", "def fibonacci(n): return n")
+    for second in range(5):
+        try_out(writer, origin, second)
+    assert log.last_error() is None
+    assert log.last_error("fibonacci", "default") is None
+    assert log.tools_with_errors() == []
+    assert len(log.groups()) == 0
+    assert len(log.summary()) == 0
+    assert vault.blame("fibonacci").fingerprint in {None, ""}
+
+    begun = started(timestamp=at(10))
+    writer.insert_finished(begun, failed(begun))
+    for second in range(20, 25):
+        try_out(writer, origin, second, well=second % 2 == 0)
+    found = log.last_error("fibonacci")
+    assert found is not None
+    assert found.trace_id == begun.trace_id
+    assert [group.count for group in log.groups()] == [1]
+    assert [(s.runs, s.failures) for s in log.summary()] == [(1, 1)]
+    (revision,) = vault.history("fibonacci")
+    assert (revision.number, revision.runs, revision.failures) == (entry.revision, 1, 1)
+    assert vault.blame("fibonacci").count == 1
+    assert vault.blame("fibonacci").last_cured_by is None
+
+
+def test_they_are_counted_among_the_rows_and_found_by_their_origin(
+    database: Database, writer: LogWriter
+) -> None:
+    log = Log(database)
+    for second, origin in enumerate(TRIED):
+        try_out(writer, origin, second)
+    begun = started(timestamp=at(9))
+    writer.insert_finished(begun, failed(begun))
+    assert (log.count(), log.count(status="FAILURE"), log.count(tool="fibonacci")) == (3, 3, 3)
+    assert [row.origin for row in log.query(origin="search")] == ["search"]
+    assert [row.origin for row in log.query(status="FAILURE")] == ["python", "search", "trial"]
+    assert [row.origin for row in log.query(status="FAILURE", tried=False)] == ["python"]
+
+
+def test_what_was_counted_before_they_were_told_apart_is_moved(tmp_path: Path) -> None:
+    path = tmp_path / "healkit.db"
+    engine = create_engine(f"sqlite:///{path}")
+    with engine.begin() as connection:
+        connection.exec_driver_sql("BEGIN")
+        migrate.upgrade(connection, "here", "0005")
+    engine.dispose()
+    columns = "timestamp, tool_name, persona, status, error_traceback, trace_id, origin, last_output, fingerprint, duration_ms"
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.executemany(
+            f"INSERT INTO executionlog ({columns}) VALUES (?, 'f', 'default', ?, ?, ?, ?, '', ?, ?)",
+            [
+                ("2026-01-01 00:00:00.000001", "FAILURE", "ValueError: own", "t1", "python", "1:aa", 7.5),
+                ("2026-01-01 00:00:00.000002", "FAILURE", "ValueError: tried", "t2", "trial", "1:aa", 2.5),
+                ("2026-01-01 00:00:00.000003", "FAILURE", "KeyError: tried", "t3", "trial", "1:bb", 2.5),
+                ("2026-01-01 00:00:00.000004", "SUCCESS", None, "t4", "trial", None, 400.0),
+            ],
+        )
+        connection.commit()
+    with contextlib.closing(Database(path)) as database:
+        log = Log(database)
+        (summary,) = log.summary()
+        assert (summary.runs, summary.failures, summary.mean_ms) == (1, 1, 7.5)
+        (group,) = log.groups()
+        assert (group.fingerprint, group.count, group.last_log_id) == ("1:aa", 1, 1)
+        assert log.count() == 4
+        assert [row.trace_id for row in log.query(text="tried")] == ["t3", "t2"]
+        with database.read() as session:
+            days = session.execute(text("SELECT revision, runs FROM executionday ORDER BY revision")).all()
+        assert [tuple(day) for day in days] == [(-1, 2), (-1, 1), (0, 1)]
