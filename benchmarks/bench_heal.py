@@ -37,7 +37,7 @@ Problems = tuple[int, list[Program], dict[str, list[Example]]]
 
 
 def main() -> None:
-    options = _options()
+    options = options_of()
     result: dict[str, Any] = {
         "machine": {"cpus": os.cpu_count(), "python": platform.python_version(), "load": os.getloadavg()[0]},
         "advisors": options.advisors,
@@ -56,8 +56,21 @@ def main() -> None:
                 **summary(rows),
                 "programs_in_detail": [dataclasses.asdict(row) for row in rows],
             }
+    if options.keep:
+        _keep(options, result)
     print(overview(result["sets"]), file=sys.stderr)
     json.dump(result, sys.stdout)
+
+
+def _keep(options: argparse.Namespace, result: dict[str, Any]) -> None:
+    """Put the summaries into a file, each in the place of the set's earlier one."""
+    kept = json.loads(options.keep.read_text()) if options.keep.exists() else {}
+    for name, whole in result["sets"].items():
+        summed = {key: value for key, value in whole.items() if key != "programs_in_detail"}
+        seeds = {row["seed"] for row in whole["programs_in_detail"]} - {0}
+        said = {key: result[key] for key in ("machine", "advisors", "budget_s")} | {"seeds": sorted(seeds)}
+        kept[f"{name}, {options.visible} visible" if name == "quixbugs" else name] = {**said, **summed}
+    options.keep.write_text(json.dumps(kept, indent=1) + "\n")
 
 
 def _run(
@@ -110,7 +123,8 @@ def _only(chosen: list[Any], options: argparse.Namespace) -> list[Any]:
     return [one for one in chosen if not options.only or one.name in options.only]
 
 
-def _options() -> argparse.Namespace:
+def options_of(command: list[str] | None = None) -> argparse.Namespace:
+    """What the command line says; `command` instead of this process's own."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -121,8 +135,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--budget", type=float, default=30.0, help="seconds for each program")
     parser.add_argument("--advisors", nargs="+", default=["rules", "search"])
     parser.add_argument("--limit", type=int, help="the first so many programs of a set")
+    parser.add_argument("--keep", type=Path, help="a JSON file to keep the summaries in")
     parser.add_argument("--only", nargs="+", help="these programs of a set, by name")
-    options = parser.parse_args()
+    options = parser.parse_args(command)
     if "quixbugs" in options.set and options.quixbugs is None:
         parser.error("--set quixbugs needs --quixbugs PATH, a checkout of github.com/jkoppel/QuixBugs")
     return options

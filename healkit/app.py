@@ -15,11 +15,9 @@ from healkit.config import Config
 from healkit.connecting import Connecting
 from healkit.contracts.records import Finished, Grants
 from healkit.contracts.runs import PolicyDefaults
-from healkit.contracts.tools import EntryRef
 from healkit.doctor import DoctorReport, Status, examine, status_of
 from healkit.errors import ToolExecutionError
 from healkit.healing.policy import Policy
-from healkit.healing.workbench import Bench, bench_for
 from healkit.mending import Mending
 from healkit.reading import Reading
 from healkit.runtime import engine
@@ -195,10 +193,6 @@ class Healkit(Reading, Connecting, Mending):
         """
         chosen = [trial if isinstance(trial, Trial) else Trial(*trial) for trial in trials]
         return engine.loop.submit(self._trials.run(chosen, parallel, executor)).result()
-
-    def _bench(self, entry: EntryRef, budget_s: float, *more: Any) -> Bench:
-        """A workbench for a search on that entry; `more` as `healing.workbench.bench_for` has it."""
-        return bench_for(self._recorder, self.config, entry, budget_s, *more)
 
     def run(
         self,

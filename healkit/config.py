@@ -18,6 +18,8 @@ Isolation = Literal["auto", "namespaces", "landlock", "process"]
 #: How much of a failure is explained, from nothing to a way to mend it.
 ExplainLevel = Literal["off", "what", "where", "why", "hint", "fix"]
 OtelSemconv = Literal["1.36", "1.37", "1.41"]
+#: Whose protocol a language model is asked in.
+ModelProvider = Literal["openai", "anthropic"]
 
 MIB = 1024 * 1024
 #: The most traces that a collector takes in one request.
@@ -29,6 +31,16 @@ _MAY_BE_ZERO = {
     "retention_rows",
     "sync_retries",
     "sync_flush_s",
+    "heal_model_retries",
+    "heal_model_input_usd_per_mtok",
+    "heal_model_output_usd_per_mtok",
+}
+#: Fields with a list of what they can be, and what anything else is.
+_CHOICES: dict[str, tuple[tuple[str, ...], str]] = {
+    "isolation": (get_args(Isolation), "not a tier"),
+    "otel_semconv": (get_args(OtelSemconv), "no version of the conventions that healkit writes"),
+    "explain": (get_args(ExplainLevel), "no level of explanation"),
+    "heal_model_provider": (get_args(ModelProvider), "no protocol that healkit speaks"),
 }
 
 
@@ -84,6 +96,8 @@ class Config:
     heal_deny, heal_allow: names of tools, as patterns such as `report_*`, whose patches healing never applies, and
         applies without asking where they are cured; of a tool that both name, none is applied (docs/consent.md).
     heal_auto: apply cured patches of every tool without asking, but those of `heal_deny`.
+    heal_advisors: who is asked for a patch, in this order: `peers`, `rules`, `search`, `model`, or another package's.
+    heal_budget_s: how long a healing may take.
     collect_db: the collector's database, a URL or a path; empty means the same one as everywhere.
     collect_max_bytes: what one request to the collector may hold, unpacked.
     collect_rate_per_s, collect_burst: requests a second from one client in the long run, and how many at once.
@@ -91,6 +105,18 @@ class Config:
     otel: export executions as OpenTelemetry spans too (`healkit[otel]`), to where its own variables say.
     otel_semconv: the version of the GenAI semantic conventions that attributes are named after.
     otel_content: put arguments and results, cleaned, into the spans.
+    heal_model, heal_model_provider, heal_model_url: the language model that may be asked for patches (docs/models.md):
+        its name, the protocol (`openai` for any chat completions endpoint, or `anthropic`), and the endpoint's address
+        where it is not the provider's own. No name asks none. Its key is no setting: it is read from
+        `HEALKIT_MODEL_KEY`, the provider's own variable, or the keyring.
+    heal_model_timeout_s: one request, from connecting to the last byte of its answer.
+    heal_model_max_tokens: the longest answer, in tokens.
+    heal_model_attempts: how many answers one healing asks for.
+    heal_model_retries, heal_model_backoff_s: how often a request is repeated while the server is busy or away, and the
+        first pause, doubled by each; what the server asks for counts more.
+    heal_model_input_max_bytes: what one request may hold of code, failure and examples.
+    heal_model_values: send the failed run's local variables with their values, cleaned, and not only their types.
+    heal_model_input_usd_per_mtok, heal_model_output_usd_per_mtok: what a million tokens cost, for the report.
     """
 
     isolation: Isolation = "auto"
@@ -146,6 +172,8 @@ class Config:
     heal_deny: tuple[str, ...] = ()
     heal_allow: tuple[str, ...] = ()
     heal_auto: bool = False
+    heal_advisors: tuple[str, ...] = ("peers", "rules", "search", "model")
+    heal_budget_s: float = 30.0
     collect_db: str = dataclasses.field(default="", repr=False)  # a URL may hold a password
     collect_max_bytes: int = 5_000_000
     collect_rate_per_s: float = 50.0
@@ -154,26 +182,29 @@ class Config:
     otel: bool = False
     otel_semconv: OtelSemconv = "1.41"
     otel_content: bool = False
+    heal_model: str = ""
+    heal_model_provider: ModelProvider = "openai"
+    heal_model_url: str = ""
+    heal_model_timeout_s: float = 120.0
+    heal_model_max_tokens: int = 8192
+    heal_model_attempts: int = 4
+    heal_model_retries: int = 3
+    heal_model_backoff_s: float = 1.0
+    heal_model_input_max_bytes: int = 100_000
+    heal_model_values: bool = False
+    heal_model_input_usd_per_mtok: float = 0.0
+    heal_model_output_usd_per_mtok: float = 0.0
 
     def __post_init__(self) -> None:
         """Refuse what could not work; raises `ConfigError`."""
-        if self.isolation not in get_args(Isolation):
-            choices = ", ".join(get_args(Isolation))
-            raise ConfigError(
-                f"isolation={self.isolation!r} is not a tier.", hint=f"Choose one of {choices}."
-            )
-        if self.otel_semconv not in get_args(OtelSemconv):
-            raise ConfigError(
-                f"otel_semconv={self.otel_semconv!r} is no version of the conventions that healkit writes.",
-                hint=f"Choose one of {', '.join(get_args(OtelSemconv))}.",
-            )
-        if self.explain not in get_args(ExplainLevel):
-            choices = ", ".join(get_args(ExplainLevel))
-            raise ConfigError(
-                f"explain={self.explain!r} is no level of explanation.", hint=f"Choose one of {choices}."
-            )
+        for name, (choices, wrong) in _CHOICES.items():
+            if (value := getattr(self, name)) not in choices:
+                raise ConfigError(
+                    f"{name}={value!r} is {wrong}.", hint=f"Choose one of {', '.join(choices)}."
+                )
         object.__setattr__(self, "sync_token", Secret(self.sync_token))
-        _check_url(self.sync_url)
+        _check_url("sync_url", self.sync_url, "https://collector.example:8008", "as sync_token")
+        _check_url("heal_model_url", self.heal_model_url, "http://localhost:11434/v1", "in HEALKIT_MODEL_KEY")
         if not (self.sync_token.isascii() and self.sync_token.isprintable()):
             raise ConfigError(
                 "sync_token holds characters that no HTTP header can.", hint="Was a line end copied too?"
@@ -205,8 +236,8 @@ class Config:
         return cls(**given)
 
 
-def _check_url(url: str) -> None:
-    """Refuse a collector's URL that nothing could be sent to, or that holds what belongs into `sync_token`."""
+def _check_url(name: str, url: str, example: str, instead: str) -> None:
+    """Refuse a URL that nothing could be sent to, or that holds a secret, which belongs elsewhere."""
     try:
         parts = urlsplit(url)
         wrong = bool(url) and (parts.scheme not in {"http", "https"} or not parts.hostname)
@@ -215,11 +246,9 @@ def _check_url(url: str) -> None:
     except ValueError:
         wrong, known = True, False
     if known:
-        raise ConfigError("sync_url holds a user or password.", hint="Give it as sync_token instead.")
+        raise ConfigError(f"{name} holds a user or password.", hint=f"Give it {instead} instead.")
     if wrong:
-        raise ConfigError(
-            f"sync_url={url!r} is no http or https URL.", hint="For example https://collector.example:8008."
-        )
+        raise ConfigError(f"{name}={url!r} is no http or https URL.", hint=f"For example {example}.")
 
 
 def _parse(name: str, text: str, default: Any) -> Any:

@@ -1,29 +1,46 @@
-"""The mending face of Healkit: try, run again, decide, undo.
+"""The mending face of Healkit: heal, try, run again, decide, undo.
 
 A mixin, like the other faces; nothing here changes a tool without being told to.
 """
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
-from collections.abc import Callable, Mapping
+import functools
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from healkit.config import Config
+from healkit.contracts.healing import Check, Patch
+from healkit.contracts.runs import PolicyDefaults
+from healkit.healing.advisor import Advisor, Case
+from healkit.healing.healer import Confirm, Healer, Wish
+from healkit.healing.loop import Listeners
+from healkit.healing.questions import AskPerson
+from healkit.healing.report import HealReport
+from healkit.healing.workbench import Bench, bench_for
 from healkit.runtime.execution import Execution
+from healkit.runtime.recorder import Recorder
 from healkit.runtime.repeats import arguments_of, ending_of, logged
 from healkit.runtime.request import Mode, OnOutput, request_for
-from healkit.runtime.runs import OpenRun
+from healkit.runtime.runs import OpenRun, Runs
 from healkit.store.entries import VaultEntry
 from healkit.store.log import Log
 from healkit.store.requests import Requests
 from healkit.store.vault import Vault
+from healkit.workers.probe import achieved_tier
 
 
 class Mending:
     """What `Healkit` does about a tool's code beyond the vault itself."""
 
+    config: Config
     vault: Vault
     log: Log
+    _runs: Runs
+    _recorder: Recorder
     _perform: Callable[..., Execution]
     #: Patches that wait for the user's word: `.pending()`, `.get(id)`, `.accept(id)`, `.decline(id, reason)`.
     requests: Requests
@@ -73,3 +90,80 @@ class Mending:
         `vault.revert` does.
         """
         return self.vault.undo(tool, persona)
+
+    def heal(
+        self,
+        tool_name: str,
+        persona: str = "default",
+        *,
+        advisors: Sequence[str | Advisor] | None = None,
+        auto: bool = False,
+        budget_s: float | None = None,
+        log_id: int | None = None,
+        ask: AskPerson | None = None,
+        confirm: Confirm | None = None,
+        before_patch: Callable[[Case, Patch], None] | None = None,
+        progress: Callable[[str], None] | None = None,
+        stop: threading.Event | None = None,
+        policy: PolicyDefaults | None = None,
+        dry_run: bool = False,
+    ) -> HealReport:
+        """Look for a patch of a failing tool, hold each against what is known, and keep the best with your consent.
+
+        advisors: who is asked, in this order, by name or as they are; by default as `heal_advisors` says.
+        auto: keep a patch that is *cured and regression-free* without asking, unless the policy denies it. Without
+            `auto` and without `confirm`, the patch waits as a request (`hk.requests`).
+        budget_s: seconds of wall time for all of it. log_id: the failure that is meant, instead of the newest.
+        ask: is put up to three questions where plausible patches disagree. confirm: is shown the patch that was chosen;
+            True, False, or None to leave it waiting. before_patch: is called before each patch is tried.
+        progress: gets a sentence whenever something has happened. stop: set it, from any thread, to end the search.
+        policy: the caps of the run; over one of them it ends. dry_run: the best patch is shown, and nothing is kept.
+
+        Raises `HealError` where nothing says that the tool fails, `ConfigError` for an advisor that there is not, and
+        as `vault.lookup` does. What an advisor or a patch does never raises.
+        """
+        wish = Wish(
+            tool_name,
+            persona,
+            self.config.heal_advisors if advisors is None else tuple(advisors),
+            self.config.heal_budget_s if budget_s is None else budget_s,
+            auto,
+            log_id,
+            policy,
+            dry_run,
+        )
+        listeners = Listeners(progress, ask, before_patch)
+        return self._healer.heal(wish, listeners, confirm, stop or threading.Event())
+
+    async def aheal(self, *args: Any, **kwargs: Any) -> HealReport:
+        """`heal` for async code, in a thread of its own; cancelling it stops the search."""
+        stop = kwargs.setdefault("stop", threading.Event())
+        try:
+            return await asyncio.to_thread(functools.partial(self.heal, *args, **kwargs))
+        except asyncio.CancelledError:
+            stop.set()
+            raise
+
+    @property
+    def _healer(self) -> Healer:
+        """The parts that a healing needs."""
+
+        def bench(entry: VaultEntry, budget_s: float, stop: threading.Event) -> Bench:
+            return bench_for(self._recorder, self.config, entry.ref, budget_s, stop)
+
+        def try_code(entry: VaultEntry, code: str, check: Check) -> Execution:
+            request = request_for(entry.tool_name, entry.persona, check.arguments, None, "heal", "worker")
+            return self._perform(dataclasses.replace(request, code=code), _unheard, False)
+
+        def execute(entry: VaultEntry, arguments: dict[str, Any]) -> Execution:
+            request = request_for(entry.tool_name, entry.persona, arguments, None, "heal", "worker")
+            return self._perform(request, _unheard, False)
+
+        return Healer(
+            self.config, self.vault, self.log, self._runs, self.requests, bench, try_code, execute,
+            lambda: achieved_tier(self.config),
+        )  # fmt: skip
+
+
+def _unheard(_: dict[str, Any]) -> None:
+    """What a healing's own executions display is nobody's cell's."""

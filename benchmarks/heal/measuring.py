@@ -6,6 +6,7 @@ import concurrent.futures
 import contextlib
 import dataclasses
 import tempfile
+import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -104,9 +105,16 @@ def register(healkit: Healkit, program: Program) -> None:
 
 def _heal(healkit: Any, name: str, advisors: Sequence[str], budget_s: float) -> Any:
     """The report; raises `TimeoutError` for a healer that does not come back."""
-    with concurrent.futures.ThreadPoolExecutor(1) as pool:
-        future = pool.submit(healkit.heal, name, advisors=list(advisors), auto=True, budget_s=budget_s)
-        return future.result(timeout=budget_s + _OVERTIME_S)
+    ended: concurrent.futures.Future[Any] = concurrent.futures.Future()
+
+    def work() -> None:
+        try:
+            ended.set_result(healkit.heal(name, advisors=list(advisors), auto=True, budget_s=budget_s))
+        except BaseException as error:
+            ended.set_exception(error)
+
+    threading.Thread(target=work, daemon=True).start()  # one that is stuck must not keep the process
+    return ended.result(timeout=budget_s + _OVERTIME_S)
 
 
 def score(

@@ -14,7 +14,7 @@ import random
 from collections.abc import Callable
 
 from heal.programs import Program, own
-from heal.scoring import Judge, reference
+from heal.scoring import Judge, met, reference
 
 #: How many of the mutants get a second corruption.
 _TWO_BUGS = 0.2
@@ -70,7 +70,7 @@ def _broken(judge: Judge, drawn: list[Program]) -> list[Program]:
         except SyntaxError:
             continue
         [results] = judge.results([program.code], program.name, program.examples, _TIMEOUT_S)
-        [passed] = judge.passes([program.code], program.name, program.examples, _TIMEOUT_S)
+        passed = list(map(met, program.examples, results))
         if all(passed):
             continue
         failing = passed.index(False)

@@ -9,6 +9,7 @@ _HEAD = (
     "set", "programs", "plausible", "first patch correct", "any patch correct", "kept patch correct",
     "precision of *cured*", "median", "p95", "candidates",
 )  # fmt: skip
+_RATES = ("plausible", "first_correct", "any_correct", "kept_correct")
 
 
 def overview(sets: dict[str, dict[str, Any]]) -> str:
@@ -19,15 +20,14 @@ def overview(sets: dict[str, dict[str, Any]]) -> str:
 def groups(summary: dict[str, Any], name: str, title: str) -> str:
     """One line for each group of a set, such as each kind of bug."""
     rows = (
-        [group, rates["programs"], *(rates[key] for key in ("plausible", "first_correct", "any_correct", "kept_correct"))]
-        for group, rates in summary[name].items()
-    )  # fmt: skip
+        [group, rates["programs"], *(rates[key] for key in _RATES)] for group, rates in summary[name].items()
+    )
     return _table((title, "programs", "plausible", "first", "any", "kept"), rows)
 
 
 def _line(name: str, summary: dict[str, Any]) -> list[Any]:
     count = summary["programs"]
-    parts = (summary[key] for key in ("plausible", "first_correct", "any_correct", "kept_correct"))
+    parts = (summary[key] for key in _RATES)
     claims = summary["claims"]
     precision = "–" if claims["precision"] is None else f"{claims['correct']} of {claims['cured']}"
     seconds = summary["seconds"]

@@ -1,8 +1,8 @@
 """The command line.
 
-Commands live in `running` (run, demo, lab, seed), `browsing` (errors, doctor), `sending` (status, trace sync),
-`collecting` (collect), `log`, `vault`, `requests`, `trace` and `kernelspec`; `common` has what they share. Results go
-to stdout and everything about them to stderr, so that each command can stand in a pipe.
+Commands live in `running` (run, demo, lab, seed), `healing` (heal), `browsing` (errors, doctor), `sending` (status,
+trace sync), `collecting` (collect), `log`, `vault`, `requests`, `trace` and `kernelspec`; `common` has what they share.
+Results go to stdout and everything about them to stderr, so that each command can stand in a pipe.
 """
 
 from __future__ import annotations
@@ -13,7 +13,18 @@ from typing import Annotated
 import typer
 
 from healkit import __version__
-from healkit.cli import browsing, collecting, kernelspec, log, requests, running, sending, trace, vault
+from healkit.cli import (
+    browsing,
+    collecting,
+    healing,
+    kernelspec,
+    log,
+    requests,
+    running,
+    sending,
+    trace,
+    vault,
+)
 from healkit.cli.common import HELP_OPTIONS
 
 app = typer.Typer(
@@ -24,6 +35,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 running.add_to(app)
+healing.add_to(app)
 browsing.add_to(app)
 collecting.add_to(app)
 sending.add_to(app, trace.app)

@@ -16,7 +16,10 @@ from healkit import errors
 
 #: What may go away by itself: a lock, a worker that was lost, a server that did not answer.
 RETRYABLE = frozenset(
-    {"CALL_TIMEOUT", "DB_LOCKED", "MCP_UNAVAILABLE", "RUN_LOCKED", "WORKER_ERROR", "WORKER_LOST", "WORKER_START_FAILED"}
+    {
+        "CALL_TIMEOUT", "DB_LOCKED", "MCP_UNAVAILABLE", "MODEL_UNAVAILABLE", "RUN_LOCKED", "WORKER_ERROR",
+        "WORKER_LOST", "WORKER_START_FAILED",
+    }
 )  # fmt: skip
 
 

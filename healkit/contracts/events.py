@@ -56,10 +56,11 @@ Count = Annotated[int, msgspec.Meta(ge=0)]
 #: The keys of `result`, `metadata` and `details` whose values are the contract's own; all others are payload.
 CONTRACT_KEYS = frozenset(
     {
-        "action", "author", "base_code_hash", "base_revision", "calls", "checks", "code", "code_hash", "column",
-        "count", "duration_ms", "ename", "expected", "failures", "fingerprint", "found", "hidden", "isolation",
-        "kind", "line", "log_id", "mode", "not_kept", "outcome", "phase", "rule", "same", "same_state_count",
-        "state_key", "status", "steps", "threshold", "trace_id", "truncated_from", "wait_ms",
+        "action", "advisor", "author", "base_code_hash", "base_revision", "calls", "check", "checks", "code",
+        "code_hash", "column", "count", "duration_ms", "ename", "expected", "failures", "fingerprint", "found",
+        "hidden", "isolation", "kind", "line", "log_id", "mode", "not_kept", "origin", "outcome", "passed", "phase",
+        "request_id", "revision", "rule", "same", "same_state_count", "state_key", "status", "steps", "threshold",
+        "total", "trace_id", "tried", "truncated_from", "verdict", "wait_ms",
     }
 )  # fmt: skip
 
@@ -67,10 +68,11 @@ CONTRACT_KEYS = frozenset(
 class ActionSpec(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """What is to be done, resolved: which code, with what, within which limits.
 
-    `kind` is `run`, `try` (code that no revision holds) or `rerun` (arguments off the log). `arguments` is payload.
+    `kind` is `run`, `try` (code that no revision holds), `rerun` (arguments off the log) or `validate` (a patch held
+    against every check; its `arguments` are those of the failure). `arguments` is payload.
     """
 
-    kind: Literal["run", "try", "rerun"]
+    kind: Literal["run", "try", "rerun", "validate"]
     tool_name: str
     persona: str
     revision: int | None

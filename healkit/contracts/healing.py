@@ -7,6 +7,7 @@ right. The verdict keeps the two apart.
 
 from __future__ import annotations
 
+import math
 from typing import Any, Literal
 
 import msgspec
@@ -124,7 +125,7 @@ def same_value(expected: Any, found: Any) -> bool:
     if isinstance(expected, int | float) and isinstance(found, int | float):
         if isinstance(expected, int) and isinstance(found, int):
             return expected == found
-        return abs(expected - found) <= 1e-9 * max(abs(expected), abs(found), 1e-300)
+        return math.isclose(expected, found, rel_tol=1e-9, abs_tol=1e-12)
     if isinstance(expected, list) and isinstance(found, list):
         return len(expected) == len(found) and all(map(same_value, expected, found))
     if isinstance(expected, dict) and isinstance(found, dict):

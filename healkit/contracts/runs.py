@@ -37,7 +37,9 @@ class PolicyDefaults(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The caps of a run; what is over one of them ends it (`healkit.healing.policy`).
 
     same_state_threshold: how often the same failing state may be observed. max_retries: of one action. backoff_ms: the
-    pauses before the first, second and further retries; the last one stands for all that follow.
+    pauses before the first, second and further retries; the last one stands for all that follow. max_identical_errors
+    and max_ping_pong are asked in a healing only: how often in a row different code may fail alike, and how many
+    observations may go to and fro between two failing states.
     """
 
     same_state_threshold: Positive = 2
@@ -45,6 +47,8 @@ class PolicyDefaults(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     max_retries: Count = 2
     max_recoveries: Count = 3
     backoff_ms: Annotated[tuple[Count, ...], msgspec.Meta(min_length=1)] = (300, 1000, 2000)
+    max_identical_errors: Positive = 4
+    max_ping_pong: Positive = 6
 
 
 class RedactionPolicy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

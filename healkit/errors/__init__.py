@@ -43,6 +43,11 @@ HealkitError
 ├── PolicyHalted                   POLICY_HALT        (a run that its policy has ended)
 ├── HealError                      HEAL_ERROR         (a healing that cannot be begun)
 │   └── BudgetSpent                BUDGET_SPENT       (its time is up, or it was stopped)
+├── ModelError                     MODEL_ERROR        (a language model's server, or an answer that is none)
+│   ├── ModelKeyRefused            MODEL_KEY_REFUSED
+│   ├── ModelUnavailable           MODEL_UNAVAILABLE
+│   ├── ModelInputTooLarge         MODEL_INPUT_TOO_LARGE
+│   └── ModelRefused               MODEL_REFUSED
 ├── CallRefused                    CALL_REFUSED       (a worker's call that the host will not make)
 ├── CallTimedOut                   CALL_TIMEOUT
 ├── TraceInvalid                   TRACE_INVALID
@@ -77,6 +82,11 @@ from healkit.errors.crossing import (
     CallTimedOut,
     McpError,
     McpUnavailable,
+    ModelError,
+    ModelInputTooLarge,
+    ModelKeyRefused,
+    ModelRefused,
+    ModelUnavailable,
     RequestRefused,
     TraceInvalid,
 )
@@ -151,6 +161,11 @@ __all__ = [
     "LogFileError",
     "McpError",
     "McpUnavailable",
+    "ModelError",
+    "ModelInputTooLarge",
+    "ModelKeyRefused",
+    "ModelRefused",
+    "ModelUnavailable",
     "PatchRequestDecided",
     "PatchRequestNotFound",
     "PersonaNotFound",

@@ -58,3 +58,33 @@ class McpUnavailable(McpError):
     """An MCP server that cannot be started or reached, or that went away over a call."""
 
     code = "MCP_UNAVAILABLE"
+
+
+class ModelError(HealkitError):
+    """A language model's server answered with an error, or with what its protocol does not allow."""
+
+    code = "MODEL_ERROR"
+
+
+class ModelKeyRefused(ModelError):
+    """The language model's server does not take the key, or not for that model."""
+
+    code = "MODEL_KEY_REFUSED"
+
+
+class ModelUnavailable(ModelError):
+    """The language model's server cannot be reached, is busy, too slow, or broke off in the middle."""
+
+    code = "MODEL_UNAVAILABLE"
+
+
+class ModelInputTooLarge(ModelError):
+    """The code does not fit into what may be sent to a language model; nothing was sent."""
+
+    code = "MODEL_INPUT_TOO_LARGE"
+
+
+class ModelRefused(ModelError):
+    """The language model declined, or gave no answer that holds whole new code."""
+
+    code = "MODEL_REFUSED"

@@ -88,8 +88,15 @@ class Workbench(Protocol):
 class Advisor(Protocol):
     """Somebody who proposes patches."""
 
-    name: str
-    author: Literal["person", "rule", "search", "model", "agent"]
+    @property
+    def name(self) -> str:
+        """What it is asked for by, and shown as."""
+        ...
+
+    @property
+    def author(self) -> Literal["person", "rule", "search", "model", "agent"]:
+        """Whose a revision with its patch is."""
+        ...
 
     def propose(self, case: Case, bench: Workbench) -> Iterator[Patch]:
         """Patches for the case, likeliest first; called by the loop, which may stop drawing at any time."""

@@ -1,8 +1,9 @@
 """The anti-loop policy of a run.
 
 It counts, compares and answers; it reads no clock, waits for nothing and touches no file, so that every sequence of
-questions can be tried. Its rules are rows of one table: what is asked, what is counted, against which cap. Another
-rule (identical errors under different code, two states in turn) is another row over the same history.
+questions can be tried. Its rules are rows of one table: what is asked, what is counted, against which cap. A healing
+asks two more: identical errors under different code, and two states in turn. In any other run those would be false
+alarms: a tool that is given ten inputs may well fail on each of them alike.
 
 Three kinds of answer. A *refusal* is about one thing only: this action is not tried again, go on with something else.
 A *halt* ends the run, for good: whatever is asked after it is answered with it. And since a step, whatever it is for,
@@ -15,6 +16,7 @@ that too is ended by the cap on steps.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections import Counter
 from collections.abc import Callable
 from typing import Literal
@@ -90,6 +92,51 @@ RULES: tuple[Rule, ...] = (
         lambda defaults: defaults.max_recoveries,
         halts=True,
         reason="The run has recovered {cap} times, which is all it may.",
+    ),
+)
+
+
+def _alike_in_a_row(history: History, _: str) -> int:
+    """How many of the newest observations failed with the same fingerprint, whatever the code."""
+    last = history.trail[-1].fingerprint if history.trail else None
+    if last is None:
+        return 0
+    tail = itertools.takewhile(lambda seen: seen.failed and seen.fingerprint == last, reversed(history.trail))
+    return sum(1 for _ in tail)
+
+
+def _to_and_fro(history: History, _: str) -> int:
+    """How many of the newest observations go from one failing state to another one and back, in turn."""
+    trail = history.trail
+    if len(trail) < 2 or trail[-1].state_key == trail[-2].state_key:
+        return 0
+    turns = (trail[-1].state_key, trail[-2].state_key)
+    return sum(
+        1
+        for _ in itertools.takewhile(
+            lambda at: at[1].failed and at[1].state_key == turns[at[0] % 2], enumerate(reversed(trail))
+        )
+    )
+
+
+#: What a healing is asked besides.
+HEAL_RULES: tuple[Rule, ...] = (
+    *RULES,
+    Rule(
+        "identical_errors",
+        "observation",
+        _alike_in_a_row,
+        lambda defaults: defaults.max_identical_errors,
+        halts=True,
+        reason="{count} attempts in a row ended in the same error; {cap} are allowed. Nothing reaches it.",
+    ),
+    Rule(
+        "ping_pong",
+        "observation",
+        _to_and_fro,
+        lambda defaults: defaults.max_ping_pong,
+        halts=True,
+        reason="The last {count} attempts went to and fro between the same two failures; {cap} are allowed.",
     ),
 )
 

@@ -126,6 +126,28 @@ def post_mortem_parser() -> MagicParser:
 
 
 @cache
+def heal_parser() -> MagicParser:
+    """`%heal`."""
+    parser = MagicParser(
+        "%heal",
+        "Look for a patch of a tool that failed, hold each against what is known of the tool, and keep the best with "
+        "your consent.\nIts value is the report.",
+        "Python twin: hk.heal(name, advisors=[…], auto=…, budget_s=…)",
+    )
+    parser.add_argument("tool", nargs="?", help="the tool (default: the one that failed last)")
+    parser.add_argument("--persona", default="default", help="whom the tool is for (default: default)")
+    parser.add_argument(
+        "--with", dest="advisors", metavar="WHO", help="who is asked, in this order: peers,rules,search,model"
+    )
+    parser.add_argument("--budget", type=float, metavar="SECONDS", help="for all of it")
+    parser.add_argument("--auto", action="store_true", help="keep a cure without asking")
+    parser.add_argument("--dry-run", action="store_true", help="show the best patch, keep nothing")
+    parser.add_argument("--later", action="store_true", help="do not ask now; the patch waits as a request")
+    parser.add_argument("--log-id", type=int, metavar="ROW", help="the failure that is meant")
+    return parser
+
+
+@cache
 def vault_parser() -> MagicParser:
     """`%vault`."""
     listed = "\n".join(f"  {name:<8} {entry[2]}" for name, entry in VAULT_COMMANDS.items())
@@ -197,6 +219,7 @@ PARSERS = {
     "run_tool": run_parser,
     "trace_last_error": trace_parser,
     "post_mortem": post_mortem_parser,
+    "heal": heal_parser,
     "vault": vault_parser,
     "executions": executions_parser,
     "healkit": healkit_parser,

@@ -190,6 +190,16 @@ class HealkitMagics(Magics):
     @no_var_expand
     @line_magic
     @_helps
+    def heal(self, line: str) -> Any:
+        """Look for a patch of a tool that failed; returns the report, which shows itself."""
+        from healkit.notebook import healing
+
+        options = commands.heal_parser().read(words_of(line, self.shell.user_ns))
+        return healing.heal(self.healkit, options)
+
+    @no_var_expand
+    @line_magic
+    @_helps
     def vault(self, line: str) -> None:
         """Look at the vault."""
         options = commands.vault_parser().read(words_of(line, self.shell.user_ns))

@@ -23,7 +23,7 @@ from healkit.contracts.encoding import to_jsonable
 from healkit.contracts.events import SCHEMA_VERSION, error_object
 from healkit.contracts.policy import Halt, Observation, StepPolicy
 from healkit.contracts.records import Finished, utc_now
-from healkit.contracts.runs import PolicyDefaults, RedactionPolicy, RunManifest
+from healkit.contracts.runs import ExecutionMode, PolicyDefaults, RedactionPolicy, RunManifest
 from healkit.contracts.signature import StateSignature
 from healkit.errors import PolicyHalted, RunFolderError, RunNotAllowed
 from healkit.runtime.steps import UNRECORDED, Step, StepFeed, StepKind
@@ -194,10 +194,12 @@ class Runs:
         run_id: str | None = None,
         allow: str | Sequence[str] = "*",
         policy: PolicyDefaults | StepPolicy | None = None,
+        mode: ExecutionMode = "live",
     ) -> OpenRun:
         """A new run with its folder; raises `RunFolderError`, `RunExists` or `RunLocked`.
 
-        policy: caps of this run's own, or the policy itself, of a loop that asks it more than a step does.
+        policy: caps of this run's own, or the policy itself, of a loop that asks it more than a step does. mode:
+            `dry_run` where whatever comes of it is only shown.
         """
         allow = (allow,) if isinstance(allow, str) else allow
         now = utc_now()
@@ -207,7 +209,7 @@ class Runs:
             run_id=new_run_id(now) if run_id is None else run_id,
             started_at=now,
             execution_profile=to_jsonable(str(profile))[0],
-            execution_mode="live",
+            execution_mode=mode,
             policy_defaults=judge.defaults,
             app_version=__version__,
             platform={

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from typing import Any, NoReturn, get_args
 
@@ -11,6 +10,7 @@ from sqlalchemy import func
 from sqlalchemy.orm import Session
 from sqlmodel import select
 
+from healkit.contracts.diffs import unified_diff
 from healkit.contracts.records import utc_now
 from healkit.contracts.tools import EntryRef
 from healkit.errors import (
@@ -236,16 +236,13 @@ def conflict(session: Session, tool: ToolRegistry, parent: int, later: CodeVault
 
 
 def diff_of(session: Session, old: Revision, new: Revision, new_label: str = "") -> str:
-    """A unified diff with lines that end, whether or not the code's last line does."""
-    before, after = stored_code(session, old).code, stored_code(session, new).code
-    lines = difflib.unified_diff(
-        before.splitlines(),
-        after.splitlines(),
+    """A unified diff of two revisions' codes."""
+    return unified_diff(
+        stored_code(session, old).code,
+        stored_code(session, new).code,
         f"{old.tool_name}@{old.number}",
         new_label or f"{new.tool_name}@{new.number}",
-        lineterm="",
     )
-    return "".join(f"{line}\n" for line in lines)
 
 
 def revisions_of(tool: ToolRegistry) -> Any:

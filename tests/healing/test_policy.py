@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from healkit.contracts.catalogue import RETRYABLE, catalogue
 from healkit.contracts.policy import Observation
 from healkit.contracts.runs import PolicyDefaults
-from healkit.healing.policy import RULES, Policy, Rule
+from healkit.healing.policy import HEAL_RULES, RULES, Policy, Rule
 
 STATES = st.sampled_from("abcd")
 ASKED = st.one_of(
@@ -171,3 +171,35 @@ def test_another_rule_is_another_row_over_the_same_history() -> None:
     assert halts[:2] == [None, None]
     assert halts[2] is not None
     assert halts[2].rule == "same_error"
+
+
+@pytest.mark.requirement("RUN-6")
+def test_a_healing_halts_on_identical_errors_under_different_code() -> None:
+    policy = Policy(PolicyDefaults(max_identical_errors=3), HEAL_RULES)
+    for number in range(3):
+        assert policy.observe(Observation(f"state {number}", failed=True, fingerprint="same")).granted
+    verdict = policy.observe(Observation("state 4", failed=True, fingerprint="same"))
+    assert verdict.halt is not None
+    assert (verdict.halt.rule, verdict.halt.count, verdict.halt.threshold) == ("identical_errors", 4, 3)
+
+
+@pytest.mark.requirement("RUN-6")
+def test_a_healing_halts_when_two_failures_take_turns() -> None:
+    policy = Policy(PolicyDefaults(max_ping_pong=4, same_state_threshold=100), HEAL_RULES)
+    verdicts = [policy.observe(Observation("ab"[turn % 2], True, "fg"[turn % 2])) for turn in range(5)]
+    assert all(verdict.granted for verdict in verdicts[:4])
+    assert verdicts[4].halt is not None
+    assert verdicts[4].halt.rule == "ping_pong"
+
+
+@pytest.mark.requirement("RUN-6")
+def test_what_is_polled_and_what_only_enumerates_is_no_loop() -> None:
+    healing = Policy(None, HEAL_RULES)
+    for number in range(50):  # different ideas, each failing in its own way or in one that nobody compares
+        assert healing.observe(Observation(f"state {number}", failed=True, fingerprint=None)).granted
+    assert all(
+        healing.observe(Observation("waiting", failed=False, fingerprint="same")).granted for _ in range(100)
+    )
+    batch = Policy(PolicyDefaults())
+    for number in range(50):  # ten inputs may well fail alike
+        assert batch.observe(Observation(f"input {number}", failed=True, fingerprint="same")).granted

@@ -79,6 +79,10 @@ class Sanitizer:
         hidden: Counter[str] = Counter()
         return Clean(self._engine.text(text, hidden), dict(hidden))
 
+    def spans(self, text: str) -> list[tuple[int, int, str]]:
+        """What would be hidden in a text: (start, end, rule id), in order and without overlaps."""
+        return [(found.start, found.end, found.rule.id) for found in self._engine.find(text)]
+
     def clean(self, value: object, *, limit_bytes: int | None = None) -> Clean:
         """Any value as plain JSON data, with everything hidden, cut at the limit; never raises.
 

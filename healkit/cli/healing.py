@@ -1,0 +1,141 @@
+"""The command that heals: heal."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import click
+import msgspec
+import typer
+
+from healkit.cli.common import (
+    INTERRUPTED,
+    OK,
+    TOOL_FAILED,
+    DbOption,
+    JsonOption,
+    PersonaOption,
+    command,
+    open_healkit,
+    print_json,
+    say,
+)
+from healkit.errors import UsageInvalid
+from healkit.parsing import split_label
+
+if TYPE_CHECKING:
+    from healkit.contracts.healing import Attempt
+    from healkit.healing.advisor import Advisor, Case
+    from healkit.healing.questions import Answer, Question
+    from healkit.healing.report import HealReport
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register the commands of this module."""
+    command(app, "heal")(heal)
+
+
+def heal(
+    tool: Annotated[str, typer.Argument(help="The tool's name.")],
+    persona: PersonaOption = "default",
+    advisors: Annotated[
+        str | None,
+        typer.Option(
+            "--with", metavar="WHO", help="Who is asked, in this order: peers,rules,search,model,person."
+        ),
+    ] = None,
+    budget: Annotated[float | None, typer.Option(help="Seconds for all of it.", show_default=False)] = None,
+    auto: Annotated[bool, typer.Option("--auto", help="Keep a cure without asking.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the best patch, keep nothing.")] = False,
+    log_id: Annotated[int | None, typer.Option("--log-id", help="The failure that is meant.")] = None,
+    as_json: JsonOption = False,
+    db: DbOption = None,
+) -> int:
+    """Look for a patch of a failing tool, and keep it with your consent. Exit 0: kept, or nothing to mend; 1: not."""
+    name, in_label, _ = split_label(tool)
+    alone = as_json or not sys.stdin.isatty()
+    with open_healkit(db, create=False) as healkit:
+        report = healkit.heal(
+            name,
+            in_label or persona,
+            advisors=None if advisors is None else _advisors(advisors, alone=alone),
+            auto=auto,
+            budget_s=budget,
+            log_id=log_id,
+            dry_run=dry_run,
+            ask=None if alone else _ask,
+            confirm=None if alone else _confirm,
+            progress=None if as_json else lambda sentence: say(f"· {sentence}"),
+        )
+    if as_json:
+        print_json(report_json(report))
+    else:
+        typer.echo(str(report))
+    if report.outcome == "stopped":
+        return INTERRUPTED
+    return OK if report.ok else TOOL_FAILED
+
+
+def report_json(report: HealReport) -> dict[str, Any]:
+    """A healing as JSON."""
+    best = report.best
+    return {
+        "tool_name": report.tool_name,
+        "persona": report.persona,
+        "outcome": report.outcome,
+        "reason": report.reason,
+        "diagnosis": report.diagnosis,
+        "verdict": best.verdict if best is not None else None,
+        "revision": report.revision,
+        "request_id": report.request_id,
+        "run_id": report.run_id,
+        "duration_s": round(report.duration_s, 3),
+        "candidates_tried": report.candidates_tried,
+        "cost": report.cost,
+        "notes": list(report.notes),
+        "diff": best.diff if best is not None else "",
+        "attempts": [msgspec.to_builtins(attempt) for attempt in report.attempts],
+    }
+
+
+def _advisors(text: str, *, alone: bool) -> list[str | Advisor]:
+    """Their names off the command line; `person` is an editor, which needs somebody in front of it."""
+    found: list[str | Advisor] = []
+    for name in filter(None, (part.strip() for part in text.split(","))):
+        if name != "person":
+            found.append(name)
+            continue
+        if alone:
+            raise UsageInvalid("There is nobody at this terminal to edit code.", hint="Leave out `person`.")
+        from healkit.healing.person import PersonAdvisor
+
+        found.append(PersonAdvisor(_edit))
+    return found
+
+
+def _edit(case: Case, code: str, problem: str) -> str | None:
+    if problem and not typer.confirm(f"Not yet: {problem} Edit again?", default=True, err=True):
+        return None
+    return click.edit(code, extension=".sql" if case.entry.type == "sql" else ".py")
+
+
+def _ask(question: Question) -> Answer | None:
+    """Put a question on the terminal; a number chooses, anything else is the value itself, nothing is no answer."""
+    from healkit.healing.questions import answer_of
+
+    say(f"\nPlausible patches disagree. What is right for {question.call} ?")
+    for number, choice in enumerate(question.choices, 1):
+        say(f"  {number}) {choice.text}")
+    said = typer.prompt(
+        "Number, or another value as JSON (empty: not known)", default="", show_default=False, err=True
+    )
+    return answer_of(question, said)
+
+
+def _confirm(best: Attempt) -> bool | None:
+    from healkit.rendering.healing import verdict_line
+
+    say(f"\n{best.diff}{best.patch.advisor}: {best.patch.reason}\nVerdict: {verdict_line(best)}")
+    said = typer.prompt("Keep it? [y]es, [n]o, [l]ater", default="l", err=True).strip().lower()[:1]
+    return {"y": True, "n": False}.get(said)

@@ -1,0 +1,44 @@
+"""The story of healkit, told on a terminal: a repair by hand, then tools that heal.
+
+Nothing here is staged: each tool really runs in a restricted worker, its failure really happens there, and each step
+checks that it did what it says before the next one begins. Times, ids and the isolation that this machine can enforce
+are the only things that differ from one telling to the next.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.text import Text
+
+from healkit.demo.first_repair import FirstRepair
+from healkit.demo.self_healing import SelfHealing
+from healkit.demo.telling import NotAsTold
+from healkit.errors import HealkitError
+
+if TYPE_CHECKING:
+    from healkit.app import Healkit
+
+
+def run_demo(console: Console, healkit: Healkit) -> bool:
+    """Tell the story on `console` with tools and log of `healkit`; False if a step did not do what it says.
+
+    Its database should be one for this purpose: the story adds tools and patches them.
+    """
+    unicode = console.encoding.lower().startswith("utf")
+    tick, cross = ("✓", "✗") if unicode else ("ok:", "FAILED:")
+    chapters = FirstRepair(console, healkit), SelfHealing(console, healkit)
+    steps = [step for chapter in chapters for step in chapter.steps]
+    for number, (title, step) in enumerate(steps, start=1):
+        console.print()
+        console.rule(Text(f"{number}. {title}", style="bold"), align="left", style="dim")
+        try:
+            said = step()
+        except (NotAsTold, HealkitError) as error:
+            console.print(Text(f"{cross} Step {number} did not do what it says: {error}", style="bold red"))
+            return False
+        console.print(Text(f"{tick} {said}", style="green"))
+    console.print()
+    console.print(Text("Failures were recorded, found, mended, and shown to be mended.", style="bold"))
+    return True

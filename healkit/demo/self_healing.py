@@ -1,0 +1,139 @@
+"""The second chapter: tools that heal offline, in three steps.
+
+No model is asked and no network is used. What is right is known from the tools' own examples; the answer to the
+question in the last step is the story's, as a person at the terminal would give it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from healkit.demo.telling import Chapter, check, syntax
+from healkit.gallery import LESSONS
+
+if TYPE_CHECKING:
+    from healkit.app import Healkit
+    from healkit.healing.questions import Answer, Question
+    from healkit.healing.report import HealReport
+
+_ADVISORS = ("rules", "search")
+_BUDGET_S = 15.0
+#: How much of the gallery has to be cured for the step to have done what it says.
+_CURED_PART = 0.8
+
+TWO_BUGS = '''\
+def average_of_best(scores: list, keep: int) -> float:
+    """The mean of the `keep` highest scores."""
+    best = sorted(scores)[:keep]
+    total = 1
+    for score in best:
+        total += score
+    return total / len(best)
+'''
+TWO_BUGS_EXAMPLES = (
+    {"arguments": {"scores": [4, 9, 2, 7], "keep": 2}, "result": 8.0},
+    {"arguments": {"scores": [5], "keep": 1}, "result": 5.0},
+    {"arguments": {"scores": [1, 2, 3, 4], "keep": 3}, "result": 3.0},
+)
+DISCOUNT = '''\
+def discount(items: int) -> int:
+    """Percent off: something for ten items."""
+    if items > 10:
+        return 20
+    return 0
+'''
+DISCOUNT_EXAMPLES = (
+    {"arguments": {"items": 10}, "result": 20},
+    {"arguments": {"items": 3}, "result": 0},
+)
+
+
+class SelfHealing(Chapter):
+    """The three steps."""
+
+    def __init__(self, console: Console, healkit: Healkit) -> None:
+        super().__init__(console, healkit)
+        self.steps = [
+            ("Heal the gallery of broken tools", self.gallery),
+            ("Heal a tool that has two mistakes", self.two_mistakes),
+            ("Answer a question where patches disagree", self.question),
+        ]
+
+    def gallery(self) -> str:
+        """Step 7: every lesson is run, fails, and is healed."""
+        self.say(f"hk.heal(tool, advisors={list(_ADVISORS)}, auto=True)  # {len(LESSONS)} tools")
+        reports = []
+        for lesson in LESSONS:
+            self.healkit.vault.add(
+                f"broken_{lesson.name}",
+                lesson.code,
+                type=lesson.type,
+                input_schema=lesson.input_schema,
+                examples=lesson.examples,
+            )
+            reports.append(self.heal(f"broken_{lesson.name}", lesson.failing))
+        self.show(_reports_table(reports), "rules and search, offline")
+        cured = sum(report.verdict.startswith("cured and") for report in reports)
+        check(cured >= _CURED_PART * len(reports), f"{cured} of {len(reports)} were cured")
+        return f"{cured} of {len(reports)} are cured and regression-free, with no model and no network."
+
+    def two_mistakes(self) -> str:
+        """Step 8: one patch mends both."""
+        self.show(syntax(TWO_BUGS, "python"), "average_of_best@1")
+        self.healkit.vault.add("average_of_best", TWO_BUGS, examples=TWO_BUGS_EXAMPLES)
+        self.say('hk.heal("average_of_best", auto=True)')
+        report = self.heal("average_of_best", TWO_BUGS_EXAMPLES[0]["arguments"])
+        check(report.outcome == "kept", f"it ended {report.outcome}: {report.reason}")
+        assert report.best is not None
+        self.show(syntax(report.best.diff, "diff"), report.verdict)
+        return f"Two lines are mended at once, after {report.candidates_tried:,} candidates."
+
+    def question(self) -> str:
+        """Step 9: the examples leave something open, and the smallest input that shows it is asked about."""
+        self.show(syntax(DISCOUNT, "python"), "discount@1")
+        self.healkit.vault.add("discount", DISCOUNT, examples=DISCOUNT_EXAMPLES)
+        asked: list[Question] = []
+
+        def answer(question: Question) -> Answer:
+            from healkit.healing.questions import Answer
+
+            asked.append(question)
+            right = 20 if question.arguments["items"] >= 10 else 0
+            choices = " or ".join(choice.text for choice in question.choices)
+            self.console.print(Text(f"?  {question.call} gives {choices}. What is right?   {right}"))
+            return Answer(right)
+
+        self.say('hk.heal("discount", auto=True, ask=…)')
+        report = self.healkit.heal("discount", advisors=_ADVISORS, auto=True, budget_s=_BUDGET_S, ask=answer)
+        check(report.outcome == "kept", f"it ended {report.outcome}: {report.reason}")
+        check(bool(asked), "no question was asked")
+        assert report.best is not None
+        self.show(syntax(report.best.diff, "diff"), report.verdict)
+        examples = len(self.healkit.vault.get("discount").examples)
+        check(examples == len(DISCOUNT_EXAMPLES) + len(asked), f"the tool has {examples} examples")
+        return "The answers are examples of the tool now, and are not asked again."
+
+    def heal(self, tool: str, arguments: object) -> HealReport:
+        """Run it, as somebody would who did not know, and heal it."""
+        self.healkit.execute(tool, "default", dict(arguments))  # type: ignore[call-overload]  # a lesson's arguments
+        return self.healkit.heal(tool, advisors=_ADVISORS, auto=True, budget_s=_BUDGET_S)
+
+
+def _reports_table(reports: list[HealReport]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for heading in ("tool", "verdict", "by"):
+        table.add_column(heading)
+    table.add_column("tried", justify="right")
+    table.add_column("s", justify="right")
+    for report in reports:
+        by = report.best.patch.advisor if report.best is not None else "–"
+        verdict = report.verdict or "not cured"
+        style = "green" if report.outcome == "kept" else "yellow"
+        took = f"{report.duration_s:.1f}"
+        name = report.tool_name.removeprefix("broken_")
+        table.add_row(name, Text(verdict, style=style), by, f"{report.candidates_tried:,}", took)
+    return table

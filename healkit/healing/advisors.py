@@ -1,0 +1,67 @@
+"""Who can be asked: healkit's own advisors, and those that other packages bring."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Sequence
+from importlib.metadata import EntryPoint, entry_points
+
+from healkit.config import Config
+from healkit.errors import ConfigError, did_you_mean
+from healkit.healing.advisor import Advisor
+
+#: The group under which a package names its advisors: a callable that takes the `Config` and returns an `Advisor`.
+ENTRY_POINTS = "healkit.advisors"
+#: healkit's own, in the order of what asking them costs; loaded when they are asked.
+_OWN = {
+    "peers": "healkit.healing.peers:PeersAdvisor",
+    "rules": "healkit.healing.rules:RulesAdvisor",
+    "search": "healkit.healing.search:SearchAdvisor",
+    "model": "healkit.healing.model:ModelAdvisor",
+}
+
+
+def advisor_names() -> list[str]:
+    """The names that can be asked for, cheapest first."""
+    return [*_OWN, *sorted(point.name for point in _plugins())]
+
+
+def advisors_for(names: Sequence[str | Advisor], config: Config) -> tuple[list[Advisor], list[str]]:
+    """The advisors of those names, and a note for each that cannot be asked; raises `ConfigError` for an unknown.
+
+    An advisor may stand there itself, as one does that has to be given something: an editor, for a person.
+    """
+    found: list[Advisor] = []
+    notes: list[str] = []
+    plugins = {point.name: point for point in _plugins()}
+    for name in dict.fromkeys(names):
+        if not isinstance(name, str):
+            advisor = name
+        elif name in _OWN:
+            advisor = _own(name, config)
+        elif name in plugins:
+            make: Callable[[Config], Advisor] = plugins[name].load()
+            advisor = make(config)
+        else:
+            known = advisor_names()
+            raise ConfigError(
+                f"There is no advisor {name!r}.{did_you_mean(name, known)}",
+                hint=f"There are {', '.join(known)}.",
+            )
+        missing = getattr(advisor, "unavailable", "")
+        if missing:
+            notes.append(f"{advisor.name}: {missing}")
+        else:
+            found.append(advisor)
+    return found, notes
+
+
+def _own(name: str, config: Config) -> Advisor:
+    module, _, kind = _OWN[name].partition(":")
+    made = getattr(importlib.import_module(module), kind)
+    advisor: Advisor = made(config) if name == "model" else made()
+    return advisor
+
+
+def _plugins() -> list[EntryPoint]:
+    return list(entry_points(group=ENTRY_POINTS))

@@ -1,0 +1,194 @@
+"""What is known of a failing tool, put together from its vault entry and its log.
+
+A recorded run says how it was, an example what is right; where the two are about the same input, the example counts.
+Where the tool returns what an example calls wrong, its other recorded values are no evidence either: they came from the
+same fault. So they are left out then, and kept otherwise: a patch has to return what the tool has always returned.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from healkit.contracts.failure import Failure
+from healkit.contracts.healing import Check, CheckResult
+from healkit.contracts.records import SUMMARY_MAX_CHARS
+from healkit.errors import ArgumentsInvalid, HealError, VaultError
+from healkit.healing.advisor import Case, Peer
+from healkit.healing.examples import checks_of
+from healkit.runtime.history import execution_of
+from healkit.runtime.repeats import arguments_of, logged
+from healkit.store.entries import VaultEntry
+from healkit.store.log import Log
+from healkit.store.models import ExecutionLog
+from healkit.store.vault import Vault
+
+#: How many recorded runs that passed, and how many inputs that failed alike, are checks.
+_PASSING_MAX, _FAILING_MAX = 30, 3
+_PEERS_MAX = 12
+#: Codes of rows in which the tool's own code was not run: the call was wrong, or the machine was.
+_NOT_THE_CODE = {
+    "ARGUMENTS_INVALID",
+    "TOOL_NOT_FOUND",
+    "PERSONA_NOT_FOUND",
+    "ISOLATION_UNAVAILABLE",
+    "SCHEMA_INVALID",
+}
+#: What marks a summary as cut.
+_CUT = "[TRUNCATED, "
+
+
+def gather(
+    vault: Vault, log: Log, tool: str, persona: str, log_id: int | None = None
+) -> tuple[Case, int | None]:
+    """The case of a tool and the log row of its failure; raises `HealError` where nothing says that it fails.
+
+    log_id: the failure that is meant; by default the tool's newest. Raises as `vault.lookup` does.
+    """
+    entry = vault.lookup(tool, persona)
+    row = _failure_row(log, entry, log_id)
+    failure: Failure | None = None if row is None else execution_of(row, []).failure
+    checks = merged(checks_of(entry), failing_inputs(log, row), passing_runs(log, entry))
+    if row is None and not any(check.binding for check in checks):
+        raise HealError(
+            f"Nothing says that {entry.label} fails: no failure is on record, and it has no examples.",
+            hint="Run it with the input that fails, or give it examples of what is right.",
+        )
+    case = Case(entry, failure, checks, peers=tuple(peers_of(vault, entry)))
+    return case, None if row is None else row.id
+
+
+def merged(
+    declared: Sequence[Check], failing: Iterable[Check], passing: Iterable[Check]
+) -> tuple[Check, ...]:
+    """All checks, each input once: what an example says comes before what was recorded."""
+    found = {_key(check): check for check in declared}
+    for check in (*failing, *passing):
+        found.setdefault(_key(check), check)
+    return tuple(found.values())
+
+
+def settled(
+    case: Case, base: Sequence[CheckResult], again: Sequence[CheckResult | None]
+) -> tuple[Check, ...]:
+    """The checks that count, once the tool was seen to run.
+
+    base: how each check went with the active code. again: the same with the code that the recorded run had, None where
+    that is not known. A recorded value that its own code does not give again is chance; and where the tool contradicts
+    an example without failing, its recorded values are suspect, all of them.
+    """
+    returns_wrong = any(
+        check.binding and result.outcome == "wrong" for check, result in zip(case.checks, base, strict=True)
+    )
+    kept = []
+    for check, result in zip(case.checks, again, strict=True):
+        chance = result is not None and result.outcome != "passed"
+        if check.origin != "passing" or not (returns_wrong or chance):
+            kept.append(check)
+    return tuple(kept)
+
+
+def failing_inputs(log: Log, row: ExecutionLog | None) -> list[Check]:
+    """The recorded input of that failure, and of others like it, newest first."""
+    if row is None:
+        return []
+    rows = [row]
+    if row.fingerprint:
+        page = log.query(tool=row.tool_name, persona=row.persona, fingerprint=row.fingerprint, limit=20)
+        rows += [other for other in page.rows if other.id != row.id]
+    found: dict[str, Check] = {}
+    for failed in rows:
+        try:
+            check = Check(origin="failing", arguments=arguments_of(failed), log_id=failed.id)
+        except ArgumentsInvalid:  # cut or hidden: it cannot be run again
+            continue
+        found.setdefault(_key(check), check)
+    return list(found.values())[:_FAILING_MAX]
+
+
+def passing_runs(log: Log, entry: VaultEntry) -> list[Check]:
+    """The recorded runs that passed and are there whole, each input once, newest first."""
+    found: dict[str, Check] = {}
+    for row in log.query(tool=entry.tool_name, persona=entry.persona, status="SUCCESS", limit=200).rows:
+        summary = row.result_summary
+        if (
+            row.revision is None
+            or summary is None
+            or (len(summary) >= SUMMARY_MAX_CHARS - 1 and _CUT in summary)
+        ):
+            continue
+        try:
+            arguments, expected = arguments_of(row), json.loads(summary)
+        except (ArgumentsInvalid, ValueError):
+            continue
+        check = Check(origin="passing", arguments=arguments, known=True, expected=expected, log_id=row.id)
+        found.setdefault(_key(check), check)
+        if len(found) == _PASSING_MAX:
+            break
+    return list(found.values())
+
+
+def peers_of(vault: Vault, entry: VaultEntry) -> Iterable[Peer]:
+    """Earlier revisions and other personas' versions of the tool, then other tools that take the same."""
+    seen = {entry.code}
+
+    def peer(label: str, code: str, *, same_tool: bool) -> Iterable[Peer]:
+        if code not in seen and len(seen) <= _PEERS_MAX:
+            seen.add(code)
+            yield Peer(label, code, same_tool)
+
+    for info in reversed(vault.history(entry.tool_name, entry.persona)):
+        if not info.draft:
+            try:
+                code = vault.code(info.code_hash)
+            except VaultError:
+                continue  # tampered: it is reported where it is run, and no ingredient
+            yield from peer(f"{entry.tool_name}@{info.number}", code, same_tool=True)
+    others = [other for other in vault.list() if other.type == entry.type and not other.draft]
+    for other in others:
+        if other.tool_name == entry.tool_name and other.persona != entry.persona:
+            yield from peer(f"{other.label} for {other.persona}", other.code, same_tool=True)
+    takes = _takes(entry)
+    for other in others:
+        if takes and other.tool_name != entry.tool_name and _takes(other) == takes:
+            yield from peer(other.label, other.code, same_tool=False)
+
+
+def own_code(vault: Vault, log: Log, entry: VaultEntry, check: Check) -> str | None:
+    """The code that a recorded run had run; None where it is the active one's, or not to be had."""
+    row = None if check.log_id is None else log.get(check.log_id)
+    if row is None or row.code_hash in (None, entry.code_hash):
+        return None
+    try:
+        return vault.code(str(row.code_hash))
+    except VaultError:
+        return None
+
+
+def _failure_row(log: Log, entry: VaultEntry, log_id: int | None) -> ExecutionLog | None:
+    row = log.last_error(entry.tool_name) if log_id is None else logged(log, log_id)
+    if row is None:
+        return None
+    if row.tool_name != entry.tool_name or row.status != "FAILURE":
+        raise HealError(
+            f"Log row {row.id} is {row.status.lower()} of {row.tool_name!r}, and no failure of {entry.tool_name!r}.",
+            hint="`hk.executions(status='FAILURE')` lists the failures.",
+        )
+    if row.error_code in _NOT_THE_CODE:
+        if log_id is None:  # the call was at fault; what matters is what its examples say
+            return None
+        raise HealError(
+            f"Log row {row.id} is no fault of the code: {row.error_code}.", hint="Call it with what it takes."
+        )
+    return row
+
+
+def _takes(entry: VaultEntry) -> Any:
+    """What a tool takes, for comparison: the names and types of its arguments."""
+    properties = entry.input_schema.get("properties", {})
+    return {name: schema.get("type") for name, schema in properties.items()}
+
+
+def _key(check: Check) -> str:
+    return check.call or json.dumps(check.arguments, sort_keys=True, default=str)

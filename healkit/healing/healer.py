@@ -1,0 +1,226 @@
+"""A healing from the request to the report.
+
+The loop finds; here it is decided and done. What was chosen becomes a revision only with consent, is run once more on
+the road that every execution takes, and is taken back where it fails there after all.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from healkit.config import Config
+from healkit.contracts.healing import VERDICTS, Attempt, Check, same_value
+from healkit.contracts.runs import PolicyDefaults
+from healkit.errors import ConfigError, HealkitError, RevisionConflict
+from healkit.healing.advisor import Advisor
+from healkit.healing.advisors import advisors_for
+from healkit.healing.case import gather
+from healkit.healing.consent import decide
+from healkit.healing.loop import Found, Listeners, Loop
+from healkit.healing.policy import HEAL_RULES, Policy
+from healkit.healing.record import HealRecord
+from healkit.healing.report import HealReport, Outcome
+from healkit.healing.validation import TryCode, Validator
+from healkit.healing.workbench import Bench
+from healkit.runtime.execution import Execution
+from healkit.runtime.runs import Runs
+from healkit.store.entries import VaultEntry
+from healkit.store.log import Log
+from healkit.store.requests import Requests
+from healkit.store.vault import Vault
+
+#: Shown the attempt that was chosen; True accepts it, False declines it, None leaves it waiting.
+Confirm = Callable[[Attempt], "bool | None"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Wish:
+    """What is asked for: which tool, who may advise, how long, and whether a cure may be kept without asking."""
+
+    tool: str
+    persona: str
+    advisors: Sequence[str | Advisor]
+    budget_s: float
+    auto: bool
+    log_id: int | None
+    policy: PolicyDefaults | None
+    dry_run: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Healer:
+    """The parts that a healing needs; one for each `Healkit`.
+
+    make_bench: makes the workbench for an entry. try_code: runs a candidate on the road; execute: runs the tool itself.
+    """
+
+    config: Config
+    vault: Vault
+    log: Log
+    runs: Runs
+    requests: Requests
+    make_bench: Callable[[VaultEntry, float, threading.Event], Bench]
+    try_code: Callable[[VaultEntry, str, Check], Execution]
+    execute: Callable[[VaultEntry, dict[str, Any]], Execution]
+    isolation: Callable[[], str]
+
+    def heal(
+        self, wish: Wish, listeners: Listeners, confirm: Confirm | None, stop: threading.Event
+    ) -> HealReport:
+        """Heal one tool; raises `HealError` where there is nothing to go by, and `ConfigError` for a wrong wish."""
+        if not wish.budget_s > 0:
+            raise ConfigError(f"budget_s={wish.budget_s!r} must be greater than 0 seconds.")
+        advisors, notes = advisors_for(wish.advisors, self.config)
+        case, log_id = gather(self.vault, self.log, wish.tool, wish.persona, wish.log_id)
+        started = time.monotonic()
+        policy = Policy(wish.policy, HEAL_RULES)
+        bench = self.make_bench(case.entry, wish.budget_s, stop)
+        with self.runs.begin(
+            "heal", allow=wish.tool, policy=policy, mode="dry_run" if wish.dry_run else "live"
+        ) as run:
+            record = HealRecord(run, policy, case)
+            try_code: TryCode = lambda code, check: self.try_code(case.entry, code, check)  # noqa: E731 - bound here
+            loop = Loop(
+                self.vault,
+                self.log,
+                advisors,
+                bench,
+                Validator(case.entry, bench, try_code),
+                record,
+                listeners,
+                stop,
+            )
+            found = loop.look(case, log_id, self.isolation())
+            found = dataclasses.replace(found, notes=(*notes, *found.notes))
+            outcome, reason, known = self._decide(wish, found, record, log_id, confirm)
+            run.finish("completed", f"{outcome}: {reason}")
+            return HealReport(
+                tool_name=case.entry.tool_name,
+                persona=case.entry.persona,
+                label=case.entry.label,
+                outcome=outcome,
+                reason=reason,
+                diagnosis=found.diagnosis.sentence,
+                attempts=found.attempts,
+                best=found.best,
+                checks=found.case.checks,
+                duration_s=time.monotonic() - started,
+                candidates_tried=bench.tried + len(found.attempts),
+                run_id=run.run_id,
+                folder=run.folder,
+                questions=found.questions,
+                notes=found.notes,
+                cost=_summed(found.attempts),
+                **known,
+            )
+
+    def _decide(
+        self, wish: Wish, found: Found, record: HealRecord, log_id: int | None, confirm: Confirm | None
+    ) -> tuple[Outcome, str, dict[str, Any]]:
+        """What becomes of what was found: outcome, reason, and what else the report knows."""
+        best = found.best
+        if found.outcome is not None:
+            return found.outcome, found.reason, {}
+        if best is None:
+            return "not_cured", _nothing_cures(found), {}
+        if wish.dry_run:
+            return "shown", "It is shown only, as was asked for; nothing was kept.", {}
+        entry, step = found.case.entry, best.step_id or ""
+        word = decide(entry.tool_name, best.verdict, best.patch.author, self.config, auto=wish.auto)
+        if word == "deny":
+            record.decided(step, "denied")
+            return (
+                "denied",
+                f"The policy forbids patches of {entry.tool_name!r} (heal_deny); it is shown only.",
+                {},
+            )
+        said = True if word == "allow" else None if confirm is None else confirm(best)
+        if said is False:
+            record.decided(step, "declined")
+            return "declined", "The patch was declined; nothing was changed.", {}
+        if said is None:
+            request_id = self._request(entry, best, record, log_id)
+            return "pending", f"It waits for consent as request {request_id}.", {"request_id": request_id}
+        return self._apply(found, best, record, log_id)
+
+    def _apply(
+        self, found: Found, best: Attempt, record: HealRecord, log_id: int | None
+    ) -> tuple[Outcome, str, dict[str, Any]]:
+        """Make it a revision, with the answers as examples; take it back where it fails on the road after all."""
+        entry, step = found.case.entry, best.step_id or ""
+        try:
+            kept = self.vault.patch(
+                entry.tool_name,
+                best.patch.code,
+                persona=entry.persona,
+                reason=f"{best.patch.reason} [{VERDICTS[best.verdict]}]",
+                author=best.patch.author,
+                parent=entry.revision,
+                motivating_log_id=log_id,
+            )
+        except RevisionConflict as conflict:
+            request_id = self._request(entry, best, record, log_id)
+            record.stumbled(step, conflict)
+            reason = f"Somebody changed the tool meanwhile; the patch waits as request {request_id}."
+            return "pending", reason, {"request_id": request_id}
+        record.decided(step, "kept", revision=kept.revision)
+        problem = self._fails_on_the_road(kept, found.case.checks)
+        if problem and record.recovering(step, problem):
+            back = self.vault.revert(
+                entry.tool_name, entry.revision, persona=entry.persona, reason=f"rolled back: {problem}"
+            )
+            record.recovered(step, back.revision)
+            return "rolled_back", f"It was taken back: {problem}", {"revision": back.revision}
+        return "kept", f"{kept.label} is active: {VERDICTS[best.verdict]}.", {"revision": kept.revision}
+
+    def _request(self, entry: VaultEntry, best: Attempt, record: HealRecord, log_id: int | None) -> int:
+        """Let the patch wait for the user's word; returns the request's number."""
+        request = self.requests.add(
+            entry.tool_name,
+            best.patch.code,
+            persona=entry.persona,
+            parent=entry.revision,
+            advisor=best.patch.advisor,
+            author=best.patch.author,
+            reason=best.patch.reason,
+            verdict=best.verdict,
+            motivating_log_id=log_id,
+            run_id=record.run.run_id,
+        )
+        record.decided(best.step_id or "", "pending", request_id=request.id)
+        return request.id
+
+    def _fails_on_the_road(self, kept: VaultEntry, checks: Sequence[Check]) -> str:
+        """Run the new revision once as any execution, on what failed; what is wrong with it, or nothing."""
+        chosen = next((c for c in checks if c.origin == "failing"), None) or next(
+            (c for c in checks if not c.call and not c.raises), None
+        )
+        if chosen is None or kept.flags.get("side_effects"):
+            return ""
+        try:
+            execution = self.execute(kept, chosen.arguments)
+        except HealkitError as error:
+            return error.message
+        if execution.failure is not None:
+            return execution.failure.summary
+        if chosen.known and not same_value(chosen.expected, execution.value):
+            return f"it returned {execution.value!r} where {chosen.expected!r} is right."
+        return ""
+
+
+def _nothing_cures(found: Found) -> str:
+    if not found.attempts:
+        return "Nobody who was asked had a patch; it may lack code that no rule can recover."
+    return f"None of {len(found.attempts)} patches passes every check."
+
+
+def _summed(attempts: Sequence[Attempt]) -> dict[str, float]:
+    total: dict[str, float] = {}
+    for attempt in attempts:
+        for unit, amount in attempt.patch.cost.items():
+            total[unit] = total.get(unit, 0.0) + amount
+    return total

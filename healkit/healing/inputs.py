@@ -1,0 +1,93 @@
+"""Other inputs for a tool, made from those it was given.
+
+Each comes from one known input by one small change to one value in it, smaller changes first, so that an input on which
+two patches differ is one that a person can work out by hand. The kind of a value stays what it is: what a tool was
+never meant for tells nothing about what is right. (The idea is property-based testing's shrinking, turned around:
+start small and grow. MacIver and Donaldson, "Test-Case Reduction via Test-Case Generation", ECOOP 2020.)
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+Accepts = Callable[[dict[str, Any]], bool]
+
+
+def variants(known: Iterable[dict[str, Any]], accepts: Accepts, limit: int) -> list[dict[str, Any]]:
+    """Up to `limit` inputs that `accepts` allows, the smallest first, none of them among the known ones."""
+    known = list(known)
+    seen = {_key(arguments) for arguments in known}
+    found: dict[str, dict[str, Any]] = {}
+    # Two rounds: what is one change away, then what is two away, as long as there is room.
+    sources = known
+    for _ in range(2):
+        made: list[dict[str, Any]] = []
+        for arguments in sources:
+            for other in _changed(arguments):
+                key = _key(other)
+                if key not in seen and accepts(other):
+                    seen.add(key)
+                    found[key] = other
+                    made.append(other)
+            if len(found) >= 8 * limit:
+                break
+        sources = made
+    return sorted(found.values(), key=size)[:limit]
+
+
+def size(arguments: Any) -> tuple[int, str]:
+    """How much there is to read in an input; sorts smaller before larger, and equal ones always alike."""
+    text = json.dumps(arguments, sort_keys=True, default=str)
+    return len(text), text
+
+
+def _key(arguments: Any) -> str:
+    return json.dumps(arguments, sort_keys=True, default=str)
+
+
+def _changed(value: Any) -> Iterator[Any]:
+    """Values of the same kind, each a small change away."""
+    if isinstance(value, bool):
+        yield not value
+    elif isinstance(value, int):
+        yield from (0, 1, 2, -1, value + 1, value - 1, value * 2, -value)
+    elif isinstance(value, float):
+        yield from (0.0, 1.0, 0.5, -1.0, value + 0.5, -value)
+    elif isinstance(value, str):
+        yield from _texts(value)
+    elif isinstance(value, list):
+        yield from _lists(value)
+    elif isinstance(value, dict):
+        for name, item in value.items():
+            for other in _changed(item):
+                yield {**value, name: other}
+
+
+def _texts(text: str) -> Iterator[str]:
+    yield ""
+    if text:
+        yield from (
+            text[0],
+            text[1:],
+            text[:-1],
+            text[::-1],
+            text.upper(),
+            text.lower(),
+            text + text[-1],
+            f" {text}",
+        )
+    if len(words := text.split()) > 1:
+        yield from (words[0], " ".join(words[1:]), " ".join(reversed(words)))
+
+
+def _lists(items: list[Any]) -> Iterator[list[Any]]:
+    yield []
+    for at in range(min(len(items), 6)):
+        yield items[:at] + items[at + 1 :]
+    if len(items) > 1:
+        yield from (items[:1], items[::-1], [*items[1:], items[0]], [*items, items[0]])
+    for at, item in enumerate(items[:4]):
+        for other in _changed(item):
+            yield [*items[:at], other, *items[at + 1 :]]

@@ -1,0 +1,350 @@
+"""The healing loop: observe, diagnose, propose, validate, ask, keep or roll back.
+
+What fails is seen to fail first; who has an idea is asked in the order of what it costs; every idea, whoever had it, is
+held against the same checks; and nothing becomes a revision but by consent. Each step is an event of the run folder
+before the next one begins.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from healkit.contracts.catalogue import is_retryable
+from healkit.contracts.diffs import unified_diff
+from healkit.contracts.healing import Attempt, Check, CheckResult, Patch
+from healkit.errors import ArgumentsInvalid, BudgetSpent, HealkitError, PolicyHalted, SchemaInvalid
+from healkit.healing.advisor import Advisor, Case, Workbench
+from healkit.healing.case import own_code, settled
+from healkit.healing.diagnosis import Diagnosis, diagnose
+from healkit.healing.questions import Answer, AskPerson, Question, answered_check, question_on
+from healkit.healing.record import HealRecord
+from healkit.healing.report import Answered, Outcome
+from healkit.healing.validation import Validator
+from healkit.healing.verdicts import describe, verdict_on, why_not
+from healkit.store.arguments import validate_arguments
+from healkit.store.entries import VaultEntry
+from healkit.store.log import Log
+from healkit.store.vault import Vault
+
+#: Once there is a patch that is cured, how much longer its advisor is asked for others, in seconds and patches.
+_MORE_S, _MORE_PATCHES = 3.0, 5
+_QUESTIONS_MAX = 3
+_ORDER = {"cured": 0, "unproven": 1, "silenced": 2, "not_cured": 3}
+
+
+@dataclasses.dataclass(frozen=True)
+class Listeners:
+    """Who is told and asked on the way; each may be None.
+
+    progress: gets a sentence whenever something has happened. ask: is put the questions. before_patch: is called with
+    each patch before it is validated; a class says there what it would change.
+    """
+
+    progress: Callable[[str], None] | None = None
+    ask: AskPerson | None = None
+    before_patch: Callable[[Case, Patch], None] | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Found:
+    """What the loop has found when it has stopped looking; `outcome` is set where there is nothing to decide."""
+
+    case: Case
+    diagnosis: Diagnosis
+    attempts: tuple[Attempt, ...]
+    questions: tuple[Answered, ...]
+    notes: tuple[str, ...]
+    outcome: Outcome | None = None
+    reason: str = ""
+
+    @property
+    def best(self) -> Attempt | None:
+        """The likeliest patch that passes every check; None where none does."""
+        first = self.attempts[0] if self.attempts else None
+        return first if first is not None and first.verdict != "not_cured" else None
+
+
+class Loop:
+    """One healing, up to the decision; `look` is called once."""
+
+    def __init__(
+        self,
+        vault: Vault,
+        log: Log,
+        advisors: Sequence[Advisor],
+        bench: Workbench,
+        validator: Validator,
+        record: HealRecord,
+        listeners: Listeners,
+        stop: threading.Event,
+    ) -> None:
+        self._vault, self._log = vault, log
+        self._advisors = advisors
+        self._bench, self._validator = bench, validator
+        self._record, self._tell = record, listeners
+        self._stop = stop
+        self._attempts: list[Attempt] = []
+        self._tried: set[str] = set()
+        self._base: list[CheckResult] = []
+        self._notes: list[str] = []
+        self._questions: list[Answered] = []
+
+    def look(self, case: Case, log_id: int | None, isolation: str | None) -> Found:
+        """Observe, diagnose, and try what is proposed until it is enough; never raises for what an advisor does."""
+        self._isolation = isolation
+        step = self._record.observed(log_id, None)
+        diagnosis = diagnose(case.entry, case.failure, case.checks)
+        self._record.inspected(step, diagnosis)
+        self._say(diagnosis.sentence)
+        if not diagnosis.mendable:
+            return self._found(case, diagnosis, "not_mendable", diagnosis.why_not)
+        try:
+            case = self._settle(case)
+            self._record.measured(step, case.checks, self._base)
+            if case.checks and all(result.outcome == "passed" for result in self._base):
+                return self._found(
+                    case, diagnosis, "healthy", "Every check passes as it is; nothing fails any more."
+                )
+            case = self._ask_advisors(case)
+            case = self._ask_person(case)
+        except BudgetSpent as error:
+            self._notes.append(error.message)
+        except PolicyHalted as error:
+            return self._found(case, diagnosis, "halted", error.message)
+        except KeyboardInterrupt:
+            self._stop.set()
+        if self._stop.is_set():
+            return self._found(case, diagnosis, "stopped", "It was stopped; nothing was changed.")
+        if self._record.run.halted is not None:
+            return self._found(case, diagnosis, "halted", self._record.run.halted.reason)
+        return self._found(case, diagnosis)
+
+    def _settle(self, case: Case) -> Case:
+        """Run the tool as it is against every check, and leave out the checks that turn out to be none."""
+        checks = tuple(check for check in case.checks if self._validator.fits(check))
+        case = dataclasses.replace(case, checks=checks)
+        if case.entry.flags.get("side_effects"):
+            self._notes.append("The tool has side effects, so nothing of it was run.")
+            return dataclasses.replace(case, checks=())
+        base = self._validator.run(case.entry.code, checks)
+        again = [self._again(case, check, was) for check, was in zip(checks, base, strict=True)]
+        kept = settled(case, base, again)
+        self._base = [result for check, result in zip(checks, base, strict=True) if check in kept]
+        failed = sum(result.outcome != "passed" for result in self._base)
+        self._say(f"{len(kept)} checks, of which {failed} fail as it is.")
+        return dataclasses.replace(case, checks=kept)
+
+    def _again(self, case: Case, check: Check, was: CheckResult) -> CheckResult | None:
+        """A recorded run with the code it had; None where nothing can be said."""
+        if check.origin != "passing" or was.outcome == "passed":
+            return None
+        code = own_code(self._vault, self._log, case.entry, check)
+        return was if code is None else self._validator.run(code, [check])[0]
+
+    def _ask_advisors(self, case: Case) -> Case:
+        for advisor in self._advisors:
+            if case.entry.flags.get("side_effects") and advisor.author == "search":
+                self._notes.append("search: a tool with side effects is never searched on.")
+                continue
+            before = len(self._attempts)
+            self._say(f"Asking {advisor.name}.")
+            try:
+                self._ask(advisor, case)
+            except (BudgetSpent, PolicyHalted):
+                raise
+            except HealkitError as error:
+                self._notes.append(f"{advisor.name}: {error}")
+                self._record.stumbled(None, error)
+            case = dataclasses.replace(case, attempts=tuple(self._attempts))
+            if self._enough(case, self._attempts[before:]) or self._record.run.halted is not None:
+                break
+        return case
+
+    def _ask(self, advisor: Advisor, case: Case) -> None:
+        """Take one advisor's patches until it has no more, or there are enough."""
+        proposals = advisor.propose(case, self._bench)
+        cured_at, plausible = 0.0, 0
+        patch = next(proposals, None)
+        while patch is not None:
+            attempt = self._try(case, patch)
+            plausible += attempt is not None and attempt.verdict != "not_cured"
+            if attempt is not None and attempt.verdict == "cured":
+                cured_at = cured_at or time.monotonic()
+            long_enough = cured_at and time.monotonic() - cured_at > _MORE_S
+            if plausible >= _MORE_PATCHES or long_enough or self._record.run.halted is not None:
+                close = getattr(proposals, "close", None)
+                if close is not None:
+                    close()
+                return
+            patch = _next(proposals, attempt)
+
+    def _try(self, case: Case, patch: Patch) -> Attempt | None:
+        """One patch from proposal to verdict; None where it was tried before, or cannot be run as this tool."""
+        if patch.code in self._tried and patch.author in ("rule", "search"):
+            return None  # two rules with one idea
+        step = self._record.proposed(patch)
+        self._tried.add(patch.code)
+        if self._tell.before_patch is not None:
+            self._tell.before_patch(case, patch)
+        try:
+            self._vault.candidate(case.entry, patch.code)
+        except HealkitError as error:
+            self._record.refused(step, patch, error)
+            self._say(f"{patch.advisor}: {patch.reason} Not possible: {error.message}")
+            return self._keep(case, patch, step, [], f"it cannot be run as this tool: {error.message}", 0.0)
+        started = time.perf_counter()
+        self._record.validating(step, patch, self._bench.left_s, self._isolation, self._validator.mode)
+        results = self._validate(step, patch, case.checks)
+        why = why_not(case.checks, results)
+        attempt = self._keep(case, patch, step, results, why, time.perf_counter() - started)
+        self._record.validated(step, attempt, case.checks)
+        self._say(f"{patch.advisor}: {patch.reason} {attempt.verdict}{f' ({why})' if why else ''}")
+        return attempt
+
+    def _keep(
+        self, case: Case, patch: Patch, step: str, results: list[CheckResult], why: str, duration_s: float
+    ) -> Attempt:
+        verdict = "not_cured" if why else verdict_on(patch, case.entry.code, case.checks, self._base, results)
+        attempt = Attempt(
+            number=len(self._attempts) + 1,
+            patch=patch,
+            diff=unified_diff(case.entry.code, patch.code, case.entry.label, "patch"),
+            verdict=verdict,
+            why=why,
+            passed=sum(result.outcome == "passed" for result in results),
+            total=len(case.checks),
+            results=results,
+            duration_s=duration_s,
+            step_id=step,
+        )
+        self._attempts.append(attempt)
+        return attempt
+
+    def _validate(self, step: str, patch: Patch, checks: Sequence[Check]) -> list[CheckResult]:
+        """The checks' results; what failed through no fault of the patch is tried again, as the policy allows."""
+        tries = 0
+        while True:
+            results = self._validator.run(patch.code, checks)
+            lost = next((r.error_code for r in results if is_retryable(r.error_code)), None)
+            if lost is None:
+                return results
+            tries += 1
+            verdict = self._record.retrying(step, f"validate:{hash(patch.code)}", lost, tries)
+            if not verdict.granted:
+                return results
+            self._stop.wait(min(verdict.wait_ms / 1000, max(0.0, self._bench.left_s)))
+            self._record.waited(step, verdict.wait_ms)
+
+    def _enough(self, case: Case, attempts: Sequence[Attempt]) -> bool:
+        """Whether the next advisor could do no better: something is cured, or unproven where nothing can be proven."""
+        verdicts = {attempt.verdict for attempt in attempts}
+        provable = any(
+            check.binding and was.outcome != "passed"
+            for check, was in zip(case.checks, self._base, strict=True)
+        )
+        return "cured" in verdicts or ("unproven" in verdicts and not provable)
+
+    def _ask_person(self, case: Case) -> Case:
+        """Questions while plausible patches disagree; each answer is one more check for all of them."""
+        if self._tell.ask is None or case.entry.flags.get("side_effects") or not self._validator.light:
+            return case
+        for number in range(1, _QUESTIONS_MAX + 1):
+            ranked = [attempt for attempt in self._ranked() if attempt.verdict != "not_cured"]
+            question = question_on(
+                case.entry.label,
+                ranked,
+                case.checks,
+                functools.partial(_accepted, case.entry),
+                self._bench,
+                number,
+            )
+            if question is None:
+                break
+            answer = self._tell.ask(question)
+            said = None if answer is None else _text_of(answer)
+            choices = tuple(choice.text for choice in question.choices)
+            self._questions.append(Answered(question.call, choices, said))
+            if answer is None:
+                break
+            case = self._with_answer(case, question, answer)
+        return case
+
+    def _with_answer(self, case: Case, question: Question, answer: Answer) -> Case:
+        check = answered_check(question, answer)
+        case = dataclasses.replace(case, checks=(*case.checks, check))
+        self._base.append(self._validator.run(case.entry.code, [check])[0])
+        held = []
+        for attempt in self._attempts:
+            if attempt.verdict == "not_cured":
+                held.append(attempt)
+                continue
+            results = [*attempt.results, self._validator.run(attempt.patch.code, [check])[0]]
+            why = why_not(case.checks, results)
+            verdict = verdict_on(attempt.patch, case.entry.code, case.checks, self._base, results)
+            passed = sum(result.outcome == "passed" for result in results)
+            held.append(
+                _replaced(
+                    attempt, results=results, why=why, verdict=verdict, passed=passed, total=len(results)
+                )
+            )
+        self._attempts = held
+        self._say(f"{describe(check)}: noted.")
+        return case
+
+    def _ranked(self) -> list[Attempt]:
+        """Attempts, the likeliest right first: by verdict, then who proposed it, then that one's own order."""
+        order = {advisor.name: place for place, advisor in enumerate(self._advisors)}
+        return sorted(
+            self._attempts,
+            key=lambda a: (_ORDER[a.verdict], order.get(a.patch.advisor, 99), -a.patch.rank, a.number),
+        )
+
+    def _found(
+        self, case: Case, diagnosis: Diagnosis, outcome: Outcome | None = None, reason: str = ""
+    ) -> Found:
+        return Found(
+            case,
+            diagnosis,
+            tuple(self._ranked()),
+            tuple(self._questions),
+            tuple(self._notes),
+            outcome,
+            reason,
+        )
+
+    def _say(self, sentence: str) -> None:
+        if self._tell.progress is not None:
+            self._tell.progress(sentence)
+
+
+def _next(proposals: Iterator[Patch], attempt: Attempt | None) -> Patch | None:
+    """The next patch; an advisor that listens is told what became of the last one."""
+    send: Any = getattr(proposals, "send", None)
+    try:
+        patch: Patch | None = send(attempt) if send is not None else next(proposals)
+    except StopIteration:
+        return None
+    return patch
+
+
+def _accepted(entry: VaultEntry, arguments: dict[str, Any]) -> bool:
+    try:
+        validate_arguments(entry, arguments)
+    except (ArgumentsInvalid, SchemaInvalid):
+        return False
+    return True
+
+
+def _text_of(answer: Answer) -> str:
+    return f"raises {answer.raises}" if answer.raises else repr(answer.value)
+
+
+def _replaced(attempt: Attempt, **changes: Any) -> Attempt:
+    return msgspec.structs.replace(attempt, **changes)

@@ -1,0 +1,132 @@
+"""The advisor that asks a language model.
+
+Each round is one question and one answer. The generator yields what can be a candidate, and takes back what became of
+it: `attempt = advisor.send(…)`, so that the next question says why the last answer would not do. Drawn with a plain
+`for`, it still works; the model is then only told that the answer was not taken.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Generator, Mapping
+from typing import Literal
+
+from healkit.config import Config
+from healkit.contracts.healing import Attempt, Patch
+from healkit.errors import BudgetSpent, HealkitError, ModelRefused, PostMortemError
+from healkit.healing.advisor import Case, Workbench
+from healkit.healing.diagnosis import diagnose
+from healkit.healing.model.access import Availability, find_access
+from healkit.healing.model.asking import Asker, Progress
+from healkit.healing.model.hiding import Veil
+from healkit.healing.model.prompt import Briefing, Stack
+from healkit.healing.model.protocol import Prompt
+from healkit.healing.model.rounds import Rounds
+from healkit.healing.model.spending import Spending
+from healkit.tracing.sanitizing import Sanitizer
+
+#: The verdicts after which another answer of the model could not be known to be better.
+_ENOUGH = frozenset({"cured", "unproven"})
+
+
+class ModelAdvisor:
+    """Asks the configured model for patches; without one it yields nothing and sends nothing.
+
+    locals_of: the failed run's frames with their locals, as `PostMortem.all_locals` gives them, for types and shapes;
+        where it raises `PostMortemError` or gives nothing, a failing check is observed, which gives types.
+    on_progress: called in the thread that draws, while the model answers.
+    environ: where keys are looked for, by default the process's environment.
+
+    `spending` adds up over all cases. `hidden` counts, by the sanitiser's rule, what was withheld from the model.
+    """
+
+    name = "model"
+    author: Literal["person", "rule", "search", "model", "agent"] = "model"
+
+    def __init__(
+        self,
+        config: Config,
+        *,
+        locals_of: Callable[[Case], Stack] = lambda _: (),
+        on_progress: Callable[[Progress], None] = lambda _: None,
+        environ: Mapping[str, str] | None = None,
+    ) -> None:
+        self._config = config
+        self._locals_of, self._on_progress = locals_of, on_progress
+        self._environ = os.environ if environ is None else environ
+        self.spending = Spending(config)
+        self.hidden: Counter[str] = Counter()
+
+    def available(self) -> Availability:
+        """Whether a model can be asked, and if not, why; sends nothing."""
+        return find_access(self._config, self._environ)[1]
+
+    def preview(self, case: Case, bench: Workbench | None = None) -> Prompt:
+        """What the first question on a case would be, word for word but for the markers' number; sends nothing.
+
+        Without a bench nothing is observed either. Raises `ModelInputTooLarge`.
+        """
+        veil = Veil(Sanitizer.from_config(self._config))
+        briefing = self._brief(case, bench, veil)
+        return briefing.prompt([briefing.attempt(attempt) for attempt in case.attempts])
+
+    def propose(self, case: Case, bench: Workbench) -> Generator[Patch, Attempt | None, None]:
+        """Patches for the case, each after one question; `send` takes what became of the one before.
+
+        Raises `BudgetSpent`, `ModelInputTooLarge`, `ModelKeyRefused`, `ModelUnavailable`, `ModelRefused` where the last
+        answer held no code, and `ModelError`.
+        """
+        access, _ = find_access(self._config, self._environ)
+        if access is None:
+            return
+        veil = Veil(Sanitizer.from_config(self._config), self.hidden)
+        asker = Asker(access, self._config, lambda: bench.left_s, self._on_progress)
+        rounds = Rounds(case, self._brief(case, bench, veil), veil, asker, self.spending)
+        for number in range(1, self._config.heal_model_attempts + 1):
+            patch = rounds.ask(number)
+            if patch is not None:
+                attempt = yield patch
+                if attempt is not None and attempt.verdict in _ENOUGH:
+                    return
+                rounds.learn(patch, attempt)
+        if rounds.unusable:
+            raise ModelRefused(
+                f"The model {access.model!r} gave no answer that can be used: {rounds.unusable}",
+                hint="Try again, or take another model.",
+            )
+
+    def __repr__(self) -> str:
+        return f"<ModelAdvisor {self._config.heal_model!r}>"
+
+    def _brief(self, case: Case, bench: Workbench | None, veil: Veil) -> Briefing:
+        stack = self._stack(case)
+        return Briefing(
+            case,
+            veil,
+            diagnosis=diagnose(case.entry, case.failure, case.checks).sentence,
+            stack=stack,
+            types={} if stack else self._types(case, bench),
+            values=self._config.heal_model_values,
+            max_bytes=self._config.heal_model_input_max_bytes,
+        )
+
+    def _stack(self, case: Case) -> Stack:
+        """The failed run's variables, while its worker is kept."""
+        try:
+            return self._locals_of(case)
+        except PostMortemError:
+            return ()
+
+    def _types(self, case: Case, bench: Workbench | None) -> dict[str, list[str]]:
+        """Types of variables in a failing run that is watched; nothing of a tool that may not run unasked."""
+        entry, failing = case.entry, case.failing[:1]
+        if bench is None or not failing or entry.type != "python" or entry.flags.get("side_effects"):
+            return {}
+        try:
+            observed = bench.observe(entry.code, failing)
+        except BudgetSpent:
+            raise
+        except HealkitError:  # no worker can be had: the model then sees the code alone
+            return {}
+        return {name: seen for one in observed for name, seen in one.types.items()}

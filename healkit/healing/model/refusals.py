@@ -1,0 +1,124 @@
+"""What a server's refusal means: wait, mend the settings, or give up.
+
+The codes are those that OpenAI (https://platform.openai.com/docs/guides/error-codes) and Anthropic
+(https://platform.claude.com/docs/en/api/errors) publish; 529 is Anthropic's for overloaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from urllib.parse import urlsplit
+
+import msgspec
+
+from healkit.errors import ModelError, ModelInputTooLarge, ModelKeyRefused, ModelUnavailable
+from healkit.healing.model.access import KEY_VARIABLE, Access
+from healkit.healing.model.protocol import complaint_of, mapping
+from healkit.tracing.delivery import readable, retry_after_s
+from healkit.tracing.sanitizing import Sanitizer
+
+#: What another try may do better with.
+_PASSING = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
+#: A 429 that no waiting helps: there is no money left.
+_NO_QUOTA = ("insufficient_quota", "billing")
+
+
+class Trouble(Exception):
+    """A refusal or a fault that may go away; the server may say after how long: `wait_s`, else 0."""
+
+    def __init__(self, error: ModelUnavailable, wait_s: float = 0.0) -> None:
+        super().__init__(str(error))
+        self.error = error
+        self.wait_s = wait_s
+
+
+class Complaint(Exception):
+    """The server does not understand the request; the text is what it said."""
+
+    def __init__(self, said: str, error: ModelError) -> None:
+        super().__init__(said)
+        self.said = said
+        self.error = error
+
+
+def refusal_of(status: int, headers: Mapping[str, str], body: bytes, access: Access) -> Exception:
+    """The exception for an answer that is no stream; `headers` have lower-case names."""
+    kind, said = _said(body, access)
+    answered = f"The model's server at {access.host} answered {_named(status)}" + (
+        f": {said}" if said else ""
+    )
+    match status:
+        case 200:
+            return _no_stream(answered, headers)
+        case 401 | 403:
+            return ModelKeyRefused(f"{answered}.", hint=_key_hint(access))
+        case 404:
+            hint = f"Has it a model {access.model!r}, and is {access.adapter.endpoint} its address?"
+            return ModelError(f"{answered}.", hint=hint)
+        case 413:
+            return ModelInputTooLarge(f"{answered}.", hint="Lower heal_model_input_max_bytes.")
+        case 429 if any(word in f"{kind} {said}" for word in _NO_QUOTA):
+            return ModelError(f"{answered}.", hint="The account has no quota left.")
+        case _ if status in _PASSING:
+            wait_s = retry_after_s(headers.get("retry-after", ""))
+            return Trouble(ModelUnavailable(f"{answered}.", hint="Try again later."), wait_s)
+        case 400 | 422:
+            return Complaint(f"{kind} {said}", ModelError(f"{answered}."))
+        case _ if 300 <= status < 400:
+            return _redirect(answered, headers)
+    return ModelError(f"{answered}.", hint="Is heal_model_url the address of such an API?")
+
+
+def _no_stream(answered: str, headers: Mapping[str, str]) -> ModelError:
+    kind = headers.get("content-type", "") or "no type"
+    packed = headers.get("content-encoding", "identity")
+    form = f"{kind} packed as {packed}" if packed != "identity" else kind
+    return ModelError(
+        f"{answered}, as {readable(form)!r} instead of a stream of events.",
+        hint="Is heal_model_url the address of such an API, and heal_model_provider its protocol?",
+    )
+
+
+def _redirect(answered: str, headers: Mapping[str, str]) -> ModelError:
+    try:
+        place = urlsplit(headers.get("location", ""))
+        target = f"to {place.hostname or ''}{place.path}"
+    except ValueError:
+        target = "elsewhere"
+    return ModelError(
+        f"{answered}: it points {readable(target)}, and a redirect is not followed, for the key would go there.",
+        hint="If that is right, set heal_model_url to it.",
+    )
+
+
+def _key_hint(access: Access) -> str:
+    if not access.key:
+        return f"It wants a key: set {KEY_VARIABLE}."
+    return f"The key is from {access.key.source}: is it right, and may it use {access.model!r}?"
+
+
+def _said(body: bytes, access: Access) -> tuple[str, str]:
+    """Kind and text of a JSON error in any of the forms in use, without the key and without secrets; else nothing."""
+    try:
+        found = mapping(msgspec.json.decode(body))
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return "", ""
+    for name in ("error", "message", "detail"):
+        if found.get(name):
+            kind, text = complaint_of(found[name])
+            code = str(mapping(found[name]).get("code") or "")
+            return access.key.kept_out(f"{kind} {code}"), presentable(text, access)
+    return "", ""
+
+
+def presentable(said: str, access: Access) -> str:
+    """What a server said as a line to show: without the key, which some quote, and without other secrets."""
+    return readable(str(Sanitizer().text(access.key.kept_out(said)).value)).rstrip(".")
+
+
+def _named(status: int) -> str:
+    try:
+        return f"{status} {HTTPStatus(status).phrase}"
+    except ValueError:
+        return str(status)

@@ -1,0 +1,50 @@
+"""The advisor that asks what has worked before.
+
+An earlier revision, another persona's version, or another tool that takes the same may do what this one should. Each is
+proposed whole; whether it does is for the validation to say. (Correct peers are how the best repairers of student
+programs work: Gulwani, Radiček and Zuleger, "Automated Clustering and Program Repair for Introductory Programming
+Assignments", PLDI 2018.)
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Literal
+
+from healkit.contracts.healing import Patch
+from healkit.contracts.shapes import read_shape
+from healkit.errors import ToolShapeError
+from healkit.healing.advisor import Case, Peer, Workbench
+
+
+class PeersAdvisor:
+    """Proposes other versions of the tool, the newest first, then tools that take the same arguments."""
+
+    name = "peers"
+    author: Literal["rule"] = "rule"
+
+    def propose(self, case: Case, bench: Workbench) -> Iterator[Patch]:
+        """Each peer as a patch; called by the loop."""
+        if case.entry.type != "python":
+            return
+        for place, peer in enumerate(case.peers):
+            code = peer.code if peer.same_tool else _callable(peer)
+            if code is None:
+                continue
+            what = "Go back to" if peer.same_tool else "Do as this other tool does:"
+            yield Patch(
+                code=code, advisor=self.name, author=self.author, reason=f"{what} {peer.label}.", rank=-place
+            )
+
+
+def _callable(peer: Peer) -> str | None:
+    """The other tool's code with an entry that this tool can have; None where it is not a plain function."""
+    try:
+        tree = ast.parse(peer.code)
+        shape = read_shape(tree, peer.label.partition("@")[0])
+    except (SyntaxError, ToolShapeError):
+        return None
+    if shape.kind != "function" or shape.entry == "run":
+        return peer.code if shape.kind == "function" else None
+    return f"{peer.code.rstrip()}\n\n\ndef run(*args, **kwargs):\n    return {shape.entry}(*args, **kwargs)\n"

@@ -1,0 +1,37 @@
+"""The advisor that is a person with an editor.
+
+Their patch takes the same validation as any other; where it would not do, they are shown why, and may try again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import Literal
+
+from healkit.contracts.healing import Attempt, Patch
+from healkit.healing.advisor import Case, Workbench
+
+#: Lets a person edit the code: gets the case, the text so far, and what was wrong with the last try (empty at first);
+#: returns the edited code, or None for no more.
+Edit = Callable[[Case, str, str], "str | None"]
+
+
+class PersonAdvisor:
+    """Asks until the patch passes, or the person has had enough."""
+
+    name = "person"
+    author: Literal["person"] = "person"
+
+    def __init__(self, edit: Edit) -> None:
+        self._edit = edit
+
+    def propose(self, case: Case, bench: Workbench) -> Generator[Patch, Attempt | None, None]:
+        """One patch a round; the loop sends back what became of it."""
+        code, problem = case.entry.code, ""
+        while (edited := self._edit(case, code, problem)) is not None and edited != code:
+            attempt = yield Patch(
+                code=edited, advisor=self.name, author=self.author, reason="Edited by hand."
+            )
+            if attempt is None or attempt.verdict == "cured":
+                return
+            code, problem = edited, attempt.why or "it passes, but no example says what is right"

@@ -1,0 +1,139 @@
+"""Asking what is right where plausible patches disagree.
+
+Several patches may pass every check and still be different programs. The smallest input on which they differ tells
+them apart, and is small enough to be worked out by hand. The answer becomes an example of the tool, so that it is
+asked once. (Distinguishing inputs as in program synthesis: Jha, Gulwani, Seshia and Tiwari, "Oracle-guided
+component-based program synthesis", ICSE 2010.)
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from healkit.contracts.healing import Attempt, Check, CheckResult
+from healkit.healing.advisor import Workbench
+from healkit.healing.inputs import size, variants
+
+#: Inputs that are tried for one question, and patches that are told apart at once.
+_INPUTS_MAX, _PATCHES_MAX = 40, 6
+
+
+@dataclasses.dataclass(frozen=True)
+class Question:
+    """What does the tool return for these arguments? `choices` are what the plausible patches say, as JSON values.
+
+    A choice of `raises` names an exception instead. `label` is the tool's.
+    """
+
+    label: str
+    arguments: dict[str, Any]
+    choices: tuple[Choice, ...]
+    number: int
+
+    @property
+    def call(self) -> str:
+        """The call in words: `fibonacci(n=2)`."""
+        given = ", ".join(f"{name}={value!r}" for name, value in self.arguments.items())
+        return f"{self.label.partition('@')[0]}({given})"
+
+
+@dataclasses.dataclass(frozen=True)
+class Choice:
+    """One thing that patches make of an input: a value, or the name of an exception; and how many of them do."""
+
+    value: Any
+    raises: str = ""
+    patches: int = 1
+
+    @property
+    def text(self) -> str:
+        """As it is shown: JSON, or `raises ValueError`."""
+        return f"raises {self.raises}" if self.raises else json.dumps(self.value, ensure_ascii=False)
+
+
+@dataclasses.dataclass(frozen=True)
+class Answer:
+    """What the person says is right: a JSON value, or the name of an exception."""
+
+    value: Any = None
+    raises: str = ""
+
+
+#: Asked for an answer; None means that the person does not know, or will not say.
+AskPerson = Callable[[Question], "Answer | None"]
+
+
+def question_on(
+    label: str,
+    plausible: Sequence[Attempt],
+    checks: Sequence[Check],
+    accepts: Callable[[dict[str, Any]], bool],
+    bench: Workbench,
+    number: int,
+) -> Question | None:
+    """The question on the smallest input on which the patches differ; None where none was found in time."""
+    codes = [attempt.patch.code for attempt in plausible[:_PATCHES_MAX]]
+    known = [check.arguments for check in checks if not check.call]
+    probes = [
+        Check(origin="answered", arguments=arguments) for arguments in variants(known, accepts, _INPUTS_MAX)
+    ]
+    if len(codes) < 2 or not probes:
+        return None
+    columns = list(zip(*bench.run(codes, probes), strict=True))
+    differing = [
+        (probe.arguments, choices)
+        for probe, column in zip(probes, columns, strict=True)
+        if len(choices := _choices(column)) > 1
+    ]
+    if not differing:
+        return None
+    arguments, choices = min(differing, key=lambda found: size(found[0]))
+    return Question(label, arguments, choices, number)
+
+
+def answered_check(question: Question, answer: Answer) -> Check:
+    """The answer as a check that binds."""
+    return Check(
+        origin="answered",
+        arguments=question.arguments,
+        known=True,
+        expected=answer.value,
+        raises=answer.raises,
+    )
+
+
+def answer_of(question: Question, said: str) -> Answer | None:
+    """What was typed, as an answer: a choice's number, `raises ValueError`, or a value as JSON or as a bare text.
+
+    Nothing typed is no answer. A choice's number counts only where the choices are shown with numbers, so a number
+    that is meant as a value and is also a choice's number has to be written otherwise: `= 2`.
+    """
+    said = said.strip()
+    if not said:
+        return None
+    if said.isdecimal() and 0 < int(said) <= len(question.choices):
+        choice = question.choices[int(said) - 1]
+        return Answer(choice.value, choice.raises)
+    if said.startswith("raises "):
+        return Answer(raises=said.removeprefix("raises ").strip())
+    text = said.removeprefix("=").strip()
+    try:
+        return Answer(json.loads(text))
+    except ValueError:
+        return Answer(text)
+
+
+def _choices(results: Sequence[CheckResult]) -> tuple[Choice, ...]:
+    """What the patches made of one input, most common first; what hangs or dies is no choice."""
+    found: dict[str, Choice] = {}
+    for result in results:
+        if result.outcome in ("timeout", "died", "not_run"):
+            continue
+        raises = result.failure.partition(":")[0] if result.failure else ""
+        key = f"raises {raises}" if raises else json.dumps(result.value, sort_keys=True)
+        before = found.get(key)
+        found[key] = Choice(result.value, raises, 1 if before is None else before.patches + 1)
+    return tuple(sorted(found.values(), key=lambda choice: -choice.patches))

@@ -1,0 +1,106 @@
+"""What a patch is worth, read off how its checks went.
+
+The words are chosen so that none promises too much. A patch that passes everything is *cured* only where somebody's
+word says what is right on an input that the broken code got wrong; where nobody's does, it is *unproven*; where all it
+does is to keep the failure from happening, it is *silenced*. The advisor's own word for it counts only against it.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from healkit.contracts.healing import Check, CheckResult, Patch, Verdict
+
+_GUARDS = ast.Return | ast.Continue | ast.Break | ast.Pass
+
+
+def verdict_on(
+    patch: Patch,
+    before: str,
+    checks: Sequence[Check],
+    base: Sequence[CheckResult],
+    results: Sequence[CheckResult],
+) -> Verdict:
+    """The verdict on a patch of the code `before`, whose checks went as `base` without it and as `results` with it."""
+    if any(result.outcome != "passed" for result in results):
+        return "not_cured"
+    if any(check.binding and was.outcome != "passed" for check, was in zip(checks, base, strict=True)):
+        return "cured"
+    return "silenced" if patch.guard or adds_guard(before, patch.code) else "unproven"
+
+
+def adds_guard(before: str, after: str) -> bool:
+    """Whether the new code has an exception handler or an early way out that the old one had not."""
+    try:
+        old, new = ast.parse(before), ast.parse(after)
+    except (SyntaxError, ValueError, RecursionError):
+        return False  # what did not parse before had no run to be silenced
+    return _handlers(new) > _handlers(old) or _ways_out(new) > _ways_out(old)
+
+
+def why_not(checks: Sequence[Check], results: Sequence[CheckResult]) -> str:
+    """The first check that speaks against a patch, in one sentence; empty where none does."""
+    for check, result in zip(checks, results, strict=True):
+        if result.outcome != "passed":
+            return f"{describe(check)}: {_went(check, result)}"
+    return ""
+
+
+def describe(check: Check) -> str:
+    """The check in a few words: what it is called with, and where it comes from."""
+    given = check.call or ", ".join(f"{name}={_short(value)}" for name, value in check.arguments.items())
+    words = {
+        "declared": "the example",
+        "answered": "your answer for",
+        "passing": "the recorded run",
+        "failing": "the failing input",
+    }
+    return f"{words[check.origin]} ({_short_text(given, 120)})"
+
+
+def _went(check: Check, result: CheckResult) -> str:
+    if result.outcome == "wrong":
+        wanted = check.raises or _short(check.expected)
+        return f"gives {result.failure or _short(result.value)} where {wanted} is right"
+    said = {"timeout": "does not end in time", "died": "takes its process with it", "not_run": "was not run"}
+    return said.get(result.outcome) or f"raises {_short_text(result.failure, 200)}"
+
+
+def _short(value: object) -> str:
+    return _short_text(repr(value), 60)
+
+
+def _short_text(text: str, limit: int) -> str:
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+def _handlers(tree: ast.Module) -> int:
+    suppressing = ("suppress", "contextlib.suppress")
+    return sum(
+        isinstance(node, ast.ExceptHandler)
+        or (isinstance(node, ast.Call) and ast.unparse(node.func) in suppressing)
+        for node in ast.walk(tree)
+    )
+
+
+def _ways_out(tree: ast.Module) -> int:
+    """How many `if`s do nothing but leave: return something that is fixed, go on, or pass."""
+    return sum(
+        isinstance(node, ast.If)
+        and len(node.body) == 1
+        and isinstance(node.body[0], _GUARDS)
+        and _fixed(node.body[0])
+        for node in ast.walk(tree)
+    )
+
+
+def _fixed(statement: ast.stmt) -> bool:
+    if not isinstance(statement, ast.Return):
+        return True
+    value = statement.value
+    empty = (
+        isinstance(value, ast.List | ast.Dict | ast.Tuple | ast.Set)
+        and not list(ast.iter_child_nodes(value))[:-1]
+    )
+    return value is None or isinstance(value, ast.Constant) or empty

@@ -1,0 +1,61 @@
+"""`%heal` in a notebook: the same loop, asking in the cell."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import TYPE_CHECKING
+
+from healkit.errors import HealError
+
+if TYPE_CHECKING:
+    from healkit.app import Healkit
+    from healkit.contracts.healing import Attempt
+    from healkit.healing.questions import Answer, Question
+    from healkit.healing.report import HealReport
+
+
+def heal(healkit: Healkit, options: Namespace) -> HealReport:
+    """Heal the tool that is named, else the one that failed last; what happens is told as it does."""
+    tool = options.tool
+    if tool is None:
+        row = healkit.log.last_error()
+        if row is None:
+            raise HealError("No tool has failed.", hint="Name one: %heal TOOL.")
+        tool = row.tool_name
+    return healkit.heal(
+        tool,
+        options.persona,
+        advisors=None if options.advisors is None else options.advisors.split(","),
+        auto=options.auto,
+        budget_s=options.budget,
+        log_id=options.log_id,
+        dry_run=options.dry_run,
+        ask=_ask,
+        confirm=None if options.later else _confirm,
+        progress=lambda sentence: print(f"· {sentence}"),  # noqa: T201 - a magic's progress, in its cell
+    )
+
+
+def _ask(question: Question) -> Answer | None:
+    from healkit.healing.questions import answer_of
+
+    choices = "\n".join(f"  {number}) {choice.text}" for number, choice in enumerate(question.choices, 1))
+    print(f"Plausible patches disagree. What is right for {question.call} ?\n{choices}")  # noqa: T201 - as above
+    return answer_of(question, _said("Number, or another value as JSON (empty: not known): "))
+
+
+def _confirm(best: Attempt) -> bool | None:
+    from healkit.rendering.healing import verdict_line
+
+    print(f"\n{best.diff}{best.patch.advisor}: {best.patch.reason}\nVerdict: {verdict_line(best)}")  # noqa: T201 - as above
+    return {"y": True, "n": False}.get(_said("Keep it? [y]es, [n]o, [l]ater: ").strip().lower()[:1])
+
+
+def _said(prompt: str) -> str:
+    """What the person types; nothing where there is nobody to type, as in a notebook that nbclient runs."""
+    try:
+        return input(prompt)
+    except Exception as error:
+        if type(error).__name__ in ("StdinNotImplementedError", "EOFError"):
+            return ""
+        raise

@@ -1,0 +1,185 @@
+"""What came of a healing, as text and as a card.
+
+The verdict's words are on top, because they are what is easily misread: a patch that passes is not thereby right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+from healkit.contracts.healing import VERDICTS, Attempt, Check
+from healkit.rendering import markup as m
+from healkit.rendering import plain
+from healkit.rendering.markup import Html, visible
+from healkit.rendering.reports import diff_html
+
+#: Attempts that are told one by one; a search has many that came to nothing.
+_SHOWN_MAX = 8
+
+_HEADS = {
+    "kept": "a patch was kept",
+    "shown": "a patch was found, and only shown",
+    "pending": "a patch waits for your consent",
+    "declined": "the patch was declined",
+    "denied": "the policy forbids the patch",
+    "rolled_back": "the patch was taken back",
+    "not_cured": "nothing that was tried cures it",
+    "healthy": "nothing fails any more",
+    "not_mendable": "no change of the code helps",
+    "halted": "the policy ended it",
+    "stopped": "it was stopped",
+}
+_MEANS = {
+    "cured": "Every check passes, and an example says what is right where it was wrong. It is held only against those.",
+    "unproven": "It no longer fails, but no example says what is right there: look at what it returns.",
+    "silenced": "It no longer fails because a guard hides it; whether that is right, nobody has said.",
+}
+
+
+class AnsweredView(Protocol):
+    """A question and its answer."""
+
+    @property
+    def call(self) -> str: ...
+    @property
+    def choices(self) -> tuple[str, ...]: ...
+    @property
+    def answer(self) -> str | None: ...
+
+
+class ReportView(Protocol):
+    """What is shown of a healing."""
+
+    @property
+    def label(self) -> str: ...
+    @property
+    def outcome(self) -> str: ...
+    @property
+    def reason(self) -> str: ...
+    @property
+    def diagnosis(self) -> str: ...
+    @property
+    def attempts(self) -> tuple[Attempt, ...]: ...
+    @property
+    def best(self) -> Attempt | None: ...
+    @property
+    def checks(self) -> tuple[Check, ...]: ...
+    @property
+    def duration_s(self) -> float: ...
+    @property
+    def candidates_tried(self) -> int: ...
+    @property
+    def run_id(self) -> str: ...
+    @property
+    def folder(self) -> Path: ...
+    @property
+    def request_id(self) -> int | None: ...
+    @property
+    def questions(self) -> Sequence[AnsweredView]: ...
+    @property
+    def notes(self) -> tuple[str, ...]: ...
+    @property
+    def cost(self) -> dict[str, float]: ...
+
+
+def report_text(report: ReportView) -> str:
+    """A healing for a terminal: outcome, verdict, the diff, the other attempts, what to do next."""
+    lines = [f"{_mark(report)} {visible(_title(report))}"]
+    lines += [f"  {name:<10} {visible(value)}" for name, value in _facts(report)]
+    if report.best is not None:
+        lines += ["", plain.indent(visible(report.best.diff.rstrip()), "  ")]
+    others = [attempt for attempt in report.attempts if attempt is not report.best]
+    if others:
+        lines += ["", "  also tried"]
+        lines += [f"    {_line(attempt)}" for attempt in others[:_SHOWN_MAX]]
+        lines += [f"    … and {len(others) - _SHOWN_MAX:,} more"] if len(others) > _SHOWN_MAX else []
+    return "\n".join(lines)
+
+
+def report_html(report: ReportView) -> str:
+    """The same as a card."""
+    colours = _colours(report)
+    head = m.heading(_mark(report), _title(report), *colours, m.muted(report.reason))
+    parts: list[Html] = [head, m.section(m.facts(_facts(report)))]
+    if report.best is not None:
+        parts.append(m.section(Html(diff_html(report.best.diff, f"{VERDICTS[report.best.verdict]}"))))
+    others = [attempt for attempt in report.attempts if attempt is not report.best]
+    if others:
+        rows = [_row(attempt) for attempt in others[:_SHOWN_MAX]]
+        left = m.muted(f"… and {len(others) - _SHOWN_MAX:,} more") if len(others) > _SHOWN_MAX else m.Html("")
+        table = m.table(("", "who", "what", "verdict"), rows)
+        parts.append(m.section(m.fold(f"{plain.count(len(others), 'other attempt')}", table, left)))
+    return m.card(*parts, accent=colours[0])
+
+
+def verdict_line(attempt: Attempt) -> str:
+    """The verdict and what it does not say, in one or two sentences."""
+    means = _MEANS.get(attempt.verdict, "")
+    return f"{VERDICTS[attempt.verdict]}. {means}".rstrip()
+
+
+def _title(report: ReportView) -> str:
+    verdict = f": {VERDICTS[report.best.verdict]}" if report.best is not None else ""
+    return f"{report.label}: {_HEADS.get(report.outcome, report.outcome)}{verdict}"
+
+
+def _facts(report: ReportView) -> list[tuple[str, str]]:
+    found = [("found", report.diagnosis), ("outcome", report.reason)]
+    best = report.best
+    if best is not None:
+        found.append(("patch", f"{best.patch.reason} ({best.patch.advisor})"))
+        found.append(("means", _MEANS.get(best.verdict, "")))
+    checked = plain.count(len(report.checks), "check")
+    tried = (
+        f"{plain.count(report.candidates_tried, 'candidate')} in {plain.duration(report.duration_s * 1000)}"
+    )
+    found.append(("held", f"against {checked}; {tried}"))
+    found += [("asked", f"{one.call} is {one.answer or 'not known'}") for one in report.questions]
+    found += (
+        [("cost", ", ".join(f"{amount:g} {unit}" for unit, amount in report.cost.items()))]
+        if report.cost
+        else []
+    )
+    found += [("note", note) for note in report.notes]
+    return [*found, ("record", f"healkit trace show {report.run_id}"), *_next(report)]
+
+
+def _next(report: ReportView) -> list[tuple[str, str]]:
+    if report.outcome == "pending":
+        return [("next", f"healkit requests accept {report.request_id}, or decline {report.request_id}")]
+    if report.outcome == "kept":
+        return [("undo", f"healkit vault undo {report.label.partition('@')[0]}")]
+    return []
+
+
+def _mark(report: ReportView) -> str:
+    return {"kept": "✓", "healthy": "✓", "pending": "?", "shown": "?"}.get(report.outcome, "✗")
+
+
+def _colours(report: ReportView) -> tuple[str, str]:
+    cured = report.best is not None and report.best.verdict == "cured"
+    if report.outcome == "healthy" or (report.outcome == "kept" and cured):
+        return m.GREEN, m.GREEN_SOFT
+    return (
+        (m.AMBER, m.AMBER_SOFT)
+        if report.outcome in ("kept", "shown", "pending", "declined")
+        else (m.RED, m.RED_SOFT)
+    )
+
+
+def _line(attempt: Attempt) -> str:
+    why = f": {attempt.why}" if attempt.why else ""
+    return visible(
+        plain.one_line(f"{_sign(attempt)} {attempt.patch.advisor}: {attempt.patch.reason}{why}", 160)
+    )
+
+
+def _row(attempt: Attempt) -> tuple[str, ...]:
+    why = f"{VERDICTS[attempt.verdict]}{f': {attempt.why}' if attempt.why else ''}"
+    return _sign(attempt), attempt.patch.advisor, attempt.patch.reason, plain.one_line(why, 200)
+
+
+def _sign(attempt: Attempt) -> str:
+    return {"cured": "✓", "unproven": "~", "silenced": "~"}.get(attempt.verdict, "✗")

@@ -1,0 +1,41 @@
+"""Other inputs for a tool: small, of the same kind, and never one that is known already."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from healkit.healing.inputs import size, variants
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-50, 50) | st.floats(-10, 10) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=8,
+)
+ARGUMENTS = st.dictionaries(st.sampled_from(["a", "b", "text"]), VALUES, min_size=1, max_size=3)
+
+
+@given(ARGUMENTS)
+def test_they_are_the_smallest_first_all_different_and_none_is_known(known: dict[str, Any]) -> None:
+    found = variants([known], lambda _: True, 30)
+    sizes = [size(arguments) for arguments in found]
+    assert sizes == sorted(sizes)
+    assert len(set(sizes)) == len(sizes)
+    assert size(known) not in sizes
+    assert all(arguments.keys() == known.keys() for arguments in found)
+
+
+def test_a_value_keeps_its_kind_and_what_is_not_accepted_is_left_out() -> None:
+    found = variants([{"n": 5, "text": "ab"}], lambda given: given["n"] > 0, 50)
+    assert found
+    assert all(type(arguments["n"]) is int and arguments["n"] > 0 for arguments in found)
+    assert all(type(arguments["text"]) is str for arguments in found)
+    assert {"n": 1, "text": "ab"} in found
+    assert {"n": 5, "text": ""} in found
+
+
+def test_there_are_as_many_as_asked_for_at_most() -> None:
+    assert len(variants([{"values": [1, 2, 3]}], lambda _: True, 5)) == 5
+    assert variants([], lambda _: True, 5) == []

@@ -1,0 +1,188 @@
+"""Both protocols, spoken to a real server, and the format that streams have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from model_server import SECRET_KEY, Budget, ModelServer, events, fails, model_server, says, sends
+
+from healkit.config import Config
+from healkit.errors import ConfigError, ModelError
+from healkit.healing.advisor import Case
+from healkit.healing.model import ModelAdvisor
+from healkit.healing.model.access import find_access
+from healkit.healing.model.anthropic_messages import AnthropicMessages
+from healkit.healing.model.openai_chat import OpenAIChat
+from healkit.healing.model.protocol import Prompt
+from healkit.healing.model.sse import EventStream
+from healkit.store.entries import VaultEntry
+
+BROKEN = "def halve(n):\n    return n / 0\n"
+ANSWER = "It divided by zero — always.\n```python\ndef halve(n):\n    return n / 2\n```\n"
+CASE = Case(VaultEntry("halve", "default", 1, BROKEN, ""), None, ())
+PROVIDERS = pytest.mark.parametrize("provider", ["openai", "anthropic"])
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with model_server() as running:
+        yield running
+
+
+@PROVIDERS
+@pytest.mark.requirement("HEAL-2")
+def test_a_streamed_answer_becomes_a_patch_with_its_author_and_its_cost(
+    server: ModelServer, provider: str
+) -> None:
+    server.plan.append(says(ANSWER))
+    config = server.config(
+        provider,
+        heal_model_input_usd_per_mtok=3.0,
+        heal_model_output_usd_per_mtok=15.0,
+        heal_model_attempts=1,
+    )
+    advisor = ModelAdvisor(config, environ={"HEALKIT_MODEL_KEY": SECRET_KEY})
+    (patch,) = advisor.propose(CASE, Budget())
+    assert patch.code == "def halve(n):\n    return n / 2\n"
+    assert (patch.advisor, patch.author) == (advisor.name, advisor.author) == ("model", "model")
+    assert patch.reason == "It divided by zero — always."
+    assert patch.cost == {
+        "requests": 1,
+        "input_tokens": 100,
+        "output_tokens": 20,
+        "usd": pytest.approx(0.0006),
+    }
+    assert advisor.spending.cost() == patch.cost
+
+
+@PROVIDERS
+def test_without_prices_the_cost_says_nothing_of_money(server: ModelServer, provider: str) -> None:
+    server.plan.append(says(ANSWER))
+    (patch,) = ModelAdvisor(server.config(provider, heal_model_attempts=1), environ={}).propose(
+        CASE, Budget()
+    )
+    assert patch.cost == {"requests": 1, "input_tokens": 100, "output_tokens": 20}
+
+
+def test_each_protocol_is_asked_at_its_path_with_its_headers_and_fields(server: ModelServer) -> None:
+    for provider in ("openai", "anthropic"):
+        server.plan.append(says(ANSWER))
+        advisor = ModelAdvisor(server.config(provider), environ={"HEALKIT_MODEL_KEY": SECRET_KEY})
+        next(advisor.propose(CASE, Budget()))
+    chat, message = server.requests
+    assert (chat.path, chat.headers["authorization"]) == ("/v1/chat/completions", f"Bearer {SECRET_KEY}")
+    assert [one["role"] for one in chat.body["messages"]] == ["system", "user"]
+    assert (chat.body["model"], chat.body["stream"]) == ("teacher-1", True)
+    assert chat.body["max_tokens"] == 8192
+    assert chat.body["stream_options"] == {"include_usage": True}
+    assert (message.path, message.headers["x-api-key"]) == ("/v1/messages", SECRET_KEY)
+    assert message.headers["anthropic-version"] == "2023-06-01"
+    assert "authorization" not in message.headers
+    assert [one["role"] for one in message.body["messages"]] == ["user"]
+    assert (message.body["max_tokens"], message.body["stream"]) == (8192, True)
+
+
+def test_a_server_that_wants_no_key_gets_none(server: ModelServer) -> None:
+    server.plan.append(says(ANSWER))
+    next(ModelAdvisor(server.config(), environ={}).propose(CASE, Budget()))
+    assert "authorization" not in server.requests[0].headers
+
+
+def test_what_a_server_does_not_know_is_left_away_and_not_sent_to_it_again(server: ModelServer) -> None:
+    limit = {
+        "error": {
+            "message": "Unsupported parameter: 'max_tokens' is not supported with this model. "
+            "Use 'max_completion_tokens' instead.",
+            "type": "invalid_request_error",
+            "param": "max_tokens",
+            "code": "unsupported_parameter",
+        }
+    }
+    usage = {"detail": "stream_options: Extra inputs are not permitted"}
+    server.plan.extend([fails(400, limit), fails(422, usage), says("No code."), says(ANSWER)])
+    next(ModelAdvisor(server.config(), environ={}).propose(CASE, Budget()))
+    *_, third, fourth = (set(request.body) for request in server.requests)
+    assert third == fourth == {"model", "messages", "max_completion_tokens", "stream"}
+    assert len(server.requests) == 4
+
+
+def test_a_request_that_is_refused_for_good_is_not_repeated(server: ModelServer) -> None:
+    server.plan.append(fails(400, {"error": {"message": "max_tokens is too large", "type": "invalid"}}))
+    server.plan.append(fails(400, {"error": {"message": "messages: too long", "type": "invalid"}}))
+    with pytest.raises(ModelError, match="messages: too long"):
+        next(ModelAdvisor(server.config(), environ={}).propose(CASE, Budget()))
+    assert len(server.requests) == 2
+
+
+def test_null_stands_for_what_is_left_out(server: ModelServer) -> None:
+    stream = events("/v1/chat/completions", ANSWER).replace(
+        b'"choices": [], "usage"', b'"choices": null, "usage"'
+    )
+    assert b'"choices": null' in stream
+    server.plan.append(sends(stream))
+    (patch,) = ModelAdvisor(server.config(heal_model_attempts=1), environ={}).propose(CASE, Budget())
+    assert patch.cost["input_tokens"] == 100
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 1000])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_a_stream_of_events_may_be_cut_anywhere(size: int, end: str) -> None:
+    lines = [
+        "\ufeffdata: one",
+        ": a comment",
+        "",
+        "event: x",
+        "data:zwei ü",
+        "data:  drei",
+        "id: 7",
+        "",
+        "data: cut",
+    ]
+    stream = end.join(lines).encode()
+    reader = EventStream()
+    found = [
+        data for start in range(0, len(stream), size) for data in reader.feed(stream[start : start + size])
+    ]
+    assert found == ["one", "zwei ü\n drei"]
+
+
+@pytest.mark.parametrize(
+    ("given", "endpoint"),
+    [
+        ("", "https://api.openai.com/v1/chat/completions"),
+        ("http://localhost:11434/v1", "http://localhost:11434/v1/chat/completions"),
+        ("http://localhost:1234/v1/", "http://localhost:1234/v1/chat/completions"),
+        ("https://x.example/a/chat/completions?v=1", "https://x.example/a/chat/completions?v=1"),
+    ],
+)
+def test_the_address_of_chat_completions_may_have_its_path_or_not(given: str, endpoint: str) -> None:
+    assert OpenAIChat(given).endpoint == endpoint
+
+
+@pytest.mark.parametrize("given", ["", "https://api.anthropic.com", "https://api.anthropic.com/v1/messages"])
+def test_the_address_of_messages_may_have_its_path_or_not(given: str) -> None:
+    assert AnthropicMessages(given).endpoint == "https://api.anthropic.com/v1/messages"
+
+
+def test_openai_itself_gets_the_newer_name_of_the_limit() -> None:
+    access, available = find_access(Config(heal_model="m"), {"OPENAI_API_KEY": SECRET_KEY})
+    assert available
+    assert access is not None
+    assert access.host == "api.openai.com"
+    assert access.adapter.body("m", Prompt("", ""), 10)["max_completion_tokens"] == 10
+
+
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        ({"heal_model_provider": "acme"}, "Choose one of openai, anthropic"),
+        ({"heal_model_url": "ftp://x"}, "heal_model_url='ftp://x' is no http"),
+        ({"heal_model_url": "https://me:pw@x.example/v1"}, "HEALKIT_MODEL_KEY"),
+        ({"heal_model_attempts": 0}, "greater than 0"),
+        ({"heal_model_output_usd_per_mtok": -1.0}, "greater than 0"),
+    ],
+)
+def test_settings_that_cannot_work_are_refused_by_name(wrong: dict[str, object], why: str) -> None:
+    with pytest.raises(ConfigError, match=why):
+        Config(**wrong)  # type: ignore[arg-type]

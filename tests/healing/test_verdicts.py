@@ -1,0 +1,94 @@
+"""What a patch is called: the words must never promise more than was seen."""
+
+from __future__ import annotations
+
+import pytest
+
+from healkit.contracts.healing import Check, CheckResult, Patch, same_value
+from healkit.healing.verdicts import adds_guard, verdict_on, why_not
+
+PASSED, RAISED, WRONG = (CheckResult(outcome=outcome) for outcome in ("passed", "raised", "wrong"))
+BEFORE = "def f(x):\n    return 1 / x\n"
+AFTER = "def f(x):\n    return 1 / (x + 1)\n"
+DECLARED = Check(origin="declared", arguments={"x": 0}, known=True, expected=1.0)
+FAILING = Check(origin="failing", arguments={"x": 0})
+PASSING = Check(origin="passing", arguments={"x": 3}, known=True, expected=0.25)
+
+
+def patch(code: str = AFTER, *, guard: bool = False) -> Patch:
+    return Patch(code=code, advisor="rules", author="rule", reason="", guard=guard)
+
+
+@pytest.mark.requirement("HEAL-3")
+@pytest.mark.parametrize(
+    ("checks", "base", "results", "given", "verdict"),
+    [
+        ([DECLARED], [RAISED], [PASSED], patch(), "cured"),
+        ([DECLARED, PASSING], [RAISED, PASSED], [PASSED, PASSED], patch(), "cured"),
+        ([DECLARED, PASSING], [RAISED, PASSED], [PASSED, WRONG], patch(), "not_cured"),
+        ([FAILING, PASSING], [RAISED, PASSED], [PASSED, PASSED], patch(), "unproven"),
+        # An example that the broken code passes too says nothing about what was wrong.
+        ([FAILING, DECLARED], [RAISED, PASSED], [PASSED, PASSED], patch(), "unproven"),
+        ([FAILING], [RAISED], [PASSED], patch(guard=True), "silenced"),
+        ([FAILING], [RAISED], [RAISED], patch(guard=True), "not_cured"),
+        # Where an example demands the guarded value, the guard is the cure.
+        ([DECLARED], [RAISED], [PASSED], patch(guard=True), "cured"),
+    ],
+)
+def test_the_verdict_is_read_off_the_checks(
+    checks: list[Check], base: list[CheckResult], results: list[CheckResult], given: Patch, verdict: str
+) -> None:
+    assert verdict_on(given, BEFORE, checks, base, results) == verdict
+
+
+@pytest.mark.requirement("HEAL-3")
+@pytest.mark.parametrize(
+    ("after", "hides"),
+    [
+        (
+            "def f(x):\n    try:\n        return 1 / x\n    except ZeroDivisionError:\n        return 0\n",
+            True,
+        ),
+        ("def f(x):\n    if not x:\n        return None\n    return 1 / x\n", True),
+        ("def f(x):\n    if x == 0:\n        return []\n    return 1 / x\n", True),
+        (
+            "import contextlib\ndef f(x):\n    with contextlib.suppress(Exception):\n        return 1 / x\n",
+            True,
+        ),
+        ("def f(x):\n    return 1 / (x or 1)\n", False),
+        ("def f(x):\n    if x == 0:\n        return x + 1\n    return 1 / x\n", False),
+        ("def f(x):\n    return 1 /\n", False),
+    ],
+)
+def test_a_patch_that_only_hides_the_failure_is_seen_whatever_its_advisor_says(
+    after: str, hides: bool
+) -> None:
+    assert adds_guard(BEFORE, after) is hides
+    if hides:
+        assert verdict_on(patch(after), BEFORE, [FAILING], [RAISED], [PASSED]) == "silenced"
+
+
+def test_the_reason_against_a_patch_names_the_input_and_what_came_of_it() -> None:
+    wrong = CheckResult(outcome="wrong", value=0.5)
+    assert (
+        why_not([DECLARED, PASSING], [PASSED, wrong])
+        == "the recorded run (x=3): gives 0.5 where 0.25 is right"
+    )
+    raised = CheckResult(outcome="raised", failure="KeyError: 'a'")
+    assert why_not([FAILING], [raised]) == "the failing input (x=0): raises KeyError: 'a'"
+    assert why_not([DECLARED], [PASSED]) == ""
+    assert "does not end in time" in why_not([DECLARED], [CheckResult(outcome="timeout")])
+    called = Check(origin="declared", call="f(1) + f(2)", known=True, raises="ValueError")
+    assert why_not([called], [wrong]) == "the example (f(1) + f(2)): gives 0.5 where ValueError is right"
+
+
+@pytest.mark.parametrize(
+    ("expected", "found", "same"),
+    [
+        (1, 1.0, True), (0.1 + 0.2, 0.3, True), (1, True, False), (True, True, True), (10**20, 10**20 + 1, False),
+        ([1, {"a": 2.0}], [1, {"a": 2}], True), ({"a": 1}, {"a": 1, "b": 2}, False), ("1", 1, False),
+        (None, None, True), (None, 0, False), ([], {}, False), (1.0, 1.1, False), (0.0, 1e-17, True), (0.0, 1e-6, False), (float("inf"), float("inf"), True),
+    ],
+)  # fmt: skip
+def test_values_are_the_same_when_a_person_would_say_so(expected: object, found: object, same: bool) -> None:
+    assert same_value(expected, found) is same
