@@ -1,8 +1,9 @@
 """The command line.
 
 Commands live in `running` (run, demo, lab, seed), `healing` (heal), `browsing` (errors, doctor), `sending` (status,
-trace sync), `collecting` (collect), `log`, `vault`, `requests`, `trace` and `kernelspec`; `common` has what they share.
-Results go to stdout and everything about them to stderr, so that each command can stand in a pipe.
+trace sync), `collecting` (collect), `log`, `vault`, `examples` (vault examples), `requests`, `trace` and `kernelspec`;
+`common` has what they share. Results go to stdout and everything about them to stderr, so that each command can stand
+in a pipe.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from healkit import __version__
 from healkit.cli import (
     browsing,
     collecting,
+    examples,
     healing,
     kernelspec,
     log,
@@ -39,6 +41,7 @@ healing.add_to(app)
 browsing.add_to(app)
 collecting.add_to(app)
 sending.add_to(app, trace.app)
+examples.add_to(vault.app)
 app.add_typer(log.app, name="log")
 app.add_typer(vault.app, name="vault")
 app.add_typer(requests.app, name="requests")

@@ -40,6 +40,12 @@ FileArgument = Annotated[
     str, typer.Argument(metavar="FILE|-", help="The file with its code, or - for stdin.")
 ]
 ReasonOption = Annotated[str, typer.Option("--reason", help="Why; kept in the history.")]
+ExampleOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--example", metavar="JSON", help="{arguments, result}; repeatable. [default: its doctest lines]"
+    ),
+]
 DraftOption = Annotated[bool, typer.Option("--draft", help="Keep it even if it does not parse.")]
 
 
@@ -49,9 +55,7 @@ def add(
     persona: PersonaOption = "default",
     description: Annotated[str, typer.Option(help="What it is for; by default its docstring.")] = "",
     schema: Annotated[str | None, typer.Option(metavar="JSON", help="The arguments' JSON Schema.")] = None,
-    example: Annotated[
-        list[str] | None, typer.Option(metavar="JSON", help="{arguments, result}; repeatable.")
-    ] = None,
+    example: ExampleOption = None,
     group: Annotated[str, typer.Option(help="A group to list it under.")] = "",
     sql: Annotated[bool, typer.Option("--sql", help="The code is SQL (a .sql file always is).")] = False,
     read: ReadOption = None,
@@ -95,6 +99,10 @@ def patch(
     parent: Annotated[
         int | None, typer.Option(help="The revision it was made from.", show_default=False)
     ] = None,
+    example: Annotated[
+        list[str] | None,
+        typer.Option("--example", metavar="JSON", help="One more {arguments, result}; repeatable."),
+    ] = None,
     read: ReadOption = None,
     write: WriteOption = None,
     memory: MemoryOption = None,
@@ -109,14 +117,16 @@ def patch(
     db: DbOption = None,
 ) -> int:
     """A new revision of a tool; refused when somebody else patched the same parent first."""
+    from healkit.contracts.examples import checked_examples
     from healkit.notebook.saving import motive
 
     code = read_code(file)
+    more = [parse_arguments(text, "--example") for text in example or ()]
     grants = read_grants(read=read, write=write, memory=memory, cpu=cpu, timeout=timeout, packages=packages,
                          calls=calls, python=python)  # fmt: skip
     with open_healkit(db, create=False) as healkit:
         before = healkit.vault.get(name, persona)
-        why = motive(healkit, before)
+        checked_examples(more, sql=before.type == "sql")  # before anything is saved
         entry = healkit.vault.patch(
             name,
             code,
@@ -124,9 +134,11 @@ def patch(
             parent=parent,
             draft=draft,
             reason=reason,
-            motivating_log_id=why,
+            motivating_log_id=motive(healkit, before),
             grants=grants,
         )
+        for one in more:
+            healkit.vault.add_example(name, one, persona)
     said = "unchanged" if entry.revision == before.revision else f"saved (patched from @{before.revision})"
     said += ", with other grants" if entry.grants != before.grants else ""
     return _saved(entry, f"{entry.label} {said}", as_json)

@@ -57,6 +57,15 @@ def to_jsonable(
     return walker.walk(value, "$", 0), walker.notes
 
 
+def is_plain(value: object) -> bool:
+    """Whether it comes back from JSON as it was: lists, dicts with text for keys, text, numbers, None."""
+    if type(value) is dict:
+        return all(type(key) is str and is_plain(item) for key, item in value.items())
+    if type(value) is list:
+        return all(is_plain(item) for item in value)
+    return value is None or type(value) in {bool, int, float, str}
+
+
 class _Walker:
     """One conversion: the notes so far, and the containers it is inside of (to see a cycle)."""
 

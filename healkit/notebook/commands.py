@@ -67,6 +67,12 @@ def tool_parser() -> MagicParser:
         "--draft", action="store_true", help="keep it even if it does not parse; it cannot be run"
     )
     parser.add_argument("--reason", default="", help="why it was changed; kept in the history")
+    parser.add_argument(
+        "--example",
+        action="append",
+        metavar="JSON",
+        help='what a call has to do: {"arguments": {…}, "result": …}; may be repeated (default: its doctest lines)',
+    )
     parser.add_argument("--run", "--args", metavar="JSON", help="run it at once with these arguments")
     _add_grants(parser)
     return parser

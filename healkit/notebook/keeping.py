@@ -22,7 +22,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from healkit.contracts.encoding import to_jsonable
+from healkit.contracts.encoding import is_plain, to_jsonable
 from healkit.contracts.glimpse import type_name
 from healkit.errors import UsageInvalid
 
@@ -162,17 +162,9 @@ def _not_json(value: Any) -> str | None:
         _, notes = to_jsonable(value, max_chars=_VALUE_MAX_CHARS)
     except Exception:  # noqa: BLE001 - too large, or a stranger that raises
         return f"a {type_name(value)} of more than {_VALUE_MAX_CHARS:,} characters"
-    if notes or not _plain(value):
+    if notes or not is_plain(value):
         return f"a {type_name(value)}, which JSON cannot hold as it is"
     return None
-
-
-def _plain(value: Any) -> bool:
-    if type(value) is dict:
-        return all(type(key) is str and _plain(item) for key, item in value.items())
-    if type(value) is list:
-        return all(_plain(item) for item in value)
-    return value is None or type(value) in {bool, int, float, str}
 
 
 def _free_names(tree: ast.Module) -> list[str]:

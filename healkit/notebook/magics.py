@@ -142,6 +142,7 @@ class HealkitMagics(Magics):
             draft=options.draft,
             reason=options.reason,
             grants=browsing.grants_typed(options),
+            examples=[parse_arguments(text, "--example") for text in options.example or ()],
         )
         draft = " as a draft, which cannot be run" if entry.draft else ""
         self._show(

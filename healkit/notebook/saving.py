@@ -6,9 +6,10 @@ It is added when the tool is new, and patched when the vault has the tool with o
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+from healkit.contracts.examples import checked_examples
 from healkit.contracts.shapes import parse, read_shape
 from healkit.errors import TOOL_CODES, CodeDoesNotParse, PersonaNotFound, ToolNotFound, UsageInvalid
 
@@ -65,10 +66,11 @@ def save(
     draft: bool = False,
     reason: str = "",
     grants: dict[str, Any] | None = None,
+    examples: Sequence[Any] = (),
 ) -> tuple[VaultEntry, str]:
     """Add or patch; the entry, and one line that says which: `fibonacci@2 saved (patched from @1)`.
 
-    grants: those that were typed; a patch leaves the others as they were.
+    grants: those that were typed; a patch leaves the others as they were. examples: a patch adds them to the tool's.
     """
     before = current(healkit, name, persona)
     if before is None:
@@ -82,8 +84,10 @@ def save(
             reason=reason,
             draft=draft,
             grants=grants or None,
+            examples=examples,
         )
         return entry, f"{entry.label} saved"
+    checked_examples(examples, sql=before.type == "sql")  # before anything is saved
     if sql and before.type != "sql":
         raise UsageInvalid(f"{before.label} is a Python tool.", hint="Give the SQL tool a name of its own.")
     entry = healkit.vault.patch(
@@ -96,6 +100,8 @@ def save(
         motivating_log_id=motive(healkit, before),
         grants=grants,
     )
+    for example in examples:
+        healkit.vault.add_example(name, example, persona)
     if entry.revision == before.revision and entry.grants != before.grants:
         return entry, f"{entry.label} has other grants now, and the code it had"
     if entry.revision == before.revision:

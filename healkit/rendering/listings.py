@@ -142,6 +142,8 @@ def _entry_facts(entry: EntryView) -> list[tuple[str, str]]:
     facts += [("" if i else "grants", line) for i, line in enumerate(_granted(entry))]
     for example in entry.examples[:5]:
         facts.append(("example", plain.one_line(json.dumps(example, ensure_ascii=False, default=str), 300)))
+    if (more := len(entry.examples) - 5) > 0:
+        facts.append(("", f"and {plain.count(more, 'more example')}"))
     return [*facts, ("code hash", entry.code_hash)]
 
 

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import msgspec
 
 from healkit.contracts import shapes
+from healkit.contracts.doctests import examples_in
 from healkit.contracts.encoding import to_jsonable
 from healkit.contracts.records import Grants
 from healkit.contracts.tools import EntryRef, is_valid_name
@@ -29,8 +30,8 @@ class VaultEntry:
     """One revision of one tool for one persona, ready to run.
 
     `code` has the hash `code_hash`, checked when it was read. `flags` are the owner's switches
-    (`side_effects`, `log`) and `derived`: which of `input_schema` and `description` were read off the code and
-    follow it.
+    (`side_effects`, `log`) and `derived`: which of `input_schema`, `description` and `examples` were read off the
+    code and follow it.
     """
 
     tool_name: str
@@ -105,6 +106,7 @@ class Described:
 
     input_schema: dict[str, Any]
     description: str
+    examples: list[dict[str, Any]] = dataclasses.field(default_factory=list)
 
 
 def code_hash(code: str) -> str:
@@ -119,7 +121,7 @@ def code_hash(code: str) -> str:
 
 
 def describe(code: str, kind: str, ref: EntryRef, dialect: str, *, draft: bool) -> Described:
-    """The schema and description read off the code.
+    """The schema, the description and the examples read off the code.
 
     Raises `CodeDoesNotParse`, `ToolShapeError` or `SqlNotAllowed`; for a draft it asks no more than it can
     read.
@@ -139,7 +141,8 @@ def describe(code: str, kind: str, ref: EntryRef, dialect: str, *, draft: bool) 
         if draft:
             return Described({"type": "object"}, "")
         raise
-    return Described(shapes.input_schema(tree, shape), shapes.docstring(tree, shape))
+    found = shapes.input_schema(tree, shape), shapes.docstring(tree, shape), examples_in(tree, shape)
+    return Described(*found)
 
 
 def check_names(name: str, persona: str) -> None:

@@ -18,6 +18,7 @@ import msgspec
 from sqlalchemy.orm import Session
 from sqlmodel import col, select
 
+from healkit.contracts.examples import checked_examples
 from healkit.contracts.records import Grants, utc_now
 from healkit.contracts.tools import EntryRef
 from healkit.errors import RevisionConflict, ToolExists, VaultError
@@ -35,16 +36,11 @@ from healkit.store.entries import (
     code_hash,
     describe,
     entry_of,
-    plain,
 )
-from healkit.store.grants import keep_records_apart, make_grants
 from healkit.store.models import Author, CodeVault, Revision, ToolRegistry
 from healkit.store.patching import apply_patch, undone
-from healkit.store.spool import Spool
+from healkit.store.settings import Settings
 from healkit.store.vaultrows import DEFAULT_PERSONA
-
-#: A grant → those that it can make impossible: which packages there are depends on the interpreter.
-_BEAR_UPON = {"python": ("packages", "write"), "packages": ("python",), "write": ("python",)}
 
 __all__ = ["Blame", "RevisionInfo", "Vault", "VaultEntry"]
 
@@ -59,7 +55,7 @@ _ACTIVE = (
 )
 
 
-class Vault:
+class Vault(Settings):
     """The tools of one database.
 
     check_grants: asked for its `ConfigError` before grants are stored; it knows the machine, which the vault does not.
@@ -90,9 +86,10 @@ class Vault:
         """Register a new tool as its revision 1; only name and code are needed.
 
         What is not given is read off the code: the schema from the signature or the SQL parameters, the
-        description from the docstring. The same code again changes nothing. Raises `ToolExists` where the
-        tool has other code, or other grants than are given, and `CodeDoesNotParse`, `ToolShapeError`,
-        `SqlNotAllowed`, `SchemaInvalid` or `ConfigError` (grants).
+        description from the docstring, the examples from its doctest lines. The same code again changes nothing.
+
+        Raises `ToolExists` where the tool has other code, or other grants than are given, and `CodeDoesNotParse`,
+        `ToolShapeError`, `SqlNotAllowed`, `SchemaInvalid`, `ExamplesInvalid` or `ConfigError` (grants).
 
         log: False keeps what the tool is given, says and returns off every record; that it ran stays on.
         """
@@ -103,9 +100,11 @@ class Vault:
         read_off = describe(
             code, type, EntryRef(name, persona, 1, digest), self._database.dialect_name, draft=draft
         )
+        declared = checked_examples(examples, sql=type == "sql") or read_off.examples
         derived = [
             n for n, given in (("input_schema", input_schema), ("description", description)) if not given
         ]
+        derived += ["examples"] if declared and declared is read_off.examples else []
         schema = read_off.input_schema if input_schema is None else input_schema
         check_schema(schema, name)
         now = utc_now()
@@ -119,7 +118,7 @@ class Vault:
             group_name=group,
             flags={"side_effects": side_effects, "derived": derived, **({} if log else {"log": False})},
             grants=msgspec.to_builtins(granted),
-            examples=plain(list(examples)),
+            examples=declared,
             created_at=now,
             updated_at=now,
         )
@@ -287,47 +286,6 @@ class Vault:
         """Which revision first failed so and which cured it; the newest failure unless one is given."""
         with self._database.read() as session:
             return annals.blame(session, vaultrows.resolve(session, name, persona), fingerprint)
-
-    def set_grants(
-        self, name: str, persona: str = DEFAULT_PERSONA, *, clear: bool = False, **grants: Any
-    ) -> VaultEntry:
-        """Change the grants named and leave the others; None takes one back, `clear` all that are not named.
-
-        Raises `ConfigError` for one that does not exist, that cannot be kept on this machine (a path or a package that
-        is not there), or that no tool may have.
-        """
-        self._checked(grants, Grants() if clear else self.get(name, persona).grants)
-        with self._database.write() as session:
-            tool = vaultrows.exactly(session, name, persona)
-            vaultrows.regrant(tool, grants, clear=clear)
-            session.flush()
-        return self.get(name, persona)
-
-    def set_schema(
-        self, name: str, schema: dict[str, Any] | None, persona: str = DEFAULT_PERSONA
-    ) -> VaultEntry:
-        """Replace the input schema, or with None read it off the code again; raises `SchemaInvalid`."""
-        with self._database.write() as session:
-            tool = vaultrows.exactly(session, name, persona)
-            vaultrows.reschema(session, tool, schema, self._database.dialect_name)
-        return self.get(name, persona)
-
-    def set_flags(self, name: str, persona: str = DEFAULT_PERSONA, **flags: bool) -> VaultEntry:
-        """Turn the owner's switches, `side_effects` and `log` (see `add`); raises `VaultError` for another."""
-        with self._database.write() as session:
-            vaultrows.reflag(vaultrows.exactly(session, name, persona), flags)
-        return self.get(name, persona)
-
-    def _checked(self, changes: Mapping[str, Any], stored: Grants = Grants()) -> Grants:
-        """These grants, looked at beside the stored ones that they bear upon; the others may have gone stale."""
-        beside = {n: getattr(stored, n) for name in changes for n in _BEAR_UPON.get(name, ())}
-        grants = make_grants({**beside, **changes})
-        keep_records_apart(
-            grants, self._database.path, Spool(self._database.path or self._database.url).folders
-        )
-        if self._check_grants is not None:
-            self._check_grants(grants)
-        return grants
 
 
 def _same_again(session: Session, tool: ToolRegistry, digest: str, granted: Grants | None) -> VaultEntry:

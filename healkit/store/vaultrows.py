@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn, get_args
 
 import msgspec
@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 from sqlmodel import select
 
 from healkit.contracts.diffs import unified_diff
+from healkit.contracts.examples import checked_examples
 from healkit.contracts.records import utc_now
 from healkit.contracts.tools import EntryRef
 from healkit.errors import (
@@ -171,7 +172,7 @@ def new_revision(
 
 
 def activate(tool: ToolRegistry, revision: Revision, read_off: Described) -> None:
-    """Make it what runs; a schema and a description that were read off the code follow it."""
+    """Make it what runs; what was read off the code follows it, examples only where a person changes them."""
     tool.active_revision = revision.number
     tool.active_hash = revision.code_hash
     tool.updated_at = revision.created_at
@@ -180,6 +181,9 @@ def activate(tool: ToolRegistry, revision: Revision, read_off: Described) -> Non
         tool.input_schema = read_off.input_schema
     if "description" in derived:
         tool.description = read_off.description
+    # A patch that nobody but its maker has seen may not say itself what is right.
+    if revision.author == "person" and read_off.examples and ("examples" in derived or not tool.examples):
+        keep_examples(tool, list(read_off.examples), derived=True)
 
 
 def regrant(tool: ToolRegistry, changes: Mapping[str, Any], *, clear: bool = False) -> None:
@@ -201,6 +205,31 @@ def reschema(session: Session, tool: ToolRegistry, schema: dict[str, Any] | None
     tool.input_schema = schema
     tool.flags = {**tool.flags, "derived": derived}
     tool.updated_at = utc_now()
+
+
+def kind_of(session: Session, tool: ToolRegistry) -> str:
+    """`python` or `sql`."""
+    return stored_code(session, find_revision(session, tool, tool.active_revision)).type
+
+
+def keep_examples(tool: ToolRegistry, examples: list[Any], *, derived: bool = False) -> None:
+    """Give it these examples; derived: they were read off its code, which they follow."""
+    others = [name for name in tool.flags.get("derived", []) if name != "examples"]
+    tool.examples = examples
+    tool.flags = {**tool.flags, "derived": [*others, *(["examples"] if derived else [])]}
+    tool.updated_at = utc_now()
+
+
+def reexample(session: Session, tool: ToolRegistry, examples: Iterable[Any] | None, dialect: str) -> None:
+    """Give it those examples, or the ones in its docstring, which then follow the code."""
+    active = find_revision(session, tool, tool.active_revision)
+    code = stored_code(session, active)
+    if examples is None:
+        ref = EntryRef(tool.tool_name, tool.target_persona, active.number, code.hash)
+        found = describe(code.code, code.type, ref, dialect, draft=active.draft).examples
+        keep_examples(tool, found, derived=bool(found))
+    else:
+        keep_examples(tool, checked_examples(examples, sql=code.type == "sql"))
 
 
 def reflag(tool: ToolRegistry, changes: Mapping[str, bool]) -> None:

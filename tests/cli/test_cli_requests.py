@@ -75,3 +75,23 @@ def test_undo_takes_the_active_revision_back_and_again_brings_it_back(cli, fibon
     assert "n / 0" in cli("vault", "show", "fibonacci", "--code").stdout
     assert cli("vault", "undo", "fibonacci").stdout == "fibonacci@4 saved (fibonacci@3 is undone)\n"
     assert cli("vault", "show", "fibonacci", "--code").stdout == MENDED
+
+
+def test_examples_are_given_with_the_code_added_listed_and_read_off_the_docstring(cli, fibonacci):
+    assert cli("vault", "examples", "fibonacci").stdout == "fibonacci has no examples.\n"
+    one, two = '{"arguments": {"n": 1}, "result": 1}', '{"arguments": {"n": -1}, "raises": "ValueError"}'
+    documented = 'def fibonacci(n: int):\n    """\n    >>> fibonacci(0)\n    0\n    """\n    return n\n'
+    cli("vault", "patch", "fibonacci", "-", "--example", one, stdin=MENDED)
+    assert cli("vault", "examples", "fibonacci", "--add", two).stdout == f"{one}\n{two}\n"
+    wrong = cli("vault", "patch", "fibonacci", "-", "--example", '{"n": 1}', stdin=documented)
+    assert (wrong.returncode, wrong.stderr.split(":")[0]) == (2, "EXAMPLES_INVALID")
+    assert "fibonacci@2" in cli("vault", "show", "fibonacci").stdout
+    cli("vault", "patch", "fibonacci", "-", stdin=documented)
+    assert json.loads(cli("vault", "examples", "fibonacci", "--json").stdout) == [
+        json.loads(one),
+        json.loads(two),
+    ]
+    found = cli("vault", "examples", "fibonacci", "--docstring").stdout
+    assert found == '{"arguments": {"n": 0}, "result": 0}\n'
+    assert found.strip() in cli("vault", "show", "fibonacci").stdout
+    assert "no examples" in cli("vault", "examples", "fibonacci", "--clear").stdout

@@ -1,0 +1,44 @@
+"""Declared examples as checks."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from healkit import Healkit
+from healkit.contracts.healing import Check
+from healkit.gallery import LESSONS
+from healkit.healing.examples import checks_of
+
+CODE = "def double(n):\n    return n * 2\n"
+
+
+def test_each_example_is_a_check_that_says_what_is_right(healkit: Healkit) -> None:
+    entry = healkit.vault.add("double", CODE, examples=[
+        {"arguments": {"n": 1}, "result": 2},
+        {"arguments": {"n": 3}, "result": None},
+        {"arguments": {"n": None}, "raises": "TypeError"},
+        {"call": "double('a')", "result": "aa"},
+        {"arguments": {"n": 7}},
+    ])  # fmt: skip
+    assert checks_of(entry) == [
+        Check(origin="declared", arguments={"n": 1}, known=True, expected=2),
+        Check(origin="declared", arguments={"n": 3}, known=True, expected=None),
+        Check(origin="declared", arguments={"n": None}, known=True, raises="TypeError"),
+        Check(origin="declared", call="double('a')", known=True, expected="aa"),
+        Check(origin="declared", arguments={"n": 7}),
+    ]
+    assert [check.binding for check in checks_of(entry)] == [True, True, True, True, False]
+
+
+def test_an_example_that_says_nothing_is_left_out_and_the_others_are_kept(healkit: Healkit) -> None:
+    entry = healkit.vault.add("double", CODE)
+    old = dataclasses.replace(entry, examples=["?", {"n": 1}, {"arguments": {"n": 1}, "result": 2}])
+    assert checks_of(old) == [Check(origin="declared", arguments={"n": 1}, known=True, expected=2)]
+
+
+def test_every_lesson_of_the_gallery_has_checks(healkit: Healkit) -> None:
+    healkit.seed()
+    for lesson in LESSONS:
+        checks = checks_of(healkit.vault.get(lesson.name))
+        assert len(checks) == len(lesson.examples)
+        assert all(check.binding for check in checks)

@@ -1,0 +1,265 @@
+"""Examples of a tool: said in three forms, read off a docstring, refused where they say nothing."""
+
+from __future__ import annotations
+
+import ast
+import doctest
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+
+from healkit.contracts import shapes
+from healkit.contracts.doctests import examples_in
+from healkit.contracts.encoding import to_jsonable
+from healkit.contracts.examples import checked_examples
+from healkit.contracts.healing import same_value
+from healkit.errors import ExamplesInvalid
+from healkit.store.database import Database
+from healkit.store.vault import Vault
+
+PLAIN = "def double(n):\n    return n * 2\n"
+WITH_DOCTESTS = '''
+from decimal import Decimal
+
+
+class Pair:
+    def __init__(self, n):
+        self.n = n
+
+    def __repr__(self):
+        return f"<Pair {self.n}>"
+
+
+def double(n, times=1, *, as_pair=False):
+    """Double it.
+
+    >>> double(2)
+    4
+    >>> double('ab', times=2)
+    'abababab'
+    >>> double((1, 2))
+    (1, 2, 1, 2)
+    >>> double({1})
+    Traceback (most recent call last):
+        ...
+    TypeError: unsupported operand type(s) for *: 'set' and 'int'
+    >>> {double(2): 1}
+    {4: 1}
+    >>> double(Decimal(1))
+    Decimal('2')
+    >>> double(3, as_pair=True)
+    <Pair 6>
+    >>> double(3, as_pair=True)  # doctest: +ELLIPSIS
+    <Pair ...>
+    >>> print(double('a'))
+    aa
+    >>> 1 + 1
+    2
+    >>> double(0.1)  # doctest: +SKIP
+    0.3
+    >>> numbers = [1]
+    >>> numbers.append(2)
+    >>> double(numbers)
+    [1, 2, 1, 2]
+    >>> for number in double(numbers):
+    ...     print(number)
+    1
+    2
+    1
+    2
+    >>> double(
+    ...     numbers[0]
+    ... )
+    2
+    """
+    found = n * 2**times
+    return Pair(found) if as_pair else found
+'''
+
+
+def read(code: str, name: str = "double") -> list[dict[str, Any]]:
+    tree = ast.parse(code)
+    return examples_in(tree, shapes.read_shape(tree, name))
+
+
+def outcome(code: str, example: dict[str, Any]) -> dict[str, Any]:
+    """What the tool really does for an example, run right here: the code is this file's own."""
+    namespace: dict[str, Any] = {}
+    exec(code, namespace)
+    try:
+        if "arguments" in example:
+            value = namespace["double"](**example["arguments"])
+        else:
+            *before, last = ast.parse(example["call"]).body
+            exec(compile(ast.Module(before, []), "<before>", "exec"), namespace)
+            assert isinstance(last, ast.Expr)
+            value = eval(compile(ast.Expression(last.value), "<call>", "eval"), namespace)
+    except Exception as error:
+        return {"raises": type(error).__name__}
+    return {"result": to_jsonable(value)[0]}
+
+
+def test_doctest_lines_become_values_names_of_exceptions_and_texts() -> None:
+    assert read(WITH_DOCTESTS) == [
+        {"arguments": {"n": 2}, "result": 4},
+        {"arguments": {"n": "ab", "times": 2}, "result": "abababab"},
+        {"call": "double((1, 2))", "result": [1, 2, 1, 2]},
+        {"call": "double({1})", "raises": "TypeError"},
+        {"call": "{double(2): 1} == {4: 1}", "result": True},
+        {"call": "repr(double(Decimal(1)))", "result": "Decimal('2')"},
+        {"call": "repr(double(3, as_pair=True))", "result": "<Pair 6>"},
+        {"call": "str(double('a'))", "result": "aa"},
+        {"call": "numbers = [1]\nnumbers.append(2)\ndouble(numbers)", "result": [1, 2, 1, 2]},
+        {
+            "call": "numbers = [1]\nnumbers.append(2)\ndouble(numbers)\n"
+            "for number in double(numbers):\n    print(number)\ndouble(numbers[0])",
+            "result": 2,
+        },
+    ]
+
+
+def test_what_doctest_finds_right_is_right_as_an_example_and_what_it_finds_wrong_is_wrong() -> None:
+    namespace: dict[str, Any] = {}
+    exec(WITH_DOCTESTS, namespace)
+    (found,) = doctest.DocTestFinder().find(namespace["double"], "double", globs=namespace)
+    assert doctest.DocTestRunner(verbose=False).run(found).failed == 0
+    broken = WITH_DOCTESTS.replace("n * 2**times", "n * 3**times")
+    for example in read(WITH_DOCTESTS):
+        right = {name: example[name] for name in ("result", "raises") if name in example}
+        assert same_value(right, outcome(WITH_DOCTESTS, example)), example
+        assert "raises" in right or not same_value(right, outcome(broken, example)), example
+
+
+@pytest.mark.parametrize(
+    "docstring",
+    [
+        ">>> double(",
+        "Double it.\n\n  >>> double(2)\n 4",
+        "Write `>>>` before a line.",
+        ">>> print(double(2), 3)\n4 3",
+        ">>> other(2)\n4",
+    ],
+)
+def test_a_docstring_that_says_nothing_to_be_sure_of_gives_no_example(docstring: str) -> None:
+    assert read(f"def double(n):\n    {docstring!r}\n    return n * 2\n") == []
+
+
+def test_a_tool_that_prints_gives_no_example_that_only_a_text_could_settle() -> None:
+    code = 'def double(n):\n    """\n    >>> double(2)\n    twice 2\n    >>> double(0)\n    0\n    """\n    print(n)\n'
+    assert read(code) == [{"arguments": {"n": 0}, "result": 0}]
+
+
+def test_a_class_and_a_function_of_the_whole_dict_are_called_as_they_are_written() -> None:
+    code = (
+        "class DoubleTool(Tool):\n    def run(self, arguments):\n"
+        '        """\n        >>> DoubleTool().run({"n": 2})\n        4\n        """\n        return arguments["n"] * 2\n'
+    )
+    assert read(code) == [{"call": "DoubleTool().run({'n': 2})", "result": 4}]
+    code = 'def double(arguments):\n    """\n    >>> double({"n": 2})\n    4\n    """\n    return arguments["n"] * 2\n'
+    assert read(code) == [{"call": "double({'n': 2})", "result": 4}]
+
+
+def test_all_three_forms_are_taken_as_json_holds_them() -> None:
+    given = [
+        {"arguments": {"n": (1, 2)}, "result": [1, 2]},
+        {"arguments": {"n": None}, "raises": "json.JSONDecodeError"},
+        {"call": "n = 2\ndouble(n)", "result": 4},
+        {"call": "double(None)", "raises": "TypeError"},
+        {"arguments": {}},
+    ]
+    assert checked_examples(given)[0] == {"arguments": {"n": [1, 2]}, "result": [1, 2]}
+    assert checked_examples(given)[1:] == given[1:]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        (7, "it is a int, not a dict"),
+        ({"arguments": {}, "resutl": 1}, "'resutl' is no part of an example. Did you mean 'result'?"),
+        ({"result": 1}, "it needs either arguments or a call"),
+        ({"arguments": {}, "call": "f()"}, "it needs either arguments or a call"),
+        ({"arguments": {}, "result": 1, "raises": "ValueError"}, "it cannot both return and raise"),
+        ({"arguments": [1]}, "its arguments are no dict"),
+        ({"arguments": {1: 2}}, "its arguments are no dict"),
+        ({"call": 7}, "its call is a int"),
+        ({"call": "f("}, "its call does not parse"),
+        ({"call": " "}, "its call is empty"),
+        ({"call": "n = f()", "result": 1}, "does not end in an expression"),
+        ({"arguments": {}, "raises": "not a name"}, "raises='not a name' is no exception's name"),
+        ({"arguments": {}, "raises": ValueError}, "is no exception's name"),
+    ],
+)
+def test_an_example_that_says_nothing_is_refused_by_its_number_with_the_reason(
+    database: Database, wrong: Any, why: str
+) -> None:
+    vault = Vault(database)
+    with pytest.raises(ExamplesInvalid) as caught:
+        vault.add("double", PLAIN, examples=[{"arguments": {"n": 1}, "result": 2}, wrong])
+    assert str(caught.value).startswith("Example 2, ")
+    assert why in str(caught.value)
+    assert caught.value.code == "EXAMPLES_INVALID"
+    assert vault.names() == []
+
+
+def test_a_sql_tool_has_no_calls_and_one_example_alone_is_no_list(database: Database) -> None:
+    vault = Vault(database)
+    with pytest.raises(ExamplesInvalid, match="a SQL tool has no Python"):
+        vault.add("one", "SELECT :n AS n", type="sql", examples=[{"call": "1"}])
+    with pytest.raises(ExamplesInvalid, match="must be a list, not a dict"):
+        vault.add("double", PLAIN, examples={"arguments": {}})
+
+
+def test_doctest_lines_are_read_where_no_examples_are_given_and_follow_a_persons_code_only(
+    database: Database,
+) -> None:
+    vault = Vault(database)
+    code = 'def double(n):\n    """Double it.\n\n    >>> double(2)\n    4\n    """\n    return n * 3\n'
+    entry = vault.add("double", code)
+    assert (entry.examples, entry.flags["derived"][-1]) == (
+        [{"arguments": {"n": 2}, "result": 4}],
+        "examples",
+    )
+    forged = code.replace("    4\n", "    6\n")
+    for author in ("model", "agent", "search", "rule"):
+        assert vault.patch("double", forged + f"# {author}\n", author=author).examples == entry.examples
+    assert vault.patch("double", PLAIN).examples == entry.examples
+    assert vault.patch("double", forged).examples == [{"arguments": {"n": 2}, "result": 6}]
+
+
+def test_examples_that_were_given_stay_whatever_the_docstring_says(database: Database) -> None:
+    vault = Vault(database)
+    given = [{"arguments": {"n": 5}, "result": 10}]
+    assert vault.add("double", WITH_DOCTESTS, examples=given).examples == given
+    assert vault.patch("double", WITH_DOCTESTS + "# more\n").examples == given
+    assert len(vault.set_examples("double", None).examples) == 10
+    assert "examples" in vault.get("double").flags["derived"]
+    assert vault.set_examples("double", given).examples == given
+    assert "examples" not in vault.get("double").flags["derived"]
+
+
+def test_an_example_is_added_once_to_exactly_that_tool(database: Database) -> None:
+    vault = Vault(database)
+    vault.add("double", PLAIN)
+    for _ in range(2):
+        added = vault.add_example("double", {"arguments": {"n": (1,)}, "result": [1, 1]})
+    assert added.examples == [{"arguments": {"n": [1]}, "result": [1, 1]}]
+    with pytest.raises(ExamplesInvalid, match="Example 1"):
+        vault.add_example("double", {"n": 1})
+    assert vault.set_examples("double", []).examples == []
+    assert len(vault.history("double")) == 1
+
+
+def test_a_draft_that_does_not_parse_has_no_examples_until_it_does(database: Database) -> None:
+    vault = Vault(database)
+    assert vault.add("double", WITH_DOCTESTS + "def (", draft=True).examples == []
+    assert len(vault.patch("double", WITH_DOCTESTS).examples) == 10
+
+
+def test_what_an_older_version_stored_is_still_read(database: Database) -> None:
+    vault = Vault(database)
+    vault.add("double", PLAIN)
+    with database.write() as session:
+        session.execute(text("""UPDATE toolregistry SET examples = '["anything", {"n": 1}]'"""))
+    assert vault.get("double").examples == ["anything", {"n": 1}]
+    assert len(vault.add_example("double", {"arguments": {"n": 1}, "result": 2}).examples) == 3
