@@ -149,7 +149,9 @@ class Mending:
         """The parts that a healing needs."""
 
         def bench(entry: VaultEntry, budget_s: float, stop: threading.Event) -> Bench:
-            return bench_for(self._recorder, self.config, entry.ref, budget_s, stop)
+            return bench_for(
+                self._recorder, self.config, entry.ref, budget_s, stop, off_record=not entry.logged
+            )
 
         def try_code(entry: VaultEntry, code: str, check: Check) -> Execution:
             request = request_for(entry.tool_name, entry.persona, check.arguments, None, "heal", "worker")

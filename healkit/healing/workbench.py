@@ -56,6 +56,7 @@ class Bench:
     submit: runs a coroutine in healkit's loop. entry: what the code is called in tracebacks and on record. budget_s:
     seconds from now on. stop: ends everything when it is set, within a second. on_progress: called with the number of
     candidates tried so far. executor: whose workers score candidates, instead of this machine's processors.
+    off_record: arguments and results go on no record (the rows of scores and observations never hold any).
     """
 
     def __init__(
@@ -69,7 +70,9 @@ class Bench:
         on_progress: Callable[[int], object] = lambda _tried: None,
         parallel: int | None = None,
         executor: Executor | None = None,
+        off_record: bool = False,
     ) -> None:
+        self._off_record = off_record
         self._batches, self._submit, self._entry = batches, submit, entry
         self._deadline = time.monotonic() + budget_s
         self._budget_s = budget_s
@@ -139,7 +142,11 @@ class Bench:
     def run(self, codes: Sequence[str], checks: Sequence[Check]) -> list[list[CheckResult]]:
         """As `Workbench.run`; each is on record as a trial."""
         limits_s = [limit_s * SLOW_TIMES for limit_s in self._limits_of(codes[0] if codes else "", checks)]
-        return self._wait(self._batches.run(self._entry, codes, checks, limits_s, parallel=self._parallel))
+        return self._wait(
+            self._batches.run(
+                self._entry, codes, checks, limits_s, parallel=self._parallel, off_record=self._off_record
+            )
+        )
 
     def _limits_of(self, code: str, checks: Sequence[Check]) -> list[float]:
         """Each check's time limit, found out once for each check by running the code as it is."""
@@ -188,6 +195,8 @@ def bench_for(
     budget_s: float,
     stop: threading.Event | None = None,
     on_progress: Callable[[int], object] = lambda _tried: None,
+    *,
+    off_record: bool = False,
 ) -> Bench:
     """A bench on healkit's own loop, which records there."""
     return Bench(
@@ -197,6 +206,7 @@ def bench_for(
         budget_s=budget_s,
         stop=stop,
         on_progress=on_progress,
+        off_record=off_record,
     )
 
 

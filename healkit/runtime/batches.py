@@ -145,6 +145,7 @@ class Batches:
         *,
         parallel: int | None = None,
         executor: Executor | None = None,
+        off_record: bool = False,
     ) -> list[list[CheckResult]]:
         """Each code with each check, every pair in a process of its own and on record as a trial."""
         trials = [
@@ -152,7 +153,7 @@ class Batches:
             for code in codes
             for check, limit_s in zip(checks, limits_s, strict=True)
         ]
-        results = await self._trials.run(trials, parallel, executor)
+        results = await self._trials.run(trials, parallel, executor, off_record=off_record)
         found = [
             judged(checks[i % len(checks)], r.value, r.failure, r.duration_ms / 1000, r.trace_id)
             for i, r in enumerate(results)

@@ -26,6 +26,7 @@ from healkit.contracts.records import (
 from healkit.contracts.rpc import Init
 from healkit.contracts.tools import EntryRef
 from healkit.runtime import engine
+from healkit.runtime.discretion import emptied
 from healkit.runtime.endings import failure_of
 from healkit.runtime.recorder import Recorder
 from healkit.workers.folders import RunFolders
@@ -132,22 +133,34 @@ class Trials:
         self._config = config
 
     async def run(
-        self, trials: Iterable[Trial], parallel: int | None, executor: Executor | None
+        self,
+        trials: Iterable[Trial],
+        parallel: int | None,
+        executor: Executor | None,
+        *,
+        off_record: bool = False,
     ) -> list[TrialResult]:
-        """All of them; results are in the order of the trials. Raises `IsolationUnavailable`, `WorkerStartFailed`."""
+        """All of them; results are in the order of the trials. Raises `IsolationUnavailable`, `WorkerStartFailed`.
+
+        off_record: their rows hold no contents, as those of a tool that is kept off the record.
+        """
         chosen = list(trials)
         tier = await asyncio.to_thread(achieved_tier, self._config)
         records = [begun(trial, self._config, tier) for trial in chosen]
+        kept = [emptied(record) for record in records] if off_record else records
         parallel = max(1, min(parallel or os.cpu_count() or 1, len(chosen)))
         results: dict[int, TrialResult] = {}
 
         def take(position: int, result: TrialResult) -> None:
             results[position] = result
-            self._recorder.finish(finished(result), self._recorder.collector(records[position]))
+            end = finished(result)
+            if off_record:
+                end = msgspec.structs.replace(emptied(end), fingerprint=None)
+            self._recorder.finish(end, self._recorder.collector(kept[position]))
 
         started = time.perf_counter()
         try:
-            for record in records:
+            for record in kept:
                 self._recorder.begin(record)
             if executor is None:
                 templates = engine.pool_for(self._config).templates
@@ -156,7 +169,7 @@ class Trials:
                 await self._hand_out(executor, chosen, records, parallel, take)
         finally:
             for position in set(range(len(chosen))) - set(results):
-                self._give_up(records[position], started)
+                self._give_up(kept[position], started)
         return [results[position] for position in range(len(chosen))]
 
     async def _hand_out(
