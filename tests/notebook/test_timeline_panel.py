@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,16 @@ from timeline_samples import BROKEN, CURED, PATCHES, begun, healing, observed, t
 
 from healkit import Healkit
 from healkit.errors import RunNotFound, UsageInvalid
+from healkit.notebook.widgets.panel import close_all
 
 SECRET = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
+
+
+@pytest.fixture(autouse=True)
+def closed() -> Iterator[None]:
+    """No panel of these tests stays open in this process."""
+    yield
+    close_all()
 
 
 @pytest.mark.requirement("RUN-8", "FACE-4")
