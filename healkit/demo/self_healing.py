@@ -65,13 +65,13 @@ class SelfHealing(Chapter):
 
     def gallery(self) -> str:
         """Step 7: every lesson is run, fails, and is healed."""
-        self.say(f"hk.heal(tool, advisors={list(_ADVISORS)}, auto=True)  # {len(LESSONS)} tools")
+        lessons = [lesson for lesson in LESSONS if lesson.type == "python"]
+        self.say(f"hk.heal(tool, advisors={list(_ADVISORS)}, auto=True)  # {len(lessons)} tools")
         reports = []
-        for lesson in LESSONS:
+        for lesson in lessons:
             self.healkit.vault.add(
                 f"broken_{lesson.name}",
                 lesson.code,
-                type=lesson.type,
                 input_schema=lesson.input_schema,
                 examples=lesson.examples,
             )

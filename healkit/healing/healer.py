@@ -168,6 +168,9 @@ class Healer:
             reason = f"Somebody changed the tool meanwhile; the patch waits as request {request_id}."
             return "pending", reason, {"request_id": request_id}
         record.decided(step, "kept", revision=kept.revision)
+        for check in found.case.checks:
+            if check.origin == "answered":
+                self.vault.add_example(entry.tool_name, _example_of(check), persona=entry.persona)
         problem = self._fails_on_the_road(kept, found.case.checks)
         if problem and record.recovering(step, problem):
             back = self.vault.revert(
@@ -210,6 +213,11 @@ class Healer:
         if chosen.known and not same_value(chosen.expected, execution.value):
             return f"it returned {execution.value!r} where {chosen.expected!r} is right."
         return ""
+
+
+def _example_of(check: Check) -> dict[str, Any]:
+    right = {"raises": check.raises} if check.raises else {"result": check.expected}
+    return {"arguments": check.arguments, **right}
 
 
 def _nothing_cures(found: Found) -> str:

@@ -17,6 +17,7 @@ from healkit.contracts.healing import Attempt
 from healkit.contracts.runs import PolicyDefaults
 from healkit.errors import ConfigError, HealError
 from healkit.healing.person import PersonAdvisor
+from healkit.healing.questions import Answer, Choice, Question, answer_of
 from healkit.healing.report import HealReport
 from healkit.tracing.reader import read_run
 from tests.healing.conftest import BROKEN, EXAMPLES, MENDED, Idea
@@ -347,3 +348,55 @@ def test_a_dry_run_shows_the_patch_and_keeps_nothing(healing: Healkit) -> None:
     assert manifest.execution_mode == "dry_run"
     assert healing.vault.get("ratio").revision == 1
     assert healing.requests.pending() == []
+
+
+STEP = "def step(n):\n    if n > 10:\n        return 20\n    return 0\n"
+STEP_EXAMPLES = [{"arguments": {"n": 10}, "result": 20}, {"arguments": {"n": 3}, "result": 0}]
+
+
+@pytest.mark.requirement("HEAL-1")
+def test_where_patches_disagree_the_smallest_input_is_asked_about_and_the_answer_is_kept(
+    healing: Healkit,
+) -> None:
+    healing.vault.add("step", STEP, examples=STEP_EXAMPLES)
+    asked: list[Question] = []
+
+    def ask(question: Question) -> Answer:
+        asked.append(question)
+        return Answer(20 if question.arguments["n"] >= 10 else 0)
+
+    ideas = Idea(STEP.replace("> 10", "> 4"), STEP.replace("> 10", "== 10"), STEP.replace("> 10", ">= 10"))
+    report = healing.heal("step", advisors=[ideas], auto=True, ask=ask)
+    assert report.outcome == "kept"
+    assert report.best is not None
+    assert report.best.patch.code == STEP.replace("> 10", ">= 10")
+    assert 1 <= len(asked) <= 3
+    assert {choice.text for choice in asked[0].choices} == {"0", "20"}
+    assert [attempt.verdict for attempt in report.attempts] == ["cured", "not_cured", "not_cured"]
+    assert "your answer for (n=" in report.attempts[1].why
+    examples = healing.vault.get("step").examples
+    assert len(examples) == 2 + len(asked)
+    healing.vault.patch("step", STEP)
+    again = healing.heal("step", advisors=[ideas], auto=True, ask=ask)
+    assert again.outcome == "kept"
+    assert again.questions == ()
+
+
+def test_a_question_that_nobody_answers_is_not_asked_again(healing: Healkit) -> None:
+    healing.vault.add("step", STEP, examples=STEP_EXAMPLES)
+    ideas = Idea(STEP.replace("> 10", "> 4"), STEP.replace("> 10", ">= 10"))
+    report = healing.heal("step", advisors=[ideas], auto=True, ask=lambda _: None)
+    assert [answered.answer for answered in report.questions] == [None]
+    assert report.best is not None
+    assert report.best.patch.code == STEP.replace("> 10", "> 4")
+
+
+@pytest.mark.parametrize(
+    ("said", "answer"),
+    [("", None), ("1", Answer(0)), ("2", Answer(raises="KeyError")), ("= 2", Answer(2)), ("7", Answer(7)),
+     ("raises ValueError", Answer(raises="ValueError")), ('"text"', Answer("text")), ("bare text", Answer("bare text")),
+     ("[1, 2]", Answer([1, 2]))],
+)  # fmt: skip
+def test_what_is_typed_is_a_choice_or_a_value(said: str, answer: Answer | None) -> None:
+    question = Question("step@1", {"n": 3}, (Choice(0), Choice(None, "KeyError")), 1)
+    assert answer_of(question, said) == answer

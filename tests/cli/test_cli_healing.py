@@ -1,0 +1,146 @@
+"""`healkit heal` on the command line, with and without somebody at the terminal."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+BROKEN = "def mean(values: list):\n    return sum(values) / len(value)\n"
+EXAMPLE = '{"arguments": {"values": [2, 4, 6]}, "result": 4.0}'
+
+
+@pytest.fixture
+def mean(cli):
+    """A vault whose `mean` has failed once, and that says what is right."""
+    assert cli("vault", "add", "mean", "-", "--example", EXAMPLE, stdin=BROKEN).returncode == 0
+    assert cli("run", "mean", "--args", '{"values": [1, 2, 6]}').returncode == 1
+    return cli
+
+
+@pytest.fixture
+def terminal(environment: dict[str, str], tmp_path: Path) -> Callable[..., tuple[int, str]]:
+    """Run `healkit WORDS…` on a terminal of its own and answer what it asks, each prompt as often as it comes."""
+
+    def run(words: list[str], *answers: tuple[str, str], **more: str) -> tuple[int, str]:
+        ours, theirs = pty.openpty()
+        process = subprocess.Popen(
+            [sys.executable, "-m", "healkit", *words],
+            stdin=theirs, stdout=theirs, stderr=theirs, env={**environment, **more}, cwd=tmp_path,
+        )  # fmt: skip
+        os.close(theirs)
+        seen, answered, give_up = "", set[str](), time.monotonic() + 100
+        while time.monotonic() < give_up:
+            if not select.select([ours], [], [], 0.1)[0]:
+                if process.poll() is not None:
+                    break
+                continue
+            try:
+                seen += os.read(ours, 4096).decode(errors="replace")
+            except OSError:  # its end is closed
+                break
+            for prompt, answer in answers:
+                if seen.rstrip().endswith(prompt):
+                    answered.add(prompt)
+                    os.write(ours, answer.encode() + b"\n")
+        os.close(ours)
+        assert answered == {prompt for prompt, _ in answers}, seen
+        return process.wait(timeout=30), seen.replace("\r\n", "\n")
+
+    return run
+
+
+@pytest.mark.requirement("HEAL-1", "HEAL-4", "FACE-6")
+def test_without_anybody_to_ask_the_patch_waits(mean):
+    done = mean("heal", "mean", "--with", "rules", "--json")
+    told = json.loads(done.stdout)
+    assert (done.returncode, told["outcome"], told["verdict"]) == (1, "pending", "cured")
+    assert "+    return sum(values) / len(values)" in told["diff"]
+    assert mean("requests", "accept", str(told["request_id"])).returncode == 0
+    assert mean("run", "mean", "--args", '{"values": [1, 2, 6]}').stdout == "3.0\n"
+    run = mean("trace", "show", told["run_id"])
+    assert run.returncode == 0
+    assert "proposal_accepted" in run.stdout
+
+
+@pytest.mark.requirement("HEAL-4", "FACE-6")
+def test_auto_keeps_a_cure_and_says_how_to_take_it_back(mean):
+    done = mean("heal", "mean", "--with", "rules", "--auto")
+    assert done.returncode == 0, done.stderr
+    assert "✓ mean@1: a patch was kept: cured and regression-free" in done.stdout
+    assert "undo       healkit vault undo mean" in done.stdout
+    assert "· Asking rules." in done.stderr
+    assert mean("vault", "undo", "mean").returncode == 0
+    assert mean("vault", "show", "mean", "--code").stdout == BROKEN
+
+
+@pytest.mark.requirement("HEAL-4")
+def test_a_dry_run_and_a_tool_that_is_healthy(mean):
+    shown = mean("heal", "mean", "--with", "rules", "--dry-run", "--auto")
+    assert "a patch was found, and only shown" in shown.stdout
+    assert mean("vault", "show", "mean", "--code").stdout == BROKEN
+    mean("heal", "mean", "--with", "rules", "--auto")
+    healthy = mean("heal", "mean")
+    assert healthy.returncode == 0
+    assert "nothing fails any more" in healthy.stdout
+
+
+def test_wrong_calls_are_one_line(mean):
+    for words, said in (
+        (["mean", "--with", "ruls"], "CONFIG_INVALID: There is no advisor 'ruls'. Did you mean 'rules'"),
+        (["mean", "--with", "person"], "USAGE_INVALID: There is nobody at this terminal"),
+        (["nothing"], "TOOL_NOT_FOUND"),
+        (["mean", "--budget", "-1"], "CONFIG_INVALID: budget_s=-1.0"),
+        (["mean", "--log-id", "77"], "USAGE_INVALID: There is no log row 77"),
+    ):
+        done = mean("heal", *words)
+        assert (done.returncode, done.stdout) == (2, ""), words
+        assert said in done.stderr
+
+
+@pytest.mark.requirement("HEAL-4", "FACE-6")
+def test_somebody_at_the_terminal_is_shown_the_patch_and_asked(mean, terminal):
+    code, seen = terminal(["heal", "mean", "--with", "rules"], ("ater [l]:", "y"))
+    assert code == 0, seen
+    assert "+    return sum(values) / len(values)" in seen
+    assert "Verdict: cured and regression-free." in seen
+    assert "a patch was kept" in seen
+
+
+@pytest.mark.requirement("HEAL-1", "HEAL-4")
+def test_where_patches_disagree_the_terminal_is_asked_what_is_right(cli, terminal):
+    code = "def discount(items: int) -> int:\n    if items > 10:\n        return 20\n    return 0\n"
+    examples = ['{"arguments": {"items": 10}, "result": 20}', '{"arguments": {"items": 3}, "result": 0}']
+    cli("vault", "add", "discount", "-", "--example", examples[0], "--example", examples[1], stdin=code)
+    ended, seen = terminal(
+        ["heal", "discount", "--with", "search", "--auto", "--budget", "30"],
+        ("(empty: not known):", "1"),
+    )
+    assert ended == 0, seen
+    assert "Plausible patches disagree. What is right for discount(items=" in seen
+    assert "asked      discount(items=" in seen
+
+
+@pytest.mark.requirement("HEAL-2")
+def test_a_person_edits_until_it_passes(mean, terminal, tmp_path):
+    editor = tmp_path / "editor.sh"
+    editor.write_text('#!/bin/sh\nif grep -q "len(value)" "$1"; then sed -i "s/len(value)/2/" "$1"\n'
+                      'else sed -i "s|/ 2|/ len(values)|" "$1"; fi\n')  # fmt: skip
+    editor.chmod(0o755)
+    mean("run", "mean", "--args", '{"values": [9]}')
+    code, seen = terminal(
+        ["heal", "mean", "--with", "person"],
+        ("Edit again? [Y/n]:", "y"),
+        ("ater [l]:", "y"),
+        EDITOR=str(editor),
+    )
+    assert code == 0, seen
+    assert mean("vault", "history", "mean").stdout.count("person") == 2
