@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import importlib
 from datetime import date, datetime
+from pathlib import Path
 from typing import Any
 
 from healkit.config import Config
@@ -17,9 +18,12 @@ from healkit.runtime.execution import Execution
 from healkit.runtime.history import execution_of
 from healkit.runtime.plotting import plot_of
 from healkit.runtime.reports import last_error_report
+from healkit.runtime.runs import Runs
 from healkit.store.log import Log
 from healkit.store.models import ExecutionLog
 from healkit.store.vault import Vault
+from healkit.tracing.folders import find_run
+from healkit.tracing.reader import read_run
 
 
 class Reading:
@@ -28,6 +32,7 @@ class Reading:
     config: Config
     vault: Vault
     log: Log
+    _runs: Runs
 
     def last_error(self, tool_name: str | None = None, persona: str | None = None) -> Execution | None:
         """The newest failure on record, of one tool and persona where given; None when there is none."""
@@ -85,6 +90,15 @@ class Reading:
         log_id: the run whose arguments it tries; by default the newest failure's. Raises as `vault.get` does.
         """
         return _panel("PatchEditor")(self, tool_name, persona, log_id=log_id)
+
+    def timeline(self, run: str | Path = "last", *, teach: bool = False) -> Any:
+        """A run to be stepped through, as a cell's value; `run` is an id, its beginning, a folder or `last`.
+
+        teach: pause before each patch, ask what one would change there, and show that beside the patch.
+
+        Raises `RunNotFound`.
+        """
+        return _panel("HealTimeline")(self, read_run(find_run(self._runs.runs_dir, str(run))), teach=teach)
 
     def _with_calls(self, row: ExecutionLog) -> Execution:
         execution = execution_of(row, self.log.calls(row.trace_id), self.log.decisions(row.trace_id))

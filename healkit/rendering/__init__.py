@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from healkit.rendering.requests import request_html, request_text, requests_html, requests_text
     from healkit.rendering.runs import problems_text, run_diff_text, run_text, runs_text
     from healkit.rendering.tallies import groups_html, groups_text, summary_html, summary_text
+    from healkit.rendering.timeline import story_of, timeline_html, timeline_text
 
 _HOMES = {
     "Aside": "asides",
@@ -71,10 +72,13 @@ _HOMES = {
     "safe_output": "outputs",
     "status_html": "reports",
     "status_text": "reports",
+    "story_of": "timeline",
     "success_html": "execution",
     "success_line": "execution",
     "summary_html": "tallies",
     "summary_text": "tallies",
+    "timeline_html": "timeline",
+    "timeline_text": "timeline",
     "vault_html": "listings",
     "vault_text": "listings",
 }
@@ -111,10 +115,13 @@ __all__ = [
     "safe_output",
     "status_html",
     "status_text",
+    "story_of",
     "success_html",
     "success_line",
     "summary_html",
     "summary_text",
+    "timeline_html",
+    "timeline_text",
     "vault_html",
     "vault_text",
 ]

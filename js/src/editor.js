@@ -98,8 +98,8 @@ function leaving({ onleave, onrun }) {
   ];
 }
 
-/** A small editor of its own, such as for arguments. */
-export function small({ parent, doc, language, label, onchange, onleave, onrun }) {
+/** A small editor of its own, such as for arguments; `failing` is a line to be marked. */
+export function small({ parent, doc, language, label, onchange, onleave, onrun, failing = null }) {
   const view = new EditorView({
     parent,
     root: parent.getRootNode(),
@@ -111,17 +111,30 @@ export function small({ parent, doc, language, label, onchange, onleave, onrun }
       EditorView.updateListener.of((update) => update.docChanged && onchange?.()),
     ],
   });
+  view.dispatch({ effects: setFailing.of(failing) });
   return {
+    focus: () => view.focus(),
     text: () => view.state.doc.toString(),
     set: (text) => view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: text } }),
     close: () => view.destroy(),
   };
 }
 
-/** The code beside another text of it. */
+/** Code to look at, with its failing line marked. */
+export function shown({ parent, doc, language, label, failing = null }) {
+  const view = new EditorView({ parent, root: parent.getRootNode(), doc, extensions: [common(language, label), fixed, EditorView.lineWrapping] });
+  view.dispatch({ effects: setFailing.of(failing) });
+  return { close: () => view.destroy() };
+}
+
+/** Nothing to be typed, but to be reached and scrolled by keyboard. */
+const fixed = [EditorState.readOnly.of(true), EditorView.editable.of(false), EditorView.contentAttributes.of({ tabindex: "0" })];
+const UNCHANGED = { margin: 3, minSize: 6 };
+
+/** The code beside another text of it; `readOnly` only shows how they differ, `narrow` does so in one column. */
 export class Beside {
-  constructor({ parent, language, theirs, mine, onchange, onleave, onrun }) {
-    Object.assign(this, { parent, language, theirs, onchange, onleave, onrun });
+  constructor({ parent, language, theirs, mine, onchange, onleave, onrun, readOnly = false, narrow = false }) {
+    Object.assign(this, { parent, language, theirs, onchange, onleave, onrun, readOnly, oneColumn: narrow });
     this.marks = { theirs: null, mine: null };
     this.narrow = undefined;
     this.draw(mine);
@@ -132,7 +145,7 @@ export class Beside {
   }
 
   isNarrow() {
-    return this.parent.clientWidth > 0 && this.parent.clientWidth < NARROW_PX;
+    return this.oneColumn || (this.parent.clientWidth > 0 && this.parent.clientWidth < NARROW_PX);
   }
 
   draw(mine) {
@@ -142,16 +155,17 @@ export class Beside {
     this.narrow = this.isNarrow();
     const extensions = [
       common(this.language, "code"),
-      leaving(this),
+      this.readOnly ? fixed : leaving(this),
       EditorView.updateListener.of((update) => update.docChanged && this.onchange?.()),
     ];
+    const collapseUnchanged = this.readOnly ? UNCHANGED : undefined;
     const root = this.parent.getRootNode();
     if (this.narrow) {
-      const unified = unifiedMergeView({ original: this.theirs, mergeControls: false, highlightChanges: true, gutter: true });
+      const unified = unifiedMergeView({ original: this.theirs, mergeControls: false, highlightChanges: true, gutter: true, collapseUnchanged });
       this.view = this.editor = new EditorView({ parent: this.parent, root, doc: mine, extensions: [...extensions, unified, EditorView.lineWrapping] });
     } else {
       const readOnly = [common(this.language, "the code it is compared with"), EditorState.readOnly.of(true), EditorView.editable.of(false)];
-      this.view = new MergeView({ parent: this.parent, root, a: { doc: this.theirs, extensions: readOnly }, b: { doc: mine, extensions }, highlightChanges: true, gutter: true });
+      this.view = new MergeView({ parent: this.parent, root, a: { doc: this.theirs, extensions: readOnly }, b: { doc: mine, extensions }, highlightChanges: true, gutter: true, collapseUnchanged });
       this.editor = this.view.b;
     }
     this.redrawMarks();

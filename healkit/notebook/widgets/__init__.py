@@ -1,4 +1,4 @@
-"""Live panels: traceback view, patch editor, log browser, post-mortem.
+"""Live panels: traceback view, patch editor, log browser, post-mortem, timeline.
 
 Each is one Python file here and one JavaScript file in `js/src/`; the bundle in `static/` is built from those by
 `npm run build`, and is committed with the licences of what is in it. A panel is always the second output: the static
@@ -9,10 +9,11 @@ Importing this package loads anywidget; nothing else of healkit does, until a pa
 
 from __future__ import annotations
 
+from healkit.notebook.widgets.heal_timeline import HealTimeline
 from healkit.notebook.widgets.log_browser import LogBrowser
 from healkit.notebook.widgets.panel import Panel
 from healkit.notebook.widgets.patch_editor import PatchEditor
 from healkit.notebook.widgets.post_mortem import PostMortemPanel
 from healkit.notebook.widgets.traceback_view import TracebackView
 
-__all__ = ["LogBrowser", "Panel", "PatchEditor", "PostMortemPanel", "TracebackView"]
+__all__ = ["HealTimeline", "LogBrowser", "Panel", "PatchEditor", "PostMortemPanel", "TracebackView"]

@@ -94,13 +94,13 @@ class Panel(anywidget.AnyWidget):
         """This panel, moved to the right-hand side of the window; raises `DockUnavailable`."""
         from healkit.notebook.widgets import dock
 
+        _open.remove(self)
         try:
             dock.add(self, self.TITLE)
         except BaseException:
             self.close()
             raise
         self.is_docked = True
-        _open.remove(self)
         return self
 
     def show(self, *, card: bool = True) -> None:

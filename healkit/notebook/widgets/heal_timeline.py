@@ -1,0 +1,72 @@
+"""The heal timeline: a run to be stepped through, forward and back.
+
+Unlike the other panels it holds what it shows as its widget's state, so that stepping asks no kernel anything; only a
+student's own edit is tried by one. What is in a run folder was sanitised when it was written; that of a run that was
+kept raw is sanitised here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import traitlets
+
+from healkit import rendering
+from healkit.app import Healkit
+from healkit.contracts.runs import Run
+from healkit.errors import UsageInvalid
+from healkit.notebook.shown import Shown
+from healkit.notebook.widgets.panel import Panel
+
+#: What of a story is a tool's or a user's; the rest is the contract's own words.
+_PAYLOAD = ("arguments", "base", "failing", "attempts", "steps", "problems")
+
+
+class HealTimeline(Panel):
+    """A run as its folder has it; `teach` pauses before each patch and asks what one would change."""
+
+    KIND = "HealTimeline"
+
+    story = traitlets.Dict().tag(sync=True)
+
+    def __init__(self, healkit: Healkit, run: Run, *, teach: bool = False) -> None:
+        super().__init__(healkit, {"run_id": run.run_id})
+        self.operations |= {"try_mine": self._try_mine}
+        story = rendering.story_of(run)
+        if run.manifest is None or run.manifest.redaction_policy.payload == "raw":
+            story |= {name: self._cleaned(story[name]) for name in _PAYLOAD}
+        self.story = {**story, "teach": teach}
+
+    def static_card(self) -> Shown | None:
+        """The story as a card; for a class only up to the first patch, which would be given away."""
+        if not self.story["teach"]:
+            return Shown(rendering.timeline_text(self.story), rendering.timeline_html(self.story))
+        shown = {**self.story, "attempts": [], "steps": _before_patches(self.story["steps"])}
+        return Shown(rendering.timeline_text(shown), rendering.timeline_html(shown))
+
+    def _cleaned(self, value: Any) -> Any:
+        """The value without secrets, piece by piece: what is too long to be cleaned whole would be cut to a text."""
+        if isinstance(value, list):
+            return [self.recorded.clean(item).value for item in value]
+        return self.recorded.clean(value).value
+
+    def _try_mine(self, code: str) -> dict[str, Any]:
+        """What a student's edit does with the arguments that failed, in a restricted worker; nothing is saved."""
+        row = None if self.story["log_id"] is None else self.healkit.execution(self.story["log_id"])
+        mine = row is not None and row.tool_name == self.story["tool"]
+        arguments = row.arguments if row is not None and mine else self.story["arguments"]
+        if not self.story["tool"] or not isinstance(arguments, dict):
+            raise UsageInvalid("This run has no arguments on record to try an edit with.")
+        tried = self.healkit.try_code(
+            self.story["tool"], code, arguments, persona=self.story["persona"], on_output=lambda _: None
+        )
+        shown = {**self.recorded.execution(tried), "label": "Your edit"}
+        if (failure := shown.get("failure")) and failure["place"]:
+            failure["place"] = f"line {failure['lineno']} of your edit"  # which has no revision
+        return {"run": shown, "delta": None}
+
+
+def _before_patches(steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The steps up to the first patch."""
+    first = next((at for at, step in enumerate(steps) if step["kind"] == "proposed"), len(steps))
+    return steps[:first]

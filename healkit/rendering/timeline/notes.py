@@ -1,0 +1,90 @@
+"""What a telling stands on: the run, the steps so far, and what belongs to what."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+from healkit.contracts.events import TraceEvent
+from healkit.contracts.runs import Run
+from healkit.rendering import plain
+
+#: What is shown of one code, in characters; the run folder holds the rest.
+CODE_MAX_CHARS = 40_000
+
+
+class Notes:
+    """What was told so far, in its attributes; a subclass has a method `_<event type>` for each event it tells of."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._start = run.events[0].ts_utc if run.events else None
+        self._kept: dict[tuple[str | None, str], str] = {}
+        self._actions: dict[str | None, str] = {}
+        for event in run.events:
+            for ref in event.evidence_refs:
+                self._kept.setdefault((event.step_id, ref.kind), ref.path)
+            if event.action_spec is not None:
+                self._actions.setdefault(event.step_id, event.action_spec.kind)
+        self.steps: list[dict[str, Any]] = []
+        self.attempts: list[dict[str, Any]] = []
+        self.label = self.tool = self.base = ""
+        self.persona = "default"
+        self.log_id: int | None = None
+        self.arguments: Any = None
+        self.failing: dict[str, Any] | None = None
+
+    def tell(self, event: TraceEvent) -> None:
+        """Take one more event; one that says nothing to a person is passed over."""
+        teller: Callable[[TraceEvent], None] | None = getattr(self, f"_{event.event_type}", None)
+        if teller is not None:
+            teller(event)
+
+    def _step(self, event: TraceEvent, kind: str, title: str, tone: str = "", **more: Any) -> dict[str, Any]:
+        step = {
+            "kind": kind,
+            "seq": event.seq,
+            "step_id": event.step_id,
+            "after": _after(self._start, event.ts_utc),
+            "title": title,
+            "tone": tone,
+            "text": [],
+            "facts": [],
+            **more,
+        }
+        self.steps.append(step)
+        return step
+
+    def _earlier(self, event: TraceEvent, *kinds: str) -> dict[str, Any] | None:
+        """The newest step of one of these kinds that belongs to the same step of the run."""
+        own = (s for s in reversed(self.steps) if s["step_id"] == event.step_id and s["kind"] in kinds)
+        return None if event.step_id is None else next(own, None)
+
+    def _attempt(self, event: TraceEvent) -> dict[str, Any] | None:
+        own = (a for a in reversed(self.attempts) if a["step_id"] == event.step_id)
+        return next(own, None)
+
+    def _evidence(self, event: TraceEvent, kind: str) -> str:
+        """A piece of evidence as text; empty where there is none, or no longer."""
+        path = self._kept.get((event.step_id, kind))
+        try:
+            return "" if path is None else (self._run.path / path).read_text(errors="replace")
+        except OSError:
+            return ""
+
+    def _code(self, event: TraceEvent, kind: str) -> str:
+        return self._evidence(event, kind)[:CODE_MAX_CHARS]
+
+    def _data(self, event: TraceEvent, kind: str) -> Any:
+        try:
+            return json.loads(self._evidence(event, kind) or "null")
+        except (ValueError, RecursionError):
+            return None
+
+
+def _after(start: datetime | None, moment: datetime) -> str:
+    """How long after the run's beginning; empty where a clock was set back."""
+    took = (moment - start).total_seconds() * 1000 if start is not None else -1.0
+    return plain.duration(took) if took >= 0 else ""

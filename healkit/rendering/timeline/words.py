@@ -1,0 +1,94 @@
+"""What a timeline says, as tables of words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from healkit.contracts.healing import VERDICTS
+from healkit.rendering import plain
+
+#: A verdict → its mark, its tone, and what it means.
+VERDICT_LOOKS: dict[str, tuple[str, str, str]] = {
+    "cured": ("✓", "good", "Every check passes, and somebody has said what is right where it failed."),
+    "unproven": ("?", "warn", "It no longer fails, but no example says what is right there."),
+    "silenced": ("–", "warn", "It no longer fails, because a guard hides the failure."),
+    "not_cured": ("✗", "bad", ""),
+}
+#: Who proposes, as the beginning of a sentence.
+AUTHORS = {
+    "person": "A person",
+    "rule": "A rule",
+    "search": "The search",
+    "model": "The language model",
+    "agent": "An outside agent",
+}
+ORIGINS = {
+    "failing": "the recorded failure",
+    "passing": "a recorded run that passed",
+    "declared": "an example of the tool's",
+    "answered": "an answer that was given",
+}
+#: A check's outcome → its mark, and the words for it.
+OUTCOMES = {
+    "passed": ("✓", "passed"),
+    "wrong": ("✗", "returned something else"),
+    "raised": ("✗", "raised"),
+    "timeout": ("✗", "did not end in time"),
+    "died": ("✗", "took its process with it"),
+    "not_run": ("–", "was not run"),
+}
+#: What was decided about a patch → the tone, and the sentence.
+DECISIONS = {
+    "kept": ("good", "It was accepted: {revision} is the active revision."),
+    "accepted": ("good", "It was accepted: {revision} is the active revision."),
+    "declined": ("warn", "It was declined; nothing was changed."),
+    "denied": ("warn", "The policy forbids patches of this tool; nothing was changed."),
+    "pending": ("warn", "It waits for consent, as request {request}."),
+    "overtaken": ("warn", "The tool was changed meanwhile; nothing is lost, and nothing was replaced."),
+}
+PRECONDITIONS = {
+    "tool_found": "the tool was found",
+    "code_hash": "its code is what was stored",
+    "code_parses": "the code can be read",
+    "arguments": "the arguments fit the tool",
+    "isolation": "it can be restricted here",
+}
+
+_VALUE_MAX_CHARS, _MESSAGE_MAX_CHARS = 300, 600
+
+
+def short(value: Any, limit: int = _VALUE_MAX_CHARS) -> str:
+    """A recorded value on one line; text as it is, all else as Python writes it."""
+    return plain.one_line(value if isinstance(value, str) else plain.value_text(value, limit), limit)
+
+
+def sentence(text: Any) -> str:
+    """A recorded message on one line, with a full stop."""
+    said = plain.one_line(str(text), _MESSAGE_MAX_CHARS)
+    return said if not said or said[-1] in ".!?…" else f"{said}."
+
+
+def verdict_words(verdict: str) -> str:
+    """`cured and regression-free`; an unknown verdict is its own word."""
+    return {**VERDICTS}.get(verdict, verdict)  # type: ignore[call-overload, no-any-return]
+
+
+def check_row(result: dict[str, Any]) -> dict[str, str]:
+    """One checked assertion as a row: what was held, and how it went."""
+    mark, came = OUTCOMES.get(str(result.get("outcome")), ("?", short(result.get("outcome", "?"))))
+    origin = ORIGINS.get(str(result.get("origin")), short(result.get("origin", "")))
+    row = {"mark": mark, "origin": origin, "outcome": came, "what": "", "wanted": "", "got": ""}
+    if "call" in result:
+        row["what"] = short(result["call"])
+    elif isinstance(result.get("arguments"), dict):
+        row["what"] = ", ".join(
+            f"{name}={plain.one_line(plain.value_text(value, 120), 120)}"
+            for name, value in result["arguments"].items()
+        )
+    elif "arguments" in result:
+        row["what"] = short(result["arguments"])
+    if "wanted" in result:
+        row["wanted"] = short(result["wanted"])
+    if "got" in result or "error" in result:
+        row["got"] = short(result.get("error") or result.get("got"))
+    return row

@@ -1,0 +1,92 @@
+"""The heal timeline's half in the kernel; the page itself is in tests/browser."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from timeline_samples import BROKEN, CURED, PATCHES, begun, healing, observed, tried
+
+from healkit import Healkit
+from healkit.errors import RunNotFound, UsageInvalid
+from healkit.notebook.widgets.panel import close_all
+
+SECRET = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
+
+
+@pytest.fixture(autouse=True)
+def closed() -> Iterator[None]:
+    """No panel of these tests stays open in this process."""
+    yield
+    close_all()
+
+
+@pytest.mark.requirement("RUN-8", "FACE-4")
+def test_a_run_is_found_by_its_id_its_folder_and_as_the_last_one(healkit: Healkit, tmp_path: Path) -> None:
+    folder = healing(healkit.runs_dir, "by-id")
+    sent = healing(tmp_path / "sent", "elsewhere")
+    assert healkit.timeline("by-id").story == healkit.timeline(folder).story == healkit.timeline().story
+    assert healkit.timeline(sent).story["run_id"] == "elsewhere"
+    with pytest.raises(RunNotFound, match="'never'"):
+        healkit.timeline("never")
+
+
+def test_all_that_is_stepped_through_is_the_widgets_state_and_json(healkit: Healkit) -> None:
+    healing(healkit.runs_dir)
+    state = healkit.timeline().get_state()
+    assert json.loads(json.dumps(state["story"]))["steps"][8]["code"] == CURED
+    assert len(json.dumps(state)) < 30_000
+
+
+def test_a_class_is_not_given_the_answers_by_the_card(healkit: Healkit) -> None:
+    healing(healkit.runs_dir)
+    whole, taught = healkit.timeline().static_card(), healkit.timeline(teach=True).static_card()
+    assert "if buses else 0.0" in whole.html
+    for shown in (taught.html, taught.text):
+        assert "ZeroDivisionError" in shown
+        assert "if buses else 0.0" not in shown
+        assert "cured" not in shown
+
+
+def test_an_edit_is_tried_with_the_arguments_of_the_log_else_with_those_of_the_folder(
+    healkit: Healkit,
+) -> None:
+    healkit.vault.add("average_delay", BROKEN)
+    arguments = {"delays": {"7": [0], "8": [3]}, "line": "7"}
+    failed = healkit.execute("average_delay", arguments=arguments)
+    healing(healkit.runs_dir, "logged", log_id=failed.log_id)
+    healing(healkit.runs_dir, "not-logged", log_id=None)
+    for run in ("logged", "not-logged"):
+        panel = healkit.timeline(run)
+        came = panel.operations["try_mine"](CURED)["run"]
+        assert (came["label"], came["value"]) == ("Your edit", "0.0")
+        failing = panel.operations["try_mine"](BROKEN)["run"]["failure"]
+        assert failing["place"] == "line 8 of your edit"
+    newest = healkit.executions(limit=3)
+    assert arguments in [one.arguments for one in healkit.executions(limit=4)]
+    assert {one.origin for one in newest} == {"try"}
+    assert len(healkit.vault.history("average_delay")) == 1
+
+
+def test_a_run_without_arguments_says_that_nothing_can_be_tried(healkit: Healkit) -> None:
+    writer = begun(healkit.runs_dir, "bare")
+    writer.finish({"outcome": "completed"})
+    with pytest.raises(UsageInvalid, match="no arguments on record"):
+        healkit.timeline("bare").operations["try_mine"](CURED)
+
+
+def test_a_run_that_was_kept_raw_is_sanitised_on_its_way_to_the_page(healkit: Healkit) -> None:
+    writer = begun(healkit.runs_dir, "raw", payload="raw")
+    observed(writer)
+    patch: Any = PATCHES[2].__class__(
+        **{**vars(PATCHES[2]), "reason": f"Uses {SECRET}.", "code": f"{CURED}# {SECRET}\n"}
+    )
+    tried(writer, "s2", patch)
+    writer.finish({"outcome": "completed"})
+    panel = healkit.timeline("raw")
+    assert SECRET not in json.dumps(panel.get_state())
+    assert SECRET not in panel.static_card().html
+    assert "The search proposes patch 1." in panel.static_card().text

@@ -1,0 +1,212 @@
+"""A run as a story: what each event becomes, and what the card holds of it."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from timeline_samples import (
+    BROKEN,
+    CURED,
+    PASSING,
+    PATCHES,
+    Tried,
+    begun,
+    healing,
+    observed,
+    result,
+    tried,
+)
+
+from healkit import Healkit
+from healkit.contracts.events import error_object
+from healkit.contracts.records import utc_now
+from healkit.rendering import story_of, timeline_html, timeline_text
+from healkit.tracing.reader import read_run
+from healkit.tracing.writer import RunWriter
+
+
+def told(writer: RunWriter) -> dict[str, Any]:
+    writer.finish({"outcome": "completed"})
+    return story_of(read_run(writer.folder))
+
+
+def titles(story: dict[str, Any]) -> list[str]:
+    return [step["title"] for step in story["steps"]]
+
+
+@pytest.mark.requirement("FACE-4", "RUN-8")
+def test_a_healing_is_told_in_plain_words_from_its_folder_alone(tmp_path: Path) -> None:
+    story = story_of(read_run(healing(tmp_path)))
+    assert titles(story) == [
+        "A healing begins.",
+        "average_delay@1 failed: ZeroDivisionError: division by zero.",
+        "Line 8 divides by buses, which is 0.",
+        "1 of 2 checks holds as it is.",
+        "A rule proposes patch 1.",
+        "Patch 1: silenced only.",
+        "The search proposes patch 2.",
+        "Patch 2: not cured.",
+        "The search proposes patch 3.",
+        "Patch 3: cured and regression-free.",
+        "It was accepted: v2 is the active revision.",
+        "The run ends: completed.",
+    ]
+    assert [(a["mark"], a["words"], a["advisor"], a["at"]) for a in story["attempts"]] == [
+        ("–", "silenced only", "rules", 4),
+        ("✗", "not cured", "search", 6),
+        ("✓", "cured and regression-free", "search", 8),
+    ]
+    assert (story["label"], story["log_id"], story["base"]) == ("average_delay@1", 2, BROKEN)
+    assert story["failing"] == {"lineno": 8, "message": "ZeroDivisionError: division by zero"}
+    assert json.loads(json.dumps(story))["steps"][8]["code"] == CURED
+
+
+def test_a_patch_is_told_with_its_diff_its_checks_and_the_reason_for_its_verdict(tmp_path: Path) -> None:
+    story = story_of(read_run(healing(tmp_path)))
+    proposed, judged = story["steps"][6:8]
+    assert proposed["text"] == ["Begins to count at 1."]
+    assert "-    total = buses = 0\n+    total = buses = 1" in proposed["diff"]
+    assert judged["text"] == ["A recorded run that passed returns 2.7 where 3.5 is right."]
+    assert judged["checks"][1] == {
+        "mark": "✗",
+        "origin": "a recorded run that passed",
+        "what": "delays={'4': [2, 0, 5], '7': [0, 0]}, line='4'",
+        "outcome": "returned something else",
+        "wanted": "3.5",
+        "got": "2.7",
+    }
+
+
+@pytest.mark.parametrize(
+    ("action", "said", "tone"),
+    [
+        ("declined", "It was declined; nothing was changed.", "warn"),
+        ("denied", "The policy forbids patches of this tool; nothing was changed.", "warn"),
+        ("pending", "It waits for consent, as request 7.", "warn"),
+        ("sealed", "It was sealed.", ""),  # of a healkit to come
+    ],
+)
+def test_what_was_decided_is_a_step_of_its_own(tmp_path: Path, action: str, said: str, tone: str) -> None:
+    (step,) = [
+        s for s in story_of(read_run(healing(tmp_path, action=action)))["steps"] if s["kind"] == "decided"
+    ]
+    assert (step["title"], step["tone"], step["attempt"]) == (said, tone, 3)
+
+
+def test_troubles_on_the_way_are_told_too(tmp_path: Path) -> None:
+    writer = begun(tmp_path, mode="dry_run")
+    observed(writer)
+    warned = error_object("HEAL_ERROR", "proposal", "the model is busy", utc_now(), severity="warning")
+    writer.append("error_raised", step_id=None, error=warned)
+    writer.append("proposal_received", step_id="s2", metadata={"author": "model", "unheard": {"of": 1}})
+    broken = error_object("CODE_SYNTAX", "proposal", "line 2 has no colon", utc_now())
+    writer.append("proposal_rejected", step_id="s2", error=broken)
+    writer.append("retry_scheduled", step_id="s3", metadata={"code": "WORKER_LOST", "wait_ms": 300})
+    writer.append("backoff_applied", step_id="s3", metadata={"wait_ms": 300})
+    writer.append("recovery_started", step_id="s3", metadata={"why": "it fails on the road"})
+    writer.append("recovery_finished", step_id="s3", result={"revision": 3})
+    details = {"rule": "same_state", "count": 3, "threshold": 2}
+    halt = error_object("POLICY_HALT", "policy", "Nothing changes it.", utc_now(), details=details)
+    writer.append("policy_halt", step_id="s3", error=halt)
+    story = told(writer)
+    assert titles(story)[4:] == [
+        "It goes on without this: the model is busy.",
+        "The language model proposes patch 1.",
+        "It cannot be run as this tool: line 2 has no colon.",
+        "It is tried again: WORKER_LOST, which is no fault of the patch's.",
+        "It is taken back: it fails on the road.",
+        "The policy halts the run: Nothing changes it.",
+        "The run ends: completed.",
+    ]
+    assert story["steps"][0]["text"][-1] == "It is a dry run: nothing is kept."
+    assert story["steps"][5]["text"] == ["Its code was not kept."]
+    assert story["steps"][7]["text"] == ["After a pause of 300 ms."]
+    assert story["steps"][8]["text"] == ["The code from before is active again, as v3."]
+    assert ("threshold", "2") in story["steps"][9]["facts"]
+    assert story["attempts"][0]["mark"] == "✗"
+
+
+@pytest.mark.requirement("RUN-8")
+def test_a_run_that_heals_nothing_is_told_as_well(tmp_path: Path) -> None:
+    with Healkit(tmp_path / "healkit.db") as hk:
+        hk.vault.add("divide", "def divide(n: int):\n    return 1 / n")
+        with hk.run("lesson") as run:
+            failed = hk.execute("divide", arguments={"n": 0})
+            assert failed.log_id is not None
+            hk.rerun(failed.log_id)
+            hk.try_code("divide", "def divide(n: int):\n    return 1 / n if n else 0", {"n": 0})
+            hk.try_code("divide", "def other(n: int):\n    return n", {"n": 5})
+        story = story_of(read_run(run.folder))
+    said = titles(story)
+    assert said[1:3] == ["divide@1 failed: ZeroDivisionError: division by zero."] * 2
+    assert story["steps"][2]["text"][0] == "It ended as it had before."
+    assert "divide, as proposed, returned 0." in said
+    assert [(a["mark"], a["words"]) for a in story["attempts"]] == [("✓", "worked"), ("✓", "worked")]
+
+
+def test_a_torn_and_an_empty_run_are_told_as_far_as_they_go(tmp_path: Path) -> None:
+    folder = healing(tmp_path)
+    trace = folder / "trace.jsonl"
+    trace.write_bytes(trace.read_bytes()[:-40])
+    for item in (folder / "evidence").iterdir():
+        item.unlink()
+    story = story_of(read_run(folder))
+    assert not story["finished"]
+    assert "ends after" in story["problems"][0]
+    assert story["steps"][8]["text"][-1] == "Its code was not kept."
+    assert "and no end" in timeline_text(story)
+    trace.unlink()
+    assert story_of(read_run(folder))["steps"] == []
+    assert "0 steps" in timeline_html(story_of(read_run(folder)))
+
+
+def test_the_card_reads_untrusted_and_as_text_and_nothing_in_it_is_active(tmp_path: Path) -> None:
+    hostile = "<script>steal()</script>\x1b[2J\u202e"
+    patch = Tried(
+        f"{BROKEN}# {hostile}\n", hostile, "agent", hostile,
+        (result("wrong", hostile, {"x": hostile}, wanted=hostile, got=hostile),), "not_cured", hostile,
+    )  # fmt: skip
+    writer = begun(tmp_path)
+    observed(writer)
+    tried(writer, "s2", patch)
+    story = told(writer)
+    html, text = timeline_html(story), timeline_text(story)
+    assert "<script" not in html
+    assert not re.search(r"var\(|<style|class=|onclick|<svg", html)
+    for shown in (html, text):
+        assert "\x1b" not in shown
+        assert "\u202e" not in shown
+        assert "An outside agent proposes patch 1." in shown
+    assert "&lt;script&gt;" in html
+
+
+def test_a_card_stays_small_and_shows_the_patch_that_was_decided_about(tmp_path: Path) -> None:
+    writer = begun(tmp_path)
+    observed(writer)
+    lines = "".join(f"    x{number} = {number}\n" for number in range(200))
+    for number in range(2, 60):
+        long = Tried(
+            f"{BROKEN}{lines}", "search", "search", "Adds much.", PATCHES[1].results, "not_cured", "no."
+        )
+        tried(writer, f"s{number}", long)
+    tried(writer, "s60", PATCHES[2])
+    writer.append("proposal_accepted", step_id="s60", metadata={"action": "kept", "revision": 2})
+    html = timeline_html(told(writer))
+    assert len(html) < 30_000
+    assert "if buses else 0.0" in html
+    assert "The run ends: completed." in html
+
+
+def test_long_values_and_many_checks_are_cut(tmp_path: Path) -> None:
+    writer = begun(tmp_path)
+    rows = tuple(result("passed", "passing", PASSING, got="x" * 9000) for _ in range(150))
+    tried(writer, "s1", Tried(CURED, "search", "search", "r", rows, "cured"))
+    story = told(writer)
+    step = story["steps"][2]
+    assert ("checks", "150 of 150 passed") in step["facts"]
+    assert len(step["checks"]) == 100
+    assert len(json.dumps(story)) < 100_000
