@@ -1,0 +1,174 @@
+"""What is said of cells, one sentence for each case."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from healkit.healing.cells.bindings import names_of
+from healkit.healing.cells.text import clearing_magic
+from healkit.healing.cells.walk import Binding, Inner
+from healkit.healing.cells.world import CellRun, Known
+
+_SHOWN_CELLS = 6
+
+
+def todo(labels: Sequence[str]) -> str:
+    """`Run cells 2 and 3, then this cell again.`"""
+    if not labels:
+        return ""
+    numbers = [label.removeprefix("cell ") for label in labels]
+    if len(labels) > 1 and all(number.isdecimal() for number in numbers):
+        what = f"cells {_listed(numbers)}, in this order"
+    else:
+        what = _listed(labels)
+    return f"Run {what}, then this cell again."
+
+
+def not_run(name: str, where: str, *, later: bool) -> str:
+    place = "defined further down, in" if later else "defined in"
+    return f"`{name}` is {place} {where}, which has not been run since the kernel started."
+
+
+def edited(name: str, where: str, older: CellRun) -> str:
+    run = f" as In [{older.count}]" if older.count is not None else ""
+    failed = " and failed" if older.ok is False else ""
+    return (
+        f"`{name}` is defined in {where} as the notebook has it now. What was run{run} was an earlier text of that "
+        f"cell{failed}."
+    )
+
+
+def failed(name: str, where: str, run: CellRun) -> str:
+    if run.ename == "KeyboardInterrupt":
+        return f"`{name}` is defined in {where}, which was interrupted before it got there."
+    line = f" at line {run.failed_line}" if run.failed_line is not None else ""
+    what = f" ({run.ename}{f': `{run.missing}` was missing' if run.missing else ''})" if run.ename else ""
+    return f"`{name}` is defined in {where}, which failed{line}{what} before it got there."
+
+
+def unwatched(name: str, where: str) -> str:
+    return (
+        f"`{name}` is defined in {where}. That cell ran before healkit was loaded and left no `{name}`: it failed, or "
+        "the name was deleted since."
+    )
+
+
+def removed(name: str, where: str, by: str) -> str:
+    return f"`{name}` was defined in {where} and {f'taken away since by {by}' if by else 'is not there any more'}."
+
+
+def removal(history: Sequence[CellRun], name: str) -> str:
+    """What took the name away last: ``del x` in In [5]`; an empty text where nothing did so by name."""
+    by = ""
+    for run in history:
+        names = names_of(run.source)
+        prompt = f" in In [{run.count}]" if run.count is not None else ""
+        if name in names.deleted:
+            by = f"`{Known(run.source, 0).line(names.deleted[name])}`{prompt}"
+        elif magic := clearing_magic(run.source, name):
+            by = f"`{magic}`{prompt}"
+        elif name in names.bound and run.ok:
+            by = ""
+    return by
+
+
+def deleted(name: str, where: str) -> str:
+    return f"`{name}` was defined by {where}, which is not in the notebook any more, or not as it was run."
+
+
+def from_earlier(name: str, line: str) -> str:
+    return (
+        f"No cell of the notebook defines `{name}` now. Before the kernel was restarted a cell did: `{line}`. It was "
+        "deleted or changed since."
+    )
+
+
+def conditional(name: str, where: str, binding: Binding) -> str:
+    if binding.under.startswith("a call"):
+        return f"`{name}` gets its value in {binding.under}, see {where}; there was none."
+    return (
+        f"`{name}` is defined in {where} only under `{binding.under}`, and that did not happen when it ran."
+    )
+
+
+def own_later(name: str, binding: Binding) -> str:
+    return f"This cell reads `{name}` before it gives it a value, at line {binding.line}."
+
+
+def own_passed_by(name: str, binding: Binding) -> str:
+    under = f"`{binding.under}` (line {binding.line})"
+    return f"This cell gives `{name}` a value only under {under}, and that did not happen."
+
+
+def own_deleted(name: str, line: int) -> str:
+    return f"This cell deletes `{name}` itself, at line {line}."
+
+
+def unreadable(name: str, cell: Known) -> str:
+    ran = " and failed" if cell.state == "failed" else ""
+    return f"{_capital(cell.where())} seems to define `{name}`, but it is not Python as it stands (SyntaxError){ran}."
+
+
+def imported(name: str, line: str, *, there: bool) -> str:
+    lacks = "" if there else " It is not installed here."
+    return f"No cell of this notebook imports `{name}`; the usual line is `{line}`.{lacks}"
+
+
+def inside(name: str, inner: Inner, label: str) -> str:
+    place = f"{label}, line {inner.line}"
+    if inner.kind == "class":
+        return f"`{name}` belongs to the class `{inner.owner}` ({place}); outside of it, write `{inner.owner}.{name}`."
+    if inner.kind == "except":
+        return f"`{name}` exists only inside of its `except` ({place}); Python deletes it at the end of that block."
+    if inner.kind == "comprehension":
+        return f"`{name}` exists only inside of a comprehension ({place})."
+    owner = f"the function `{inner.owner}`" if inner.owner else "a lambda"
+    return f"`{name}` exists only inside of {owner} ({place}), while that runs."
+
+
+def star(name: str, module: str, cell: Known) -> str:
+    return f"`{module}` has `{name}`, and {cell.where()}, which imports everything from it, has not been run."
+
+
+def near(name: str, names: Sequence[str]) -> str:
+    listed = " or ".join(f"`{one}`" for one in names)
+    return f"Nothing in this notebook defines `{name}`. Something much like it is there: {listed}."
+
+
+def stale(function: str, count: int, cell: Known) -> str:
+    return (
+        f"`{function}` ran as it was in In [{count}]. {_capital(cell.label)} has another text of it by now, which has "
+        "not been run."
+    )
+
+
+def blocked(cells: Sequence[Known], giver: Known) -> str:
+    """What stands in the way of running the cells again."""
+    if cells[0] is giver:
+        return " Mend that cell first: it would fail again."
+    return f" That needs {cells[0].where()}, which failed; mend that one first."
+
+
+def lacking(name: str, reader: Known) -> str:
+    return f" {_capital(reader.label)} itself reads `{name}`, which no cell defines."
+
+
+def seems_to_define(name: str, source: str) -> bool:
+    """Whether a text that is not Python looks as if it gave the name a value."""
+    word = re.escape(name)
+    pattern = rf"^\s*(?:{word}\s*(?::[^=\n]+)?=(?!=)|(?:def|class)\s+{word}\b|(?:from\s+\S+\s+)?import\b.*\b{word}\b)"
+    return re.search(pattern, source, re.MULTILINE) is not None
+
+
+def _listed(labels: Sequence[str]) -> str:
+    shown = (
+        [*labels[:_SHOWN_CELLS], f"{len(labels) - _SHOWN_CELLS} more"]
+        if len(labels) > _SHOWN_CELLS
+        else [*labels]
+    )
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
