@@ -13,7 +13,19 @@ from typing import Any, NamedTuple
 
 #: Methods that change what they are called on, where their result is thrown away.
 _CHANGING = frozenset(
-    {"append", "extend", "insert", "update", "add", "sort", "reverse", "setdefault", "pop", "popitem", "remove"}
+    {
+        "append",
+        "extend",
+        "insert",
+        "update",
+        "add",
+        "sort",
+        "reverse",
+        "setdefault",
+        "pop",
+        "popitem",
+        "remove",
+    }
     | {"discard", "clear", "appendleft", "extendleft", "fit", "partial_fit", "seed", "register", "rename"}
 )
 #: Handlers that catch a name's being missing, so that what is tried need not be there.
