@@ -6,6 +6,7 @@ untouched.
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 from collections.abc import Sequence
 from functools import cache
@@ -18,6 +19,7 @@ from healkit.config import Config, ExplainLevel
 from healkit.contracts.fingerprint import fingerprint
 from healkit.contracts.post_mortem import Local
 from healkit.errors import HealkitError
+from healkit.notebook import advising
 from healkit.notebook.cells import FailedCell
 from healkit.notebook.shown import Shown
 from healkit.rendering import asides
@@ -56,7 +58,13 @@ def of_cell(cell: FailedCell, explained: ExplainLevel, tip: str = "") -> Shown:
     history = ""
     if cell.seen > 1:
         history = asides.history_line(cell.seen, cell.first_seen, None).partition(";")[0] + ", in this kernel"
-    return _shown(cell.execution, Aside(found, hidden, history, tip, explained))
+    if cell.advice is None or cell.advice.kind == "near":  # of names alike the tables know as much
+        return _shown(cell.execution, Aside(found, hidden, history, tip, explained))
+    told = own_cleaner().clean([cell.advice.sentence, cell.advice.todo]).value
+    why, mend = told if isinstance(told, list) else ("", "")
+    card = _shown(cell.execution, Aside(found, hidden, history, tip, explained, str(why), str(mend)))
+    allowed = {explained, cell.execution.explained} == {"fix"}
+    return dataclasses.replace(card, panel=advising.panel(cell.advice) if allowed else None)
 
 
 def _shown(execution: Execution, aside: Aside) -> Shown:

@@ -24,6 +24,9 @@ from healkit.contracts.glimpse import glimpse
 from healkit.contracts.nearby import nearby
 from healkit.contracts.post_mortem import Local
 from healkit.contracts.records import new_trace_id, utc_now
+from healkit.healing.cells import CellAdvice
+from healkit.notebook.advising import advice_for
+from healkit.notebook.runs import KernelRuns
 from healkit.runtime.execution import Execution
 
 CELLS_MAX, LOCALS_MAX = 20, 30
@@ -40,13 +43,17 @@ _GIVEN = {"In", "Out", "get_ipython", "exit", "quit", "open"}
 
 @dataclasses.dataclass(frozen=True)
 class FailedCell:
-    """One failing cell: as an execution, with the innermost own frame's variables as they were."""
+    """One failing cell: as an execution, with the innermost own frame's variables as they were.
+
+    advice: which cells would give what it lacks, where that is known.
+    """
 
     execution: Execution
     locals: tuple[Local, ...]
     number: int | None
     seen: int
     first_seen: Any
+    advice: CellAdvice | None = None
 
 
 class FailedCells:
@@ -56,8 +63,11 @@ class FailedCells:
         self._shell = shell
         self._kept: deque[FailedCell] = deque(maxlen=CELLS_MAX)
         self._counts: dict[str, tuple[int, Any]] = {}
+        self.runs = KernelRuns(shell)
 
-    def add(self, error: BaseException, code: str, number: int | None) -> FailedCell:
+    def add(
+        self, error: BaseException, code: str, number: int | None, cell_id: str | None = None
+    ) -> FailedCell:
         """Take note of a cell that raised; called once the cell is over."""
         label = f"cell[{number if number is not None else '*'}]"
         told = list(_entries(error.__traceback__))
@@ -78,7 +88,9 @@ class FailedCells:
         mark = fingerprint(failure)
         count, first = self._counts.get(mark, (0, execution.timestamp))
         self._counts[mark] = (count + 1, first)
-        cell = FailedCell(execution, tuple(_locals(own)), number, count + 1, first)
+        run = self.runs.run_of(code, number, cell_id, error)
+        advice = advice_for(self._shell, self.runs, error, run, failure.near)
+        cell = FailedCell(execution, tuple(_locals(own)), number, count + 1, first, advice)
         self._kept.append(cell)
         return cell
 

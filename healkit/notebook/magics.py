@@ -86,6 +86,7 @@ class HealkitMagics(Magics):
                 self._show_failure(self.healkit, execution)
             if (error := _raised(result)) is not None:
                 self._after_error(error, result, {execution.trace_id for execution in waiting})
+            self.cells.runs.note(result)
         except Exception as trouble:  # noqa: BLE001 - see above
             print(f"healkit could not draw its card: {type(trouble).__name__}: {trouble}", file=sys.stderr)  # noqa: T201
 
@@ -106,7 +107,7 @@ class HealkitMagics(Magics):
         if isinstance(error, HealkitError | KeyboardInterrupt | SystemExit):
             return  # one line says all there is to say
         info = result.info
-        cell = self.cells.add(error, info.raw_cell or "", result.execution_count)
+        cell = self.cells.add(error, info.raw_cell or "", result.execution_count, info.cell_id)
         if not self.cards:
             return
         tip, self._tipped = ("" if self._tipped else cards.TIP), True

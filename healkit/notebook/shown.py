@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from IPython import get_ipython
+from IPython.core.displaypub import CapturingDisplayPublisher
 from IPython.display import display
 
 if TYPE_CHECKING:
@@ -14,8 +15,9 @@ if TYPE_CHECKING:
 
 
 def live_page() -> bool:
-    """Whether this is a kernel, whose page may draw panels; a terminal's IPython is none."""
-    return hasattr(get_ipython(), "kernel")
+    """Whether a page may draw panels here: not in a terminal's IPython, and not where output is captured."""
+    shell = get_ipython()
+    return hasattr(shell, "kernel") and not isinstance(shell.display_pub, CapturingDisplayPublisher)
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ class Aside:
 
     locals: the variables of the innermost own frame, cleaned already. hidden: how many values were taken out of them.
     history: how often it happened, as one sentence. tip: shown once, at the end. explained: at most so far, if given.
+    why and mend: what is known better than the tables of explanations know it, in the place of their words.
     """
 
     locals: Sequence[Local] = ()
@@ -34,6 +35,8 @@ class Aside:
     history: str = ""
     tip: str = ""
     explained: ExplainLevel = "fix"
+    why: str = ""
+    mend: str = ""
 
 
 def history_line(count: int, first_seen: datetime, cured_by: int | None) -> str:

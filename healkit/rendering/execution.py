@@ -6,6 +6,7 @@ stack. Frames of libraries are folded with their count, since they are seldom wh
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -112,6 +113,8 @@ def _explained(execution: ExecutionView, aside: Aside) -> list[Step]:
     explanation, failure = parts.explanation(execution), execution.failure
     if explanation is None or failure is None:
         return []
+    if aside.why:
+        explanation = dataclasses.replace(explanation, why=aside.why, hint="", fix=aside.mend)
     told = explanation.at(execution.explained).at(aside.explained)
     what = "" if told.what.rstrip(".") in failure.summary else told.what
     hint = "" if told.hint == failure.hint else told.hint  # healkit's own is shown anyway

@@ -58,6 +58,11 @@ class Stop:
 _stop: contextvars.ContextVar[Stop | None] = contextvars.ContextVar("healkit_stop", default=None)
 
 
+def heard_stop() -> Stop | None:
+    """The Stop whose block this code is in, if it is in one."""
+    return _stop.get()
+
+
 class BackgroundLoop:
     """An event loop in a thread of its own; started with its first use, and again in a forked child."""
 

@@ -1,4 +1,4 @@
-"""Live panels: traceback view, patch editor, log browser, post-mortem, timeline.
+"""Live panels: traceback view, patch editor, log browser, post-mortem, timeline, cell order.
 
 Each is one Python file here and one JavaScript file in `js/src/`; the bundle in `static/` is built from those by
 `npm run build`, and is committed with the licences of what is in it. A panel is always the second output: the static
@@ -9,6 +9,7 @@ Importing this package loads anywidget; nothing else of healkit does, until a pa
 
 from __future__ import annotations
 
+from healkit.notebook.widgets.cell_order import CellOrder
 from healkit.notebook.widgets.heal_timeline import HealTimeline
 from healkit.notebook.widgets.log_browser import LogBrowser
 from healkit.notebook.widgets.panel import Panel
@@ -16,4 +17,12 @@ from healkit.notebook.widgets.patch_editor import PatchEditor
 from healkit.notebook.widgets.post_mortem import PostMortemPanel
 from healkit.notebook.widgets.traceback_view import TracebackView
 
-__all__ = ["HealTimeline", "LogBrowser", "Panel", "PatchEditor", "PostMortemPanel", "TracebackView"]
+__all__ = [
+    "CellOrder",
+    "HealTimeline",
+    "LogBrowser",
+    "Panel",
+    "PatchEditor",
+    "PostMortemPanel",
+    "TracebackView",
+]

@@ -69,10 +69,10 @@ class Panel(anywidget.AnyWidget):
 
     bundle = traitlets.Unicode().tag(sync=True)
 
-    def __init__(self, healkit: Healkit, spec: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, healkit: Healkit | None, spec: Mapping[str, Any] | None = None) -> None:
         self._esm = static("loader.js").decode()
         super().__init__(bundle=bundle_hash())
-        self.healkit = healkit
+        self._healkit = healkit
         self.recorded = Recorded(healkit)
         self.spec = dict(spec or {})
         self.operations: dict[str, Operation] = {"hello": self._hello, "remember": self._remember}
@@ -82,6 +82,12 @@ class Panel(anywidget.AnyWidget):
         self._lock = threading.Lock()
         self.on_msg(self._received)
         _keep(self)
+
+    @property
+    def healkit(self) -> Healkit:
+        """The Healkit that it shows; a panel about the user's own cells has none and must not ask."""
+        assert self._healkit is not None
+        return self._healkit
 
     def static_card(self) -> Shown | None:
         """What is displayed above the panel, or where it is when it is docked; None where that is there already."""
@@ -107,7 +113,7 @@ class Panel(anywidget.AnyWidget):
         """Display the static card, unless the caller has, and the panel below it."""
         if card and (shown := self.static_card()) is not None:
             shown.show()
-        if live_page() and self.healkit.config.panels and not self.is_docked:
+        if live_page() and self.recorded.config.panels and not self.is_docked:
             display(self._view(), raw=True)
 
     def close(self) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from healkit.app import Healkit
+from healkit.config import Config
 from healkit.contracts.failure import Failure
 from healkit.errors import TOOL_CODES
 from healkit.rendering import parts, plain
@@ -43,10 +44,15 @@ class Cleaned(Protocol):
 class Recorded:
     """Turns what is on record into what a panel may show; one for each panel, safe from any thread."""
 
-    def __init__(self, healkit: Healkit) -> None:
+    def __init__(self, healkit: Healkit | None) -> None:
         self._healkit = healkit
         self._lock = threading.Lock()
         self._sanitizer: Sanitizer | None = None
+
+    @property
+    def config(self) -> Config:
+        """The configuration that holds: that of the Healkit, or the environment's where there is none."""
+        return Config.from_environment() if self._healkit is None else self._healkit.config
 
     def clean(self, value: Any) -> Cleaned:
         """The value without secrets and personal data."""
@@ -54,7 +60,7 @@ class Recorded:
             if self._sanitizer is None:
                 from healkit.tracing.sanitizing import Sanitizer  # its tables take half a second to read
 
-                self._sanitizer = Sanitizer.from_config(self._healkit.config)
+                self._sanitizer = Sanitizer.from_config(self.config)
         return self._sanitizer.clean(value, limit_bytes=_ANSWER_MAX_BYTES)
 
     def execution(self, execution: Execution) -> dict[str, Any]:
@@ -64,7 +70,7 @@ class Recorded:
         return {
             **_facts(execution),
             **shown,
-            "outputs": self._outputs(execution.outputs),
+            "outputs": self.outputs(execution.outputs),
             "hidden": sum(cleaned.hidden.values()),
         }
 
@@ -100,6 +106,7 @@ class Recorded:
 
     def history(self, name: str, persona: str) -> list[dict[str, Any]]:
         """Every revision with how it fared, and when it first failed."""
+        assert self._healkit is not None
         revisions = self._healkit.vault.history(name, persona)
         failed: dict[int, str] = {}
         for group in self._healkit.log.groups(tool=name, limit=200):
@@ -112,7 +119,7 @@ class Recorded:
             for revision, reason in zip(revisions, reasons, strict=True)
         ]
 
-    def _outputs(self, outputs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    def outputs(self, outputs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         """What a tool displayed, with only what is safe to draw; its text cleaned, its images as they are."""
         shown = []
         for output in outputs[:_OUTPUTS_MAX]:

@@ -1,0 +1,89 @@
+"""Cell order in this notebook: advice for the cell that has just failed.
+
+What the kernel knows is brought to `healkit.healing.cells`, which decides, and what it decided is shown. Advice is one
+more line on a card; whatever goes wrong with it, the card is drawn without.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from IPython import get_ipython
+
+from healkit.config import Config
+from healkit.healing.cells import CellAdvice, CellCase, CellRun, advise, find_notebook
+from healkit.notebook.runs import KernelRuns
+from healkit.notebook.shown import Shown
+from healkit.rendering import execution as drawn
+from healkit.rendering import markup as m
+from healkit.rendering.markup import visible
+
+if TYPE_CHECKING:
+    from healkit.notebook.widgets.panel import Panel
+
+_NOTHING = "No cell of this notebook is known to give what the last failing cell lacks."
+
+
+def advice_for(
+    shell: Any, runs: KernelRuns, error: BaseException, failed: CellRun, near: list[str]
+) -> CellAdvice | None:
+    """What to run, or what is the matter; None where nothing is known, and where finding out failed."""
+    try:
+        frames = runs.functions_in(error)
+        if not failed.missing and not frames:
+            return None
+        history = runs.history()
+        notebook = find_notebook(shell.user_ns, os.environ, [*history, failed])
+        cells = notebook.cells if notebook is not None else ()
+        case = CellCase(
+            failed,
+            history,
+            notebook,
+            frozenset(shell.user_ns),
+            frames,
+            runs.earlier([*(cell.source for cell in cells), failed.source]),
+            tuple(near),
+        )
+        return advise(case)
+    except Exception:  # noqa: BLE001 - a guess that fails is no guess
+        return None
+
+
+def advise_last_cell() -> Shown:
+    """Advice for the cell that failed last: text, HTML, and the panel that runs what it lacks.
+
+    Says in one sentence that there is none where there is none; the extension need not be loaded.
+    """
+    shell = get_ipython()
+    magics = None if shell is None else shell.magics_manager.registry.get("HealkitMagics")
+    last = magics.cells.last if magics is not None else None
+    advice = last.advice if last is not None else None
+    if advice is None:
+        return Shown(_NOTHING, m.card(m.section(_NOTHING)))
+    return shown(advice)
+
+
+def shown(advice: CellAdvice) -> Shown:
+    """The advice alone, without the failure's card."""
+    lines = [advice.sentence, *([advice.todo] if advice.todo else [])]
+    rows = [m.tag("div", drawn.tag_code(line)) for line in lines]
+    text = "\n".join(f"  {visible(line)}" for line in lines)
+    return Shown(f"→ cell order\n{text}", m.card(m.section(*rows), accent=m.AMBER), panel(advice))
+
+
+def panel(advice: CellAdvice | None) -> Callable[[], Panel] | None:
+    """What makes the panel that runs the cells on a click; None where there are none, or no panels are wanted."""
+    if advice is None or not advice.steps or not Config.from_environment().panels:
+        return None
+
+    def make() -> Panel:
+        from healkit.notebook.widgets.cell_order import (
+            CellOrder,
+        )  # anywidget, which most notebooks never need
+
+        made: Panel = CellOrder(advice)
+        return made
+
+    return make

@@ -1,0 +1,64 @@
+// Cell order: the cells that the failed one lacks, and the button that runs them in the user's kernel.
+import { block, button, clear, code, fold, h } from "./dom.js";
+import { guarded } from "./frame.js";
+import { progress } from "./link.js";
+import { outputs } from "./outputs.js";
+
+/** Text whose parts in backticks are code. */
+function coded(text) {
+  return text.split("`").map((part, i) => (i % 2 ? code(part) : part));
+}
+
+function listed(names) {
+  return names.length < 2 ? names.join("") : `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
+}
+
+export class CellOrder {
+  constructor({ link }) {
+    this.link = link;
+    this.element = h("div", { class: "hk-view" });
+  }
+
+  async start() {
+    await guarded(this.element, async () => {
+      this.advice = await this.link.ask("advice");
+      this.draw();
+    });
+  }
+
+  draw() {
+    const { sentence, steps } = this.advice;
+    this.run = button(steps.length > 1 ? `▶ Run these ${steps.length} cells` : "▶ Run that cell", () => this.runAll(), { class: "hk-primary" });
+    this.results = h("div", { class: "hk-results" });
+    const items = steps.map((step) => h("li", {}, fold(h("span", {}, coded(step.label), " ", h("span", { class: "hk-muted" }, coded(step.why))), block(step.source))));
+    clear(
+      this.element,
+      h("p", {}, coded(sentence)),
+      h("ol", { class: "hk-plain", "aria-label": "cells to run, in this order" }, items),
+      h("div", { class: "hk-actions" }, this.run, h("span", { class: "hk-muted" }, "in this notebook's own kernel")),
+      this.results,
+    );
+  }
+
+  /** One after the other; the first that fails is the last. */
+  async runAll() {
+    this.run.disabled = true;
+    clear(this.results);
+    try {
+      await guarded(this.results, async () => {
+        const prompts = [];
+        for (const [index, step] of this.advice.steps.entries()) {
+          const done = await progress(this.results, `Running ${step.label.replaceAll("`", "")}`, this.link.ask("run_cell", { step: index }));
+          const mark = done.ok ? "✓" : "✗";
+          const prompt = done.count === null ? "" : ` as In [${done.count}]`;
+          this.results.append(h("div", { class: done.ok ? "hk-good" : "hk-bad" }, `${mark} `, coded(step.label), `${done.ok ? " ran" : " failed"}${prompt}`, done.failure ? `: ${done.failure}` : ""), ...outputs(done.outputs));
+          if (!done.ok) return;
+          if (done.count !== null) prompts.push(`In [${done.count}]`);
+        }
+        this.results.append(h("p", { class: "hk-note hk-said", role: "status" }, `Done: ${listed(prompts)}. Now run the cell above again.`));
+      });
+    } finally {
+      this.run.disabled = false;
+    }
+  }
+}
