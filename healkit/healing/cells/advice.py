@@ -171,7 +171,7 @@ def _from_elsewhere(case: CellCase, world: World, name: str) -> CellAdvice | Non
             step = CellStep(run.source, f"defined `{name}` in an earlier kernel", "that text")
             text = Known(run.source, 0).line(found.line)
             return CellAdvice("deleted", name, words.from_earlier(name, text), (step,), "likely")
-    return _import(case, name) or _inside(world, name) or _star(world, name) or _near(case, name)
+    return _star(world, name) or _import(case, name) or _inside(world, name) or _near(case, name)
 
 
 def _import(case: CellCase, name: str) -> CellAdvice | None:

@@ -1,0 +1,414 @@
+"""Cell order: notebooks as lists of cells and runs, and what is advised."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from cell_samples import Notebook, Step
+
+from healkit.healing.cells import CellRun, NotebookFile
+
+LOAD, USE = "prices = [3, 4]", "total = sum(prices)"
+
+#: name → cells of the file, runs (the last one fails), kind of advice, cells to run.
+ADVISED: dict[str, tuple[list[str], list[Step], str, list[int]]] = {
+    "a cell above was not run": ([LOAD, USE], [2], "not_run", [1]),
+    "after a restart everything above it that it needs": (
+        ["base = 2", "unrelated = 1", "prices = [base, base]", USE],
+        [4],
+        "not_run",
+        [1, 3],
+    ),
+    "what the kernel has is not run again": (["base = 2", "prices = [base]", USE], [1, 3], "not_run", [2]),
+    "the nearest definition above is the one": (
+        ["prices = None", LOAD, USE, "prices = 'later'"],
+        [3],
+        "not_run",
+        [2],
+    ),
+    "a redefinition needs the definition before it": (
+        [LOAD, "prices = [p * 2 for p in prices]", USE],
+        [3],
+        "not_run",
+        [1, 2],
+    ),
+    "cells between that change the value belong to it": (
+        [LOAD, "prices.append(5)", "other = []", "prices[0] = 1", USE],
+        [5],
+        "not_run",
+        [1, 2, 4],
+    ),
+    "all that the failed cell lacks, in the notebook's order": (
+        ["b = 2", "a = 1", "c = a + b"],
+        [3],
+        "not_run",
+        [1, 2],
+    ),
+    "a function's cell": (["def mean(v):\n    return sum(v) / len(v)", "mean([1])"], [2], "not_run", [1]),
+    "what the function looks up when it is called": (
+        ["rate = 2", "def price(n):\n    return n * rate", "price(3)"],
+        [3],
+        "not_run",
+        [1, 2],
+    ),
+    "a name that a function of the kernel looks up": (
+        ["rate = 2", "def price(n):\n    return n * rate", "price(3)"],
+        [2, 3],
+        "not_run",
+        [1],
+    ),
+    "a class and its base": (
+        ["class Base:\n    pass", "class Item(Base):\n    pass", "Item()"],
+        [3],
+        "not_run",
+        [1, 2],
+    ),
+    "an import's cell": (["import math, json as js", "js.dumps(math.pi)"], [2], "not_run", [1]),
+    "from … import … as": (["from math import sqrt as root", "root(4)"], [2], "not_run", [1]),
+    "unpacking, with and walrus": (
+        [
+            "import io\n(a, *b), c = (1, 2, 3), 4",
+            "with io.StringIO('x') as file:\n    text = file.read()",
+            "if (n := len(text)) > 0:\n    pass",
+            "print(b, c, text, n)",
+        ],
+        [4],
+        "not_run",
+        [1, 2, 3],
+    ),
+    "both ways of an if": (
+        ["if 1 > 2:\n    size = 1\nelse:\n    size = 2", "print(size)"],
+        [2],
+        "not_run",
+        [1],
+    ),
+    "try and its except": (
+        ["try:\n    import zzyzx as fast\nexcept ImportError:\n    fast = None", "print(fast)"],
+        [2],
+        "not_run",
+        [1],
+    ),
+    "match": (
+        ["match {'a': 1}:\n    case {'a': found}:\n        pass", "print(found)"],
+        [2],
+        "not_run",
+        [1],
+    ),
+    "a loop's variable": (["for row in [1, 2]:\n    last = row", "print(row, last)"], [2], "not_run", [1]),
+    "annotated": (["limit: int = 3", "print(limit)"], [2], "not_run", [1]),
+    "an annotation alone is no definition": (
+        ["limit = 3", "limit: int", "print(limit)"],
+        [2, 3],
+        "not_run",
+        [1],
+    ),
+    "under %%time": (["%%time\nprices = [1]", USE], [2], "not_run", [1]),
+    "beside magics and shell lines": (["%matplotlib inline\n!ls\nprices = [1]", USE], [2], "not_run", [1]),
+    "it stands further down": ([USE, LOAD], [1], "later", [2]),
+    "further down, and what that needs": ([USE, "base = 1", "prices = [base]"], [1], "later", [2, 3]),
+    "edited since it ran": ([LOAD, USE], [(1, "price = [3, 4]"), 2], "edited", [1]),
+    "failed, edited since": ([LOAD, USE], [(1, "prices = [3, 4"), 2], "edited", [1]),
+    "failed before it got there": (
+        ["rows = 1 / 0\nprices = [rows]", USE],
+        [1, 2],
+        "failed",
+        [],
+    ),
+    "failed at the definition itself": (["prices = [1 / 0]", USE], [1, 2], "failed", []),
+    "failed because of order itself: both are run": (
+        ["base = 2", "prices = [base]", USE],
+        [2, 3],
+        "failed",
+        [1, 2],
+    ),
+    "failed for a name that is there by now": (
+        ["base = 2", "prices = [base]", USE],
+        [2, 1, 3],
+        "failed",
+        [2],
+    ),
+    "a cell that is not Python": (["prices = [1,\nx = 2", USE], [1, 2], "failed", []),
+    "deleted by hand": ([LOAD, "del prices", USE], [1, 2, 3], "removed", [1]),
+    "deleted in a loop of a cell": (
+        [LOAD, "for _ in range(1):\n    del prices", USE],
+        [1, 2, 3],
+        "removed",
+        [1],
+    ),
+    "its branch was not taken": (["if 1 > 2:\n    prices = [1]", USE], [1, 2], "conditional", []),
+    "its loop had nothing to go through": (
+        ["for prices in []:\n    pass", USE],
+        [1, 2],
+        "conditional",
+        [],
+    ),
+    "its function was not called": (
+        ["def load():\n    global prices\n    prices = [1]", USE],
+        [1, 2],
+        "conditional",
+        [],
+    ),
+    "a branch that was not taken, and a sure cell above it": (
+        [LOAD, "if 1 > 2:\n    prices = [1]", USE],
+        [2, 3],
+        "not_run",
+        [1, 2],
+    ),
+    "only inside of a function": (["def load():\n    prices = [1]\nload()", USE], [1, 2], "scope", []),
+    "only inside of a class": (["class Shop:\n    prices = [1]", USE], [1, 2], "scope", []),
+    "only inside of a comprehension": (["[prices for prices in [1]]", USE], [1, 2], "scope", []),
+    "only inside of an except": (
+        ["try:\n    1 / 0\nexcept ZeroDivisionError as oops:\n    pass", "print(oops)"],
+        [1, 2],
+        "scope",
+        [],
+    ),
+    "further down in the same cell": (["print(prices)\nprices = [1]"], [1], "own", []),
+    "deleted in the same cell": (["prices = [1]\ndel prices\nprint(prices)"], [1], "removed", []),
+    "its own branch was not taken": (["if 1 > 2:\n    prices = [1]\nprint(prices)"], [1], "own", []),
+    "a cell that is no longer in the notebook": (
+        [USE],
+        ["prices = [1 / 0]", 1],
+        "deleted",
+        [],
+    ),
+    "everything from a module": (["from math import *", "print(sqrt(pi))"], [2], "star", [1]),
+    "a module of the standard library": (["print(textwrap.dedent('  x'))"], [1], "import", [0]),
+    "what everybody imports from there": (["Counter('abc')"], [1], "import", [0]),
+    "a usual alias": (["np.zeros(3)"], [1], "import", [0]),
+    "an older text of the failing function": (
+        ["def half(n):\n    return n / 2", "half(4)"],
+        [(1, "def half(n):\n    return n / 0"), 2],
+        "stale",
+        [1],
+    ),
+    "an older method": (
+        ["class A:\n    def f(self):\n        return 1", "A().f()"],
+        [(1, "class A:\n    def f(self):\n        return 1 / 0"), 2],
+        "stale",
+        [1],
+    ),
+    "an older text that asks for a name the new one does not": (
+        ["def half(n):\n    return n / 2", "half(4)"],
+        [(1, "def half(n):\n    return n / two"), 2],
+        "stale",
+        [1],
+    ),
+}
+
+#: name → cells, runs. Nothing is advised: there is nothing to say, or what could be said would be wrong.
+SILENT: dict[str, tuple[list[str], list[Step]]] = {
+    "nothing defines it": (["print(zzyzx)"], [1]),
+    "another failure": ([LOAD, "1 / 0"], [2]),
+    "a key": ([LOAD, "{}['prices']"], [2]),
+    "an attribute of the same name": ([LOAD, "(1).prices"], [2]),
+    "a function's own variable": ([LOAD, "def f():\n    print(prices)\n    prices = 1\nf()"], [2]),
+    "a name in a module": (
+        [LOAD, "import types\nm = types.ModuleType('m')\nexec('def f(): return prices', vars(m))\nm.f()"],
+        [2],
+    ),
+    "the name is there by the time it fails": (["try:\n    x\nexcept NameError:\n    x = 1\n    raise"], [1]),
+    "a variable of an outer function": (
+        [LOAD, "def f():\n    def g():\n        return prices\n    g()\n    prices = 1\nf()"],
+        [2],
+    ),
+    "in a string or a comment only": (["# prices = 1\nnote = 'prices = 2'", USE], [1, 2]),
+    "as a keyword argument or a key only": (["d = dict(prices=1)\nd = {'prices': 1}", USE], [1, 2]),
+    "compared, not assigned": (["flag = 1\nprint(flag == 1)\nprices: list", USE], [1, 2]),
+    "an attribute that is set": (["class A: pass\na = A()\na.prices = 1", USE], [1, 2]),
+    "in a cell for another program": (["%%bash\nprices=3", USE], [1, 2]),
+    "a variable that is called like a module": (["print(code)"], [1]),
+    "a module's name asked for what it has not": (["string.shape"], [1]),
+    "a name that the standard library has too, as a value": (["print(count + 1)"], [1]),
+    "the function that failed is as the notebook has it": (
+        ["def half(n):\n    return n / 0", "half(4)"],
+        [1, 2],
+    ),
+    "its cell was edited elsewhere": (
+        ["# now with a comment\ndef half(n):\n    return n / 0\nlimit = 3", "half(4)"],
+        [(1, "def half(n):\n    return n / 0"), 2],
+    ),
+    "a cell that is only named in an augmented assignment": (["prices += 1"], [1]),
+    "a raised NameError of one's own": ([LOAD, "raise NameError('prices is bad')"], [2]),
+}
+
+
+def told(cells: list[str], runs: list[Step], **more: object) -> Notebook:
+    book = Notebook(cells, **more)  # type: ignore[arg-type]
+    for step in runs:
+        book.run(step)
+    return book
+
+
+@pytest.mark.parametrize("name", ADVISED)
+def test_the_cells_that_are_advised_are_the_ones_that_are_needed(name: str) -> None:
+    cells, runs, kind, steps = ADVISED[name]
+    book = told(cells, runs)
+    advice = book.advice()
+    assert advice is not None
+    assert (advice.kind, [step.number or 0 for step in advice.steps]) == (kind, steps), advice
+    assert advice.sentence.endswith(".")
+    assert advice.todo.endswith("then this cell again.") == bool(steps)
+    if steps and 0 not in steps:
+        assert book.follow(advice).ok, "after the advised cells the failed one runs"
+
+
+@pytest.mark.parametrize("name", SILENT)
+def test_where_nothing_is_known_nothing_is_said(name: str) -> None:
+    cells, runs = SILENT[name]
+    assert told(cells, runs).advice() is None
+
+
+@pytest.mark.parametrize("name", [name for name, case in ADVISED.items() if case[2] in {"not_run", "later"}])
+def test_a_page_without_cell_ids_is_advised_alike(name: str) -> None:
+    cells, runs, kind, steps = ADVISED[name]
+    advice = told(cells, runs, ids=False).advice()
+    assert advice is not None
+    assert (advice.kind, [step.number for step in advice.steps]) == (kind, steps)
+
+
+def test_a_file_that_was_saved_before_the_cell_ran_says_nothing_of_it() -> None:
+    """The page has another text of the cell by then, and that one is what ran."""
+    book = told([LOAD, USE], [(1, "price = [3, 4]"), 2], saved_at=0)
+    assert book.advice() is None
+    stale = told(
+        ADVISED["an older text of the failing function"][0],
+        [(1, "def half(n):\n    return n / 0"), 2],
+        saved_at=0,
+    )
+    assert stale.advice() is None
+
+
+def test_a_new_cell_that_was_not_saved_yet_is_in_the_notebook_all_the_same() -> None:
+    book = told([USE], ["prices = [1 / 0]", 1], saved_at=0)
+    advice = book.advice()
+    assert advice is not None
+    assert advice.kind == "failed"
+
+
+@pytest.mark.parametrize(
+    ("runs", "kind", "labels"),
+    [
+        ([LOAD, "del prices", USE], "removed", ["In [1]"]),
+        (["prices = [1 / 0]", USE], "failed", []),
+        (["base", "base = 1", "prices = [base]\n1 / 0", "del prices", USE], "removed", []),
+        ([USE], None, []),
+        (["import this_is_not_there", USE], None, []),
+    ],
+)
+def test_without_a_file_the_history_alone_is_asked(
+    runs: list[Step], kind: str | None, labels: list[str]
+) -> None:
+    advice = told([], runs).advice(notebook=None)
+    assert (None if advice is None else advice.kind) == kind
+    assert [step.label for step in (advice.steps if advice is not None else ())] == labels
+
+
+def test_what_ran_before_anybody_watched_is_not_called_a_success() -> None:
+    book = told([LOAD, USE], [2])
+    before = [CellRun(LOAD, 1, None)]
+    advice = book.advice()
+    assert advice is not None
+    seen = dataclasses.replace(book.case(), history=before)
+    from healkit.healing.cells import advise
+
+    told_then = advise(seen)
+    assert told_then is not None
+    assert (told_then.kind, told_then.confidence) == ("failed", "likely")
+    assert "before healkit was loaded" in told_then.sentence
+
+
+def test_a_cell_of_an_earlier_kernel_is_remembered() -> None:
+    book = told([USE], [1])
+    asked = []
+
+    def earlier(name: str) -> list[CellRun]:
+        asked.append(name)
+        return [CellRun("print(prices)", None, None), CellRun("x = 1\nprices = [x]", None, None)]
+
+    advice = book.advice(earlier=earlier)
+    assert asked == ["prices"]
+    assert advice is not None
+    assert (advice.kind, advice.steps[0].source) == ("deleted", "x = 1\nprices = [x]")
+    assert "`prices = [x]`" in advice.sentence
+
+
+def test_the_clearing_magics_are_told_by_name() -> None:
+    book = told([LOAD, USE], [1])
+    del book.space["prices"]
+    book.runs.append(CellRun("%reset -f", 2))
+    book.run(2)
+    advice = book.advice()
+    assert advice is not None
+    assert (advice.kind, advice.confidence) == ("removed", "sure")
+    assert "`%reset -f` in In [2]" in advice.sentence
+
+
+def test_names_alike_come_last_and_only_those_of_the_kernel() -> None:
+    book = told([LOAD, "print(prizes)"], [1, 2])
+    advice = book.advice(near=("prices", "print"))
+    assert advice is not None
+    assert (advice.kind, advice.confidence, advice.steps) == ("near", "guess", ())
+    assert (
+        advice.sentence
+        == "Nothing in this notebook defines `prizes`. Something much like it is there: `prices`."
+    )
+    book = told([LOAD, "prizes = 1", "print(prizes)"], [1, 3])
+    asked = book.advice(near=("prices",))
+    assert asked is not None
+    assert asked.kind == "not_run"
+
+
+def test_what_is_not_installed_is_said_and_not_offered() -> None:
+    advice = told(["np.zeros(3)"], [1]).advice(installed=lambda _: False)
+    assert advice is not None
+    assert advice.steps == ()
+    assert "not installed" in advice.sentence
+
+
+def test_a_cell_that_needs_what_nobody_defines_is_named_and_not_offered() -> None:
+    advice = told(["prices = [nobody_knows]", USE], [2]).advice()
+    assert advice is not None
+    assert advice.steps == ()
+    assert "Cell 1 itself reads `nobody_knows`, which no cell defines." in advice.sentence
+
+
+def test_a_cell_that_lacks_an_import_gets_it_first() -> None:
+    advice = told(["prices = [textwrap.dedent('x')]", USE.replace("sum", "len")], [2]).advice()
+    assert advice is not None
+    assert [step.source for step in advice.steps] == ["import textwrap", "prices = [textwrap.dedent('x')]"]
+
+
+def test_cells_in_a_circle_come_to_an_end() -> None:
+    advice = told(["a = b + 1", "b = a + 1", "print(a)"], [3]).advice()
+    assert advice is not None
+    assert len(advice.steps) <= 2
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "",
+        "   ",
+        "\x00",
+        "%%",
+        "!",
+        "def f(",
+        "x = = 1",
+        "é = 1\n" * 10,
+        "(" * 500,
+        "\t\tif x:\n  y",
+        "%time",
+        "?x",
+        "x?",
+    ],
+)
+def test_no_text_is_too_strange_for_it(source: str) -> None:
+    book = told([source, USE], [2])
+    advice = book.advice()
+    assert advice is None or advice.steps == ()
+    strange = CellRun(source, 9, False, "c1", 9.0, 1, "NameError", "prices")
+    from healkit.healing.cells import advise
+
+    advise(dataclasses.replace(book.case(), failed=strange, notebook=NotebookFile((), None)))

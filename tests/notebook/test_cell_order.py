@@ -1,0 +1,333 @@
+"""Cell order in a real kernel: what the card says, and what the button runs."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from jupyter_client.manager import start_new_kernel
+from nbclient import NotebookClient
+from notebook_samples import text_of
+
+WIDGET = "application/vnd.jupyter.widget-view+json"
+LOAD = "%load_ext healkit"
+SECRET = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
+
+RunSome = Callable[..., nbformat.NotebookNode]
+
+
+@pytest.fixture
+def run_some(database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunSome:
+    """Save these cells as a notebook, and run some of them, by number from 1, in a kernel that was told its path."""
+
+    def run(cells: list[str], order: list[int], name: str = "book.ipynb") -> nbformat.NotebookNode:
+        book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+        nbformat.write(book, tmp_path / name)
+        monkeypatch.setenv("JPY_SESSION_NAME", str(tmp_path / "book.ipynb"))
+        chosen = nbformat.v4.new_notebook(
+            cells=[nbformat.v4.new_code_cell(cells[number - 1]) for number in order]
+        )
+        NotebookClient(chosen, kernel_name="python3", timeout=60, allow_errors=True).execute()
+        return chosen
+
+    return run
+
+
+@pytest.mark.requirement("FACE-7")
+def test_the_card_names_the_cell_that_was_not_run_and_what_it_needs(
+    run_some: RunSome, database: Path
+) -> None:
+    cells = [LOAD, "base = 2", "prices = [base, 5]", "sum(prices)"]
+    outputs = run_some(cells, [1, 4]).cells[1].outputs
+    assert [output.output_type for output in outputs] == ["error", "display_data", "display_data"]
+    card = outputs[1].data["text/plain"]
+    assert (
+        "why        `prices` is defined in cell 3 (In [ ]: `prices = [base, 5]`), which has not been run since the "
+        "kernel started." in card
+    )
+    assert "mend       Run cells 2 and 3, in this order, then this cell again." in card
+    assert "prices = [base, 5]</code>" in outputs[1].data["text/html"]
+    assert WIDGET in outputs[2].data
+    assert not database.exists()
+
+
+@pytest.mark.requirement("FACE-3")
+def test_a_failure_that_is_no_matter_of_order_has_the_card_that_it_had(run_some: RunSome) -> None:
+    executed = run_some([LOAD, "prices = [1]", "1 / 0", "print(zzyzx)", "print(prizes)"], [1, 2, 3, 4, 5])
+    for cell in executed.cells[2:]:
+        assert [output.output_type for output in cell.outputs] == ["error", "display_data"]
+    assert "Either it gets its value further down" in text_of(executed.cells[3])
+    assert "Something much like it is there: `prices`." in text_of(executed.cells[4])
+
+
+def test_a_function_that_was_edited_since_is_told(run_some: RunSome, tmp_path: Path) -> None:
+    edit = (
+        "import json, os, time\n"
+        "path = os.environ['JPY_SESSION_NAME']\n"
+        "text = open(path).read().replace('n / 0', 'n / 2')\n"
+        "open(path, 'w').write(text)\n"
+        "os.utime(path, (time.time() + 5,) * 2)"
+    )
+    executed = run_some([LOAD, "def half(n):\n    return n / 0", edit, "half(4)"], [1, 2, 3, 4])
+    said = text_of(executed.cells[3])
+    assert (
+        "`half` ran as it was in In [2]. Cell 2 has another text of it by now, which has not been run."
+        in said
+    )
+    assert "Run cell 2, then this cell again." in said
+
+
+def test_a_notebook_without_a_file_is_advised_from_its_history(run: Any) -> None:
+    executed = run(LOAD, "prices = [1]", "del prices", "sum(prices)")
+    assert (
+        "`prices` was defined in In [2] (`prices = [1]`) and taken away since by `del prices` in In [3]."
+        in text_of(executed.cells[3])
+    )
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["", "[]", '{"cells": 3}', '{"cells": [{"cell_type": "code"}]}', "{" * 10_000, "x" * 6_000_000, None],
+)
+def test_a_file_that_cannot_be_read_costs_no_card(
+    run: Any, tmp_path: Path, monkeypatch: Any, content: Any
+) -> None:
+    path = tmp_path / "broken.ipynb"
+    if content is not None:
+        path.write_text(content)
+    monkeypatch.setenv("JPY_SESSION_NAME", str(path))
+    outputs = run(LOAD, "sum(prices)").cells[1].outputs
+    assert [output.output_type for output in outputs] == ["error", "display_data"]
+    assert "Nothing is called `prices` here." in outputs[1].data["text/plain"]
+
+
+def test_a_teacher_who_keeps_the_mending_back_keeps_the_button_back_too(
+    run_some: RunSome, monkeypatch: Any
+) -> None:
+    cells = [LOAD, "%config HealkitMagics.explain = 'why'", "prices = [1]", "sum(prices)"]
+    outputs = run_some(cells, [1, 2, 4]).cells[2].outputs
+    assert len(outputs) == 2
+    assert "is defined in cell 3" in outputs[1].data["text/plain"]
+    assert "Run cell 3" not in outputs[1].data["text/plain"]
+    monkeypatch.setenv("HEALKIT_EXPLAIN", "what")
+    outputs = run_some(cells, [1, 4]).cells[1].outputs
+    assert len(outputs) == 2
+    assert "cell 3" not in outputs[1].data["text/plain"]
+
+
+@pytest.mark.requirement("FACE-4")
+def test_a_secret_in_the_cell_that_is_named_does_not_come_onto_the_card(run_some: RunSome) -> None:
+    executed = run_some([LOAD, f"prices = '{SECRET}'", "print(prices)"], [1, 3])
+    assert "is defined in cell 2" in text_of(executed.cells[1])
+    assert SECRET not in json.dumps(executed.cells[1].outputs)
+
+
+def test_the_advice_alone_is_asked_for_by_a_function(run_some: RunSome) -> None:
+    ask = "from healkit.notebook.advising import advise_last_cell\nadvise_last_cell()"
+    executed = run_some([LOAD, ask, "prices = [1]", "sum(prices)", ask], [1, 2, 4, 5])
+    assert "No cell of this notebook is known to give" in text_of(executed.cells[1])
+    shown = executed.cells[3].outputs[0].data
+    assert "`prices` is defined in cell 3" in shown["text/plain"]
+    assert "Run cell 3, then this cell again." in shown["text/html"]
+
+
+class Kernel:
+    """A kernel as a page has it: cells with ids, comms, and what comes back."""
+
+    def __init__(self, path: Path, cells: list[str]) -> None:
+        self.book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+        nbformat.write(self.book, path)
+        self.manager, self.client = start_new_kernel(startup_timeout=60)
+        self.asked = 0
+        self.comms: list[str] = []
+
+    def run(self, number: int) -> dict[str, Any]:
+        """Run a cell of the notebook; the reply."""
+        return self.wait(self.begin(number))
+
+    def begin(self, number: int) -> str:
+        cell = self.book.cells[number - 1]
+        content = {"code": cell.source, "silent": False, "store_history": True, "allow_stdin": False}
+        message = self.client.session.msg("execute_request", content, metadata={"cellId": cell.id})
+        self.client.shell_channel.send(message)
+        return str(message["header"]["msg_id"])
+
+    def wait(self, asked: str) -> dict[str, Any]:
+        while True:
+            reply = self.client.get_shell_msg(timeout=60)
+            if reply["parent_header"].get("msg_id") == asked:
+                break
+        while True:
+            message = self.client.get_iopub_msg(timeout=60)
+            if message["msg_type"] == "comm_open":
+                self.comms.append(message["content"]["comm_id"])
+            idle = message["msg_type"] == "status" and message["content"]["execution_state"] == "idle"
+            if idle and message["parent_header"].get("msg_id") == asked:
+                return dict(reply["content"])
+
+    def value(self, code: str) -> str:
+        """What an expression's repr is, asked without leaving a trace in the history."""
+        reply = self.client.execute_interactive(
+            "", user_expressions={"it": code}, store_history=False, timeout=60
+        )
+        return str(reply["content"]["user_expressions"]["it"]["data"]["text/plain"])
+
+    def subshell(self) -> str:
+        """Another shell of the kernel, in which JupyterLab sends what panels say while a cell runs."""
+        self.client.control_channel.send(self.client.session.msg("create_subshell_request"))
+        return str(self.client.get_control_msg(timeout=60)["content"]["subshell_id"])
+
+    def send(self, op: str, subshell: str | None = None, question: str = "", **arguments: Any) -> str:
+        self.asked += 1
+        content = {"op": op, "id": question or str(self.asked), "args": arguments}
+        message = self.client.session.msg(
+            "comm_msg", {"comm_id": self.comms[-1], "data": {"method": "custom", "content": content}}
+        )
+        if subshell is not None:
+            message["header"]["subshell_id"] = subshell
+        self.client.shell_channel.send(message)
+        return str(self.asked)
+
+    def answer(self, question: str) -> dict[str, Any]:
+        until = time.monotonic() + 60
+        while time.monotonic() < until:
+            message = self.client.get_iopub_msg(timeout=60)
+            content = message["content"].get("data", {}) if message["msg_type"] == "comm_msg" else {}
+            content = content.get("content", {}) if isinstance(content, dict) else {}
+            if content.get("id") == question:
+                return dict(content)
+        raise AssertionError(f"no answer to {question}")
+
+    def ask(self, op: str, **arguments: Any) -> dict[str, Any]:
+        return self.answer(self.send(op, **arguments))
+
+    def close(self) -> None:
+        self.client.stop_channels()
+        self.manager.shutdown_kernel(now=True)
+
+
+@pytest.fixture
+def kernel(
+    database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[..., Kernel]]:
+    """A kernel for a notebook of these cells."""
+    opened: list[Kernel] = []
+
+    def start(*cells: str, name: str = "book.ipynb") -> Kernel:
+        monkeypatch.setenv("JPY_SESSION_NAME", str(tmp_path / "book.ipynb"))
+        opened.append(Kernel(tmp_path / name, list(cells)))
+        return opened[-1]
+
+    yield start
+    for one in opened:
+        one.close()
+
+
+@pytest.mark.requirement("FACE-4")
+def test_the_button_runs_the_cells_in_the_users_kernel_and_nothing_does_before_it(kernel: Any) -> None:
+    page = kernel(
+        LOAD,
+        "import sys\nbase = 2\nprint('one')\nbase\nprint('two', file=sys.stderr)\nbase + 1",
+        "prices = [base, 5]",
+        "sum(prices)",
+    )
+    page.run(1)
+    assert page.run(4)["ename"] == "NameError"
+    told = page.ask("advice")["value"]
+    assert [step["label"] for step in told["steps"]] == ["cell 2", "cell 3"]
+    assert page.value("'prices' in globals() or 'base' in globals()") == "False"
+    done = [page.ask("run_cell", step=step)["value"] for step in range(2)]
+    assert [(one["ok"], one["count"]) for one in done] == [(True, 3), (True, 4)]
+    texts = [one.get("text") or one["data"]["text/plain"] for one in done[0]["outputs"]]
+    assert texts == ["one\n", "two\n", "3"]
+    assert page.value("(In[3][:10], Out[3], prices)") == "('import sys', 3, [2, 5])"
+    again = page.run(4)
+    assert (again["status"], again["execution_count"]) == ("ok", 5)
+    assert "no step 7" in page.ask("run_cell", step=7)["error"]["message"]
+
+
+def test_what_fails_under_the_button_is_shown_in_the_panel_and_the_kernel_goes_on(kernel: Any) -> None:
+    page = kernel(LOAD, "prices = [len(open('/nowhere/at/all').read())]", "sum(prices)", "1 + 1")
+    page.run(1)
+    page.run(3)
+    done = page.ask("run_cell", step=0)["value"]
+    assert not done["ok"]
+    assert "FileNotFoundError" in done["failure"]
+    assert page.run(4)["status"] == "ok"
+
+
+@pytest.mark.parametrize("by", ["the panel's Stop", "the notebook's own interrupt"])
+def test_a_cell_under_the_button_is_interrupted_and_the_kernel_lives(
+    kernel: Any, tmp_path: Path, by: str
+) -> None:
+    begun = tmp_path / "begun"
+    slow = f"import time\nopen({str(begun)!r}, 'w').close()\ntime.sleep(60)\nprices = [1]"
+    page = kernel(LOAD, slow, "sum(prices)", "40 + 2")
+    page.run(1)
+    page.run(3)
+    subshell = page.subshell()
+    question = page.send("run_cell", subshell, step=0)
+    until = time.monotonic() + 30
+    while not begun.exists() and time.monotonic() < until:
+        time.sleep(0.05)
+    if by == "the panel's Stop":
+        page.send("stop", subshell, question=question)
+    else:
+        page.manager.interrupt_kernel()
+    done = page.answer(question)["value"]
+    assert (done["ok"], done["failure"]) == (False, "KeyboardInterrupt")
+    assert page.run(4)["status"] == "ok"
+
+
+def test_the_button_waits_for_the_cell_that_runs(kernel: Any) -> None:
+    page = kernel(
+        LOAD,
+        "prices = [1]",
+        "sum(prices)",
+        "import asyncio\nawait asyncio.sleep(2)\nseen = 'prices' in globals()",
+    )
+    page.run(1)
+    page.run(3)
+    slow = page.begin(4)
+    question = page.send("run_cell", step=0)
+    assert page.answer(question)["value"]["ok"]
+    page.client.get_shell_msg(timeout=60)
+    assert slow
+    assert page.value("seen") == "False"
+
+
+def test_a_cell_that_awaits_is_left_to_its_page(kernel: Any) -> None:
+    page = kernel(LOAD, "import asyncio\nawait asyncio.sleep(0)\nprices = [1]", "sum(prices)")
+    page.run(1)
+    page.run(3)
+    assert "awaits" in page.ask("run_cell", step=0)["error"]["message"]
+
+
+def test_a_notebook_that_was_renamed_is_found_by_its_cells(kernel: Any) -> None:
+    page = kernel(LOAD, "prices = [1]", "sum(prices)", name="renamed.ipynb")
+    page.run(1)
+    page.run(3)
+    assert re.search("is defined in `?cell 2", page.ask("advice")["value"]["sentence"])
+
+
+def test_a_cell_that_was_deleted_before_the_restart_is_remembered(
+    kernel: Any, tmp_path: Path, monkeypatch: Any
+) -> None:
+    first = kernel(LOAD, "catalogue = {'apple': 3}", "print(catalogue['apple'])")
+    for number in (1, 2, 3):
+        assert first.run(number)["status"] == "ok"
+    first.client.shutdown()
+    first.manager.finish_shutdown()
+    second = kernel(LOAD, "print(catalogue['apple'])")
+    second.run(1)
+    second.run(2)
+    told = second.ask("advice")["value"]
+    assert "Before the kernel was restarted a cell did: `catalogue = {'apple': 3}`." in told["sentence"]
+    assert second.ask("run_cell", step=0)["value"]["ok"]
+    assert second.run(2)["status"] == "ok"
