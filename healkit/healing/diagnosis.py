@@ -1,4 +1,4 @@
-"""What kind of mistake it is, where, and whether code can mend it.
+"""The kind of a mistake, its line, and whether code helps.
 
 The first step of a healing after the observation. It reads what is on record and runs nothing; what the failure means
 in plain words is known to the tables of `healkit.rendering.explaining` already.

@@ -34,7 +34,7 @@ def patches_for(lesson: Lesson) -> list[str]:
 
 def passing(hk: Healkit, lesson: Lesson, codes: list[str], examples: list[dict[str, Any]]) -> list[str]:
     """Those of the codes that do all that the examples say, in their order."""
-    trials = [Trial(code, example["arguments"], lesson.name, 2.0) for code in codes for example in examples]
+    trials = [Trial(code, example["arguments"], lesson.name, 20.0) for code in codes for example in examples]
     results = iter(hk.trials(trials, parallel=1))
     outcomes = [
         [same_value(e["result"], r.value) and r.ok for e, r in zip(examples, results, strict=False)]

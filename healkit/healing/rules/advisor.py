@@ -83,7 +83,7 @@ class RulesAdvisor:
         if case.entry.type == "sql":
             return [self._patch(text, reason, 0.9) for text, reason in queries.mended(code)]
         if complaint(code) is not None:
-            found = mended_syntax(code, case.entry.tool_name)
+            found = mended_syntax(code)
             return [self._patch(text, reason, rank) for text, reason, rank in found]
         site = Site(case, ast.parse(code))
         patches = [

@@ -1,4 +1,4 @@
-"""Attributes and methods that a value does not have, and calls of what is no function."""
+"""Attributes that a value has not, and calls of no function."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls with other arguments than the function takes, and calls that nobody waits for."""
+"""Calls with other arguments than the function takes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lists, dicts and what else holds items, used as if they were another kind."""
+"""Lists, dicts and tuples used as if they were another kind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Ways around a failure: demanded by an example, or else only a guard."""
+"""Ways around a failure.
+
+Where an example says what is right for the arguments that fail, that is returned; otherwise it is only a guard, and
+says so.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Places that a list does not have, and lines whose value nobody uses."""
+"""Places that a list does not have."""
 
 from __future__ import annotations
 

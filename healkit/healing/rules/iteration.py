@@ -1,4 +1,4 @@
-"""What is gone through, and what is no list though it looks like one."""
+"""What is gone through, and what only looks like a list."""
 
 from __future__ import annotations
 

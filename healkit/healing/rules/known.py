@@ -1,4 +1,7 @@
-"""Names that everybody means the same by: modules, what is in them, other languages' words."""
+"""Names that everybody means the same by.
+
+Modules, what is in them, and other languages' words for it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Names that mean nothing where they stand: misspelt, foreign, or somebody else's."""
+"""Names that mean nothing where they stand.
+
+They are misspelt, another language's, or somebody else's.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Classic mistakes that raise nothing: only somebody's word of what is right shows them."""
+"""Classic mistakes that raise nothing.
+
+Only somebody's word of what is right shows them.
+"""
 
 from __future__ import annotations
 

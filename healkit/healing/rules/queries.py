@@ -1,4 +1,4 @@
-"""SQL statements: the one mistake that no database complains of."""
+"""The one mistake in SQL that no database complains of."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What a call gives back: nothing, because it changes its object, or because a `return` is missing."""
+"""Calls that give nothing back.
+
+They change their object in place, or a `return` is missing.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which names mean something at a place, and what is known of their values."""
+"""Names that mean something at a place, and their types."""
 
 from __future__ import annotations
 

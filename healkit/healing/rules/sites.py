@@ -1,4 +1,4 @@
-"""The place of a failure in the tool's code, and what is known there."""
+"""The place of a failure, and what is known there."""
 
 from __future__ import annotations
 

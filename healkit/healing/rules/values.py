@@ -1,4 +1,4 @@
-"""Values that a function cannot read: numbers, JSON, dates, encodings, pieces of a text."""
+"""Texts that hold no number, or more pieces than names."""
 
 from __future__ import annotations
 

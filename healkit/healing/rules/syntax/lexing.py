@@ -1,0 +1,166 @@
+"""Tokens of a text that is no Python yet.
+
+`tokenize` stops at the first thing that it does not know. This never stops: what it cannot read is a token too.
+"""
+
+from __future__ import annotations
+
+import keyword
+import re
+from functools import cached_property, lru_cache
+from typing import NamedTuple
+
+_TOKEN = re.compile(
+    r'''(?P<string>(?i:[rbuf]|rb|br|fr|rf)?(?:"""(?:\\.|[^\\])*?"""|\'\'\'(?:\\.|[^\\])*?\'\'\'|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'))'''
+    r'''|(?P<open>(?i:[rbuf]|rb|br|fr|rf)?(?:"""|\'\'\'|"|')[^\n]*)'''
+    r"|(?P<comment>\#[^\n]*)|(?P<number>\d[\w.]*(?<!\.\.))|(?P<name>[^\W\d]\w*)|(?P<newline>\r?\n)|(?P<space>[ \t\f]+|\\\r?\n)"
+    r"|(?P<op>\*\*=|//=|>>=|<<=|===|!==|\.\.\.|:=|->|=>|=<|<>|==|!=|<=|>=|\+\+|--|\+=|-=|\*=|/=|%=|&=|\|=|\^=|@=|\*\*|//|<<|>>|&&|\|\||\?\?|::|[-+*/%@&|^~<>()\[\]{},:;.=!?`$])"
+    r"|(?P<other>.)",
+    re.DOTALL,
+)
+OPENERS = {"(": ")", "[": "]", "{": "}"}
+CLOSERS = {close: open_ for open_, close in OPENERS.items()}
+KEYWORDS = frozenset(keyword.kwlist) - {"None", "True", "False"}
+#: What begins a statement and nothing else.
+STARTERS = frozenset(
+    [
+        "def",
+        "class",
+        "return",
+        "raise",
+        "import",
+        "del",
+        "pass",
+        "break",
+        "continue",
+        "while",
+        "try",
+        "except",
+        "finally",
+        "with",
+        "global",
+        "nonlocal",
+        "elif",
+        "assert",
+    ]
+)
+
+
+class Token(NamedTuple):
+    """One token: its kind, its text, and where it begins (characters from 0)."""
+
+    kind: str
+    text: str
+    start: int
+
+    @property
+    def end(self) -> int:
+        """Where it ends."""
+        return self.start + len(self.text)
+
+    @property
+    def ends_value(self) -> bool:
+        """Whether a value can end with it."""
+        if self.kind == "name":
+            return self.text not in KEYWORDS
+        return self.kind in {"string", "number"} or self.text in CLOSERS or self.text == "..."
+
+    @property
+    def begins_value(self) -> bool:
+        """Whether a value can begin with it."""
+        if self.kind == "name":
+            return self.text not in KEYWORDS or self.text in {"not", "lambda", "await"}
+        return (
+            self.kind in {"string", "number"} or self.text in OPENERS or self.text in {"-", "+", "~", "..."}
+        )
+
+
+def tokens(text: str, start: int = 0, end: int | None = None) -> list[Token]:
+    """Every token of a text or a part of it, white space and comments included."""
+    return [
+        Token(m.lastgroup or "other", m.group(), m.start())
+        for m in _TOKEN.finditer(text, start, end or len(text))
+    ]
+
+
+def code_tokens(text: str, start: int = 0, end: int | None = None) -> list[Token]:
+    """Those that mean something."""
+    return [t for t in tokens(text, start, end) if t.kind not in {"space", "comment", "newline"}]
+
+
+@lru_cache(maxsize=64)
+def masked(text: str) -> str:
+    """The text with the insides of strings and comments blanked out, each character in its place."""
+    parts = []
+    for token in tokens(text):
+        if token.kind == "string":
+            parts.append("".join(c if c in "\"'\n" else "\x01" for c in token.text))
+        elif token.kind == "comment":
+            parts.append("\x02" * len(token.text))
+        else:
+            parts.append(token.text)
+    return "".join(parts)
+
+
+class Lines:
+    """A text by its lines (from 1)."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.all = text.splitlines(keepends=True) or [""]
+        self.starts = [0]
+        for line in self.all:
+            self.starts.append(self.starts[-1] + len(line))
+
+    def __len__(self) -> int:
+        return len(self.all)
+
+    def line(self, number: int) -> str:
+        """A line without its end; empty beyond the text."""
+        return self.all[number - 1].rstrip("\r\n") if 0 < number <= len(self.all) else ""
+
+    def start(self, number: int) -> int:
+        """Its first character."""
+        return self.starts[min(max(number, 1), len(self.all)) - 1]
+
+    def end(self, number: int) -> int:
+        """Just behind its last character, before its end."""
+        return self.start(number) + len(self.line(number))
+
+    def indent(self, number: int) -> str:
+        """What it begins with."""
+        line = self.line(number)
+        return line[: len(line) - len(line.lstrip(" \t"))]
+
+    @cached_property
+    def continued(self) -> set[int]:
+        """Lines that go on with what an earlier one began: inside of brackets, or of a long text."""
+        found: set[int] = set()
+        depth, line = 0, 1
+        for token in tokens(self.text):
+            if token.kind == "op":
+                depth = max(0, depth + (token.text in OPENERS) - (token.text in CLOSERS))
+            count = token.text.count("\n")
+            if count and (depth or token.kind in {"string", "space"}):
+                found |= set(range(line + 1, line + count + 1))
+            line += count
+        return found
+
+    def blank(self, number: int) -> bool:
+        """Whether nothing stands in it, or only a comment."""
+        stripped = self.line(number).strip()
+        return not stripped or stripped.startswith("#")
+
+    def before(self, number: int) -> int:
+        """The nearest line above that is not blank; 0 where there is none."""
+        number = min(number, len(self.all) + 1) - 1
+        while number > 0 and self.blank(number):
+            number -= 1
+        return number
+
+    def after(self, number: int) -> int:
+        """The nearest line below that is not blank; 0 where there is none."""
+        number += 1
+        while number <= len(self.all) and self.blank(number):
+            number += 1
+        return number if number <= len(self.all) else 0

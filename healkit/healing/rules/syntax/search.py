@@ -1,0 +1,162 @@
+"""A search for the nearest text that Python can read.
+
+Each change is one or a few signs; up to three follow one another, each where Python stops after the one before. A
+change that lets Python read further is worth another one, and one that does not is dropped. The compiler is the only
+judge of what parses; among what parses, the cheaper change and the less odd outcome comes first.
+"""
+
+from __future__ import annotations
+
+import ast
+import heapq
+import itertools
+import time
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from healkit.healing.rules.syntax import brackets, foreign, indents, messages, prose, quotes, signs
+from healkit.healing.rules.syntax.judging import oddness
+from healkit.healing.rules.syntax.oracle import Complaint, complaint
+from healkit.healing.rules.syntax.records import Change, Draft
+
+CHANGES_MAX = 3
+_SECONDS_MAX = 2.0
+_TRIALS_MAX = 4000
+#: How much dearer than the cheapest a change may be and still be looked at.
+_SLACK = 0.75
+
+
+class Readable(NamedTuple):
+    """A text that parses, how far it is from the draft, and what was done, in the order in which it was."""
+
+    text: str
+    cost: float
+    done: tuple[str, ...]
+
+
+class _Open(NamedTuple):
+    cost: float
+    number: int
+    text: str
+    stop: Complaint
+    done: tuple[str, ...]
+    depth: int
+
+
+def nearest(code: str, limit: int = 10) -> list[Readable]:
+    """Texts near a draft that parse, the likeliest first; empty where none was found in time."""
+    found = list(_found(code))
+    judged = sorted(((item.cost + oddness(item.text, code)[0], i, item) for i, item in enumerate(found)))
+    kept: list[Readable] = []
+    trees: set[str] = set()
+    for cost, _, item in judged:
+        tree = _essence(item.text)
+        if tree not in trees:
+            trees.add(tree)
+            kept.append(item._replace(cost=cost))
+    return kept[:limit]
+
+
+def _essence(text: str) -> str:
+    """What two texts have in common that mean the same."""
+    return ast.dump(oddness(text)[1])
+
+
+def _found(code: str) -> Iterator[Readable]:
+    until = time.monotonic() + _SECONDS_MAX
+    numbers = itertools.count()
+    seen = {code}
+    best = float("inf")
+    queue: list[_Open] = []
+    for start in _starts(code):
+        seen.add(start.text)
+        stop = complaint(start.text)
+        if stop is None:
+            best = min(best, start.cost)
+            yield start
+        else:
+            heapq.heappush(queue, _Open(start.cost, next(numbers), start.text, stop, start.done, 0))
+    trials = 0
+    while queue and trials < _TRIALS_MAX and time.monotonic() < until:
+        node = heapq.heappop(queue)
+        if node.cost > best + _SLACK:
+            return
+        draft = Draft(node.text, node.stop)
+        for change in sorted(_changes(draft), key=lambda change: change.cost):
+            cost = node.cost + change.cost
+            if (
+                cost > best + _SLACK
+                or trials >= _TRIALS_MAX
+                or (not trials % 16 and time.monotonic() > until)
+            ):
+                break
+            if change.text in seen:
+                continue
+            seen.add(change.text)
+            trials += 1
+            stop = complaint(change.text)
+            done = (*node.done, change.done)
+            if stop is None:
+                best = min(best, cost)
+                yield Readable(change.text, cost, done)
+            elif node.depth + 1 < CHANGES_MAX and _further(change.text, stop, draft):
+                heapq.heappush(queue, _Open(cost, next(numbers), change.text, stop, done, node.depth + 1))
+
+
+def _further(text: str, stop: Complaint, before: Draft) -> bool:
+    """Whether Python comes further than it did; a bracket that is never closed is told where it was opened."""
+    after = Draft(text, stop)
+    if "never closed" in stop.message and "never closed" not in before.message:
+        return after.left[0] < before.left[0]
+    return after.left < before.left
+
+
+def _starts(code: str) -> Iterator[Readable]:
+    """The draft itself, and what it is without what stands around it, in other languages' words, or both."""
+    yield Readable(code, 0.0, ())
+    plain, done, cost = code, [], 0.0
+    for _ in range(4):
+        reading = next(iter(prose.readings(plain)), None)
+        if reading is None:
+            break
+        plain, cost = reading[0], cost + 0.1
+        done.append(reading[1])
+        yield Readable(plain, 0.2 + cost, tuple(done))
+    yield from _in_python(code, 0.0, ())
+    if done:
+        yield from _in_python(plain, 0.2 + cost, tuple(done))
+
+
+def _in_python(text: str, cost: float, done: tuple[str, ...]) -> Iterator[Readable]:
+    """A text with all of its foreign habits mended at once, where there are several."""
+    habits: dict[str, None] = {}
+    for row in (row for _ in range(2) for row in foreign.REWRITES if row.cost <= 0.5):
+        splices = foreign.matches(row, text)
+        if splices:
+            text = foreign.spliced(text, splices)
+            habits[row.name] = None
+    if len(habits) > 1:
+        yield Readable(
+            text, cost + 0.3 * len(habits), (*done, "what is another language's is written as in Python")
+        )
+
+
+def _changes(draft: Draft) -> Iterable[Change]:
+    yield from _rewritten(draft)
+    yield from messages.changes(draft)
+    yield from indents.changes(draft)
+    yield from brackets.changes(draft)
+    yield from quotes.changes(draft)
+    yield from signs.changes(draft)
+
+
+def _rewritten(draft: Draft) -> Iterator[Change]:
+    """Other languages' habits, everywhere and at the place of the complaint only."""
+    for row, splices in foreign.rewrites(draft.text):
+        done = f"what is written as in another language (`{row.name}`) is written as in Python"
+        near = any(abs(draft.where(start) - draft.line) <= 1 for start, _, _ in splices)
+        yield Change(foreign.spliced(draft.text, splices), row.cost + (0 if near else 0.5), done)
+        if len(splices) > 1:
+            here = [splice for splice in splices if draft.where(splice[0]) == draft.line]
+            if here:
+                yield Change(foreign.spliced(draft.text, here), row.cost + 0.1, done)

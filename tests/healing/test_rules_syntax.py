@@ -1,0 +1,227 @@
+"""The syntax rules: code that Python cannot read becomes what was meant."""
+
+from __future__ import annotations
+
+import ast
+import random
+import time
+
+import pytest
+from rules_samples import entry_of, run
+
+from healkit.contracts.failure import Failure
+from healkit.healing.advisor import Case
+from healkit.healing.rules import RulesAdvisor
+from healkit.healing.rules.syntax import foreign, mended, nearest
+from healkit.healing.rules.syntax.lexing import tokens
+from healkit.healing.rules.syntax.oracle import complaint
+
+BODY = "def tool(a):\n{0}    return a\n"
+GOOD = 'def tool(items):\n    """Add up."""\n    total = 0  # none yet\n    for item in items:\n        total += item["n"]\n    return round(total, 2)\n'
+#: A name, what is broken in GOOD: the part, and what stands there instead.
+BROKEN_PARTS = {
+    "no colon after def": ("(items):", "(items)"),
+    "no colon after for": ("in items:", "in items"),
+    "semicolon for colon": ("in items:", "in items;"),
+    "no in": ("item in items", "item items"),
+    "misspelt def": ("def tool", "dfe tool"),
+    "misspelt return": ("return round", "retrun round"),
+    "misspelt for": ("for item", "fro item"),
+    "missing def": ("def tool(items)", "tool(items)"),
+    "function for def": ("def tool", "function tool"),
+    "unclosed round bracket": ("round(total, 2)", "round(total, 2"),
+    "unclosed square bracket": ('item["n"]', 'item["n"'),
+    "one bracket too many": ("round(total, 2)", "round(total, 2))"),
+    "another closing bracket": ("round(total, 2)", "round(total, 2]"),
+    "no opening bracket": ("round(total, 2)", "round total, 2)"),
+    "no comma": ("(total, 2)", "(total 2)"),
+    "two commas": ("(total, 2)", "(total,, 2)"),
+    "unterminated text": ('item["n"]', 'item["n]'),
+    "text that did not begin": ('item["n"]', 'item[n"]'),
+    "marks of two kinds": ('item["n"]', "item[\"n']"),
+    "docstring with two marks at its end": ('"""Add up."""', '"""Add up.""'),
+    "docstring without an end": ('"""Add up."""', '"""Add up.'),
+    "line not indented": ("        total +=", "    total +="),
+    "line moved in": ("    return round", "      return round"),
+    "line moved out": ("    return round", "return round"),
+    "block moved out": ("    for item in items:\n        total", "for item in items:\n    total"),
+    "tab for spaces": ("        total +=", "\ttotal +="),
+    "curly quotes": ('item["n"]', "item[\u201cn\u201d]"),
+    "no-break space": ("total += item", "total\u00a0+= item"),
+    "zero-width space": ("total += item", "total\u200b += item"),
+    "full-width colon": ("in items:", "in items\uff1a"),
+    "two equals signs": ("total = 0", "total = = 0"),
+    "plus plus": ('total += item["n"]', 'total =+ = item["n"]'),
+    "stray backslash": ("total = 0  #", "total = 0 \\ #"),
+    "two dots": ('item["n"]', 'item["n"].'),
+    "a word twice": ("for item in", "for item in in"),
+    "let": ("total = 0", "let total = 0"),
+    "typed as in C": ("total = 0", "int total = 0"),
+    "braces": ('in items:\n        total += item["n"]\n', 'in items: {\n        total += item["n"]\n    }\n'),
+    "end": ('item["n"]\n', 'item["n"]\n    end for\n'),
+    "slashes for a comment": ("# none yet", "// none yet"),
+    "arrow to nowhere": ("(items):", "(items) -> :"),
+}
+MORE = {
+    "else if": ("if a > 1:\n        a = 2\n    else if a:\n        a = 3", "if a > 1:\n        a = 2\n    elif a:\n        a = 3"),
+    "assign for compare": ("if a = 1:\n        a = 2", "if a == 1:\n        a = 2"),
+    "and as in C": ("if a && a > 1:\n        a = 2", "if a and a > 1:\n        a = 2"),
+    "not as in C": ("if !a:\n        a = 2", "if not a:\n        a = 2"),
+    "then": ("if a then\n        a = 2", "if a:\n        a = 2"),
+    "print statement": ("print a, 'b'", "print(a, 'b')"),
+    "print with percent": ("print 'a %s' % a", "print('a %s' % a)"),
+    "old except": ("try:\n        a += 1\n    except TypeError, e:\n        a = 0", "try:\n        a += 1\n    except TypeError as e:\n        a = 0"),
+    "old raise": ("raise ValueError, 'a'", "raise ValueError('a')"),
+    "old unequal": ("if a <> 1:\n        a = 2", "if a != 1:\n        a = 2"),
+    "backticks": ("a = `a`", "a = repr(a)"),
+    "leading zeros": ("a = 007", "a = 7"),
+    "walrus for a statement": ("a := 2", "a = 2"),
+    "increment": ("a++", "a += 1"),
+    "ternary": ("a = a > 1 ? 2 : 3", "a = 2 if a > 1 else 3"),
+    "C loop": ("for (int i = 0; i < a; i++) {\n        a -= 1\n    }", "for i in range(0, a):\n        a -= 1"),
+    "throw": ("throw new ValueError('a')", "raise ValueError('a')"),
+    "catch": ("try:\n        a += 1\n    catch (TypeError e):\n        a = 0", "try:\n        a += 1\n    except TypeError as e:\n        a = 0"),
+    "unless": ("unless a:\n        a = 2", "if not (a):\n        a = 2"),
+    "reversed sign": ("if a => 1:\n        a = 2", "if a >= 1:\n        a = 2"),
+    "unterminated f-string": ("a = f'{a}", "a = f'{a}'"),
+    "same marks in an f-string": ("b = {'c': 1}\n    a = f'{b['c']}'", "b = {'c': 1}\n    a = f'{b[\"c\"]}'"),
+    "unclosed field": ("a = f'{a'", "a = f'{a}'"),
+    "apostrophe": ("a = 'don't'", 'a = "don\'t"'),
+    "empty block": ("if a:\n    a = 2", "if a:\n        a = 2"),
+    "by place after by name": ("a = dict(b=1, [])", "a = dict([], b=1)"),
+    "name on the right": ("a + 1 = a", "a = a + 1"),
+    "number before a name": ("a = 2a", "a = 2 * a"),
+    "dict without a colon": ("a = {'b' 1}", "a = {'b': 1}"),
+    "dict with equals": ("a = {'b' = 1}", "a = {'b' : 1}"),
+    "lambda arrow": ("a = sorted(a, key=lambda x -> x[0])", "a = sorted(a, key=lambda x: x[0])"),
+    "import the other way round": ("import sqrt from math", "from math import sqrt"),
+    "import without a word": ("from math sqrt", "from math import sqrt"),
+    "keyword for a name": ("class = a", "class_ = a"),
+    "await in a plain function": ("await a", None),
+}  # fmt: skip
+WRAPPED = {
+    "a fence": "```python\n{0}```\n",
+    "a fence and prose": "Here is the code you asked for:\n\n```python\n{0}```\n\nIt adds up all the numbers. Let me know!\n",
+    "an open fence": "```py\n{0}",
+    "prose only": "Sure, here is the function you need:\n\n{0}\nI hope this helps you a lot.\n",
+    "a byte order mark": "\ufeff{0}",
+    "an indented block": "indent",
+    "prompts": "prompts",
+    "line numbers": "numbers",
+    "a quotation": "quotation",
+    "a null byte": "{0}\x00",
+}
+
+
+def first_of(code: str) -> list[str]:
+    return [item.text for item in nearest(code)]
+
+
+def same(text: str, wanted: str) -> bool:
+    return ast.dump(ast.parse(text)) == ast.dump(ast.parse(wanted))
+
+
+@pytest.mark.requirement("HEAL-2")
+@pytest.mark.parametrize(("part", "broken"), BROKEN_PARTS.values(), ids=BROKEN_PARTS)
+def test_one_broken_place_is_mended_and_the_rest_stays(part, broken):
+    assert part in GOOD
+    code = GOOD.replace(part, broken, 1)
+    assert complaint(code) is not None, "the sample must not parse"
+    texts = first_of(code)
+    assert texts, "nothing was found"
+    assert any(same(text, GOOD) for text in texts[:5]), texts[0]
+    right = next(text for text in texts if same(text, GOOD))
+    kept = [line for line in GOOD.splitlines() if line in code.splitlines()]
+    assert [line for line in kept if line not in right.splitlines()] == []
+
+
+@pytest.mark.parametrize(("broken", "wanted"), MORE.values(), ids=MORE)
+def test_a_habit_from_elsewhere_is_mended(broken, wanted):
+    code = BODY.format(f"    {broken}\n")
+    after = BODY.format(f"    {wanted}\n") if wanted else f"async {BODY.format(f'    {broken}' + chr(10))}"
+    assert complaint(code) is not None, "the sample must not parse"
+    texts = first_of(code)
+    assert any(same(text, after) for text in texts[:5]), texts[:3]
+
+
+@pytest.mark.parametrize("form", WRAPPED.values(), ids=WRAPPED)
+def test_what_stands_around_the_code_is_left_out(form):
+    lines = GOOD.splitlines()
+    code = {
+        "indent": "".join(f"    {line}\n" for line in lines),
+        "prompts": "".join(f"{'... ' if line.startswith(' ') else '>>> '}{line}\n" for line in lines)
+        + "...\n>>> tool([])\n0\n",
+        "numbers": "".join(f"{n}  {line}\n" for n, line in enumerate(lines, 1)),
+        "quotation": "".join(f"> {line}\n" for line in lines),
+    }.get(form) or form.format(GOOD)
+    assert complaint(code) is not None
+    (text, *_) = first_of(code)
+    assert ast.dump(ast.parse(text)).startswith(ast.dump(ast.parse(GOOD))[:-20])
+
+
+@pytest.mark.parametrize("row", foreign.REWRITES, ids=lambda row: row.name)
+def test_each_habit_of_writing_is_recognised_in_its_own_example(row):
+    assert complaint(row.before) is not None
+    assert foreign.spliced(row.before, foreign.matches(row, row.before)) == row.after
+    assert row.after in first_of(row.before) or complaint(row.after) is not None
+
+
+@pytest.mark.parametrize("row", foreign.REWRITES, ids=lambda row: row.name)
+def test_no_habit_is_seen_inside_of_a_text_or_a_comment(row):
+    inside = row.before.replace("\n", " ").replace('"', "").replace("'", "")
+    quiet = f'b = "{inside}"  # {inside}\n'.replace("\\", "")
+    spans = [(start, end) for start, end, _ in foreign.matches(row, quiet)]
+    assert all(start == 0 for start, _ in spans)
+
+
+def test_three_mistakes_in_one_text_are_mended():
+    code = "def tool(a)\n    b = [1, 2\n    if a = 1:\n        return b\n    return a\n"
+    after = "def tool(a):\n    b = [1, 2]\n    if a == 1:\n        return b\n    return a\n"
+    assert after in first_of(code)
+
+
+def test_a_program_in_another_language_is_read_as_python():
+    code = "function tool(a) {\n    let b = 0;\n    foreach (x in a) {\n        if (x > 1 && x != 3) {\n            b++;\n        }\n    }\n    return b;\n}\n"
+    (text, *_) = first_of(code)
+    assert run(text, {"a": [1, 2, 3, 4]}) == (2, None)
+
+
+def test_a_draft_is_mended_whatever_its_failure_says():
+    code = "def tool(a)\n    return Counter(a)['b']\n"
+    for failure in (None, Failure("CODE_SYNTAX", "CodeDoesNotParse", "odd", "odd")):
+        patches = list(RulesAdvisor().propose(Case(entry_of(code, draft=True), failure, ())))
+        assert run(patches[0].code, {"a": "abb"}) == (2, None)
+        assert "imported" in patches[0].reason
+        assert patches[0].rank > patches[-1].rank
+
+
+def test_code_that_compiles_only_as_far_as_the_parser_is_mended_too():
+    code = "def tool(a):\n    b = a + 1\nreturn b\n"
+    assert "def tool(a):\n    b = a + 1\n    return b\n" in [text for text, _, _ in mended(code)]
+
+
+@pytest.mark.parametrize(
+    "code", ["", "\n\n", "((((((", "\\", '"""', "\x00", "def", "%" * 300, "[" * 500, "🙂 = 1", "if\n" * 200]
+)
+def test_hopeless_texts_end_in_time_and_without_an_error(code):
+    began = time.monotonic()
+    for item in nearest(code):
+        assert complaint(item.text) is None
+    assert time.monotonic() - began < 30
+
+
+def test_line_ends_of_another_system_stay():
+    code = GOOD.replace("in items:", "in items").replace("\n", "\r\n")
+    assert GOOD.replace("\n", "\r\n") in first_of(code)
+
+
+def test_the_same_draft_gets_the_same_answers():
+    code = GOOD.replace("(items):", "(items")
+    assert nearest(code) == nearest(code)
+
+
+def test_the_lenient_tokens_are_the_text():
+    rng = random.Random(3)
+    for _ in range(300):
+        text = "".join(rng.choice("ab1\"'#\\\n \t([{}]):=+.é\x00🙂") for _ in range(rng.randrange(40)))
+        assert "".join(token.text for token in tokens(text)) == text
