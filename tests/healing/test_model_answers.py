@@ -95,6 +95,11 @@ def test_comments_and_layout_make_no_other_code() -> None:
     assert same_code("x = (", "x  = (", "python")
 
 
+def test_line_ends_stay_those_of_the_code() -> None:
+    crlf = entry(BROKEN.replace("\n", "\r\n"))
+    assert read_answer(fenced(), crlf).code == RIGHT.replace("\n", "\r\n")
+
+
 def test_a_docstring_with_a_shorter_fence_stays_in_its_block() -> None:
     code = 'def halve(n):\n    """Use:\n\n    ```\n    halve(4)\n    ```\n    """\n    return n / 2\n'
     assert read_answer(f"````python\n{code}````", entry()).code == code

@@ -89,7 +89,11 @@ def test_code_failure_schema_and_checks_are_told(server: ModelServer) -> None:
         "ZeroDivisionError",
         "division by zero",
         "",
-        frames=[Frame("<halve@1>", 2, "halve", "    return n / 0", in_tool=True)],
+        frames=[
+            Frame("<halve@1>", 2, "halve", "    return n / 0", in_tool=True),
+            Frame("/home/jane/env/lib/python3.11/site-packages/pandas/core/frame.py", 7, "f", "x"),
+            Frame("/home/jane/secret-project/other.py", 8, "g", "y"),
+        ],
     )
     checks = (
         Check(origin="passing", arguments={"n": 1}, known=True, expected=0.5),
@@ -102,6 +106,8 @@ def test_code_failure_schema_and_checks_are_told(server: ModelServer) -> None:
         "   1 | def halve(n):\n   2 |     return n / 0\n",
         '"n":{"type":"number"}',
         'File "<halve@1>", line 2, in halve',
+        'File "pandas/core/frame.py", line 7, in f',
+        'File "other.py", line 8, in g',
         "TOOL_EXCEPTION: ZeroDivisionError: division by zero",
         'failed: called with {"n":6} it must not fail; what is right is not known',
         "halve(8)\n must return 4",
@@ -110,6 +116,7 @@ def test_code_failure_schema_and_checks_are_told(server: ModelServer) -> None:
         "A first guess:",
     ):
         assert part in text, part
+    assert "/home/jane" not in text
     assert text.index("failed: called") < text.index("halve(8)") < text.index("must still return")
 
 
@@ -326,6 +333,12 @@ def test_a_providers_own_key_goes_to_that_provider_alone(server: ModelServer) ->
         access, _ = find_access(Config(heal_model="m", heal_model_provider=provider), own)  # type: ignore[arg-type]
         assert access is not None
         assert access.key.reveal() == SECRET_KEY
+        plain = access.adapter.default_url.replace("https:", "http:")
+        access, _ = find_access(
+            Config(heal_model="m", heal_model_provider=provider, heal_model_url=plain), own
+        )  # type: ignore[arg-type]
+        assert access is not None
+        assert not access.key, "in the clear"
     assert SECRET_KEY not in str([request.headers for request in server.requests])
 
 

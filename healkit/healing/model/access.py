@@ -97,9 +97,14 @@ def find_access(config: Config, environ: Mapping[str, str]) -> tuple[Access | No
             False, "No model is configured: set HEALKIT_HEAL_MODEL to its name (docs/models.md)."
         )
     adapter = adapter_of(config)
-    host, own = urlsplit(adapter.endpoint).hostname or "", urlsplit(adapter.default_url).hostname
-    key = _find_key(adapter, host, host == own, environ)
-    if not key and host == own:
+    here, home = urlsplit(adapter.endpoint), urlsplit(adapter.default_url)
+    host, own = here.hostname or "", here.hostname == home.hostname
+    if own and here.scheme != home.scheme:
+        return None, Availability(
+            False, f"A key for {host} would go there in the clear: write {home.scheme}."
+        )
+    key = _find_key(adapter, host, own, environ)
+    if not key and own:
         return None, Availability(
             False,
             f"There is no key for {host}: set {adapter.key_variable} or {KEY_VARIABLE}, "

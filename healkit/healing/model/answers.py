@@ -59,7 +59,8 @@ def read_answer(text: str, entry: VaultEntry) -> Answer:
         candidates, prose = [Block("", said)], ""
     if diffs and not candidates:
         raise Unusable("The answer is a diff; the whole new code is needed.")
-    return Answer(_chosen(candidates, entry, fenced=bool(blocks)), _reason(prose))
+    code = _chosen(candidates, entry, fenced=bool(blocks))
+    return Answer(code.replace("\n", "\r\n") if "\r\n" in entry.code else code, _reason(prose))
 
 
 def same_code(one: str, other: str, kind: str) -> bool:

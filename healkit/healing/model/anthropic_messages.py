@@ -73,6 +73,7 @@ class MessageReader:
 
     def __init__(self) -> None:
         self.reply = Reply()
+        self.done = False
         self._stopped = ""
 
     def read(self, data: str) -> None:
@@ -97,6 +98,7 @@ class MessageReader:
                 raise Broken(message or kind, passing=kind in _BUSY)
 
     def _end(self) -> None:
+        self.done = True
         match self._stopped:
             case "max_tokens" | "model_context_window_exceeded":
                 self.reply.ending = "length"

@@ -19,6 +19,8 @@ from healkit.healing.model.exchange import POLL_S, Request, answer_max_bytes, ex
 from healkit.healing.model.protocol import Prompt, Reply
 from healkit.healing.model.refusals import Complaint, Trouble
 
+#: A request is given up for the budget's sake by who watches the budget, and only after that by itself.
+_LATER_S = 5.0
 #: How many optional fields a server may complain of, one after another.
 _COMPLAINTS_MAX = 3
 
@@ -90,7 +92,7 @@ class Asker:
         request = Request(
             self._access,
             body,
-            min(config.heal_model_timeout_s, left_s),
+            min(config.heal_model_timeout_s, left_s + _LATER_S),
             answer_max_bytes(config.heal_model_max_tokens),
         )
         self.requests += 1

@@ -169,6 +169,8 @@ async def _exchange(client: httpx.AsyncClient, request: Request, reader: Reader)
                     hint="heal_model_max_tokens says how long an answer may be; does the server heed it?",
                 )
             _read(events.feed(chunk), reader, request.access)
+            if reader.done:
+                break
     if not reader.reply.ending:
         raise Trouble(_broken_off(request.access.host, reader.reply.text))
     return reader.reply

@@ -93,11 +93,13 @@ class ChatReader:
 
     def __init__(self) -> None:
         self.reply = Reply()
+        self.done = False
 
     def read(self, data: str) -> None:
         """One event's data; the text of the reply is whole once it has ended."""
         if data.strip() == "[DONE]":
             self.reply.ending = self.reply.ending or "complete"
+            self.done = True
             return
         chunk = decoded(data)
         if chunk.get("error"):

@@ -49,6 +49,8 @@ class Reader(Protocol):
     """Reads one answer's events; made anew for each request."""
 
     reply: Reply
+    #: Whether the protocol's own last word has come; a server may leave the connection open after it.
+    done: bool
 
     def read(self, data: str) -> None:
         """One event's data; called by the exchange in their order. Raises `ModelError`, or `Broken`."""
