@@ -35,7 +35,8 @@ class Case:
 
     entry: its active revision (or its draft, where not even that parses). failure: the newest on record, None where it
     returned something wrong. checks: what a patch has to do, in the order in which they are run. attempts: what was
-    tried before in this run, and why it would not do.
+    tried before in this run, and why it would not do. trace_id: the execution of the failure, whose worker may still be
+    kept; empty where it is none.
     """
 
     entry: VaultEntry
@@ -43,6 +44,7 @@ class Case:
     checks: tuple[Check, ...]
     attempts: tuple[Attempt, ...] = ()
     peers: tuple[Peer, ...] = ()
+    trace_id: str = ""
 
     @property
     def failing(self) -> tuple[Check, ...]:
@@ -86,7 +88,12 @@ class Workbench(Protocol):
 
 
 class Advisor(Protocol):
-    """Somebody who proposes patches."""
+    """Somebody who proposes patches.
+
+    Where it has them, the loop also uses: `unavailable`, a text that says why it cannot be asked; `listen(say)`, called
+    before it is asked, so that it can tell progress in sentences; `remarks`, sentences for the report; `unclaimed`, a
+    cost that no patch carries.
+    """
 
     @property
     def name(self) -> str:

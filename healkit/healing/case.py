@@ -55,7 +55,8 @@ def gather(
             f"Nothing says that {entry.label} fails: no failure is on record, and it has no examples.",
             hint="Run it with the input that fails, or give it examples of what is right.",
         )
-    case = Case(entry, failure, checks, peers=tuple(peers_of(vault, entry)))
+    trace_id = "" if row is None else row.trace_id
+    case = Case(entry, failure, checks, peers=tuple(peers_of(vault, entry)), trace_id=trace_id)
     return case, None if row is None else row.id
 
 

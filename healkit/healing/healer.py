@@ -114,7 +114,7 @@ class Healer:
                 folder=run.folder,
                 questions=found.questions,
                 notes=found.notes,
-                cost=_summed(found.attempts),
+                cost=_summed(found.attempts, advisors),
                 **known,
             )
 
@@ -226,9 +226,11 @@ def _nothing_cures(found: Found) -> str:
     return f"None of {len(found.attempts)} patches passes every check."
 
 
-def _summed(attempts: Sequence[Attempt]) -> dict[str, float]:
+def _summed(attempts: Sequence[Attempt], advisors: Sequence[Advisor]) -> dict[str, float]:
+    """What all of it took, and what was asked in vain with it."""
     total: dict[str, float] = {}
-    for attempt in attempts:
-        for unit, amount in attempt.patch.cost.items():
+    unclaimed = [getattr(advisor, "unclaimed", {}) for advisor in advisors]
+    for cost in (*(attempt.patch.cost for attempt in attempts), *unclaimed):
+        for unit, amount in cost.items():
             total[unit] = total.get(unit, 0.0) + amount
     return total

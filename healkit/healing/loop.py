@@ -155,6 +155,8 @@ class Loop:
                 continue
             before = len(self._attempts)
             self._say(f"Asking {advisor.name}.")
+            if (listen := getattr(advisor, "listen", None)) is not None:
+                listen(self._say)
             try:
                 self._ask(advisor, case)
             except (BudgetSpent, PolicyHalted):
@@ -162,6 +164,8 @@ class Loop:
             except HealkitError as error:
                 self._notes.append(f"{advisor.name}: {error}")
                 self._record.stumbled(None, error)
+            finally:
+                self._notes += [f"{advisor.name}: {remark}" for remark in getattr(advisor, "remarks", ())]
             case = dataclasses.replace(case, attempts=tuple(self._attempts))
             if self._enough(case, self._attempts[before:]) or self._record.run.halted is not None:
                 break

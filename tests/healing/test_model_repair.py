@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import difflib
 import sqlite3
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from model_server import SECRET_KEY, Budget, ModelServer, model_server, says
+from model_server import SECRET_KEY, Budget, ModelServer, drips, model_server, says
 
 from healkit import Healkit
-from healkit.contracts.healing import Attempt, Check, Patch
+from healkit.contracts.healing import Attempt, Patch
 from healkit.gallery import lesson
-from healkit.healing.advisor import Case, Workbench
+from healkit.healing.advisor import Case
 from healkit.healing.model import ModelAdvisor
 from healkit.store.entries import VaultEntry
+from tests.healing.conftest import Idea
 
 FIXES = Path(__file__).parents[1] / "gallery" / "fixes"
 RIGHT = (FIXES / "fibonacci.py").read_text()
@@ -37,68 +38,95 @@ def answer(code: str, reason: str = "The first quotient divides by zero.") -> st
     return f"{reason}\n\n```python\n{code}```\n"
 
 
-def validated(bench: Workbench, case: Case, patch: Patch, number: int) -> Attempt:
-    """The patch run restricted on every check, and what that says of it."""
-    (results,) = bench.run([patch.code], case.checks)
-    passed = sum(result.outcome == "passed" for result in results)
-    diff = "\n".join(difflib.unified_diff(case.entry.code.split("\n"), patch.code.split("\n"), lineterm=""))
-    cured = passed == len(results)
-    why = "" if cured else f"{len(results) - passed} checks do not pass"
-    return Attempt(
-        number=number, patch=patch, diff=diff, verdict="cured" if cured else "not_cured", why=why,
-        passed=passed, total=len(results), results=results,
-    )  # fmt: skip
-
-
-def broken_fibonacci(hk: Healkit) -> Case:
+def broken_fibonacci(hk: Healkit) -> None:
     wanted = lesson("fibonacci")
-    hk.vault.add("fibonacci", wanted.code)
-    failed = hk.execute("fibonacci", arguments=wanted.failing, record=True)
-    checks: Sequence[Check] = [
-        Check(
-            origin="failing" if example["arguments"] == wanted.failing else "declared",
-            arguments=example["arguments"], known=True, expected=example["result"],
-        )
-        for example in wanted.examples
-    ]  # fmt: skip
-    return Case(hk.vault.get("fibonacci"), failed.failure, tuple(checks))
+    hk.vault.add("fibonacci", wanted.code, examples=list(wanted.examples))
+    assert hk.execute("fibonacci", arguments=wanted.failing).failure is not None
+
+
+@pytest.fixture
+def _key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEALKIT_MODEL_KEY", SECRET_KEY)
 
 
 @pytest.mark.requirement("HEAL-2")
+@pytest.mark.usefixtures("_key")
 @pytest.mark.parametrize(("provider", "kept"), [("openai", True), ("anthropic", False)])
 def test_a_wrong_answer_is_told_why_and_the_next_one_cures(
-    server: ModelServer, healkit: Healkit, tmp_path: Path, provider: str, kept: bool
+    server: ModelServer, tmp_path: Path, provider: str, kept: bool
 ) -> None:
     server.plan.extend([says(answer(WRONG)), says(answer(RIGHT, "The quotient is not needed."))])
-    case = broken_fibonacci(healkit)
-    failed = healkit.last_error("fibonacci")
-    assert failed is not None
-    advisor = ModelAdvisor(
-        server.config(provider),
-        environ={"HEALKIT_MODEL_KEY": SECRET_KEY},
-        locals_of=lambda _: failed.post_mortem().all_locals(),
+    said: list[str] = []
+    with Healkit(tmp_path / "healkit.db", config=server.config(provider)) as hk:
+        broken_fibonacci(hk)
+        if not kept:  # then the failing check is watched
+            failed = hk.last_error("fibonacci")
+            assert failed is not None
+            failed.post_mortem().close()
+        report = hk.heal("fibonacci", advisors=["model"], auto=True, progress=said.append)
+        assert (report.outcome, report.verdict) == ("kept", "cured and regression-free")
+        assert hk.execute_tool("fibonacci", arguments={"n": 10}) == 55
+        newest = hk.vault.history("fibonacci")[-1]
+    assert (newest.author, newest.reason) == (
+        "model",
+        "The quotient is not needed. [cured and regression-free]",
     )
-    if not kept:  # then the failing check is watched
-        failed.post_mortem().close()
-    bench = healkit._bench(case.entry.ref, 60.0)
-    rounds = advisor.propose(case, bench)
-    patch = next(rounds)
-    attempt = validated(bench, case, patch, 1)
-    assert attempt.verdict == "not_cured"
-    patch = rounds.send(attempt)
-    cured = validated(bench, case, patch, 2)
-    assert cured.verdict == "cured", cured
-    with pytest.raises(StopIteration):
-        rounds.send(cured)
-
+    assert report.best is not None
+    assert report.best.patch.code == RIGHT
+    assert [attempt.patch.advisor for attempt in report.attempts] == ["model", "model"]
+    assert report.cost == {"requests": 2, "input_tokens": 200, "output_tokens": 40}
+    assert "teacher-1: question 2." in said
     first, second = (request.text for request in server.requests)
     assert "fibonacci.previous: int\n" in first
     assert "What was tried" not in first
     assert "by model: not cured" in second
     assert 'called with {"n":10} it returned' in second
     assert "+        growth = current / (previous or 1)" in second
-    assert advisor.spending.counts == {"requests": 2, "input_tokens": 200, "output_tokens": 40}
+    assert SECRET_KEY not in f"{report!r} {report} {said}"
     assert_nowhere(SECRET_KEY, tmp_path)
+
+
+@pytest.mark.usefixtures("_key")
+def test_a_model_that_is_of_no_use_leaves_it_to_the_next_advisor_and_its_cost_is_in_the_report(
+    server: ModelServer, tmp_path: Path
+) -> None:
+    server.plan.extend([says("Hm."), says("I cannot.")])
+    with Healkit(tmp_path / "healkit.db", config=server.config(heal_model_attempts=2)) as hk:
+        broken_fibonacci(hk)
+        hk.vault.patch("fibonacci", lesson("fibonacci").code + "# for jane@example.com\n", reason="a note")
+        hk.execute("fibonacci", arguments={"n": 10})
+        report = hk.heal("fibonacci", advisors=["model", Idea(RIGHT)], auto=True)
+    assert report.outcome == "kept"
+    assert report.cost == {"requests": 2, "input_tokens": 200, "output_tokens": 40, "ideas": 1}
+    refused, withheld = sorted(note for note in report.notes if note.startswith("model:"))[::-1]
+    assert "gave no answer that can be used" in refused
+    assert "withheld from teacher-1: " in withheld
+    assert " email" in withheld
+    assert "jane" not in str(report.notes)
+
+
+def test_without_a_model_the_report_says_how_to_name_one(healkit: Healkit) -> None:
+    broken_fibonacci(healkit)
+    report = healkit.heal("fibonacci", advisors=["model"])
+    assert report.outcome == "not_cured"
+    assert "model: No model is configured: set HEALKIT_HEAL_MODEL" in str(report.notes)
+
+
+@pytest.mark.usefixtures("_key")
+def test_stop_in_the_middle_of_an_answer_ends_the_healing(server: ModelServer, tmp_path: Path) -> None:
+    server.plan.append(drips)
+    stop = threading.Event()
+
+    def progress(sentence: str) -> None:
+        if "of an answer so far" in sentence:
+            stop.set()
+
+    with Healkit(tmp_path / "healkit.db", config=server.config()) as hk:
+        broken_fibonacci(hk)
+        report = hk.heal("fibonacci", advisors=["model"], progress=progress, stop=stop, budget_s=60.0)
+        assert report.outcome == "stopped"
+        assert hk.vault.get("fibonacci").revision == 1
+    assert server.hung_up.wait(10)
 
 
 def assert_nowhere(secret: str, folder: Path) -> None:

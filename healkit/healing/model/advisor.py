@@ -18,14 +18,18 @@ from healkit.errors import BudgetSpent, HealkitError, ModelRefused, PostMortemEr
 from healkit.healing.advisor import Case, Workbench
 from healkit.healing.diagnosis import diagnose
 from healkit.healing.model.access import Availability, find_access
-from healkit.healing.model.asking import Asker, Progress
+from healkit.healing.model.asking import Asker
 from healkit.healing.model.hiding import Veil
+from healkit.healing.model.progress import Progress, Teller
 from healkit.healing.model.prompt import Briefing, Stack
 from healkit.healing.model.protocol import Prompt
 from healkit.healing.model.rounds import Rounds
 from healkit.healing.model.spending import Spending
+from healkit.runtime.post_mortem import SHOWN_FRAMES, PostMortem
 from healkit.tracing.sanitizing import Sanitizer
 
+#: How many checks are watched to learn the types of variables.
+_WATCHED_MAX = 3
 #: The verdicts after which another answer of the model could not be known to be better.
 _ENOUGH = frozenset({"cured", "unproven"})
 
@@ -33,8 +37,8 @@ _ENOUGH = frozenset({"cured", "unproven"})
 class ModelAdvisor:
     """Asks the configured model for patches; without one it yields nothing and sends nothing.
 
-    locals_of: the failed run's frames with their locals, as `PostMortem.all_locals` gives them, for types and shapes;
-        where it raises `PostMortemError` or gives nothing, a failing check is observed, which gives types.
+    locals_of: the failed run's frames with their locals, for types and shapes; by default as its worker still holds
+        them. Where it raises `PostMortemError` or gives nothing, a failing check is observed, which gives types.
     on_progress: called in the thread that draws, while the model answers.
     environ: where keys are looked for, by default the process's environment.
 
@@ -48,19 +52,42 @@ class ModelAdvisor:
         self,
         config: Config,
         *,
-        locals_of: Callable[[Case], Stack] = lambda _: (),
+        locals_of: Callable[[Case], Stack] | None = None,
         on_progress: Callable[[Progress], None] = lambda _: None,
         environ: Mapping[str, str] | None = None,
     ) -> None:
         self._config = config
-        self._locals_of, self._on_progress = locals_of, on_progress
+        self._locals_of, self._on_progress = locals_of or kept_locals, on_progress
         self._environ = os.environ if environ is None else environ
         self.spending = Spending(config)
+        self._unclaimed = Spending(config)
         self.hidden: Counter[str] = Counter()
 
     def available(self) -> Availability:
         """Whether a model can be asked, and if not, why; sends nothing."""
         return find_access(self._config, self._environ)[1]
+
+    @property
+    def unavailable(self) -> str:
+        """Why it cannot be asked; empty where it can. The loop leaves it out then, and says so."""
+        return self.available().why
+
+    @property
+    def unclaimed(self) -> dict[str, float]:
+        """What was spent since the last patch, so that no patch carries it; the loop adds it to the report's cost."""
+        return self._unclaimed.cost()
+
+    @property
+    def remarks(self) -> list[str]:
+        """What the report should say beside the patches: how much was withheld from the model."""
+        if not self.hidden:
+            return []
+        kinds = ", ".join(f"{count} {rule}" for rule, count in sorted(self.hidden.items()))
+        return [f"{self.hidden.total():,} texts were withheld from {self._config.heal_model}: {kinds}."]
+
+    def listen(self, say: Callable[[str], None]) -> None:
+        """Tell progress in sentences from now on; called by the loop before it asks."""
+        self._on_progress = Teller(self._config.heal_model, say)
 
     def preview(self, case: Case, bench: Workbench | None = None) -> Prompt:
         """What the first question on a case would be, word for word but for the markers' number; sends nothing.
@@ -82,7 +109,7 @@ class ModelAdvisor:
             return
         veil = Veil(Sanitizer.from_config(self._config), self.hidden)
         asker = Asker(access, self._config, lambda: bench.left_s, self._on_progress)
-        rounds = Rounds(case, self._brief(case, bench, veil), veil, asker, self.spending)
+        rounds = Rounds(case, self._brief(case, bench, veil), veil, asker, (self.spending, self._unclaimed))
         for number in range(1, self._config.heal_model_attempts + 1):
             patch = rounds.ask(number)
             if patch is not None:
@@ -119,14 +146,30 @@ class ModelAdvisor:
             return ()
 
     def _types(self, case: Case, bench: Workbench | None) -> dict[str, list[str]]:
-        """Types of variables in a failing run that is watched; nothing of a tool that may not run unasked."""
-        entry, failing = case.entry, case.failing[:1]
-        if bench is None or not failing or entry.type != "python" or entry.flags.get("side_effects"):
+        """Types of variables in runs that are watched, failing ones if there are; none of a tool with side effects."""
+        entry = case.entry
+        checks = (case.failing or tuple(check for check in case.checks if check.binding))[:_WATCHED_MAX]
+        if bench is None or not checks or entry.type != "python" or entry.flags.get("side_effects"):
             return {}
         try:
-            observed = bench.observe(entry.code, failing)
+            observed = bench.observe(entry.code, checks)
         except BudgetSpent:
             raise
         except HealkitError:  # no worker can be had: the model then sees the code alone
             return {}
-        return {name: seen for one in observed for name, seen in one.types.items()}
+        failed = [one for one in observed if one.result.outcome != "passed"] or observed
+        types: dict[str, list[str]] = {}
+        for name, seen in (item for one in failed for item in one.types.items()):
+            types[name] = sorted({*types.get(name, ()), *seen})
+        return types
+
+
+def kept_locals(case: Case) -> Stack:
+    """The tool's innermost frames with their locals, seen in passing: nothing of the tool's own runs for it.
+
+    Raises `PostMortemError` where the failed run's worker is not kept any more.
+    """
+    if not case.trace_id:
+        return ()
+    asked = PostMortem(case.trace_id, case.entry.label)
+    return [(frame, asked.glimpses(frame)) for frame in asked.frames()[-SHOWN_FRAMES:]]

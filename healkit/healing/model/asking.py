@@ -6,7 +6,6 @@ given up at once instead of waiting for nothing.
 
 from __future__ import annotations
 
-import dataclasses
 import random
 import time
 from collections.abc import Callable
@@ -16,6 +15,7 @@ from healkit.config import Config
 from healkit.errors import BudgetSpent, ModelUnavailable
 from healkit.healing.model.access import Access
 from healkit.healing.model.exchange import POLL_S, Request, answer_max_bytes, exchange
+from healkit.healing.model.progress import Progress
 from healkit.healing.model.protocol import Prompt, Reply
 from healkit.healing.model.refusals import Complaint, Trouble
 
@@ -23,20 +23,6 @@ from healkit.healing.model.refusals import Complaint, Trouble
 _LATER_S = 5.0
 #: How many optional fields a server may complain of, one after another.
 _COMPLAINTS_MAX = 3
-
-
-@dataclasses.dataclass(frozen=True)
-class Progress:
-    """How a question stands: `attempt` counts questions from 1.
-
-    `received_chars` of the answer are there; `wait_s` is how long it waits before it asks again, 0 while it does not.
-    `why` says what it waits for.
-    """
-
-    attempt: int
-    received_chars: int = 0
-    wait_s: float = 0.0
-    why: str = ""
 
 
 class Asker:

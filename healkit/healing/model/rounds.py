@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import re
 
 from healkit.contracts.healing import Attempt, Patch
@@ -20,13 +19,16 @@ _MARK = re.compile(r"\[REDACTED:[\w-]+\]")
 
 
 class Rounds:
-    """Asks, reads and remembers; `unusable` says what was wrong with the last answer, where nothing could be used."""
+    """Asks, reads and remembers; `unusable` says what was wrong with the last answer, where nothing could be used.
 
-    def __init__(self, case: Case, briefing: Briefing, veil: Veil, asker: Asker, spending: Spending) -> None:
+    spending: what all cases took, and what no patch carries yet.
+    """
+
+    def __init__(
+        self, case: Case, briefing: Briefing, veil: Veil, asker: Asker, spending: tuple[Spending, Spending]
+    ) -> None:
         self._case, self._briefing, self._veil, self._asker = case, briefing, veil, asker
-        self._total = spending
-        self._since_patch = copy.copy(spending)
-        self._since_patch.counts = {}
+        self._total, self._since_patch = spending
         self._tried = [attempt.patch.code for attempt in case.attempts]
         self._told = [briefing.attempt(attempt) for attempt in case.attempts]
         self.unusable = ""
