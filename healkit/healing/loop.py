@@ -155,8 +155,7 @@ class Loop:
                 continue
             before = len(self._attempts)
             self._say(f"Asking {advisor.name}.")
-            if (listen := getattr(advisor, "listen", None)) is not None:
-                listen(self._say)
+            getattr(advisor, "listen", _unheard)(self._say)
             try:
                 self._ask(advisor, case)
             except (BudgetSpent, PolicyHalted):
@@ -183,8 +182,7 @@ class Loop:
                 cured_at = cured_at or time.monotonic()
             long_enough = cured_at and time.monotonic() - cured_at > _MORE_S
             if plausible >= _MORE_PATCHES or long_enough or self._record.run.halted is not None:
-                close = getattr(proposals, "close", None)
-                if close is not None:
+                if (close := getattr(proposals, "close", None)) is not None:
                     close()
                 return
             patch = _next(proposals, attempt)
@@ -294,7 +292,7 @@ class Loop:
             verdict = verdict_on(attempt.patch, case.entry.code, case.checks, self._base, results)
             passed = sum(result.outcome == "passed" for result in results)
             held.append(
-                _replaced(
+                msgspec.structs.replace(
                     attempt, results=results, why=why, verdict=verdict, passed=passed, total=len(results)
                 )
             )
@@ -350,5 +348,5 @@ def _text_of(answer: Answer) -> str:
     return f"raises {answer.raises}" if answer.raises else repr(answer.value)
 
 
-def _replaced(attempt: Attempt, **changes: Any) -> Attempt:
-    return msgspec.structs.replace(attempt, **changes)
+def _unheard(_: object) -> None:
+    """What an advisor that does not listen is told."""

@@ -21,7 +21,7 @@ ANSWER = """The parameter is called `values`, not `value`.
 
 ```python
 def mean(values, mailto='[REDACTED:email-1]'):
-    return sum(values) / len(values)
+    return sum(values) / (len(values) or 1)
 ```
 """
 
@@ -49,8 +49,9 @@ def test_the_page_does_what_it_says(tmp_path: Path) -> None:
         sent = server.requests[0].text
     said = re.sub(r"(?<=data-)[0-9a-f]{8}", "1f6c09ab", done.stdout)
     if os.environ.get("HEALKIT_REGENERATE"):
-        preview = said.removesuffix(shown[1])
-        PAGE.write_text(PAGE.read_text().replace(shown[0], preview))
+        preview, asked, rest = said.partition("Answer with the sentence and the whole new code.\n")
+        page = PAGE.read_text().replace(shown[0], preview + asked)
+        PAGE.write_text(page.replace(f"```text\n{shown[1]}", f"```text\n{rest}"))
         return
     assert said == "".join(shown)
     assert "jane@example.com" not in sent
