@@ -192,15 +192,15 @@ def test_a_pause_that_is_longer_than_the_budget_is_not_begun(server: ModelServer
 
 def test_a_model_that_says_nothing_is_given_up_in_time(server: ModelServer) -> None:
     server.plan.append(hangs)
-    raised = asked(server.config(heal_model_timeout_s=0.3))
+    raised = asked(server.config(heal_model_timeout_s=2.0))
     assert isinstance(raised, ModelUnavailable)
-    assert_says(raised, "did not answer within 0.3 s.*heal_model_timeout_s")
+    assert_says(raised, "did not answer within 2 s.*heal_model_timeout_s")
     assert len(server.requests) == 1
 
 
 def test_an_answer_that_trickles_in_is_given_up_in_time_too(server: ModelServer) -> None:
     server.plan.append(drips)
-    assert isinstance(asked(server.config(heal_model_timeout_s=0.5)), ModelUnavailable)
+    assert isinstance(asked(server.config(heal_model_timeout_s=2.0)), ModelUnavailable)
     assert server.hung_up.wait(10)
 
 
