@@ -51,12 +51,20 @@ def list_runs(
     return OK
 
 
-def show(run: RunArgument = "last", as_json: JsonOption = False, db: DbOption = None) -> int:
-    """One run, event by event."""
+def show(
+    run: RunArgument = "last",
+    story: Annotated[bool, typer.Option("--story", help="Step by step, in plain words.")] = False,
+    as_json: JsonOption = False,
+    db: DbOption = None,
+) -> int:
+    """One run, event by event; with --story, step by step in plain words, each patch as a diff."""
     from healkit import rendering
 
     read = _validated(run, db)
-    if as_json:
+    if story:
+        told = rendering.story_of(read)
+        print_json(told) if as_json else typer.echo(rendering.timeline_text(told, terminal_width()))
+    elif as_json:
         print_json(_run_json(read))
     else:
         typer.echo(rendering.run_text(read, terminal_width()))

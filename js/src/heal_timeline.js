@@ -81,6 +81,7 @@ export class HealTimeline {
           { type: "button", class: `hk-chip ${known ? tone(attempt.tone) : ""}`, "aria-current": current ? "step" : null, onclick: () => this.go(attempt.at) },
           h("b", {}, `${attempt.number} ${look}`),
           attempt.advisor ? ` ${attempt.advisor}` : "",
+          known && attempt.decision ? h("span", { class: "hk-tag" }, attempt.decision) : null,
         );
       }),
     );

@@ -55,14 +55,14 @@ def test_a_healing_is_stepped_through_by_keyboard_and_needs_no_kernel_for_it(
     keyboard.press("ArrowRight")
     expect(headline(panel)).to_contain_text("Patch 1: silenced only.")
     keyboard.press("End")
-    expect(headline(panel)).to_contain_text("The run ends: completed.")
+    expect(headline(panel)).to_contain_text("The healing ends: a patch was kept.")
     keyboard.press("ArrowLeft")
-    expect(headline(panel)).to_contain_text("It was accepted: v2 is the active revision.")
+    expect(headline(panel)).to_contain_text("Patch 3 was accepted: v2 is the active revision.")
     keyboard.press("Home")
     expect(headline(panel)).to_contain_text("A healing begins.")
     strip = panel.get_by_role("group", name="patches that were tried").get_by_role("button")
     expect(strip).to_have_text(
-        ["1 – silenced only rules", "2 ✗ not cured search", "3 ✓ cured and regression-free search"]
+        ["1 – silenced only rules", "2 ✗ not cured search", "3 ✓ cured and regression-free searchkept"]
     )
     strip.nth(1).click()
     expect(headline(panel)).to_contain_text("The search proposes patch 2.")
@@ -145,4 +145,30 @@ def test_the_timeline_is_readable_in_both_themes_and_in_a_narrow_window(notebook
         book.shot(f"19-timeline-{mark}", panel)
         book.page.set_viewport_size({"width": 390, "height": 900})
         press(panel, "last step")
+    assert book.problems == []
+
+
+@pytest.mark.requirement("HEAL-1", "RUN-8")
+def test_a_healing_that_has_just_happened_is_played_to_its_end(notebook: Open) -> None:
+    heal = """
+from healkit import Healkit
+hk = Healkit()
+right = {"arguments": {"values": [2, 4]}, "result": 3.0}
+hk.vault.add("mean", "def mean(values: list):\\n    return sum(values) / len(value)", examples=[right])
+hk.execute("mean", arguments={"values": [1, 2, 6]})
+report = hk.heal("mean", advisors=["rules"], auto=True)
+"""
+    book = notebook("healed", heal, "hk.timeline(report.run_id)")
+    book.run(0)
+    book.run(1)
+    panel = book.panel(1)
+    expect(panel).to_contain_text("How mean@1 was healed, step by step")
+    press(panel, "▶ Play")
+    expect(headline(panel)).to_contain_text("mean@1 failed: NameError", timeout=SLOW_MS)
+    press(panel, "❚❚ Pause")
+    book.page.keyboard.press("End")
+    expect(headline(panel)).to_contain_text("The healing ends: a patch was kept.")
+    book.page.keyboard.press("ArrowLeft")
+    expect(headline(panel)).to_contain_text("was accepted: v2 is the active revision.")
+    expect(panel.locator(".hk-strip .hk-tag")).to_have_text("kept")
     assert book.problems == []

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from timeline_samples import healing
 
 from healkit import Healkit
 
@@ -42,6 +43,18 @@ def test_a_recorded_execution_names_its_run_and_is_shown_event_by_event(fibonacc
     assert "✓ tool_found ✓ code_hash ✓ arguments ✓ isolation" in shown.stdout
     assert "✗ TOOL_EXCEPTION: ZeroDivisionError: division by zero" in shown.stdout
     assert "run_finished" in lines[-1]  # and no problem below it
+
+
+@pytest.mark.requirement("RUN-8", "FACE-6")
+def test_a_run_is_told_step_by_step(cli, tmp_path):
+    folder = healing(tmp_path / "sent")
+    told = cli("trace", "show", str(folder), "--story")
+    assert told.returncode == 0
+    assert "The search proposes patch 3." in told.stdout
+    assert "✓ Patch 3: cured and regression-free." in told.stdout
+    assert "+    return round(total / buses, 1) if buses else 0.0" in told.stdout
+    data = json.loads(cli("trace", "show", str(folder), "--story", "--json").stdout)
+    assert data["attempts"][0]["words"] == "silenced only"
 
 
 @pytest.mark.requirement("RUN-8")

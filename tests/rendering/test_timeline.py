@@ -52,8 +52,8 @@ def test_a_healing_is_told_in_plain_words_from_its_folder_alone(tmp_path: Path) 
         "Patch 2: not cured.",
         "The search proposes patch 3.",
         "Patch 3: cured and regression-free.",
-        "It was accepted: v2 is the active revision.",
-        "The run ends: completed.",
+        "Patch 3 was accepted: v2 is the active revision.",
+        "The healing ends: a patch was kept.",
     ]
     assert [(a["mark"], a["words"], a["advisor"], a["at"]) for a in story["attempts"]] == [
         ("–", "silenced only", "rules", 4),
@@ -84,10 +84,10 @@ def test_a_patch_is_told_with_its_diff_its_checks_and_the_reason_for_its_verdict
 @pytest.mark.parametrize(
     ("action", "said", "tone"),
     [
-        ("declined", "It was declined; nothing was changed.", "warn"),
-        ("denied", "The policy forbids patches of this tool; nothing was changed.", "warn"),
-        ("pending", "It waits for consent, as request 7.", "warn"),
-        ("sealed", "It was sealed.", ""),  # of a healkit to come
+        ("declined", "Patch 3 was declined; nothing was changed.", "warn"),
+        ("denied", "Patch 3 is forbidden by the policy; nothing was changed.", "warn"),
+        ("pending", "Patch 3 waits for consent, as request 7.", "warn"),
+        ("sealed", "Patch 3 was sealed.", ""),  # of a healkit to come
     ],
 )
 def test_what_was_decided_is_a_step_of_its_own(tmp_path: Path, action: str, said: str, tone: str) -> None:
@@ -210,3 +210,25 @@ def test_long_values_and_many_checks_are_cut(tmp_path: Path) -> None:
     assert ("checks", "150 of 150 passed") in step["facts"]
     assert len(step["checks"]) == 100
     assert len(json.dumps(story)) < 100_000
+
+
+@pytest.mark.requirement("RUN-8", "HEAL-2", "HEAL-3")
+def test_a_real_healing_is_told_with_nothing_left_over(tmp_path: Path) -> None:
+    with Healkit(tmp_path / "healkit.db") as hk:
+        right = {"arguments": {"values": [2, 4]}, "result": 3.0}
+        hk.vault.add("mean", "def mean(values: list):\n    return sum(values) / len(value)", examples=[right])
+        hk.execute("mean", arguments={"values": [1, 2, 6]})
+        report = hk.heal("mean", advisors=["rules"], auto=True)
+    story = story_of(read_run(report.folder))
+    assert (story["label"], story["profile"], story["finished"]) == ("mean@1", "heal", True)
+    assert story["problems"] == []
+    assert story["failing"] == {"lineno": 2, "message": "NameError: name 'value' is not defined"}
+    kinds = [step["kind"] for step in story["steps"]]
+    assert kinds[:4] == ["begun", "observed", "diagnosed", "checked"]
+    assert kinds[-2:] == ["decided", "ended"]
+    assert len(story["attempts"]) == len(report.attempts)
+    (kept,) = [attempt for attempt in story["attempts"] if attempt["decision"] == "kept"]
+    assert (kept["mark"], kept["words"]) == ("✓", report.verdict)
+    assert report.best is not None
+    assert story["steps"][kept["at"]]["code"] == report.best.patch.code
+    assert story["steps"][-1]["title"] == "The healing ends: a patch was kept."

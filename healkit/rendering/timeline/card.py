@@ -61,7 +61,8 @@ def _tone(story: Mapping[str, Any]) -> str:
 
 def _chip(attempt: Mapping[str, Any]) -> str:
     by = f" · {attempt['advisor']}" if attempt["advisor"] else ""
-    return f"{attempt['number']} {attempt['mark']} {attempt['words']}{by}"
+    decided = f" ({attempt['decision']})" if attempt["decision"] else ""
+    return f"{attempt['number']} {attempt['mark']} {attempt['words']}{by}{decided}"
 
 
 def _mark(step: Mapping[str, Any]) -> str:

@@ -71,10 +71,12 @@ class Teller(Notes):
     def _run_finished(self, event: TraceEvent) -> None:
         came = event.result or {}
         outcome, reason = str(came.get("outcome", "completed")), str(came.get("reason", ""))
-        tone = "" if outcome == "completed" else "bad"
-        step = self._step(event, "ended", f"The run ends: {outcome}.", tone)
-        if reason:
-            step["text"].append(words.sentence(reason))
+        word, _, rest = reason.partition(": ")
+        heals = word in words.ENDINGS
+        title = f"The healing ends: {words.ENDINGS[word]}." if heals else f"The run ends: {outcome}."
+        step = self._step(event, "ended", title, "" if outcome == "completed" else "bad")
+        if said := rest if heals else reason:
+            step["text"].append(words.sentence(said))
         for name in ("steps", "failures"):
             if name in came:
                 step["facts"].append((name, words.short(came[name])))
@@ -156,7 +158,7 @@ class Teller(Notes):
         self.attempts.append(
             {
                 "number": number, "step_id": event.step_id, "advisor": advisor or author, "at": len(self.steps) - 1,
-                "mark": "…", "tone": "", "words": "not decided", "verdict": "",
+                "mark": "…", "tone": "", "words": "not decided", "verdict": "", "decision": "",
             }
         )  # fmt: skip
 
@@ -193,13 +195,18 @@ class Teller(Notes):
             attempt |= {"mark": mark, "tone": tone, "words": words.verdict_words(verdict), "verdict": verdict}
 
     def _decided(self, event: TraceEvent, action: str) -> None:
-        known = event.metadata
-        tone, said = words.DECISIONS.get(action, ("", f"It was {words.short(action)}."))
+        known, attempt = event.metadata, self._attempt(event)
+        tone, said = words.DECISIONS.get(action, ("", f"{{patch}} was {words.short(action)}."))
         revision = known.get("revision")
-        named = f"v{revision}" if revision is not None else "it"
-        title = said.format(revision=named, request=words.short(known.get("request_id", "")))
+        title = said.format(
+            patch=f"Patch {attempt['number']}" if attempt else "The patch",
+            revision=f"v{revision}" if revision is not None else "it",
+            request=words.short(known.get("request_id", "")),
+        )
         step = self._step(event, "decided", title, tone, **self._number(event))
         step["text"] += [words.sentence(known["why"])] if known.get("why") else []
+        if attempt is not None:
+            attempt["decision"] = words.short(action)
 
     def _number(self, event: TraceEvent) -> dict[str, Any]:
         attempt = self._attempt(event)

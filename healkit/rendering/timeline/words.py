@@ -39,12 +39,26 @@ OUTCOMES = {
 }
 #: What was decided about a patch → the tone, and the sentence.
 DECISIONS = {
-    "kept": ("good", "It was accepted: {revision} is the active revision."),
-    "accepted": ("good", "It was accepted: {revision} is the active revision."),
-    "declined": ("warn", "It was declined; nothing was changed."),
-    "denied": ("warn", "The policy forbids patches of this tool; nothing was changed."),
-    "pending": ("warn", "It waits for consent, as request {request}."),
-    "overtaken": ("warn", "The tool was changed meanwhile; nothing is lost, and nothing was replaced."),
+    "kept": ("good", "{patch} was accepted: {revision} is the active revision."),
+    "accepted": ("good", "{patch} was accepted: {revision} is the active revision."),
+    "declined": ("warn", "{patch} was declined; nothing was changed."),
+    "denied": ("warn", "{patch} is forbidden by the policy; nothing was changed."),
+    "pending": ("warn", "{patch} waits for consent, as request {request}."),
+    "overtaken": ("warn", "{patch} was overtaken: the tool was changed meanwhile. Nothing is lost."),
+}
+#: What a healing came to, as its last event names it → the same in words.
+ENDINGS = {
+    "kept": "a patch was kept",
+    "shown": "the best patch was shown, and nothing was kept",
+    "pending": "a patch waits for consent",
+    "declined": "the patch was declined",
+    "denied": "the policy forbids the patch",
+    "rolled_back": "what was kept was taken back",
+    "not_cured": "nothing that was tried cures it",
+    "healthy": "it does not fail any more",
+    "not_mendable": "no change of the code helps",
+    "halted": "its policy has ended it",
+    "stopped": "it was stopped",
 }
 PRECONDITIONS = {
     "tool_found": "the tool was found",
