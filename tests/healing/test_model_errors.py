@@ -83,6 +83,7 @@ FINAL: dict[str, tuple[Turn, type[HealkitError], str]] = {
     "no quota left": (
         fails(429, error("You exceeded your current quota", "insufficient_quota")), ModelError, "no quota left"
     ),
+    "nobody paid": (fails(402, error("no credits", "billing_error")), ModelError, "402 .*no quota left"),
     "too much for it": (fails(413, error("too large")), ModelInputTooLarge, "heal_model_input_max_bytes"),
     "a request it does not like": (fails(400, error("bad")), ModelError, "400 Bad Request: bad"),
     "a redirect": (

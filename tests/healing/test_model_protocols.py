@@ -77,7 +77,7 @@ def test_each_protocol_is_asked_at_its_path_with_its_headers_and_fields(server: 
     assert chat.body["max_tokens"] == 8192
     assert chat.body["stream_options"] == {"include_usage": True}
     assert (message.path, message.headers["x-api-key"]) == ("/v1/messages", SECRET_KEY)
-    assert message.headers["anthropic-version"] == "2023-06-01"
+    assert message.headers["anthropic-version"] == "2026-10-21"
     assert "authorization" not in message.headers
     assert [one["role"] for one in message.body["messages"]] == ["user"]
     assert (message.body["max_tokens"], message.body["stream"]) == (8192, True)

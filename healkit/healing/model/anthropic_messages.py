@@ -2,7 +2,8 @@
 
 The request: https://platform.claude.com/docs/en/api/messages; the events of a stream:
 https://platform.claude.com/docs/en/build-with-claude/streaming; errors, which may also come in the middle of a stream:
-https://platform.claude.com/docs/en/api/errors.
+https://platform.claude.com/docs/en/api/errors. The version of the protocol, of which only what is common to it and to
+2023-06-01 is used: https://platform.claude.com/docs/en/api/versioning.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from healkit.healing.model.protocol import (
 )
 
 _PATH = "/v1/messages"
-_VERSION = "2023-06-01"
+_VERSION = "2026-10-21"
 #: What is not the request's fault, of an error in the middle of a stream.
 _BUSY = {"overloaded_error", "api_error", "rate_limit_error", "timeout_error"}
 #: What counts as input beside `input_tokens`: it was read from a cache, or written to one.

@@ -58,7 +58,7 @@ def refusal_of(status: int, headers: Mapping[str, str], body: bytes, access: Acc
             return ModelError(f"{answered}.", hint=hint)
         case 413:
             return ModelInputTooLarge(f"{answered}.", hint="Lower heal_model_input_max_bytes.")
-        case 429 if any(word in f"{kind} {said}" for word in _NO_QUOTA):
+        case 402 | 429 if status == 402 or any(word in f"{kind} {said}" for word in _NO_QUOTA):
             return ModelError(f"{answered}.", hint="The account has no quota left.")
         case _ if status in _PASSING:
             wait_s = retry_after_s(headers.get("retry-after", ""))
