@@ -1,4 +1,4 @@
-"""The notebooks on panels, the gallery and own cells: executed, and saved as they came out."""
+"""The notebooks on panels, the gallery, own cells and healing: executed, and saved as they came out."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from healkit.gallery import LESSONS
 
 BROWSE = NOTEBOOKS / "02_browse_and_patch.ipynb"
 GALLERY, OWN = NOTEBOOKS / "03_break_it_gallery.ipynb", NOTEBOOKS / "04_your_own_cells.ipynb"
+HEALING = NOTEBOOKS / "05_self_healing.ipynb"
 #: Of the two lessons about what comes of `None`, one is enough for a first hour.
 RAISING = [lesson for lesson in LESSONS if lesson.ename and lesson.name != "top_three"]
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(600)
 
 
-@pytest.fixture(scope="module", params=[BROWSE, GALLERY, OWN], ids=lambda path: path.stem)
+@pytest.fixture(scope="module", params=[BROWSE, GALLERY, OWN, HEALING], ids=lambda path: path.stem)
 def book(request, tmp_path_factory):
     """Path and executed notebook."""
     executed = run(nbformat.read(request.param, as_version=4), tmp_path_factory.mktemp("notebook"))
