@@ -14,6 +14,7 @@ from typing import Any
 
 from healkit.config import Config
 from healkit.contracts.healing import VERDICTS, Attempt, Check, same_value
+from healkit.contracts.requests import PatchRequest
 from healkit.contracts.runs import PolicyDefaults
 from healkit.errors import ConfigError, HealkitError, RevisionConflict
 from healkit.healing.advisor import Advisor
@@ -143,8 +144,15 @@ class Healer:
             record.decided(step, "declined")
             return "declined", "The patch was declined; nothing was changed.", {}
         if said is None:
-            request_id = self._request(entry, best, record, log_id)
-            return "pending", f"It waits for consent as request {request_id}.", {"request_id": request_id}
+            request = self._request(entry, best, record, log_id)
+            known = {"request_id": request.id}
+            if request.state != "pending":
+                return (
+                    "declined",
+                    f"The same patch was {request.state} before, as request {request.id}.",
+                    known,
+                )
+            return "pending", f"It waits for consent as request {request.id}.", known
         return self._apply(found, best, record, log_id)
 
     def _apply(
@@ -163,10 +171,10 @@ class Healer:
                 motivating_log_id=log_id,
             )
         except RevisionConflict as conflict:
-            request_id = self._request(entry, best, record, log_id)
+            request = self._request(entry, best, record, log_id)
             record.stumbled(step, conflict)
-            reason = f"Somebody changed the tool meanwhile; the patch waits as request {request_id}."
-            return "pending", reason, {"request_id": request_id}
+            reason = f"Somebody changed the tool meanwhile; the patch waits as request {request.id}."
+            return "pending", reason, {"request_id": request.id}
         record.decided(step, "kept", revision=kept.revision)
         for check in found.case.checks:
             if check.origin == "answered":
@@ -180,8 +188,10 @@ class Healer:
             return "rolled_back", f"It was taken back: {problem}", {"revision": back.revision}
         return "kept", f"{kept.label} is active: {VERDICTS[best.verdict]}.", {"revision": kept.revision}
 
-    def _request(self, entry: VaultEntry, best: Attempt, record: HealRecord, log_id: int | None) -> int:
-        """Let the patch wait for the user's word; returns the request's number."""
+    def _request(
+        self, entry: VaultEntry, best: Attempt, record: HealRecord, log_id: int | None
+    ) -> PatchRequest:
+        """Let the patch wait for the user's word; one that was decided before is what it was."""
         request = self.requests.add(
             entry.tool_name,
             best.patch.code,
@@ -194,8 +204,8 @@ class Healer:
             motivating_log_id=log_id,
             run_id=record.run.run_id,
         )
-        record.decided(best.step_id or "", "pending", request_id=request.id)
-        return request.id
+        record.decided(best.step_id or "", request.state, request_id=request.id)
+        return request
 
     def _fails_on_the_road(self, kept: VaultEntry, checks: Sequence[Check]) -> str:
         """Run the new revision once as any execution, on what failed; what is wrong with it, or nothing."""

@@ -77,6 +77,16 @@ def test_without_consent_the_patch_waits_and_the_tool_is_what_it_was(healing: He
 
 
 @pytest.mark.requirement("HEAL-4")
+def test_a_patch_that_was_declined_before_is_not_said_to_wait(healing: Healkit) -> None:
+    first = healing.heal("ratio", advisors=[Idea(MENDED)])
+    assert first.request_id is not None
+    healing.requests.decline(first.request_id, "not like that")
+    again = healing.heal("ratio", advisors=[Idea(MENDED)])
+    assert (again.outcome, again.request_id) == ("declined", first.request_id)
+    assert "declined before" in again.reason
+
+
+@pytest.mark.requirement("HEAL-4")
 @pytest.mark.parametrize(
     ("said", "outcome", "revision"), [(True, "kept", 2), (False, "declined", 1), (None, "pending", 1)]
 )
