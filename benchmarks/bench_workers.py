@@ -138,11 +138,17 @@ def sustained(healkit: Healkit, seconds: float) -> float:
     return count / (time.perf_counter() - begun)
 
 
-def trials(healkit: Healkit, count: int) -> float:
-    begun = time.perf_counter()
-    results = healkit.trials([(TOOL, {"n": n}) for n in range(count)])
-    assert all(result.ok for result in results)
-    return count / (time.perf_counter() - begun)
+def trials(healkit: Healkit, count: int) -> dict[str, object]:
+    """The first use, which starts a template for each processor, apart from what is sustained with them."""
+
+    def run(number: int) -> float:
+        begun = time.perf_counter()
+        results = healkit.trials([(TOOL, {"n": n}) for n in range(number)])
+        assert all(result.ok for result in results)
+        return time.perf_counter() - begun
+
+    first_s = run(os.cpu_count() or 1)
+    return {"value": round(count / run(count)), "first_use_s": round(first_s, 2), "bound": ">= 400"}
 
 
 def overshoot(healkit: Healkit, config: Config) -> float:
@@ -203,7 +209,7 @@ def main() -> None:
         time.sleep(2)  # the nursery hatches
         report["warm_execute"] = warm(healkit, bare, 40)
         report["sustained_per_s"] = {"value": round(sustained(healkit, 5), 1), "bound": ">= 20"}
-        report["trials_per_s"] = {"value": round(trials(healkit, 1000)), "bound": ">= 400"}
+        report["trials_per_s"] = trials(healkit, 1000)
         report["overshoot_of_a_c_level_hang_ms"] = {
             "value": round(overshoot(healkit, config), 1),
             "bound": "<= 100",

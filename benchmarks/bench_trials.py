@@ -1,0 +1,92 @@
+"""Trying code by the thousand: what the restriction of a search costs, and how many plain trials there are a second.
+
+A search is measured at the strongest tier of this machine and at `process`, in turns, so that a busy machine slows
+both; their ratio is the point. Trials are told apart into the first use, which has to start the templates, and what is
+sustained from then on. Prints one JSON object; the bounds are the project's own targets.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from healkit import Config, Healkit
+from healkit.contracts.healing import Check, Edit
+from healkit.contracts.tools import EntryRef
+from healkit.healing.workbench import bench_for
+from healkit.runtime import engine
+from healkit.workers.probe import achieved_tier
+
+CODE = "def trivial(n: int):\n    return n + 1\n"
+CANDIDATES, CHECKS = 500, 5
+
+
+def search(healkit: Healkit) -> float:
+    """Candidate-checks a second: a tiny function, each variant against each check."""
+    at = CODE.index("1")
+    candidates = [[Edit(at, at + 1, str(number))] for number in range(CANDIDATES)]
+    checks = [Check(origin="declared", arguments={"n": n}, known=True, expected=n + 7) for n in range(CHECKS)]
+    bench = bench_for(healkit._recorder, healkit.config, EntryRef("trivial", "default", 0, ""), 120.0)
+    dict(bench.score(CODE, candidates[:50], checks, every=True))  # templates started, limits known
+    began = time.perf_counter()
+    scores = dict(bench.score(CODE, candidates, checks, every=True))
+    took_s = time.perf_counter() - began
+    assert [position for position, letters in scores.items() if letters == "." * CHECKS] == [7]
+    return CANDIDATES * CHECKS / took_s
+
+
+def trials(healkit: Healkit, count: int) -> float:
+    """Trials a second, each a process and a row."""
+    began = time.perf_counter()
+    results = healkit.trials([(CODE, {"n": n}) for n in range(count)])
+    took_s = time.perf_counter() - began
+    assert all(result.ok for result in results)
+    return count / took_s
+
+
+def main() -> None:
+    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 9
+    strongest = achieved_tier(Config())
+    restricted: list[float] = []
+    plain: list[float] = []
+    with tempfile.TemporaryDirectory() as folder:
+        ours = Healkit(Path(folder) / "ours.db", config=Config(isolation=strongest, start_timeout_s=30))
+        other = Healkit(Path(folder) / "other.db", config=Config(isolation="process", start_timeout_s=30))
+        with ours, other:
+            for _ in range(rounds):
+                restricted.append(search(ours))
+                plain.append(search(other))
+            engine.shutdown()
+            began = time.perf_counter()
+            trials(ours, 1)
+            first_s = time.perf_counter() - began
+            sustained = [trials(ours, 500) for _ in range(3)]
+    ratios = [p / r for r, p in zip(restricted, plain, strict=True)]
+    report = {
+        "processors": os.cpu_count(),
+        "search_checks_per_s": {
+            strongest: round(statistics.median(restricted)),
+            "process": round(statistics.median(plain)),
+            "bound": ">= 3000 at the strongest tier",
+        },
+        "restriction_costs": {
+            "ratio": round(statistics.median(ratios), 2),
+            "bound": "<= 1.30 times the time of `process`",
+        },
+        "trials": {
+            "first_use_s": round(first_s, 2),
+            "sustained_per_s": round(statistics.median(sustained)),
+            "bound": "sustained >= 400",
+        },
+    }
+    json.dump(report, sys.stdout, indent=2)
+    print()
+
+
+if __name__ == "__main__":
+    main()
