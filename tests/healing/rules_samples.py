@@ -16,6 +16,7 @@ from healkit.contracts.healing import Check
 from healkit.contracts.records import Grants
 from healkit.contracts.tools import Tool
 from healkit.healing.advisor import Case
+from healkit.healing.case import merged
 from healkit.store.entries import VaultEntry, code_hash
 from healkit.workers.inside import capture
 
@@ -68,7 +69,8 @@ def case_of(
     if failure is None:
         _, failure = run(code, arguments, name)
     failing = Check(origin="failing", arguments=arguments)
-    return Case(entry_of(code, name, grants=Grants(read=tuple(folders or ()))), failure, (*checks, failing))
+    entry = entry_of(code, name, grants=Grants(read=tuple(folders or ())))
+    return Case(entry, failure, merged(checks, [failing], []))
 
 
 def declared(arguments: dict[str, Any], expected: Any) -> Check:

@@ -23,15 +23,15 @@ def _guarded(
     statement, source = site.statement, site.source
     if statement is None or site.function is None or isinstance(statement, ast.While):
         return
-    demanded = site.expected if site.function is site.entry else []
+    demanded = site.demanded(condition) if site.function is site.entry else []
     lines = [above] if above else []
-    for value in [v for v in demanded if _short(v)] or [None]:
+    for number, value in enumerate([v for v in demanded if _short(v)] or [None]):
         known = bool(demanded)
         text = [*lines, f"if {condition}:", f"{source.unit()}return {value!r}"]
         edits = source.line_before(statement, *text)
         if edits:
             reason = f"Where {what}, {value!r} is right." if known else f"Where {what}, it returns None."
-            yield Fix(reason, [*edits, *(more or [])], less=0.0 if known else 0.6, guard=not known)
+            yield Fix(reason, [*edits, *(more or [])], less=0.05 * number if known else 0.6, guard=not known)
 
 
 def _short(value: Any) -> bool:
@@ -107,7 +107,9 @@ def _empty(site: Site, match: re.Match[str]) -> Iterator[Fix]:
         ):
             end = site.source.span(call)[1] - 1
             returned = isinstance(site.source.parents[call], ast.Return) and site.function is site.entry
-            for value in site.expected if returned else [None]:
+            held = site.demanded(f"not {site.source.of(call.args[0])}") if returned else []
+            returned = bool(held)
+            for value in held or [None]:
                 text = f", {value!r}" if name == "next" else f", default={value!r}"
                 yield Fix(f"Where there is nothing, {value!r} counts.", [Edit(end, end, text)],
                           less=0.0 if returned else 0.6, guard=not returned)  # fmt: skip

@@ -133,7 +133,7 @@ def _or_default(site: Site, match: re.Match[str]) -> Iterator[Fix]:
             continue
         parent = source.parents[node]
         owner, key = source.of(node.value), source.of(node.slice)
-        demanded = site.expected if returned and parent is site.statement else []
+        demanded = site.demanded("") if returned and parent is site.statement else []
         for value in demanded:
             text = f"{owner}.get({key}, {value!r})"
             yield Fix(f"For a key that is not there, {value!r} is right.", source.put(node, text))

@@ -56,7 +56,7 @@ def _thrown_away(site: Site, match: re.Match[str]) -> Iterator[Fix]:
 
 
 def _float_equal(site: Site, match: re.Match[str]) -> Iterator[Fix]:
-    values = str(site.arguments)
+    values = str([check.arguments for check in site.inputs])
     if (
         not re.search(r"\d\.\d", values)
         and "float" not in site.source.text
@@ -86,7 +86,8 @@ def _float_equal(site: Site, match: re.Match[str]) -> Iterator[Fix]:
 def _json_key(site: Site, match: re.Match[str]) -> Iterator[Fix]:
     """A number is looked for among keys that came from JSON, where all keys are text."""
     numbers = {key for key in site.data_keys() if key.lstrip("-").isdigit()}
-    asked = {str(v) for v in site.arguments.values() if isinstance(v, int) and not isinstance(v, bool)}
+    given = [value for check in site.inputs for value in check.arguments.values()]
+    asked = {str(value) for value in given if isinstance(value, int) and not isinstance(value, bool)}
     if not numbers & asked:
         return
     names = {name for name, value in site.arguments.items() if isinstance(value, int)}

@@ -8,8 +8,11 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Any, TypeVar
 
+import msgspec
+
 from healkit.contracts import shapes
 from healkit.contracts.failure import Failure, Frame
+from healkit.contracts.healing import Check
 from healkit.contracts.shapes import Function
 from healkit.errors import ToolShapeError, near_misses
 from healkit.healing.advisor import Case
@@ -39,7 +42,14 @@ class Site:
     def frame(self) -> Frame | None:
         """The innermost frame of the tool's own code that lies within this code."""
         frame = self.failure.tool_frame if self.failure else None
-        return frame if frame is not None and 0 < frame.lineno <= len(self.source.lines) else None
+        if frame is None:
+            return None
+        told = frame.line.strip()
+        here = {n for n, line in enumerate(self.source.lines, 1) if not told or line.strip() == told}
+        if frame.lineno in here:
+            return frame
+        # The failure is another revision's: the line is looked for, and believed if there is one such line.
+        return msgspec.structs.replace(frame, lineno=here.pop()) if len(here) == 1 else None
 
     @cached_property
     def statement(self) -> ast.stmt | None:
@@ -79,9 +89,19 @@ class Site:
         return next((n for n in inside if isinstance(n, Function) and n.name == name), None)
 
     @cached_property
+    def inputs(self) -> list[Check]:
+        """The checks whose input fails, or may: where an example has the failing input, it stands for it."""
+        failing = [check for check in self.case.failing if not check.call]
+        known = [
+            c for c in self.case.checks if c.known and c.origin != "passing" and not c.call and not c.raises
+        ]
+        same = [check for check in known if any(check.arguments == other.arguments for other in failing)]
+        return same or failing or known
+
+    @cached_property
     def arguments(self) -> dict[str, Any]:
-        """What the tool was called with when it failed."""
-        return next((check.arguments for check in self.case.failing if not check.call), {})
+        """What the tool was called with when it failed, or what is likest that."""
+        return next((check.arguments for check in self.inputs), {})
 
     @cached_property
     def values(self) -> dict[str, Any]:
@@ -96,14 +116,18 @@ class Site:
     @cached_property
     def expected(self) -> list[Any]:
         """What is known to be right for the arguments that failed: one value, or none."""
-        if not self.arguments and self.case.failing and self.case.failing[0].call:
-            return []
-        found = [
-            check.expected
-            for check in self.case.checks
-            if check.known and not check.raises and not check.call and check.arguments == self.arguments
-        ]
-        return found[:1]
+        return self.demanded("")[:1]
+
+    def demanded(self, condition: str) -> list[Any]:
+        """What is known to be right where a condition on the arguments holds, the likeliest first.
+
+        A condition that cannot be read off the arguments holds for all of them.
+        """
+        values: list[Any] = []
+        for check in self.inputs:
+            if check.known and holds(condition, check.arguments) and check.expected not in values:
+                values.append(check.expected)
+        return values[:3]
 
     @cached_property
     def marked(self) -> tuple[int, int] | None:
@@ -187,7 +211,7 @@ class Site:
     def data_keys(self) -> list[str]:
         """Every key of text in the arguments that failed, however deep."""
         found: dict[str, None] = {}
-        pending: list[Any] = [self.arguments]
+        pending: list[Any] = [check.arguments for check in self.inputs]
         while pending and len(found) < _ITEMS_MAX:
             value = pending.pop(0)
             if isinstance(value, dict):
@@ -196,3 +220,39 @@ class Site:
             elif isinstance(value, list):
                 pending += value[:_ITEMS_MAX]
         return list(found)
+
+
+def holds(condition: str, arguments: dict[str, Any]) -> bool:
+    """Whether a condition holds for these arguments; True where that cannot be told without running anything."""
+    try:
+        node = ast.parse(condition, mode="eval").body
+        return bool(_told(node, arguments))
+    except (SyntaxError, LookupError, TypeError, ValueError):
+        return True
+
+
+def _told(node: ast.expr, arguments: dict[str, Any]) -> Any:
+    """The value of an expression of the plainest kinds; raises `LookupError` for another."""
+    match node:
+        case ast.Constant(value=value):
+            return value
+        case ast.Name(id=name):
+            return arguments[name]
+        case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=key)):
+            return arguments[name][key]
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return not _told(operand, arguments)
+        case ast.Call(func=ast.Name(id="len"), args=[given]):
+            return len(_told(given, arguments))
+        case ast.Compare(left=left, ops=[op], comparators=[right]):
+            sides = _told(left, arguments), _told(right, arguments)
+            match op:
+                case ast.Eq():
+                    return sides[0] == sides[1]
+                case ast.Lt():
+                    return sides[0] < sides[1]
+                case ast.GtE():
+                    return sides[0] >= sides[1]
+                case ast.Is():
+                    return sides[0] is sides[1]
+    raise LookupError(ast.dump(node))

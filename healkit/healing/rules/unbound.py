@@ -115,7 +115,7 @@ def _one_branch(site: Site, match: re.Match[str]) -> Iterator[Fix]:
     guesses = {"list": "[]", "dict": "{}", "str": '""', "int": "0", "float": "0.0", "bool": "False"}
     like = guesses.get(_kind(assigned[0].value), "None")
     simple = isinstance(site.statement, ast.Return) and _is(site.statement.value, name)
-    demanded = [repr(value) for value in site.expected if simple and _simple(value)]
+    demanded = [repr(value) for value in site.demanded("") if simple and _simple(value)]
     for number, value in enumerate(dict.fromkeys([*demanded, like, "None"])):
         edits: list[Edit] = site.source.line_before(first, f"{name} = {value}")
         reason = f"`{name}` has no value on every way through the function: it begins as `{value}`."

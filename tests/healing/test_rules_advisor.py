@@ -1,0 +1,134 @@
+"""The rules advisor as a whole: what it reads off a case, and what it leaves as it was."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+from rules_samples import case_of, declared, entry_of, run
+
+from healkit.contracts.failure import Failure, Frame
+from healkit.contracts.healing import Attempt, Check
+from healkit.healing.advisor import Case
+from healkit.healing.rules import FAMILIES, RulesAdvisor
+from healkit.healing.rules.sites import Site, holds
+
+COUNT = "def tool(a):\n    found = {}\n    for n in a:\n        found[n] += 1\n    return found\n"
+FIXED = COUNT.replace("found[n] += 1", "found[n] = found.get(n, 0) + 1")
+
+
+def codes(case: Case) -> list[str]:
+    return [patch.code for patch in RulesAdvisor().propose(case)]
+
+
+def test_what_was_tried_before_is_not_proposed_again():
+    case = case_of(COUNT, {"a": ["b"]})
+    (first, *_) = RulesAdvisor().propose(case)
+    tried = Attempt(number=1, patch=first, diff="", verdict="not_cured")
+    again = Case(case.entry, case.failure, case.checks, (tried,))
+    assert first.code in codes(case)
+    assert first.code not in codes(again)
+
+
+def test_a_failure_of_an_earlier_revision_is_found_at_its_line():
+    case = case_of(COUNT, {"a": ["b"]})
+    moved = "# Counted by hand.\n" + COUNT
+    later = Case(entry_of(moved), case.failure, case.checks)
+    assert "# Counted by hand.\n" + FIXED in codes(later)
+
+
+def test_a_failure_whose_line_is_gone_makes_no_noise():
+    case = case_of(COUNT, {"a": ["b"]})
+    other = Case(entry_of("def tool(a):\n    return len(a)\n"), case.failure, case.checks)
+    assert codes(other) == []
+    far = Failure("TOOL_EXCEPTION", "KeyError", "'b'", "", [Frame("<tool@1>", 900, "tool", "", in_tool=True)])
+    assert codes(Case(entry_of(COUNT), far, ())) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("def tool(größe):\n\tü = 'é' ; n = größee  # ñ\n\treturn n\n", "def tool(größe):\n\tü = 'é' ; n = größe  # ñ\n\treturn n\n"),
+        ("def tool(größe):\r\n    # ✓\r\n    return  größee\r\n", "def tool(größe):\r\n    # ✓\r\n    return  größe\r\n"),
+        ("def tool(größe): return ( '✓' , größee ,)", "def tool(größe): return ( '✓' , größe ,)"),
+    ],
+)  # fmt: skip
+def test_nothing_but_the_mistake_is_changed(before, after):
+    assert after in codes(case_of(before, {"größe": 1}))
+
+
+def test_new_lines_end_and_begin_as_the_writers_do():
+    before = "def tool(a):\r\n\tfor n in a:\r\n\t\tfound.append(n)\r\n\treturn found\r\n"
+    after = before.replace("\tfor", "\tfound = []\r\n\tfor", 1)
+    assert after in codes(case_of(before, {"a": [1]}))
+
+
+def test_the_marked_part_of_a_line_decides_which_of_several_is_meant():
+    code = "def tool(a, b):\n    return 'x' + a + 'y' + b + 'z' + a\n"
+    (first, *_) = codes(case_of(code, {"a": "1", "b": 2}))
+    assert first == "def tool(a, b):\n    return 'x' + a + 'y' + str(b) + 'z' + a\n"
+
+
+def test_a_guard_comes_last_and_says_that_it_is_one():
+    code = "def tool(a):\n    return sum(a) / len(a)\n"
+    patches = list(RulesAdvisor().propose(case_of(code, {"a": []})))
+    assert patches
+    assert all(patch.guard for patch in patches)
+    case = case_of(code, {"a": []}, declared({"a": []}, 0), declared({"a": [2]}, 2))
+    (first, *_) = RulesAdvisor().propose(case)
+    assert not first.guard
+    assert run(first.code, {"a": []}) == (0, None)
+    assert run(first.code, {"a": [2]}) == (2.0, None)
+
+
+def test_what_an_example_says_of_another_input_is_no_reason_for_a_guard():
+    code = "def tool(a):\n    return sum(a) / len(a)\n"
+    patches = list(RulesAdvisor().propose(case_of(code, {"a": []}, declared({"a": [2]}, 2))))
+    assert all(patch.guard for patch in patches)
+
+
+@pytest.mark.parametrize(
+    ("condition", "arguments", "answer"),
+    [
+        ("not a", {"a": []}, True),
+        ("not a", {"a": [1]}, False),
+        ("a == 0", {"a": 0}, True),
+        ("len(a) < 2", {"a": [1, 2]}, False),
+        ("a['b'] is None", {"a": {"b": None}}, True),
+        ("b >= len(a)", {"a": [1], "b": 0}, False),
+        ("a.b is None", {"a": 1}, True),
+        ("f(a) == 0", {"a": 1}, True),
+        ("unknown == 0", {"a": 1}, True),
+        ("not (", {}, True),
+    ],
+)
+def test_a_condition_is_read_off_the_arguments_without_running_anything(condition, arguments, answer):
+    assert holds(condition, arguments) is answer
+
+
+def test_a_case_that_says_nothing_gets_nothing():
+    assert codes(Case(entry_of("def tool(a):\n    return a\n"), None, ())) == []
+    assert codes(Case(entry_of("SELECT 1", type="sql"), None, ())) == []
+    called = Check(origin="failing", call="tool(1)")
+    failure = Failure("TOOL_TIMEOUT", "TimeoutError", "still running after 1 s", "")
+    assert codes(Case(entry_of("def tool(a):\n    return a\n"), failure, (called,))) == []
+
+
+def test_several_missing_imports_come_in_one_patch():
+    code = "def tool(a):\n    return math.sqrt(sum(Counter(a).values())), Path('x').name\n"
+    (first, *_) = codes(case_of(code, {"a": "abca"}))
+    assert run(first, {"a": "abca"}) == ((2.0, "x"), None)
+
+
+def test_every_family_is_of_use_and_no_name_is_twice():
+    assert all(rules for rules in FAMILIES.values())
+    names = [rule.name for rules in FAMILIES.values() for rule in rules]
+    assert len(names) == len(set(names)) > 60
+
+
+def test_reading_a_site_of_a_class_knows_its_arguments():
+    code = "from healkit import Tool\n\n\nclass Seat(Tool):\n    def run(self, arguments):\n        return arguments['sead']\n"
+    case = case_of(code, {"seat": 1}, name="seat")
+    site = Site(case, ast.parse(code))
+    assert site.data_keys() == ["seat"]
+    assert code.replace("sead", "seat") in codes(case)
