@@ -58,6 +58,12 @@ ADVISED: dict[str, tuple[list[str], list[Step], str, list[int]]] = {
         "not_run",
         [1],
     ),
+    "a function that the kernel has, and a name that it looks up and the kernel has not": (
+        ["rate = 2", "def price(n):\n    return n * rate", "n = 3", "price(n)"],
+        [2, 4],
+        "not_run",
+        [1, 3],
+    ),
     "a class and its base": (
         ["class Base:\n    pass", "class Item(Base):\n    pass", "Item()"],
         [3],

@@ -105,7 +105,9 @@ def _from_a_cell(case: CellCase, world: World, name: str) -> CellAdvice | None:
     line = giver.names.bound[name].line
     kind, sentence, confidence = _told(world, name, giver, line)
     for other in world.here.names.needs:
-        if other != name and not case.has(other):
+        if case.has(other):
+            planner.called(other, world.here)
+        elif other != name:
             planner.need(other, world.here, f"defines `{other}`, which this cell reads too")
     steps, more = _runnable(case, planner.plan(), giver)
     if giver.names.bound[name].under or (more and steps):

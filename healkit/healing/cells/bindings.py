@@ -65,6 +65,7 @@ def functions_of(source: str) -> Mapping[str, frozenset[str]]:
     return {name: frozenset(codes) for name, codes in found.items()}
 
 
+@functools.lru_cache(maxsize=1024)
 def function_reads(source: str, function: str) -> frozenset[str]:
     """The names that the functions of that name in a cell mention."""
     tree = read_text(source).tree

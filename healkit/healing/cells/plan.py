@@ -11,6 +11,7 @@ import heapq
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from healkit.healing.cells.bindings import function_reads
 from healkit.healing.cells.world import Known, World
 
 #: A notebook in which one cell needs more cells than that is run from the top.
@@ -36,6 +37,7 @@ class Planner:
         self._cells: dict[int, Known] = {}
         self._after: dict[int, set[int]] = {}  # cell → cells that have to be run before it
         self._lacking: dict[str, Known] = {}
+        self._called: set[tuple[int, str]] = set()
 
     def need(self, name: str, reader: Known, why: str) -> Known | None:
         """Plan for one name that a cell reads; the cell that gives it, or None where none does."""
@@ -78,14 +80,31 @@ class Planner:
         self._cells[id(cell)], self._why[id(cell)] = cell, why
         self._after[id(cell)] = set()
         for name in cell.names.needs:
-            if (
-                not self._defined(name)
-                and self.need(name, cell, f"defines `{name}` for {cell.label}") is None
-            ):
+            if self._defined(name):
+                self.called(name, cell)
+            elif self.need(name, cell, f"defines `{name}` for {cell.label}") is None:
                 self._lacking.setdefault(name, cell)
         for name in cell.names.late:
-            if not self._defined(name):
+            if self._defined(name):
+                self.called(name, cell)
+            else:
                 self.need(name, cell, f"defines `{name}` for {cell.label}")
+
+    def called(self, name: str, reader: Known) -> None:
+        """Plan for what a function that the kernel has already looks up when the reader calls it."""
+        if (id(reader), name) in self._called:
+            return
+        self._called.add((id(reader), name))
+        binders = self._world.binders(name, reader.place)
+        giver = next((cell for cell in binders if cell.run is not None), None)
+        if giver is None:
+            return
+        reads = function_reads(giver.source, name)
+        for late in (one for one in giver.names.late if one in reads):
+            if self._defined(late):
+                self.called(late, reader)
+            else:
+                self.need(late, reader, f"defines `{late}`, which `{name}` looks up")
 
     def plan(self) -> Plan:
         """All that was asked for, in the order in which it is to be run."""
