@@ -1,0 +1,42 @@
+"""The cell order panel in a real JupyterLab: nothing runs before the click, and then the cells do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from browser_lab import CONTRAST, SLOW_MS, Notebook
+from playwright.sync_api import expect
+
+Open = Callable[..., Notebook]
+
+pytestmark = pytest.mark.timeout(300)
+
+
+@pytest.mark.requirement("FACE-4", "FACE-7")
+def test_a_click_runs_the_cells_that_the_failed_one_lacks_and_it_runs_then(notebook: Open) -> None:
+    cells = ["%load_ext healkit", "base = 2\nprint('base is there')", "prices = [base, 5]", "sum(prices)"]
+    book = notebook("order", *cells, width=900)
+    book.run(0)
+    book.run(3)
+    panel = book.panel(3)
+    expect(book.cell(3).locator(".jp-OutputArea-child").nth(0)).to_contain_text("NameError")
+    expect(panel).to_contain_text("prices is defined in cell 3 (In [ ]: prices = [base, 5])", timeout=SLOW_MS)
+    expect(panel.get_by_role("listitem")).to_have_count(2)
+    expect(book.cell(1).locator(".jp-InputPrompt")).to_have_text("[ ]:")
+    book.shot("cell-order", panel)
+    panel.get_by_role("button", name="Run these 2 cells").focus()
+    book.page.keyboard.press("Enter")
+    said = panel.locator(".hk-said")
+    expect(said).to_have_text("Done: In [3] and In [4]. Now run the cell above again.", timeout=SLOW_MS)
+    expect(panel).to_contain_text("base is there")
+    for theme, mark in (("JupyterLab Dark", "dark"), ("JupyterLab Light", "light")):
+        book.choose_theme(theme)
+        expect(panel).to_have_attribute("data-theme", mark, timeout=SLOW_MS)
+        worst = panel.evaluate(CONTRAST)
+        assert worst["ratio"] >= 4.5, (theme, worst)
+        book.shot(f"cell-order-{mark}", panel)
+    book.run(3)
+    expect(book.cell(3).locator(".jp-InputPrompt")).to_have_text("[5]:")
+    expect(book.cell(3).locator(".jp-OutputArea-output")).to_have_text("7")
+    assert book.problems == []
