@@ -316,7 +316,9 @@ def test_writers_go_on_while_rows_are_deleted(database: Database, writer: LogWri
     thread = threading.Thread(target=work)
     thread.start()
     give_up = time.monotonic() + 30
-    while not waits and time.monotonic() < give_up:  # the newest row stays: it must not be one of the old ones
+    while (
+        not waits and time.monotonic() < give_up
+    ):  # the newest row stays: it must not be one of the old ones
         time.sleep(0.002)
     try:
         report = Log(Database(database.path, wait_s=5.0)).prune(older_than=1)  # type: ignore[arg-type]
