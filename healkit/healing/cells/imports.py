@@ -1,8 +1,10 @@
 """The import that a cell lacks.
 
 Most names that are also names of modules are variables in somebody's notebook (`code`, `test`, `string`). So it counts
-how the cell uses the name: a module is asked for an attribute that it has, a class or function is called. The table is short, and its own: those of the rules for tools come with the
-whole of their advisor, which would take longer to load than a card may take.
+how the cell uses the name: a module is asked for an attribute that it has, a class or function is called.
+
+The table is short, and its own: that of the rules for tools comes with the whole of their advisor, which would take
+longer to load than a card may take.
 """
 
 from __future__ import annotations
