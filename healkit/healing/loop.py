@@ -155,7 +155,8 @@ class Loop:
                 continue
             before = len(self._attempts)
             self._say(f"Asking {advisor.name}.")
-            getattr(advisor, "listen", _unheard)(self._say)
+            if (listen := getattr(advisor, "listen", None)) is not None:
+                listen(self._say)
             try:
                 self._ask(advisor, case)
             except (BudgetSpent, PolicyHalted):
@@ -346,7 +347,3 @@ def _accepted(entry: VaultEntry, arguments: dict[str, Any]) -> bool:
 
 def _text_of(answer: Answer) -> str:
     return f"raises {answer.raises}" if answer.raises else repr(answer.value)
-
-
-def _unheard(_: object) -> None:
-    """What an advisor that does not listen is told."""
