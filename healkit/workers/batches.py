@@ -25,7 +25,7 @@ from healkit.contracts.batches import (
     ShareDone,
 )  # fmt: skip
 from healkit.contracts.healing import Edit
-from healkit.errors import WorkerError
+from healkit.errors import WorkerError, WorkerStartFailed
 from healkit.workers.limits import Tier
 from healkit.workers.trials import Template, Templates
 
@@ -149,8 +149,15 @@ class _Worker:
 
     async def _ready(self) -> Template:
         """A template that knows the batch."""
+        failed = 0
         while self._template is None:
-            self._template = await self._templates.take(self._tier, self._config)
+            try:
+                self._template = await self._templates.take(self._tier, self._config)
+            except WorkerStartFailed:
+                failed += 1
+                if failed > 1:  # once may be a kill that met one just starting
+                    raise
+                continue
             self._busy = True
             try:
                 await self._template.begin(self._batch)

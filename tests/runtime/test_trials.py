@@ -169,3 +169,25 @@ def test_an_unknown_mode_is_refused_by_name(healkit: Healkit) -> None:
     with pytest.raises(ConfigError, match="worker, subprocess"):
         healkit.execute("x", mode="thread")  # type: ignore[arg-type]
     assert os.getpid()
+
+
+def test_a_call_is_evaluated_beside_code_that_need_not_be_a_tool(healkit: Healkit) -> None:
+    code = (
+        "class Node:\n    def __init__(self, n): self.n = n\ndef a(n): return n.n + 1\ndef b(n): return n\n"
+    )
+    results = healkit.trials(
+        [
+            Trial(code, name="f", call="node = Node(1)\na(node)"),
+            Trial(code, name="f", call="b(a)(1)"),
+            Trial(code, name="f", call="node = Node(1)"),
+            Trial(code, name="f", call="node = ("),
+            Trial(code, name="f"),
+        ]
+    )
+    assert [result.value for result in results[:3]] == [2, None, None]
+    assert results[1].failure.ename == "AttributeError"
+    assert results[2].ok
+    assert [result.failure.ename for result in results[3:]] == [
+        "SyntaxError",
+        "healkit.errors.ToolShapeError",
+    ]

@@ -45,6 +45,7 @@ class Watch:
         self, kind: type[BaseException] | None, error: BaseException | None, told: TracebackType | None
     ) -> None:
         if sys.version_info >= (3, 12):
+            sys.monitoring.set_events(_TOOL_ID, 0)
             sys.monitoring.free_tool_id(_TOOL_ID)
         else:
             sys.settrace(None)
