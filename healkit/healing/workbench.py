@@ -31,13 +31,15 @@ from healkit.workers.batches import Candidate, Scores
 T = TypeVar("T")
 
 #: A check's limit by its own time on the code as it is: so many times that, and at least so many seconds.
-LIMIT_TIMES, LIMIT_LEAST_S = 6.0, 0.1
-#: Where that time is not known, by the longest that is.
-UNKNOWN_LEAST_S = 0.3
+LIMIT_TIMES, LIMIT_LEAST_S = 6.0, 0.05
+#: Where that time is not known, by the longest that is. It is what a candidate costs that hangs, and there are many.
+UNKNOWN_LEAST_S = 0.06
 #: The slow lane's limit, and the one for trying once more in a process of its own, by the ordinary one.
 SLOW_TIMES = 10.0
 #: What finding out how long a check takes may cost, in seconds and as a part of the budget.
-_TIMING_S, _TIMING_PART = 5.0, 1 / 15
+_TIMING_FIRST_S, _TIMING_S, _TIMING_PART = 0.3, 5.0, 1 / 15
+#: How long a check is watched of which it is known that it hangs.
+_WATCH_HANGING_S = 0.4
 #: How often Stop and the clock are looked at while something runs, and how long its end is waited for.
 _TICK_S, _SETTLE_S = 0.05, 5.0
 
@@ -80,6 +82,7 @@ class Bench:
         self._on_progress = on_progress
         self._parallel, self._executor = parallel, executor
         self._limits: dict[bytes, float] = {}
+        self._hanging: set[bytes] = set()
         #: How many candidates were tried so far.
         self.tried = 0
 
@@ -136,7 +139,10 @@ class Bench:
 
     def observe(self, code: str, checks: Sequence[Check]) -> list[Observed]:
         """As `Workbench.observe`; being watched takes longer, so each check gets more time."""
-        limits_s = [limit_s * SLOW_TIMES for limit_s in self._limits_of(code, checks)]
+        limits_s = [
+            _WATCH_HANGING_S if msgspec.json.encode(check) in self._hanging else limit_s * SLOW_TIMES
+            for check, limit_s in zip(checks, self._limits_of(code, checks), strict=True)
+        ]
         return self._wait(self._batches.observe(self._entry, code, checks, limits_s))
 
     def run(self, codes: Sequence[str], checks: Sequence[Check]) -> list[list[CheckResult]]:
@@ -153,15 +159,37 @@ class Bench:
         keys = [msgspec.json.encode(check) for check in checks]
         new = [check for check, key in zip(checks, keys, strict=True) if key not in self._limits]
         if new:
-            most_s = min(_TIMING_S, max(1.0, self._budget_s * _TIMING_PART))
-            results = self._wait(self._batches.time(self._entry, code, new, [most_s] * len(new)))
+            results = self._timed(code, new)
             passed = [result.duration_s for result in results if result.outcome == "passed"]
             unknown_s = max(UNKNOWN_LEAST_S, LIMIT_TIMES * max(passed, default=0.0))
             for check, result in zip(new, results, strict=True):
                 own_s = max(LIMIT_LEAST_S, LIMIT_TIMES * result.duration_s)
                 key = msgspec.json.encode(check)
                 self._limits[key] = own_s if result.outcome == "passed" else unknown_s
+                if result.outcome == "timeout":
+                    self._hanging.add(key)
         return [self._limits[key] for key in keys]
+
+    def _timed(self, code: str, checks: Sequence[Check]) -> list[CheckResult]:
+        """How the code as it is does. Of what takes long, one gets much more time; the rest only if that one ends.
+
+        A tool that hangs usually hangs on most of its inputs, and each would cost the whole limit.
+        """
+
+        def run(which: Sequence[int], limit_s: float) -> None:
+            wanted = [checks[place] for place in which]
+            timed = self._wait(self._batches.time(self._entry, code, wanted, [limit_s] * len(wanted)))
+            results.update(zip(which, timed, strict=True))
+
+        results: dict[int, CheckResult] = {}
+        run(range(len(checks)), _TIMING_FIRST_S)
+        late = [place for place in results if results[place].outcome == "timeout"]
+        if late:
+            most_s = min(_TIMING_S, max(1.0, self._budget_s * _TIMING_PART))
+            run(late[:1], most_s)
+            if len(late) > 1 and results[late[0]].outcome != "timeout":
+                run(late[1:], most_s)
+        return [results[place] for place in range(len(checks))]
 
     def _wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """The coroutine's result, unless the budget ends first."""

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import Literal
 
-from healkit.contracts.healing import Check, Edit, Observed, Patch, apply_edits
+from healkit.contracts.healing import Attempt, Check, Edit, Observed, Patch, apply_edits
 from healkit.errors import BudgetSpent
 from healkit.healing.advisor import Case, Workbench
 from healkit.healing.search.choosing import Plausible, ranked
@@ -21,7 +21,7 @@ from healkit.healing.search.ingredients import constants
 from healkit.healing.search.localise import Suspicion, types_seen
 from healkit.healing.search.program import Hints, Program
 from healkit.healing.search.ranking import Candidate, Space, same_code
-from healkit.healing.search.second_order import Base, Further, bases, difference, pairs
+from healkit.healing.search.second_order import Base, Further, bases, pairs
 
 #: How many checks of a kind are watched, and how many of those that do not end.
 _WATCHED, _WATCHED_HANGING = 10, 1
@@ -31,8 +31,6 @@ _PATIENCE_LEAST_S, _PATIENCE_MOST_S, _PATIENCE_PART = 0.3, 3.0, 0.15
 _FIRST_PART, _BASES_PART = 0.6, 0.15
 #: The most candidates looked at for bases, kept for pairs, and retried with more time.
 _LOOKED_AT, _KEPT, _SLOW = 3000, 400, 40
-#: A peer's whole code counts like an unlikely edit.
-_PEER_SCORE = 0.2
 
 
 class SearchAdvisor:
@@ -41,7 +39,7 @@ class SearchAdvisor:
     name = "search"
     author: Literal["search"] = "search"
 
-    def propose(self, case: Case, bench: Workbench) -> Iterator[Patch]:
+    def propose(self, case: Case, bench: Workbench) -> Generator[Patch, Attempt | None, None]:
         """Patches that pass every check, likeliest first; none for SQL, side effects and what does not parse."""
         entry = case.entry
         if entry.type != "python" or entry.flags.get("side_effects"):
@@ -110,20 +108,17 @@ class _Search:
         watched = ends[:_WATCHED] + hangs[: _WATCHED_HANGING if not ends else 0] + self._passing[:_WATCHED]
         return self._bench.observe(code, watched)
 
-    def patches(self) -> Iterator[Patch]:
+    def patches(self) -> Generator[Patch, Attempt | None, None]:
         """The three stages."""
         first = _Tried()
         space = iter(self._space(self._code) or ())
-        self._try(self._peers(), _Tried())
         self._try(space, first, part=_FIRST_PART)
-        yield from self._chosen()
-        if self._passed:
-            while self._bench.left_s and self._try(space, first, part=1.0):
-                yield from self._chosen()
-        else:
+        while (yield from self._chosen()):
+            self._try(space, first)
+        if not self._passed:
             yield from self._retry_slow(first)
             yield from self._go_on(first)
-            self._try(space, first, part=1.0)
+            self._try(space, first)
             yield from self._chosen()
 
     def rest(self) -> Iterator[Patch]:
@@ -139,13 +134,6 @@ class _Search:
             return Space(Program(code, self._hints), self._suspicion, self._seen)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return None
-
-    def _peers(self) -> Iterator[Candidate]:
-        """Other code of the same tool, as it is: an earlier revision may do what this one no longer does."""
-        for peer in self._case.peers:
-            if peer.same_tool and peer.code != self._code:
-                edit = difference(self._code, peer.code)
-                yield Candidate((edit,), _PEER_SCORE, _PEER_SCORE, (f"as in {peer.label}",))
 
     def _try(
         self, source: Iterable[Candidate], tried: _Tried, *, part: float = 1.0, slow: bool = False
@@ -182,14 +170,18 @@ class _Search:
             self._found.append(Plausible(code, candidate))
             self._passed = True
 
-    def _chosen(self) -> Iterator[Patch]:
-        """What was found since the last time, likeliest first."""
-        if not self._found:
-            return
-        found = self._found
+    def _chosen(self) -> Generator[Patch, Attempt | None, bool]:
+        """What was found since the last time, likeliest first; returns whether to look for more of the same.
+
+        The loop sends what became of a patch. Where validation, which is stricter, let none of them pass, there is
+        reason to go on; else the likeliest has been found, because the search came from there.
+        """
+        found, refused = self._found, 0
         for rank, one in ranked(self._bench, self._code, found, self._passing, self._failing):
             self._found = [other for other in self._found if other is not one]
-            yield self._patch(one, rank)
+            attempt = yield self._patch(one, rank)
+            refused += attempt is not None and attempt.verdict == "not_cured"
+        return bool(found) and refused == len(found)
 
     def _patch(self, one: Plausible, rank: float) -> Patch:
         # Where it is known what is right on the failing input, a guard that gives it is no guard only.
@@ -203,7 +195,7 @@ class _Search:
             guard=one.candidate.guard and not demanded,
         )
 
-    def _retry_slow(self, first: _Tried) -> Iterator[Patch]:
+    def _retry_slow(self, first: _Tried) -> Generator[Patch, Attempt | None, None]:
         """Once more, with more time, what failed on nothing but time."""
         late = [(one, out) for one, out in self._with_outcomes(first) if out.rstrip("-")[-1:] == "t"]
         late.sort(key=lambda pair: (-_leading(pair[1]), -pair[0].score))
@@ -213,7 +205,7 @@ class _Search:
     def _with_outcomes(self, tried: _Tried) -> list[tuple[Candidate, str]]:
         return [(tried.candidates[place], outcomes) for place, outcomes in tried.outcomes.items()]
 
-    def _go_on(self, first: _Tried) -> Iterator[Patch]:
+    def _go_on(self, first: _Tried) -> Generator[Patch, Attempt | None, None]:
         """Two edits and more."""
         further = Further(self._code, self._space)
         for base in self._bases(self._with_outcomes(first)):
