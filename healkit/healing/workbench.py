@@ -38,8 +38,8 @@ UNKNOWN_LEAST_S = 0.06
 SLOW_TIMES = 10.0
 #: What finding out how long a check takes may cost, in seconds and as a part of the budget.
 _TIMING_FIRST_S, _TIMING_S, _TIMING_PART = 0.3, 5.0, 1 / 15
-#: How long a check is watched of which it is known that it hangs.
-_WATCH_HANGING_S = 0.4
+#: How long a check is watched at most, and one of which it is known that it hangs.
+_WATCH_S, _WATCH_HANGING_S = 2.0, 0.4
 #: How often Stop and the clock are looked at while something runs, and how long its end is waited for.
 _TICK_S, _SETTLE_S = 0.05, 5.0
 
@@ -140,7 +140,9 @@ class Bench:
     def observe(self, code: str, checks: Sequence[Check]) -> list[Observed]:
         """As `Workbench.observe`; being watched takes longer, so each check gets more time."""
         limits_s = [
-            _WATCH_HANGING_S if msgspec.json.encode(check) in self._hanging else limit_s * SLOW_TIMES
+            _WATCH_HANGING_S
+            if msgspec.json.encode(check) in self._hanging
+            else min(limit_s * SLOW_TIMES, _WATCH_S)
             for check, limit_s in zip(checks, self._limits_of(code, checks), strict=True)
         ]
         return self._wait(self._batches.observe(self._entry, code, checks, limits_s))
@@ -160,14 +162,19 @@ class Bench:
         new = [check for check, key in zip(checks, keys, strict=True) if key not in self._limits]
         if new:
             results = self._timed(code, new)
+            ended = [result.duration_s for result in results if result.outcome != "timeout"]
             passed = [result.duration_s for result in results if result.outcome == "passed"]
-            unknown_s = max(UNKNOWN_LEAST_S, LIMIT_TIMES * max(passed, default=0.0))
+            unknown_s = max(UNKNOWN_LEAST_S, LIMIT_TIMES * max(passed or ended, default=0.0))
             for check, result in zip(new, results, strict=True):
                 own_s = max(LIMIT_LEAST_S, LIMIT_TIMES * result.duration_s)
                 key = msgspec.json.encode(check)
-                self._limits[key] = own_s if result.outcome == "passed" else unknown_s
-                if result.outcome == "timeout":
+                if result.outcome == "passed":
+                    self._limits[key] = own_s
+                elif result.outcome == "timeout":
+                    self._limits[key] = unknown_s
                     self._hanging.add(key)
+                else:  # what is right there may take longer than to go wrong, and hardly less than that
+                    self._limits[key] = max(own_s, unknown_s)
         return [self._limits[key] for key in keys]
 
     def _timed(self, code: str, checks: Sequence[Check]) -> list[CheckResult]:

@@ -93,20 +93,22 @@ class _Search:
         self._failing = [check for check, _ in failing]
         self._before = "".join(letter for _, letter in failing) + "." * len(self._passing)
         self._checks = self._failing + self._passing
-        observed = self._observe(self._code)
-        self._suspicion = Suspicion(observed)
+        failed, passed = self._observe()
+        self._suspicion = Suspicion(failed, passed)
         peers = tuple(peer.code for peer in self._case.peers)
         errors = tuple(dict.fromkeys(check.raises for check in self._failing if check.raises))
-        self._hints = Hints(constants(self._failing + self._passing), errors, types_seen(observed), peers)
+        self._hints = Hints(
+            constants(self._failing + self._passing), errors, types_seen([*failed, *passed]), peers
+        )
         return True
 
-    def _observe(self, code: str) -> list[Observed]:
-        ends = [
-            check for check, letter in zip(self._failing, self._before, strict=False) if letter not in "td"
-        ]
-        hangs = [check for check in self._failing if check not in ends]
-        watched = ends[:_WATCHED] + hangs[: _WATCHED_HANGING if not ends else 0] + self._passing[:_WATCHED]
-        return self._bench.observe(code, watched)
+    def _observe(self) -> tuple[list[Observed], list[Observed]]:
+        """Some of the failing and of the passing checks, watched; being watched may take one's time away."""
+        letters = zip(self._failing, self._before, strict=False)
+        ends = [check for check, letter in letters if letter not in "td"]
+        failing = ends[:_WATCHED] or self._failing[:_WATCHED_HANGING]
+        observed = self._bench.observe(self._code, failing + self._passing[:_WATCHED])
+        return observed[: len(failing)], observed[len(failing) :]
 
     def patches(self) -> Generator[Patch, Attempt | None, None]:
         """The three stages."""

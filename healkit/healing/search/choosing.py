@@ -20,6 +20,9 @@ from healkit.healing.search.ranking import Candidate
 
 #: So many patches are compared by behaviour; the rest keep the order of their scores, behind them.
 _COMPARED = 12
+#: What agreement with others counts (as the logarithm of their odds), what staying as it was, and what failing. The
+#: first is low because many edits are the same edit: ten ways to switch a condition off are not ten opinions.
+_AGREED, _KEPT, _FAILED = 0.3, 0.8, 1.5
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,7 +61,8 @@ def ranked(
     for one, values in zip(first, after, strict=True):
         kept = _share([a == b for a, b in zip(before[:near_right], values[:near_right], strict=True)])
         failed = _share([value.startswith("!") for value in values])
-        rank = 0.5 * own(one.candidate) + 0.7 * math.log(support[tuple(values)]) + kept - 1.5 * failed
+        agreed = math.log(support[tuple(values)]) - own(one.candidate)
+        rank = own(one.candidate) + _AGREED * min(agreed, 3.0) + _KEPT * kept - _FAILED * failed
         ranks.append((rank, one))
     ranks.sort(key=lambda pair: -pair[0])
     lowest = ranks[-1][0]

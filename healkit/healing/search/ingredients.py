@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import builtins
 import functools
+import itertools
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -23,13 +24,15 @@ _MOST_CONSTANTS, _MOST_CONDITIONS = 40, 60
 
 
 def constants(checks: list[Check]) -> tuple[str, ...]:
-    """Python literals of what is expected, scalars and dict keys, those of failing checks first if they come first."""
+    """Python literals of what is expected, scalars and keys, in the checks' order; then the given records' keys."""
     found: dict[str, None] = {}
     for check in checks:
         if check.known and not check.raises:
             for value in _leaves(check.expected):
                 if not (isinstance(value, str) and len(value) > 60):
                     found[repr(value)] = None
+    for check in checks:
+        found.update(dict.fromkeys(map(repr, _keys(check.arguments))))
     return tuple(found)[:_MOST_CONSTANTS]
 
 
@@ -49,6 +52,18 @@ def _leaves(value: Any) -> Iterator[Any]:
         yield value
         if isinstance(value, str):
             yield from re.findall(r"[^\w\s]+ ?", value)[:3]
+
+
+def _keys(value: Any, depth: int = 0) -> Iterator[str]:
+    """The keys of the records that a tool is given; the first level are its arguments' names."""
+    if isinstance(value, dict):
+        if depth:
+            yield from (key for key in value if key.isidentifier())
+        for inside in value.values():
+            yield from _keys(inside, depth + 1)
+    elif isinstance(value, list):
+        for inside in value[:3]:
+            yield from _keys(inside, depth + 1)
 
 
 def names_in(node: ast.AST) -> frozenset[str]:
@@ -99,6 +114,7 @@ def conditions(program: Program, node: ast.AST) -> list[str]:
     names = program.names(node)
     known = {*names, *program.defined, *_imported(program)}
     found = {text: None for text, needed in _mined_conditions(program).items() if needed <= known}
+    mined = list(found)
     for name in names[:10]:
         kinds = program.types(name, node)
         if not kinds or not kinds <= {"function", "type", "module"}:
@@ -124,7 +140,12 @@ def conditions(program: Program, node: ast.AST) -> list[str]:
                 found[f"{first} in {second}"] = None
             elif first != second and one & other & {"str"}:
                 found[f"{first} == {second}"] = None
-    return list(found)[:_MOST_CONDITIONS]
+    both = [
+        f"{one} and {other}"
+        for one, other in itertools.combinations(mined[:5], 2)
+        if " and " not in one + other
+    ]
+    return list(dict.fromkeys([*mined, *both, *found]))[:_MOST_CONDITIONS]
 
 
 @functools.lru_cache(maxsize=32)
@@ -217,5 +238,5 @@ def statements(program: Program, node: ast.stmt) -> list[tuple[str, float]]:
             if needed - {old} <= known:
                 for new in names[:8]:
                     if new != old:
-                        found.setdefault(re.sub(rf"\b{re.escape(old)}\b", new, text), weight * 0.6)
+                        found.setdefault(re.sub(rf"\b{re.escape(old)}\b", new, text), weight * 0.75)
     return list(found.items())[:90]

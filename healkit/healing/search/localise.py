@@ -22,13 +22,13 @@ FLOOR = 0.05
 
 
 class Suspicion:
-    """How suspicious each line is, from 0 to 1.3."""
+    """How suspicious each line is, from 0 to 1.3, by what failing and passing checks were seen to do."""
 
-    def __init__(self, observed: Sequence[Observed]) -> None:
-        failing = [one for one in observed if one.result.outcome != "passed"]
+    def __init__(self, failing: Sequence[Observed], passing: Sequence[Observed] = ()) -> None:
         in_failing, in_passing = Counter[int](), Counter[int]()
-        for one in observed:
-            (in_passing if one.result.outcome == "passed" else in_failing).update(set(one.lines))
+        for counter, group in ((in_failing, failing), (in_passing, passing)):
+            for one in group:
+                counter.update(set(one.lines))
         self.lines: dict[int, float] = {
             line: in_failing[line] / math.sqrt(len(failing) * (in_failing[line] + in_passing[line]))
             for line in in_failing.keys() | in_passing.keys()

@@ -154,10 +154,27 @@ class Program:
     def put(self, node: ast.expr, text: str, weight: float = 1.0, *, guard: bool = False) -> Iterator[Change]:
         """The change that puts another expression in an expression's place; nothing where it would be the same."""
         if text != self.segment(node):
+            text = self.quoted(text)
             try:
                 yield Change((self.replace(node, text),), weight, guard)
             except SyntaxError:  # a piece of the text that is no expression by itself
                 return
+
+    def quoted(self, text: str) -> str:
+        """The text; a plain string literal with the quotes that the program uses."""
+        if (
+            len(text) < 2
+            or text[0] != "'"
+            or text[-1] != "'"
+            or not self._double
+            or set(text[1:-1]) & set("'\"\\")
+        ):
+            return text
+        return f'"{text[1:-1]}"'
+
+    @functools.cached_property
+    def _double(self) -> bool:
+        return self.text.count('"') > self.text.count("'")
 
     def rows(self, statement: ast.stmt) -> tuple[int, int] | None:
         """The whole lines of a statement, from its first character's line; None where others stand on them too."""

@@ -16,7 +16,7 @@ from typing import Any
 from healkit.contracts.healing import Edit, apply_edits
 from healkit.healing.search.localise import Suspicion
 from healkit.healing.search.operators import TABLE, Operator
-from healkit.healing.search.program import Program
+from healkit.healing.search.program import Change, Program
 
 #: No change weighs more than so many times its operator's prior.
 _MOST_WEIGHT = 2.0
@@ -72,7 +72,7 @@ class Space:
         heapq.heappush(self._heap, (-score, self._count, item))
 
     def _open(self, row: Operator, node: ast.AST) -> None:
-        for change in row.make(self._program, node):
+        for change in self._changes(row, node):
             key = hash(apply_edits(self._program.text, list(change.edits)))
             if key in self._seen:
                 continue
@@ -80,6 +80,14 @@ class Space:
             prior = row.prior * min(change.weight, _MOST_WEIGHT)
             score = prior * self._suspicion.of(self._program, node, change.line)
             self._push(score, Candidate(change.edits, score, prior, (row.name,), change.guard))
+
+    def _changes(self, row: Operator, node: ast.AST) -> Iterator[Change]:
+        try:
+            yield from row.make(self._program, node)
+        except (
+            SyntaxError
+        ):  # a piece of the text that cannot stand by itself, as a line continued by a backslash
+            return
 
 
 def same_code(text: str) -> Any:

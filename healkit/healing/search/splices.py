@@ -146,7 +146,8 @@ def text_binds(text: str) -> int:
     if (node.col_offset, node.end_lineno, node.end_col_offset) != (0, len(lines), len(lines[-1].encode())):
         return ATOM  # what is outside of the node are the brackets around it
     if isinstance(node, ast.Tuple):
-        return ATOM if isinstance(ast.parse(f"_{text}", mode="eval").body, ast.Call) else TUPLE
+        own = text[0] == "(" and isinstance(ast.parse(f"_{text}", mode="eval").body, ast.Call)
+        return ATOM if own else TUPLE
     return binds(node)
 
 

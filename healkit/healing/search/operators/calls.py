@@ -177,6 +177,9 @@ def _found_keys(program: Program, node: ast.Call) -> list[str]:
         ):
             found[f"lambda item: item[{program.segment(other.slice)}]"] = None
             found[f"lambda item: -item[{program.segment(other.slice)}]"] = None
+    for text in program.hints.constants:
+        if text[:1] in "'\"" and text[1:-1].isidentifier():
+            found[f"lambda item: item[{text}]"] = None
     for name in program.names(node)[:10]:
         if program.types(name, node) & {"dict", "Counter", "defaultdict"}:
             found[f"{name}.get"] = None

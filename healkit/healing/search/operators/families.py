@@ -140,3 +140,54 @@ def lookups(program: Program, node: ast.Subscript | ast.Call) -> Changes:
             *program.hints.constants[:6],
         ):
             yield from program.put(node, f"{own}.get({key}, {default})", 0.8, guard=len(node.args) == 1)
+
+
+@operator(
+    "a dictionary kept up",
+    0.45,
+    ast.Assign,
+    ast.AugAssign,
+    ast.Expr,
+    before="d[k] += 1",
+    after="d[k] = d.get(k, 0) + 1",
+)
+def kept_up(program: Program, node: ast.Assign | ast.AugAssign | ast.Expr) -> Changes:
+    """Counting and collecting by key: what a key has at first, and that the next does not take its place."""
+    span = program.source.span(node)
+    if isinstance(node, ast.Expr):
+        call = node.value
+        if not (
+            isinstance(call, ast.Call)
+            and isinstance(call.func, ast.Attribute)
+            and isinstance(call.func.value, ast.Subscript)
+        ):
+            return
+        place, value = (
+            call.func.value,
+            program.text[program.source.span(call.func)[1] : program.source.span(call)[1]],
+        )
+        for start, method in (("[]", call.func.attr), ("set()", call.func.attr)):
+            own, key = _place(program, place)
+            yield Change((Edit(*span, f"{own}.setdefault({key}, {start}).{method}{value}"),))
+        return
+    target = node.target if isinstance(node, ast.AugAssign) else node.targets[0]
+    if not isinstance(target, ast.Subscript) or isinstance(target.slice, ast.Slice):
+        return
+    own, key = _place(program, target)
+    value = program.segment(node.value)
+    inner = (
+        program.segment(node.value.elts[0])
+        if isinstance(node.value, ast.List) and len(node.value.elts) == 1
+        else value
+    )
+    texts = [f"{own}[{key}] = {own}.get({key}, {start}) + {value}" for start in ("0", "''", "[]", "1")]
+    texts += [f"{own}.setdefault({key}, []).append({inner})", f"{own}.setdefault({key}, set()).add({inner})"]
+    texts += [f"{own}.setdefault({key}, {value})"]
+    for text in texts:
+        yield Change((Edit(*span, text),))
+
+
+def _place(program: Program, node: ast.Subscript) -> tuple[str, str]:
+    key = program.segment(node.slice)
+    bare = isinstance(node.slice, ast.Tuple) and not key.startswith("(")
+    return program.piece(node.value, 16), f"({key})" if bare else key

@@ -30,7 +30,7 @@ def _at(program: Program, node: ast.stmt, line: str, weight: float) -> Changes:
 
 @operator(
     "a statement added, copied from the program",
-    0.25,
+    0.3,
     ast.stmt,
     before="def f(a, b):\n    a.append(b)\n    return a",
     after="def f(a, b):\n    a.append(b)\n    a.append(b)\n    return a",

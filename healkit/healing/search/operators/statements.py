@@ -151,6 +151,10 @@ def set_or_add(program: Program, node: ast.AugAssign | ast.Assign) -> Changes:
     if isinstance(node, ast.AugAssign):
         start, end = program.source.span(node.target)[1], program.source.span(node.value)[0]
         yield Change((Edit(start, end, " = "),))
+        if isinstance(node.value, ast.Constant):
+            for name in program.names(node)[:10]:
+                if name != program.segment(node.target):
+                    yield Change((Edit(start, program.source.span(node.value)[1], f" = {name}"),), 0.6)
         return
     if len(node.targets) == 1 and isinstance(node.targets[0], ast.Name | ast.Subscript | ast.Attribute):
         start, end = program.source.span(node.targets[0])[1], program.source.span(node.value)[0]

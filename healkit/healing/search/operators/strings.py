@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import difflib
+import itertools
 import re
 
 from healkit.contracts.healing import Edit
@@ -117,6 +118,12 @@ def formats(program: Program, node: ast.Constant | ast.JoinedStr) -> Changes:
         for found in re.finditer(r"%-?([A-Za-z])", text):
             for other in _DATES.get(found.group(1), ""):
                 yield Change((Edit(start + found.start(1), start + found.end(1), other),))
+    codes = list(re.finditer(r"%-?[A-Za-z]", text)) if isinstance(node, ast.Constant) else []
+    for first, second in itertools.combinations(codes, 2):
+        places = ((start + one.start(), start + one.end()) for one in (first, second))
+        yield Change(
+            tuple(Edit(*place, other.group()) for place, other in zip(places, (second, first), strict=True))
+        )
     for found in _DIGITS.finditer(text):
         group = 1 if found.group(1) else 2
         for digit in "0123":
