@@ -154,7 +154,8 @@ class Mending:
             )
 
         def try_code(entry: VaultEntry, code: str, check: Check) -> Execution:
-            request = request_for(entry.tool_name, entry.persona, check.arguments, None, "heal", "worker")
+            # A trial, like those in the light mode: what a candidate does is no failure of the tool's.
+            request = request_for(entry.tool_name, entry.persona, check.arguments, None, "trial", "worker")
             return self._perform(dataclasses.replace(request, code=code), _unheard, False)
 
         def execute(entry: VaultEntry, arguments: dict[str, Any]) -> Execution:

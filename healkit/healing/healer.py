@@ -38,6 +38,10 @@ from healkit.store.vault import Vault
 Confirm = Callable[[Attempt], "bool | None"]
 
 
+#: How much longer than the search the validation of what it has found may take.
+_VALIDATION_S = 10.0
+
+
 @dataclasses.dataclass(frozen=True)
 class Wish:
     """What is asked for: which tool, who may advise, how long, and whether a cure may be kept without asking."""
@@ -80,6 +84,8 @@ class Healer:
         started = time.monotonic()
         policy = Policy(wish.policy, HEAL_RULES)
         bench = self.make_bench(case.entry, wish.budget_s, stop)
+        # What an advisor finds in its last moment is still to be validated.
+        validating = self.make_bench(case.entry, wish.budget_s + _VALIDATION_S, stop)
         with self.runs.begin(
             "heal", allow=wish.tool, policy=policy, mode="dry_run" if wish.dry_run else "live"
         ) as run:
@@ -90,7 +96,7 @@ class Healer:
                 self.log,
                 advisors,
                 bench,
-                Validator(case.entry, bench, try_code),
+                Validator(case.entry, validating, try_code, stop),
                 record,
                 listeners,
                 stop,

@@ -7,15 +7,20 @@ candidate in a worker, as the patch editor's Try does. Checks keep their order, 
 
 from __future__ import annotations
 
+import contextlib
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from healkit.contracts.healing import Check, CheckResult, same_value
 from healkit.errors import BudgetSpent, HealkitError
 from healkit.healing.advisor import Workbench
 from healkit.runtime.execution import Execution
+from healkit.runtime.loop import Stop
 from healkit.store.entries import NO_GRANTS, VaultEntry
 
+#: How often Stop is looked at.
+_TICK_S = 0.05
 #: Runs a tool's candidate with a check's arguments on the road; given by whoever owns the executor.
 TryCode = Callable[[str, Check], Execution]
 
@@ -23,8 +28,9 @@ TryCode = Callable[[str, Check], Execution]
 class Validator:
     """Runs codes against checks for one tool."""
 
-    def __init__(self, entry: VaultEntry, bench: Workbench, try_code: TryCode) -> None:
+    def __init__(self, entry: VaultEntry, bench: Workbench, try_code: TryCode, stop: threading.Event) -> None:
         self._bench = bench
+        self._stop = stop
         self._try_code = try_code
         #: Whether a light trial is enough for this tool.
         self.light = entry.type == "python" and entry.grants == NO_GRANTS and "mcp" not in entry.code
@@ -48,10 +54,30 @@ class Validator:
             raise BudgetSpent("The healing's time is up.", hint="Give it more: budget_s=….")
         started = time.perf_counter()
         try:
-            execution = self._try_code(code, check)
+            with _heard(self._stop):
+                execution = self._try_code(code, check)
         except HealkitError as error:
             return CheckResult(outcome="raised", failure=str(error.message), error_code=str(error.code))
         return result_of(check, execution, time.perf_counter() - started)
+
+
+@contextlib.contextmanager
+def _heard(stop: threading.Event) -> Iterator[None]:
+    """The block whose executions end when `stop` is set."""
+    halt, over = Stop(), threading.Event()
+
+    def watch() -> None:
+        while not over.is_set():
+            if stop.wait(_TICK_S):
+                halt.ask()
+                return
+
+    threading.Thread(target=watch, name="healkit-heal-stop", daemon=True).start()
+    try:
+        with halt.heard():
+            yield
+    finally:
+        over.set()
 
 
 def result_of(check: Check, execution: Execution, duration_s: float) -> CheckResult:

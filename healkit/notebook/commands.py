@@ -143,7 +143,10 @@ def heal_parser() -> MagicParser:
     parser.add_argument("tool", nargs="?", help="the tool (default: the one that failed last)")
     parser.add_argument("--persona", default="default", help="whom the tool is for (default: default)")
     parser.add_argument(
-        "--with", dest="advisors", metavar="WHO", help="who is asked, in this order: peers,rules,search,model"
+        "--with",
+        dest="advisors",
+        metavar="WHO",
+        help="who is asked, in this order: peers,rules,search,model,person",
     )
     parser.add_argument("--budget", type=float, metavar="SECONDS", help="for all of it")
     parser.add_argument("--auto", action="store_true", help="keep a cure without asking")

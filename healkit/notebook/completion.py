@@ -88,6 +88,10 @@ def _of_healkit(plain: list[str]) -> list[tuple[str, str]]:
 def _values(flag: str, choices: list[str]) -> list[str]:
     if choices:
         return choices
+    if flag == "--with":
+        from healkit.healing.advisors import advisor_names
+
+        return [*advisor_names(), "person"]
     if flag == "--tool":
         return [name for name, _ in _tools()]
     if flag == "--persona":

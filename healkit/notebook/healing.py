@@ -3,29 +3,51 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from healkit.errors import HealError
+from healkit.notebook.advising import advise_last_cell
 
 if TYPE_CHECKING:
     from healkit.app import Healkit
     from healkit.contracts.healing import Attempt
     from healkit.healing.questions import Answer, Question
     from healkit.healing.report import HealReport
+    from healkit.notebook.cells import FailedCell
+
+#: Who has an editor here instead of an advisor.
+PERSON = "person"
 
 
-def heal(healkit: Healkit, options: Namespace) -> HealReport:
-    """Heal the tool that is named, else the one that failed last; what happens is told as it does."""
+def heal(healkit: Healkit, options: Namespace, cell: FailedCell | None) -> Any:
+    """Heal the tool that is named, else what failed last; what happens is told as it does.
+
+    Where that is the notebook's own `cell`, there is only advice: nothing runs in this kernel without a click. Where a
+    person is to advise, the editor is opened for what the others did not cure.
+    """
     tool = options.tool
     if tool is None:
         row = healkit.log.last_error()
+        if cell is not None and (row is None or row.timestamp < cell.execution.timestamp):
+            return advise_last_cell().show()
         if row is None:
             raise HealError("No tool has failed.", hint="Name one: %heal TOOL.")
         tool = row.tool_name
+    names = None if options.advisors is None else [name.strip() for name in options.advisors.split(",")]
+    if names is not None and PERSON in names:
+        names.remove(PERSON)
+        report = _ask_others(healkit, tool, options, names) if names else None
+        if report is None or not report.ok:
+            return healkit.patch_editor(tool, options.persona, log_id=options.log_id)
+        return report
+    return _ask_others(healkit, tool, options, names)
+
+
+def _ask_others(healkit: Healkit, tool: str, options: Namespace, names: list[str] | None) -> HealReport:
     return healkit.heal(
         tool,
         options.persona,
-        advisors=None if options.advisors is None else options.advisors.split(","),
+        advisors=names,
         auto=options.auto,
         budget_s=options.budget,
         log_id=options.log_id,

@@ -197,7 +197,7 @@ class HealkitMagics(Magics):
         from healkit.notebook import healing
 
         options = commands.heal_parser().read(words_of(line, self.shell.user_ns))
-        return healing.heal(self.healkit, options)
+        return healing.heal(self.healkit, options, self.cells.last)
 
     @no_var_expand
     @line_magic

@@ -410,3 +410,33 @@ def test_a_question_that_nobody_answers_is_not_asked_again(healing: Healkit) -> 
 def test_what_is_typed_is_a_choice_or_a_value(said: str, answer: Answer | None) -> None:
     question = Question("step@1", {"n": 3}, (Choice(0), Choice(None, "KeyError")), 1)
     assert answer_of(question, said) == answer
+
+
+@pytest.mark.requirement("HEAL-1")
+def test_a_tool_that_needs_the_road_is_validated_there_and_its_trials_are_not_its_failures(
+    healing: Healkit,
+) -> None:
+    code = "def share(a, b):\n    return mcp.vault.ratio(a=a, b=b) + extra\n"
+    healing.vault.add("share", code, examples=[{"arguments": {"a": 6, "b": 3}, "result": 2.0}])
+    healing.execute("share", arguments={"a": 6, "b": 3})
+    wrong, right = code.replace("extra", "1"), code.replace(" + extra", "")
+    report = healing.heal("share", advisors=[Idea(wrong, right)], auto=True)
+    assert report.outcome == "kept"
+    assert "gives 3.0 where 2.0 is right" in report.attempts[1].why
+    last = healing.log.last_error("share")
+    assert last is not None
+    assert (last.revision, last.ename) == (1, "NameError")
+    assert [info.failures for info in healing.vault.history("share")] == [1, 0]
+
+
+def test_stop_is_heard_on_the_road_too(healing: Healkit) -> None:
+    code = "def share(a, b):\n    return mcp.vault.ratio(a=a, b=b) + extra\n"
+    healing.vault.add("share", code, examples=[{"arguments": {"a": 6, "b": 3}, "result": 2.0}])
+    healing.execute("share", arguments={"a": 6, "b": 3})
+    stop = threading.Event()
+    hang = Idea("import time\ndef share(a, b):\n    mcp\n    time.sleep(60)\n")
+    report = healing.heal(
+        "share", advisors=[hang], stop=stop, before_patch=lambda *_: threading.Timer(1.0, stop.set).start()
+    )
+    assert report.outcome == "stopped"
+    assert report.duration_s < 25

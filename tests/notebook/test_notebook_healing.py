@@ -1,0 +1,77 @@
+"""`%heal` in a real kernel, with nobody to answer; and what it says to a cell of the user's own."""
+
+from __future__ import annotations
+
+import pytest
+from IPython.core.completer import provisionalcompleter
+from notebook_samples import text_of
+
+from healkit import Healkit
+
+BROKEN = "def mean(values: list):\n    return sum(values) / len(value)\n"
+EXAMPLES = [{"arguments": {"values": [2, 4, 6]}, "result": 4.0}]
+
+
+@pytest.mark.requirement("FACE-2", "HEAL-1", "HEAL-4")
+def test_the_tool_that_failed_last_is_healed_and_the_report_is_the_cells_value(run, healkit: Healkit) -> None:
+    healkit.vault.add("mean", BROKEN, examples=EXAMPLES)
+    healkit.execute("mean", arguments={"values": [1]})
+    book = run(
+        "%load_ext healkit",
+        "%heal --with rules",
+        "%heal --with rules --auto",
+        "%heal mean",
+        "%heal --help",
+        "%heal mean --with ruls",
+        "report = %heal mean\nreport.outcome",
+    )
+    waits, kept, healthy, helped, typo, value = (text_of(cell) for cell in book.cells[1:])
+    assert "a patch waits for your consent: cured and regression-free" in waits
+    assert "· Asking rules." in waits
+    assert "%healkit requests accept" in waits or "healkit requests accept" in waits
+    assert "a patch was kept: cured and regression-free" in kept
+    assert "+    return sum(values) / len(values)" in kept
+    assert "nothing fails any more" in healthy
+    assert "--dry-run" in helped
+    assert "Did you mean 'rules'" in typo
+    assert value.endswith("'healthy'")
+    (page,) = [o.data["text/html"] for o in book.cells[2].outputs if "text/html" in o.get("data", {})]
+    assert "<ins" in page
+    assert healkit.vault.get("mean").revision == 2
+
+
+@pytest.mark.requirement("HEAL-2", "FACE-7")
+def test_for_a_cell_of_the_users_own_there_is_advice_and_nothing_is_run(run) -> None:
+    book = run(
+        "%load_ext healkit",
+        "if False:\n    rate = 2",
+        "rate * 3",
+        "%heal",
+        "'rate' in globals()",
+    )
+    assert "rate" in text_of(book.cells[3])
+    assert text_of(book.cells[4]).endswith("False")
+
+
+@pytest.mark.requirement("HEAL-2")
+def test_a_person_gets_the_editor(run, healkit: Healkit) -> None:
+    healkit.vault.add("mean", BROKEN, examples=EXAMPLES)
+    healkit.execute("mean", arguments={"values": [1]})
+    book = run("%load_ext healkit", "%heal mean --with person")
+    assert "PatchEditor" in text_of(book.cells[1]) or any(
+        "application/vnd.jupyter.widget-view+json" in output.get("data", {})
+        for output in book.cells[1].outputs
+    )
+
+
+def test_its_words_are_completed(shell, healkit: Healkit) -> None:
+    shell.run_line_magic("load_ext", "healkit")
+    healkit.vault.add("mean", BROKEN)
+
+    def completed(line: str) -> set[str]:
+        with provisionalcompleter():
+            return {found.text for found in shell.Completer.completions(line, len(line))}
+
+    assert "mean" in completed("%heal me")
+    assert "--budget" in completed("%heal --b")
+    assert {"rules", "search", "peers", "model", "person"} <= completed("%heal mean --with ")
