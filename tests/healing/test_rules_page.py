@@ -1,0 +1,52 @@
+"""The page about the rules: it runs, and it lists every row."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from healkit.healing.rules import FAMILIES
+
+PATH = Path(__file__).parents[2] / "docs" / "rules.md"
+
+
+def rows() -> str:
+    """The table of the page."""
+    lines = ["| about | what is mended |", "| --- | --- |"]
+    for family, rules in FAMILIES.items():
+        mends = "; ".join(dict.fromkeys(rule.mends for rule in rules))
+        lines.append(f"| {family} | {mends} |")
+    return "\n".join(lines).replace("||", "\\|\\|")
+
+
+def test_the_page_lists_every_row():
+    page = PATH.read_text()
+    if os.environ.get("HEALKIT_REGENERATE"):
+        page = re.sub(
+            r"<!-- rows -->\n.*?(?=\n## )", lambda _: f"<!-- rows -->\n\n{rows()}\n", page, flags=re.DOTALL
+        )
+        PATH.write_text(page)
+    assert rows() in page, "run with HEALKIT_REGENERATE=1 and review the diff"
+
+
+@pytest.mark.requirement("HEAL-2")
+def test_the_page_runs_and_prints_what_it_shows(tmp_path: Path):
+    page = PATH.read_text()
+    blocks = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    (shown,) = re.findall(r"^```text\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    done = subprocess.run(
+        [sys.executable, "-c", "\n".join(blocks)],
+        env={**os.environ, "HEALKIT_DB": str(tmp_path / "healkit.db"), "TMPDIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=100,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == shown
