@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Any
 from IPython import get_ipython
 
 from healkit.config import Config
-from healkit.healing.cells import CellAdvice, CellCase, CellRun, advise, find_notebook
 from healkit.notebook.runs import KernelRuns
 from healkit.notebook.shown import Shown
-from healkit.rendering import execution as drawn
 from healkit.rendering import markup as m
 from healkit.rendering.markup import visible
 
 if TYPE_CHECKING:
+    from healkit.healing.cells import CellAdvice, CellRun
     from healkit.notebook.widgets.panel import Panel
 
 _NOTHING = "No cell of this notebook is known to give what the last failing cell lacks."
@@ -30,6 +29,8 @@ def advice_for(
     shell: Any, runs: KernelRuns, error: BaseException, failed: CellRun, near: list[str]
 ) -> CellAdvice | None:
     """What to run, or what is the matter; None where nothing is known, and where finding out failed."""
+    from healkit.healing.cells import CellCase, advise, find_notebook  # most cells do not fail
+
     try:
         frames = runs.functions_in(error)
         if not failed.missing and not frames:
@@ -67,8 +68,10 @@ def advise_last_cell() -> Shown:
 
 def shown(advice: CellAdvice) -> Shown:
     """The advice alone, without the failure's card."""
+    from healkit.rendering.execution import tag_code
+
     lines = [advice.sentence, *([advice.todo] if advice.todo else [])]
-    rows = [m.tag("div", drawn.tag_code(line)) for line in lines]
+    rows = [m.tag("div", tag_code(line)) for line in lines]
     text = "\n".join(f"  {visible(line)}" for line in lines)
     return Shown(f"→ cell order\n{text}", m.card(m.section(*rows), accent=m.AMBER), panel(advice))
 

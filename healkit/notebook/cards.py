@@ -7,6 +7,7 @@ untouched.
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import threading
 from collections.abc import Sequence
 from functools import cache
@@ -42,8 +43,13 @@ def own_cleaner() -> Cleaner:
 
 
 def warm() -> None:
-    """Begin to read the sanitiser's tables, which takes half a second, before the first card needs them."""
-    threading.Thread(target=own_cleaner, name="healkit-cards", daemon=True).start()
+    """Begin to load what the first card needs, the sanitiser's tables above all, which take half a second."""
+
+    def load() -> None:
+        own_cleaner()
+        importlib.import_module("healkit.healing.cells.advice")
+
+    threading.Thread(target=load, name="healkit-cards", daemon=True).start()
 
 
 def of_tool(healkit: Healkit, execution: Execution, explained: ExplainLevel, tip: str = "") -> Shown:

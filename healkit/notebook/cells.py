@@ -15,7 +15,7 @@ import traceback
 from collections import deque
 from collections.abc import Iterator
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from healkit.config import Config
 from healkit.contracts.failure import Failure, Frame
@@ -24,10 +24,12 @@ from healkit.contracts.glimpse import glimpse
 from healkit.contracts.nearby import nearby
 from healkit.contracts.post_mortem import Local
 from healkit.contracts.records import new_trace_id, utc_now
-from healkit.healing.cells import CellAdvice
 from healkit.notebook.advising import advice_for
 from healkit.notebook.runs import KernelRuns
 from healkit.runtime.execution import Execution
+
+if TYPE_CHECKING:
+    from healkit.healing.cells import CellAdvice
 
 CELLS_MAX, LOCALS_MAX = 20, 30
 _FRAMES_MAX, _MESSAGE_MAX_CHARS, _TRACEBACK_MAX_CHARS = 200, 10_000, 100_000

@@ -1,14 +1,34 @@
 """Cell order: what a failing cell lacks, and which cells give it.
 
 `advise(CellCase(…))` is pure: what is known of the notebook is handed in, and what comes back is data. `find_notebook`
-reads the notebook's file, where there is one.
+reads the notebook's file, where there is one. What takes time to load is loaded when it is first used, since the
+extension takes note of every cell and most never fail.
 """
 
 from __future__ import annotations
 
-from healkit.healing.cells.advice import AdviceKind, CellAdvice, CellCase, CellStep, Confidence, advise
-from healkit.healing.cells.file import FILE_MAX_BYTES, find_notebook, read_notebook
-from healkit.healing.cells.world import CellRun, NotebookCell, NotebookFile
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from healkit.healing.cells.advice import AdviceKind, CellAdvice, CellCase, CellStep, Confidence, advise
+    from healkit.healing.cells.file import FILE_MAX_BYTES, find_notebook, read_notebook
+    from healkit.healing.cells.records import CellRun, NotebookCell, NotebookFile
+
+_HOMES = {
+    "AdviceKind": "advice",
+    "CellAdvice": "advice",
+    "CellCase": "advice",
+    "CellRun": "records",
+    "CellStep": "advice",
+    "Confidence": "advice",
+    "FILE_MAX_BYTES": "file",
+    "NotebookCell": "records",
+    "NotebookFile": "records",
+    "advise": "advice",
+    "find_notebook": "file",
+    "read_notebook": "file",
+}
 
 __all__ = [
     "FILE_MAX_BYTES",
@@ -24,3 +44,12 @@ __all__ = [
     "find_notebook",
     "read_notebook",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Load a name from its module; called by Python when it is not here yet."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'healkit.healing.cells' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"healkit.healing.cells.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value

@@ -17,7 +17,8 @@ from healkit.healing.cells import words
 from healkit.healing.cells.bindings import function_reads, functions_of
 from healkit.healing.cells.imports import has_attribute, import_for, installed
 from healkit.healing.cells.plan import Plan, Planner
-from healkit.healing.cells.world import CellRun, Known, NotebookFile, World
+from healkit.healing.cells.records import CellRun, NotebookFile
+from healkit.healing.cells.world import Known, World
 
 #: `not_run`: the defining cell was not run in this kernel. `later`: it was not run, and stands further down. `failed`:
 #: it failed before or at the definition. `edited`: what ran of it was an earlier text. `removed`: the name was deleted

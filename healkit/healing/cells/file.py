@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from healkit.healing.cells.world import CellRun, NotebookCell, NotebookFile
+from healkit.healing.cells.records import CellRun, NotebookCell, NotebookFile
 
 FILE_MAX_BYTES = 5_000_000
 #: How many files of a folder are looked through for a notebook that was renamed, newest first.

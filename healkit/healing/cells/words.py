@@ -6,9 +6,10 @@ import re
 from collections.abc import Sequence
 
 from healkit.healing.cells.bindings import names_of
+from healkit.healing.cells.records import CellRun
 from healkit.healing.cells.text import clearing_magic
 from healkit.healing.cells.walk import Binding, Inner
-from healkit.healing.cells.world import CellRun, Known
+from healkit.healing.cells.world import Known
 
 _SHOWN_CELLS = 6
 

@@ -13,47 +13,12 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from healkit.healing.cells.bindings import Names, names_of
+from healkit.healing.cells.records import CellRun, NotebookCell, NotebookFile
 
 #: What has become of a cell's present text: never run; run as another text; run and ended well; run and failed; run
 #: before anybody watched.
 CellState = Literal["not_run", "edited", "ran", "failed", "unknown"]
 _LINE_MAX_CHARS = 60
-
-
-@dataclass(frozen=True)
-class CellRun:
-    """One run of a cell in this kernel.
-
-    count: the number of its prompt. ok: None where nobody watched. at: when it ended, in seconds since the epoch.
-    failed_line: the cell's own line that failed. missing: the name that a NameError was about.
-    """
-
-    source: str
-    count: int | None = None
-    ok: bool | None = True
-    cell_id: str = ""
-    at: float | None = None
-    failed_line: int | None = None
-    ename: str = ""
-    missing: str = ""
-
-
-@dataclass(frozen=True)
-class NotebookCell:
-    """One code cell of the file; `number` counts all cells from 1, `count` is the prompt that was saved with it."""
-
-    number: int
-    source: str
-    cell_id: str = ""
-    count: int | None = None
-
-
-@dataclass(frozen=True)
-class NotebookFile:
-    """The code cells of a notebook file as it was saved last (seconds since the epoch)."""
-
-    cells: tuple[NotebookCell, ...]
-    saved_at: float | None = None
 
 
 @dataclass(frozen=True)
