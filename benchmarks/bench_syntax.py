@@ -136,7 +136,7 @@ def samples(count: int, seed: int) -> Iterator[tuple[str, str, str, str]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=3)
+    parser.add_argument("--seed", type=int, default=4)
     parser.add_argument("--show", action="store_true", help="print what was not restored, to stderr")
     options = parser.parse_args()
     tally: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))

@@ -154,6 +154,10 @@ def _opener_before(draft: Draft, found: list[Token], closer: Token) -> Iterator[
                 else 0.15
             )
             yield draft.replaced(token.start, token.start, wanted, 0.65 + likely, done)
+        if token.text in {"=", "==", "in", "return", ","} and place + 1 == len(before):
+            yield draft.replaced(closer.start, closer.start, wanted, 0.55, done)
+        if token.kind == "string" and left is not None and left.kind == "name" and left.end == token.start:
+            yield draft.replaced(token.start, token.start, wanted, 0.5, done)
         if token.kind == "name":
             for cut in range(len(token.text) - 1, 0, -1):
                 if token.text[:cut] in BUILTINS or re.search(

@@ -28,6 +28,8 @@ def missing(found: list[Token], left: Token | None, right: Token | None, inside:
         if right is not None:
             yield from _at_the_start(found, right)
         return
+    if left.text == "not" and right is not None and any(t.ends_value and t.end < left.start for t in found):
+        yield "in", 0.4
     if right is None:
         if left.ends_value:
             yield from ((",", 1.2), (":", 0.9)) if left.text != ":" else ()
@@ -57,6 +59,9 @@ def _at_the_start(found: list[Token], right: Token) -> Iterator[Missing]:
     yield "return", 1.3
     if right.text == ":":
         yield from (("else", 1.0), ("try", 1.1))
+
+
+_TEXT_METHODS = frozenset(name for name in dir(str) if not name.startswith("_"))
 
 
 def _before_word(first: str, right: Token, inside: str) -> Iterator[Missing]:
@@ -93,11 +98,13 @@ def _between_values(found: list[Token], left: Token, right: Token, inside: str) 
     elif left.kind == "name":
         yield "=", 0.65 if first == "self" else 0.75 if inside == "(" else 1.0
     elif left.text in {"]", ")"} and not inside:
-        yield from (("=", 0.7), ("+=", 1.1))
+        yield from (("=", 0.7), ("+=", 1.0), ("-=", 1.1))
     if left.kind == "name" and right.kind in {"name", "number", "string"}:
         yield "(", 0.9
     if not apart and left.kind == "string" and right.kind == "name":
         yield "+", 0.6
+        if right.text in _TEXT_METHODS:
+            yield ".", 0.4
     if not apart and left.kind == "name" and right.kind == "string":
         yield "[", 1.1
     yield from ((";", 1.6), ("[", 1.2))
