@@ -10,7 +10,6 @@ row too. Everything that starts an execution, whoever it is, comes through `Exec
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import time
 from collections.abc import Callable
 from datetime import timedelta
@@ -18,28 +17,28 @@ from typing import Any
 
 import msgspec
 
-from healkit.config import MIB, Config
+from healkit.config import Config
 from healkit.contracts.encoding import to_jsonable
 from healkit.contracts.failure import Failure
 from healkit.contracts.fingerprint import fingerprint
 from healkit.contracts.records import (
-    CallRecord,
     Finished,
     Started,
+    Step,
     host_identity,
     new_trace_id,
     summarize,
     utc_now,
 )
-from healkit.contracts.rpc import Init
 from healkit.errors import HealkitError
 from healkit.runtime.discretion import NOT_KEPT_VALUE, emptied, emptying
-from healkit.runtime.endings import failure_of, interruption_of, refusal_of
+from healkit.runtime.endings import interruption_of, refusal_of
 from healkit.runtime.execution import Execution
 from healkit.runtime.recorder import Recorder
 from healkit.runtime.request import Request, checked_arguments
 from healkit.runtime.router import CallContext, CallRouter, Provider
 from healkit.runtime.steps import UNRECORDED
+from healkit.runtime.underway import Ready, Result, execution_from, init_for, result_of
 from healkit.store.arguments import validate_arguments
 from healkit.store.sqltools import run_sql
 from healkit.store.vault import Vault, VaultEntry
@@ -54,37 +53,6 @@ from healkit.workers.probe import achieved_tier
 SQL_ISOLATION = "read-only connection"
 #: How long an ending waits for the records of calls that the worker already had its answers to.
 _SETTLE_S = 5.0
-
-
-@dataclasses.dataclass(frozen=True)
-class _Ready:
-    """A call that nothing speaks against, with its RUNNING row committed; `noted` is its beginning as it is there."""
-
-    begun: Started
-    noted: Started
-    entry: VaultEntry
-    arguments: bytes
-    conversions: list[str]
-    timeout_s: float
-    log_id: int | None
-    collector: Collector
-
-    def noted_end(self, finished: Finished) -> Finished:
-        """The ending as it goes on record."""
-        return finished if self.entry.logged else emptied(finished)
-
-
-@dataclasses.dataclass(frozen=True)
-class _Result:
-    """What came of the work itself, before it is recorded."""
-
-    value: Any = None
-    encoded: str = "null"
-    failure: Failure | None = None
-    outputs: list[dict[str, Any]] = dataclasses.field(default_factory=list)
-    calls: list[CallRecord] = dataclasses.field(default_factory=list)
-    conversions: list[str] = dataclasses.field(default_factory=list)
-    last_output: str = ""
 
 
 class Executor:
@@ -124,7 +92,7 @@ class Executor:
             raise
         return await self._conclude(ready, request, result, (time.perf_counter() - started) * 1000)
 
-    def _prepare(self, request: Request, started: float) -> _Ready:
+    def _prepare(self, request: Request, started: float) -> Ready:
         """All that can be refused before there is a worker, up to the RUNNING row; on a thread, as it may wait."""
         begun = _begun(request)
         logged = True
@@ -158,7 +126,7 @@ class Executor:
         log_id = self._recorder.begin(noted)
         request.step.started(log_id)
         collector = self._recorder.collector(noted)
-        return _Ready(begun, noted, entry, encoded, conversions, timeout_s, log_id, collector)
+        return Ready(begun, noted, entry, encoded, conversions, timeout_s, log_id, collector)
 
     def _entry(self, request: Request) -> VaultEntry:
         """The tool's active revision, or the candidate that is to be tried in its place."""
@@ -174,39 +142,13 @@ class Executor:
         request.step.judged(None)
         return entry
 
-    async def _run_python(self, ready: _Ready, request: Request) -> _Result:
-        begun, entry, timeout_s = ready.begun, ready.entry, ready.timeout_s
-        context = CallContext(
-            begun.trace_id, request.persona, request.depth, min(timeout_s, self._config.rpc_timeout_s)
-        )
+    async def _run_python(self, ready: Ready, request: Request) -> Result:
+        begun, entry = ready.begun, ready.entry
         journal = self._recorder.journal(begun.trace_id)
-        router = CallRouter(
-            context,
-            self.providers,
-            entry.grants,
-            emptying(
-                ready.collector.through(journal.append),
-                not entry.logged,
-                lambda tool: self._keeps_off(tool, request.persona),
-            ),
-            self._config.max_calls,
-            self._config.trace_max_decisions,
-        )
-        init = Init(
-            entry=entry.ref,
-            code=entry.code,
-            arguments=msgspec.Raw(ready.arguments),
-            # A tool that never says `mcp` cannot call anything, and need not be told what there is.
-            definitions=await asyncio.to_thread(router.definitions, entry.code)
-            if "mcp" in entry.code
-            else [],
-            timeout_s=timeout_s,
-            rpc_timeout_s=self._config.rpc_timeout_s,
-            memory_bytes=(entry.grants.memory_mb or self._config.memory_mb) * MIB,
-            cpu_s=entry.grants.cpu_s or self._config.cpu_s,
-            result_max_bytes=self._config.result_max_bytes,
-            output_max_bytes=self._config.output_max_bytes,
-        )
+        router = self._router(ready, request, ready.collector.through(journal.append))
+        # A tool that never says `mcp` cannot call anything, and need not be told what there is.
+        known = await asyncio.to_thread(router.definitions, entry.code) if "mcp" in entry.code else []
+        init = init_for(ready, known, self._config)
         tier: Tier = begun.isolation  # type: ignore[assignment]  # _prepare has put a tier there
         pool = self._pool()
         worker: KernelWorker | LightWorker
@@ -225,19 +167,21 @@ class Executor:
                 await asyncio.to_thread(router.settle, _SETTLE_S)
             if journal.used:
                 await asyncio.to_thread(journal.close)
-        failure = failure_of(outcome, init)
-        encoded = bytes(outcome.complete.value).decode() if outcome.complete and failure is None else "null"
-        return _Result(
-            value=msgspec.json.decode(encoded),
-            encoded=encoded,
-            failure=failure,
-            outputs=outcome.outputs,
-            calls=router.calls,
-            conversions=outcome.complete.conversions if outcome.complete else [],
-            last_output=outcome.last_output if failure is not None else "",
+        return result_of(outcome, init, router.calls)
+
+    def _router(self, ready: Ready, request: Request, record: Callable[[Step], None]) -> CallRouter:
+        """Where its calls go; what is to be kept off the record is emptied on the way to `record`."""
+        entry, timeout_s = ready.entry, min(ready.timeout_s, self._config.rpc_timeout_s)
+        return CallRouter(
+            CallContext(ready.begun.trace_id, request.persona, request.depth, timeout_s),
+            self.providers,
+            entry.grants,
+            emptying(record, not entry.logged, lambda tool: self._keeps_off(tool, request.persona)),
+            self._config.max_calls,
+            self._config.trace_max_decisions,
         )
 
-    async def _run_sql(self, ready: _Ready, _request: Request) -> _Result:
+    async def _run_sql(self, ready: Ready, _request: Request) -> Result:
         entry = ready.entry
         try:
             rows = await asyncio.to_thread(
@@ -250,18 +194,18 @@ class Executor:
             )
         except HealkitError as error:
             text = f"{error.message}\n\n{entry.ref.filename}\n{entry.code}"
-            return _Result(
+            return Result(
                 failure=Failure(error.code, type(error).__name__, error.message, text, hint=error.hint)
             )
         value, conversions = to_jsonable(rows)
-        return _Result(value=value, encoded=msgspec.json.encode(value).decode(), conversions=conversions)
+        return Result(value=value, encoded=msgspec.json.encode(value).decode(), conversions=conversions)
 
     async def _finish(self, finished: Finished, collector: Collector) -> int | None:
         """The last record; on a thread, because it may have to wait for a locked database."""
         return await asyncio.to_thread(self._recorder.finish, finished, collector)
 
     async def _conclude(
-        self, ready: _Ready, request: Request, result: _Result, duration_ms: float
+        self, ready: Ready, request: Request, result: Result, duration_ms: float
     ) -> Execution:
         begun = ready.begun
         finished = Finished(
@@ -275,42 +219,21 @@ class Executor:
         )
         noted, seen = ready.noted_end(finished), result
         if not ready.entry.logged:
-            seen = _Result(encoded=NOT_KEPT_VALUE, calls=[emptied(call) for call in result.calls])
+            seen = Result(encoded=NOT_KEPT_VALUE, calls=[emptied(call) for call in result.calls])
         ready.collector.result = None if result.failure else seen.encoded
         log_id = await self._finish(noted, ready.collector) or ready.log_id
         if (step := request.step) is not UNRECORDED:
             await asyncio.to_thread(self._tell_end, request, noted, seen)
-        return Execution(
-            tool_name=begun.tool_name,
-            persona=begun.persona,
-            arguments=msgspec.json.decode(begun.arguments),
-            status=finished.status,
-            trace_id=begun.trace_id,
-            timestamp=begun.timestamp,
-            log_id=log_id,
-            value=result.value,
-            failure=result.failure,
-            result_summary=finished.result_summary,
-            outputs=result.outputs,
-            calls=result.calls,
-            decisions=ready.collector.decisions,
-            duration_ms=duration_ms,
-            isolation=begun.isolation,
-            revision=begun.revision,
-            origin=begun.origin,
-            last_output=result.last_output,
-            conversions=[
-                *(f"argument {c}" for c in ready.conversions),
-                *(f"result {c}" for c in result.conversions),
-            ],
+        return execution_from(
+            ready,
+            finished,
+            result,
+            log_id,
             warnings=self._warnings(begun, step.problem),
-            grants=begun.grants,
-            run_id=begun.run_id,
-            code=ready.entry.code,
             explained=self._config.explain,
         )
 
-    def _tell_end(self, request: Request, noted: Finished, seen: _Result) -> None:
+    def _tell_end(self, request: Request, noted: Finished, seen: Result) -> None:
         """Tell the run how its step ended, with the calls as they are to be kept."""
         calls: list[Any] = []
         keep = emptying(
