@@ -167,7 +167,7 @@ def _from_elsewhere(case: CellCase, world: World, name: str) -> CellAdvice | Non
     if name in own.deleted and own.deleted[name] < line:
         return CellAdvice("removed", name, words.own_deleted(name, own.deleted[name]))
     for cell in reversed(world.cells):
-        if not cell.names.parsed and words.seems_to_define(name, cell.source):
+        if words.seems_to_define(name, cell.source) and not cell.names.parsed:
             return CellAdvice("failed", name, words.unreadable(name, cell), (), "likely")
     for run in case.earlier(name):
         if (found := Known(run.source, 0, run=run).names.bound.get(name)) is not None:
@@ -191,7 +191,7 @@ def _import(case: CellCase, name: str) -> CellAdvice | None:
 def _inside(world: World, name: str) -> CellAdvice | None:
     above = sorted(world.cells, key=lambda cell: (cell.gone, cell.place > world.here.place, -cell.place))
     for cell in [world.here, *above]:
-        if (inner := cell.names.inner.get(name)) is not None:
+        if name in cell.source and (inner := cell.names.inner.get(name)) is not None:
             label = "this cell" if cell is world.here else cell.label
             return CellAdvice("scope", name, words.inside(name, inner, label), (), "likely")
     return None
@@ -200,7 +200,7 @@ def _inside(world: World, name: str) -> CellAdvice | None:
 def _star(world: World, name: str) -> CellAdvice | None:
     """A cell that was not run and imports everything from a module that has the name."""
     for cell in world.cells:
-        if cell.state not in {"not_run", "edited"} or cell.gone:
+        if cell.state not in {"not_run", "edited"} or cell.gone or "*" not in cell.source:
             continue
         module = next((one for one in cell.names.stars if has_attribute(one, name)), None)
         if module is not None:

@@ -68,6 +68,7 @@ class Planner:
             for cell in self._world.cells
             if giver.place < cell.place < reader.place
             and not cell.gone
+            and name in cell.source
             and (name in cell.names.changed or name in cell.names.bound)
             and not cell.names.deleted.get(name)
             and not _failing(cell)

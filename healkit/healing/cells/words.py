@@ -63,6 +63,8 @@ def removal(history: Sequence[CellRun], name: str) -> str:
     """What took the name away last: ``del x` in In [5]`; an empty text where nothing did so by name."""
     by = ""
     for run in history:
+        if name not in run.source and "%reset" not in run.source:
+            continue
         names = names_of(run.source)
         prompt = f" in In [{run.count}]" if run.count is not None else ""
         if name in names.deleted:

@@ -117,7 +117,8 @@ class World:
 
     def binders(self, name: str, place: float) -> list[Known]:
         """Cells that give the name a value: those above nearest first, then those below, then those that are gone."""
-        found = [cell for cell in self.cells if name in cell.names.bound]
+        # A text without the name need not be read, which is most of what a large notebook would take.
+        found = [cell for cell in self.cells if name in cell.source and name in cell.names.bound]
         above = sorted((c for c in found if c.place < place and not c.gone), key=lambda c: -c.place)
         below = sorted((c for c in found if c.place > place and not c.gone), key=lambda c: c.place)
         return [*above, *below, *reversed([cell for cell in found if cell.gone])]
