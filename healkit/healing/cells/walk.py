@@ -11,6 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from healkit.healing.cells.nodes import in_globals, is_true, leaves, names_in, root, short
+
 #: Methods that change what they are called on, where their result is thrown away.
 _CHANGING = frozenset(
     {
@@ -30,7 +32,6 @@ _CHANGING = frozenset(
 )
 #: Handlers that catch a name's being missing, so that what is tried need not be there.
 _SOFT = frozenset({"NameError", "Exception", "BaseException"})
-_TEXT_MAX_CHARS = 60
 
 
 @dataclass(frozen=True)
@@ -147,9 +148,9 @@ class Walk(ast.NodeVisitor):
     def _target(self, node: ast.expr) -> None:
         """A target is stored into; with brackets or a dot, what stands before them is changed."""
         if isinstance(node, ast.Subscript | ast.Attribute):
-            if (name := _root(node)) is not None:
+            if (name := root(node)) is not None:
                 self.changed.add(name)
-            if (made := _in_globals(node)) is not None:
+            if (made := in_globals(node)) is not None:
                 self._bind(made, node.lineno)
         if isinstance(node, ast.Tuple | ast.List):
             for part in node.elts:
@@ -161,7 +162,7 @@ class Walk(ast.NodeVisitor):
         call = node.value.value if isinstance(node.value, ast.Await) else node.value
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
             changes = call.func.attr in _CHANGING or any(word.arg == "inplace" for word in call.keywords)
-            if changes and (name := _root(call.func)) is not None:
+            if changes and (name := root(call.func)) is not None:
                 self.changed.add(name)
         elif isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "exec":
             self.opaque = "exec"
@@ -169,7 +170,7 @@ class Walk(ast.NodeVisitor):
 
     def visit_If(self, node: ast.If) -> None:
         self.visit(node.test)
-        if _is_true(node.test):
+        if is_true(node.test):
             self.block(node.body)
             return
         under = f"if {short(node.test)}:"
@@ -178,7 +179,7 @@ class Walk(ast.NodeVisitor):
 
     def visit_While(self, node: ast.While) -> None:
         self.visit(node.test)
-        if _is_true(node.test):
+        if is_true(node.test):
             self.block(node.body)
         else:
             self._ways([self._way(node.body, f"while {short(node.test)}:")], whole=False)
@@ -210,7 +211,7 @@ class Walk(ast.NodeVisitor):
     visit_AsyncWith = visit_With  # noqa: N815
 
     def visit_Try(self, node: Any) -> None:
-        soft = any(one.type is None or _names_in(one.type) & _SOFT for one in node.handlers)
+        soft = any(one.type is None or names_in(one.type) & _SOFT for one in node.handlers)
 
         def tried() -> None:
             self._soft += soft
@@ -219,8 +220,8 @@ class Walk(ast.NodeVisitor):
             self.block(node.orelse)
 
         if node.handlers:
-            ways = [_Way(tried, "try:", _leaves(node.body))]
-            ways += [_Way(self._handler(one), "except", _leaves(one.body)) for one in node.handlers]
+            ways = [_Way(tried, "try:", leaves(node.body))]
+            ways += [_Way(self._handler(one), "except", leaves(one.body)) for one in node.handlers]
             self._ways(ways, whole=True)
         else:
             tried()
@@ -246,7 +247,7 @@ class Walk(ast.NodeVisitor):
     def visit_Match(self, node: ast.Match) -> None:
         self.visit(node.subject)
         ways = [
-            _Way(self._case(case), f"case {short(case.pattern)}:", _leaves(case.body)) for case in node.cases
+            _Way(self._case(case), f"case {short(case.pattern)}:", leaves(case.body)) for case in node.cases
         ]
         last = node.cases[-1]
         catches_all = (
@@ -316,7 +317,7 @@ class Walk(ast.NodeVisitor):
 
     def _comprehension(self, node: Any) -> None:
         self.visit(node.generators[0].iter)
-        self._hidden.append({name for one in node.generators for name in _names_in(one.target)})
+        self._hidden.append({name for one in node.generators for name in names_in(one.target)})
         for i, generator in enumerate(node.generators):
             for part in (*([generator.iter] if i else []), *generator.ifs):
                 self.visit(part)
@@ -327,38 +328,4 @@ class Walk(ast.NodeVisitor):
     visit_ListComp = visit_SetComp = visit_GeneratorExp = visit_DictComp = _comprehension  # noqa: N815
 
     def _way(self, body: list[ast.stmt], under: str) -> _Way:
-        return _Way(lambda: self.block(body), under, _leaves(body))
-
-
-def short(node: ast.AST) -> str:
-    """The code of a node on one line, cut."""
-    text = " ".join(ast.unparse(node).split())
-    return text if len(text) <= _TEXT_MAX_CHARS else text[: _TEXT_MAX_CHARS - 1] + "…"
-
-
-def _names_in(node: ast.AST) -> set[str]:
-    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
-
-
-def _root(node: ast.expr) -> str | None:
-    """`df` for `df.loc[0].x`."""
-    while isinstance(node, ast.Subscript | ast.Attribute):
-        node = node.value
-    return node.id if isinstance(node, ast.Name) else None
-
-
-def _in_globals(node: ast.expr) -> str | None:
-    """`x` for `globals()["x"]`."""
-    if not isinstance(node, ast.Subscript) or not isinstance(node.slice, ast.Constant):
-        return None
-    name = node.slice.value
-    return name if isinstance(name, str) and short(node.value) in {"globals()", "locals()"} else None
-
-
-def _is_true(test: ast.expr) -> bool:
-    """Whether a condition always holds in a notebook."""
-    return short(test) in {"True", "1", "__name__ == '__main__'"}
-
-
-def _leaves(body: list[ast.stmt]) -> bool:
-    return bool(body) and isinstance(body[-1], ast.Raise | ast.Return | ast.Continue | ast.Break)
+        return _Way(lambda: self.block(body), under, leaves(body))
