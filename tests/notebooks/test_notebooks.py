@@ -79,7 +79,7 @@ def test_a_notebook_is_valid_and_tells_nothing_of_the_machine_it_ran_on(path):
     assert not re.search(r"/(home|root|tmp|work|Users)/", path.read_text())
 
 
-def run(notebook: NotebookNode, folder: Path) -> NotebookNode:
+def run(notebook: NotebookNode, folder: Path, *, panels: bool = False) -> NotebookNode:
     client = NotebookClient(
         notebook,
         timeout=60,
@@ -89,7 +89,7 @@ def run(notebook: NotebookNode, folder: Path) -> NotebookNode:
         resources={"metadata": {"path": str(folder)}},
     )
     # What is saved is read where no panel could be drawn; tests/browser looks at those.
-    return client.execute(env={**os.environ, "HEALKIT_PANELS": "0"})
+    return client.execute(env={**os.environ, "HEALKIT_PANELS": str(int(panels))})
 
 
 def cell_of(notebook: NotebookNode, cell_id: str) -> NotebookNode:

@@ -60,3 +60,16 @@ def test_the_gallery_asks_the_questions_of_its_lessons():
         assert errors_of(cell_of(saved, f"{lesson.name}-run")) == ["ToolExecutionError"]
         assert lesson.ename in text_of(cell_of(saved, f"{lesson.name}-run"))
         assert "A way to mend it" not in str(cell_of(saved, f"{lesson.name}-run").outputs)
+
+
+@pytest.mark.requirement("FACE-4")
+def test_the_panels_that_the_second_notebook_talks_about_are_below_its_cells(tmp_path):
+    saved = nbformat.read(BROWSE, as_version=4)
+    executed = run(saved, tmp_path, panels=True)
+    widget = "application/vnd.jupyter.widget-view+json"
+    opened = [
+        cell.id
+        for cell in executed.cells
+        if any(widget in o.get("data", {}) for o in cell.get("outputs", []))
+    ]
+    assert opened == ["log", "filter", "search", "trace", "run-reverted", "run-twelve"]
