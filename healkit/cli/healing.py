@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+import subprocess
 import sys
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import click
 import msgspec
 import typer
 
@@ -117,7 +121,24 @@ def _advisors(text: str, *, alone: bool) -> list[str | Advisor]:
 def _edit(case: Case, code: str, problem: str) -> str | None:
     if problem and not typer.confirm(f"Not yet: {problem} Edit again?", default=True, err=True):
         return None
-    return click.edit(code, extension=".sql" if case.entry.type == "sql" else ".py")
+    return _edited(code, ".sql" if case.entry.type == "sql" else ".py")
+
+
+def _edited(code: str, suffix: str) -> str | None:
+    """The code as it was left in the user's editor; None where it was not saved there."""
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
+    with tempfile.TemporaryDirectory(prefix="healkit-edit-") as folder:
+        file = Path(folder) / f"tool{suffix}"
+        file.write_text(code)
+        os.utime(file, (0, 0))  # so that a save within the clock's grain is seen too
+        try:
+            done = subprocess.run([*shlex.split(editor), str(file)], check=False)
+        except (OSError, ValueError) as error:
+            raise UsageInvalid(
+                f"The editor {editor!r} cannot be started: {error}.", hint="Set EDITOR."
+            ) from None
+        saved = done.returncode == 0 and file.is_file() and file.stat().st_mtime > 0
+        return file.read_text() if saved else None
 
 
 def _ask(question: Question) -> Answer | None:
