@@ -68,13 +68,15 @@ class Workbench(Protocol):
         *,
         every: bool = False,
         slow: bool = False,
+        limit_s: float | None = None,
     ) -> Iterator[tuple[int, str]]:
         """Run many variants of a code by the thousand; yields (position, outcomes) as they end, in no order.
 
         Candidates are drawn as they are needed, so a generator may look at earlier outcomes. The outcomes have one
         letter a check: `.` passed, `w` wrong, `e` raised, `t` timed out, `d` died, `-` not run; a candidate that does
         not compile is all `-`. every: go on after the first check that is not passed. slow: ten times the time for
-        each check, for promising candidates that timed out.
+        each check, for promising candidates that timed out. limit_s: each check's time, where it is not to be found
+        out by running the code as it is.
         """
         ...
 
@@ -82,8 +84,13 @@ class Workbench(Protocol):
         """Run the code once for each check, with its lines and types watched."""
         ...
 
-    def run(self, codes: Sequence[str], checks: Sequence[Check]) -> list[list[CheckResult]]:
-        """Each code with each check, every pair in a fresh restricted process; the values come back."""
+    def run(
+        self, codes: Sequence[str], checks: Sequence[Check], *, limit_s: float | None = None
+    ) -> list[list[CheckResult]]:
+        """Each code with each check, every pair in a fresh restricted process; the values come back.
+
+        limit_s: as in `score`.
+        """
         ...
 
 

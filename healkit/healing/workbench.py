@@ -37,7 +37,8 @@ UNKNOWN_LEAST_S = 0.06
 #: The slow lane's limit, and the one for trying once more in a process of its own, by the ordinary one.
 SLOW_TIMES = 10.0
 #: What finding out how long a check takes may cost, in seconds and as a part of the budget.
-_TIMING_FIRST_S, _TIMING_S, _TIMING_PART = 0.3, 5.0, 1 / 15
+_TIMING_FIRST_S, _TIMING_S, _TIMING_PART = 0.2, 5.0, 1 / 30
+_TIMING_LEAST_S = 0.8
 #: How long a check is watched at most, and one of which it is known that it hangs.
 _WATCH_S, _WATCH_HANGING_S = 2.0, 0.4
 #: How often Stop and the clock are looked at while something runs, and how long its end is waited for.
@@ -99,10 +100,11 @@ class Bench:
         *,
         every: bool = False,
         slow: bool = False,
+        limit_s: float | None = None,
     ) -> Iterator[tuple[int, str]]:
         """As `Workbench.score`."""
         times = SLOW_TIMES if slow else 1.0
-        limits_s = [limit_s * times for limit_s in self._limits_of(code, checks)]
+        limits_s = [own_s * times for own_s in self._limits_of(code, checks, limit_s)]
         events: queue.SimpleQueue[_Wanted | Scores | None] = queue.SimpleQueue()
 
         async def draw(count: int) -> Sequence[Candidate]:
@@ -147,17 +149,22 @@ class Bench:
         ]
         return self._wait(self._batches.observe(self._entry, code, checks, limits_s))
 
-    def run(self, codes: Sequence[str], checks: Sequence[Check]) -> list[list[CheckResult]]:
-        """As `Workbench.run`; each is on record as a trial."""
-        limits_s = [limit_s * SLOW_TIMES for limit_s in self._limits_of(codes[0] if codes else "", checks)]
+    def run(
+        self, codes: Sequence[str], checks: Sequence[Check], *, limit_s: float | None = None
+    ) -> list[list[CheckResult]]:
+        """As `Workbench.run`; each is on record as a trial, and has the slow lane's time."""
+        base = codes[0] if codes else ""
+        limits_s = [own_s * SLOW_TIMES for own_s in self._limits_of(base, checks, limit_s)]
         return self._wait(
             self._batches.run(
                 self._entry, codes, checks, limits_s, parallel=self._parallel, off_record=self._off_record
             )
         )
 
-    def _limits_of(self, code: str, checks: Sequence[Check]) -> list[float]:
-        """Each check's time limit, found out once for each check by running the code as it is."""
+    def _limits_of(self, code: str, checks: Sequence[Check], limit_s: float | None = None) -> list[float]:
+        """Each check's time limit: the given one, or found out once for each check by running the code as it is."""
+        if limit_s is not None:
+            return [limit_s] * len(checks)
         keys = [msgspec.json.encode(check) for check in checks]
         new = [check for check, key in zip(checks, keys, strict=True) if key not in self._limits]
         if new:
@@ -192,7 +199,7 @@ class Bench:
         run(range(len(checks)), _TIMING_FIRST_S)
         late = [place for place in results if results[place].outcome == "timeout"]
         if late:
-            most_s = min(_TIMING_S, max(1.0, self._budget_s * _TIMING_PART))
+            most_s = min(_TIMING_S, max(_TIMING_LEAST_S, self._budget_s * _TIMING_PART))
             run(late[:1], most_s)
             if len(late) > 1 and results[late[0]].outcome != "timeout":
                 run(late[1:], most_s)

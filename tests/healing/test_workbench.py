@@ -13,7 +13,7 @@ from healkit.contracts.healing import Check, Edit
 from healkit.contracts.tools import EntryRef
 from healkit.errors import BudgetSpent
 from healkit.healing.advisor import Workbench
-from healkit.healing.workbench import Bench, bench_for
+from healkit.healing.workbench import LIMIT_LEAST_S, Bench, bench_for
 
 ENTRY = EntryRef("f", "default", 0, "")
 CODE = "def f(n):\n    return n + 0\n"
@@ -107,7 +107,7 @@ def test_limits_come_from_the_codes_own_time_and_the_slow_lane_has_ten_times_tha
     bench = bench_of(healkit)
     assert dict(bench.score(code, [[]], checks, every=True)) == {0: "..w"}
     quick, slow, unknown = bench._limits.values()
-    assert quick >= 0.1
+    assert quick >= LIMIT_LEAST_S
     assert slow >= 0.6
     assert unknown == max(quick, slow)
     at = code.index("n)\n    return")

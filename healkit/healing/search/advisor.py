@@ -25,8 +25,11 @@ from healkit.healing.search.second_order import Base, Further, bases, pairs
 
 #: How many checks of a kind are watched, and how many of those that do not end.
 _WATCHED, _WATCHED_HANGING = 10, 1
-#: After the first plausible patch, others are looked for as long again, within these bounds and part of the budget.
-_PATIENCE_LEAST_S, _PATIENCE_MOST_S, _PATIENCE_PART = 0.3, 3.0, 0.15
+#: After the first plausible patch, others are looked for: for so many candidates, or as many as it took, within these
+#: bounds and this part of the budget.
+_MORE_LEAST, _MORE_LEAST_S, _MORE_MOST_S, _MORE_PART = 1200, 0.15, 3.0, 0.15
+#: How long plausible patches are run on an input near those of the checks.
+_PROBE_LEAST_S, _PROBE_MOST_S = 0.08, 0.5
 #: What part of the budget single edits may take while nothing is found, and what looking for bases may take.
 _FIRST_PART, _BASES_PART = 0.6, 0.15
 #: The most candidates looked at for bases, kept for pairs, and retried with more time.
@@ -70,7 +73,6 @@ class _Search:
         self._found: list[Plausible] = []
         self._seen: set[int] = set()
         self._same: set[str] = set()
-        self._until = float("inf")
         self._budget_s = bench.left_s
 
     def begin(self) -> bool:
@@ -95,6 +97,8 @@ class _Search:
         self._checks = self._failing + self._passing
         failed, passed = self._observe()
         self._suspicion = Suspicion(failed, passed)
+        longest_s = max((one.result.duration_s for one in passed), default=0.0)
+        self._probe_s = min(max(_PROBE_LEAST_S, longest_s), _PROBE_MOST_S)
         peers = tuple(peer.code for peer in self._case.peers)
         errors = tuple(dict.fromkeys(check.raises for check in self._failing if check.raises))
         self._hints = Hints(
@@ -144,26 +148,33 @@ class _Search:
         began = time.monotonic()
         most = began + part * self._budget_s
         offset = len(tried.candidates)
-        self._until = float("inf")
+        passed_at: list[tuple[float, int]] = []
 
         def drawn() -> Iterator[tuple[Edit, ...]]:
             for candidate in source:
                 tried.candidates.append(candidate)
                 yield candidate.edits
-                if time.monotonic() > min(most, self._until):
+                now = time.monotonic()
+                if now > most or (
+                    passed_at and self._looked_on(began, *passed_at[0], len(tried.candidates) - offset)
+                ):
                     return
 
         for position, outcomes in self._bench.score(self._code, drawn(), self._checks, slow=slow):
             tried.outcomes[offset + position] = outcomes
             if outcomes == "." * len(self._checks):
                 self._keep(tried.candidates[offset + position])
-                if self._until == float("inf"):
-                    now = time.monotonic()
-                    patience = min(
-                        max(now - began, _PATIENCE_LEAST_S), _PATIENCE_MOST_S, self._budget_s * _PATIENCE_PART
-                    )
-                    self._until = now + patience
+                if not passed_at:
+                    passed_at.append((time.monotonic(), len(tried.candidates) - offset))
         return len(tried.candidates) - offset
+
+    def _looked_on(self, began: float, passed_at: float, passed_after: int, tried: int) -> bool:
+        """Whether enough was tried after the first candidate that passed."""
+        since = time.monotonic() - passed_at
+        if since < _MORE_LEAST_S:
+            return False
+        most_s = min(max(_MORE_LEAST_S, passed_at - began + 1.0), _MORE_MOST_S, self._budget_s * _MORE_PART)
+        return since > most_s or tried - passed_after >= max(_MORE_LEAST, passed_after)
 
     def _keep(self, candidate: Candidate) -> None:
         code = apply_edits(self._code, list(candidate.edits))
@@ -179,11 +190,14 @@ class _Search:
         reason to go on; else the likeliest has been found, because the search came from there.
         """
         found, refused = self._found, 0
-        for rank, one in ranked(self._bench, self._code, found, self._passing, self._failing):
+        for rank, one in self._ranked(found):
             self._found = [other for other in self._found if other is not one]
             attempt = yield self._patch(one, rank)
             refused += attempt is not None and attempt.verdict == "not_cured"
         return bool(found) and refused == len(found)
+
+    def _ranked(self, found: list[Plausible]) -> list[tuple[float, Plausible]]:
+        return ranked(self._bench, self._code, found, self._passing, self._failing, self._probe_s)
 
     def _patch(self, one: Plausible, rank: float) -> Patch:
         # Where it is known what is right on the failing input, a guard that gives it is no guard only.

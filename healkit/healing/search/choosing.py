@@ -1,28 +1,32 @@
 """Which of several plausible patches is likeliest right.
 
 Each passes all checks, so they are told apart by what nobody asked for: how likely the kind of edit is and how
-suspicious its line, how small it is, and what it does on inputs near those of the checks. Patches that agree with each
-other there support each other, as independent ways to the same behaviour; one that stands alone usually fits the checks
-only. One that changes what the code did near the inputs where it was right, or fails there, is less likely.
+suspicious its line, how small it is, and what it does on inputs near those of the checks. One that changes what the
+code did near the inputs where it was right, that fails where others do not, or that gives the same whatever it is
+given, is less likely. Patches that agree with each other support each other, as independent ways to the same behaviour.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
+from collections import Counter
 from collections.abc import Sequence
+
+import msgspec
 
 from healkit.contracts.healing import Check, CheckResult
 from healkit.healing.advisor import Workbench
-from healkit.healing.search.fuzzing import nearby
+from healkit.healing.search.fuzzing import edges, nearby
 from healkit.healing.search.ranking import Candidate
 
 #: So many patches are compared by behaviour; the rest keep the order of their scores, behind them.
-_COMPARED = 12
-#: What agreement with others counts (as the logarithm of their odds), what staying as it was, and what failing. The
-#: first is low because many edits are the same edit: ten ways to switch a condition off are not ten opinions.
-_AGREED, _KEPT, _FAILED = 0.3, 0.8, 1.5
+_COMPARED = 24
+#: How many inputs there are: at the edges, near what passes, near what fails.
+_EDGES, _NEAR_PASSING, _NEAR_FAILING = 6, 16, 6
+#: What counts how much, as the logarithm of odds. Agreement counts little because many edits are the same edit: ten
+#: ways to switch a condition off are not ten opinions.
+_AGREED, _KEPT, _FAILED, _CONSTANT, _GUARD = 0.25, 1.6, 1.6, 1.5, 2.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,7 +35,37 @@ class Plausible:
 
     code: str
     candidate: Candidate
-    lines: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Compared:
+    """How a code's variants do on inputs near those of its checks, as letters of `Workbench.score`.
+
+    before: how the code itself ended there. same: for each variant, `.` where it does as the code did, or merely
+    returns where the code failed. agreed: `.` where it does as the likeliest variant. counted: which inputs say
+    something of what should stay: those where the code returned, and was not near a failing check.
+    """
+
+    before: list[CheckResult]
+    same: list[str]
+    agreed: list[str]
+    constant: list[bool]
+    counted: list[bool]
+
+    def kept(self, place: int) -> float:
+        """On which part of the inputs that count a variant does as the code did; each answer of the code weighs alike.
+
+        Most inputs near others are told "no" or "not found"; what is said seldom says more.
+        """
+        groups: dict[bytes, list[bool]] = {}
+        for letter, result, counts in zip(self.same[place], self.before, self.counted, strict=True):
+            if counts:
+                groups.setdefault(msgspec.json.encode(result.value), []).append(letter == ".")
+        return sum(sum(group) / len(group) for group in groups.values()) / max(len(groups), 1)
+
+    def failed(self, place: int) -> float:
+        """On which part of all inputs a variant fails."""
+        return sum(letter in "etd" for letter in self.same[place]) / max(len(self.same[place]), 1)
 
 
 def ranked(
@@ -40,48 +74,86 @@ def ranked(
     found: Sequence[Plausible],
     passing: Sequence[Check],
     failing: Sequence[Check],
+    limit_s: float,
 ) -> list[tuple[float, Plausible]]:
-    """The patches with their ranks, likeliest first; raises `BudgetSpent`."""
-    by_score = sorted(found, key=lambda one: -own(one.candidate))
+    """The patches with their ranks, likeliest first; `limit_s` is for each input. Raises `BudgetSpent`."""
+    demanded = any(check.known for check in failing)
+    by_score = sorted(found, key=lambda one: -_own(one.candidate, demanded=demanded))
     first, rest = by_score[:_COMPARED], by_score[_COMPARED:]
-    if len(first) < 2:
-        return [(own(one.candidate), one) for one in by_score]
-    probes = [*nearby(passing, 8 if failing else 14), *nearby(failing, 8)]
-    near_right = len(nearby(passing, 8 if failing else 14))
-    results = (
-        bench.run([code, *(one.code for one in first)], probes)
-        if probes
-        else [[] for _ in range(len(first) + 1)]
-    )
-    before, after = _shown(results[0]), [_shown(one) for one in results[1:]]
-    support: dict[tuple[str, ...], float] = {}
-    for one, values in zip(first, after, strict=True):
-        support[tuple(values)] = support.get(tuple(values), 0.0) + math.exp(own(one.candidate))
-    ranks = []
-    for one, values in zip(first, after, strict=True):
-        kept = _share([a == b for a, b in zip(before[:near_right], values[:near_right], strict=True)])
-        failed = _share([value.startswith("!") for value in values])
-        agreed = math.log(support[tuple(values)]) - own(one.candidate)
-        rank = own(one.candidate) + _AGREED * min(agreed, 3.0) + _KEPT * kept - _FAILED * failed
-        ranks.append((rank, one))
-    ranks.sort(key=lambda pair: -pair[0])
-    lowest = ranks[-1][0]
-    return ranks + [(lowest - 1 - place, one) for place, one in enumerate(rest)]
+    ranks = [_own(one.candidate, demanded=demanded) for one in first]
+    if len(first) > 1:
+        compared = _compare(bench, code, first, passing, failing, limit_s)
+        alike = list(zip(compared.same, compared.agreed, strict=True))
+        support: Counter[tuple[str, str]] = Counter()
+        for rank, letters in zip(ranks, alike, strict=True):
+            support[letters] += math.exp(rank)  # type: ignore[assignment]  # a counter of weights
+        for place, letters in enumerate(alike):
+            ranks[place] += (
+                _AGREED * min(math.log(support[letters]) - ranks[place], 3.0)
+                + _KEPT * compared.kept(place)
+                - _FAILED * compared.failed(place)
+                - _CONSTANT * compared.constant[place]
+            )
+    order = sorted(zip(ranks, first, strict=True), key=lambda pair: -pair[0])
+    lowest = min(ranks, default=0.0)
+    return order + [(lowest - 1 - place, one) for place, one in enumerate(rest)]
 
 
-def own(candidate: Candidate) -> float:
-    """What a candidate itself says for it: its score, and how little it changes."""
-    return math.log(max(candidate.score, 1e-9)) - 0.01 * min(candidate.size, 120)
+def _own(candidate: Candidate, *, demanded: bool) -> float:
+    """What a candidate itself says for it: its score, how little it changes, and that it hides nothing."""
+    guard = 0.0 if demanded or not candidate.guard else _GUARD
+    return math.log(max(candidate.score, 1e-9)) - 0.01 * min(candidate.size, 120) - guard
 
 
-def _share(seen: list[bool]) -> float:
-    return sum(seen) / len(seen) if seen else 0.0
+def _compare(
+    bench: Workbench,
+    code: str,
+    found: Sequence[Plausible],
+    passing: Sequence[Check],
+    failing: Sequence[Check],
+    limit_s: float,
+) -> Compared:
+    """Try the patches on inputs near those of the checks, against what the code and the likeliest patch do there."""
+    near_right = [*edges([*passing, *failing], _EDGES), *nearby(passing, _NEAR_PASSING)]
+    probes = [*near_right, *nearby(failing, _NEAR_FAILING)]
+    if not probes:
+        nothing = ["" for _ in found]
+        return Compared([], nothing, nothing, [False for _ in found], [])
+    before = _results(bench, code, probes, limit_s)
+    counted = [result.outcome == "passed" and place < len(near_right) for place, result in enumerate(before)]
+    same = _letters(bench, code, found, _expecting(probes, before), limit_s)
+    leader = _results(bench, found[0].code, probes, limit_s)
+    agreed = _letters(bench, code, found, _expecting(probes, leader), limit_s)
+    constant = [False for _ in found]
+    values = [check.expected for check in (*passing, *failing) if check.known and not check.raises]
+    varies = len({msgspec.json.encode(result.value) for result in before if result.outcome == "passed"}) > 1
+    if varies and values and all(value == values[0] for value in values):
+        always = [msgspec.structs.replace(probe, known=True, expected=values[0]) for probe in probes]
+        constant = [set(letters) == {"."} for letters in _letters(bench, code, found, always, limit_s)]
+    return Compared(before, same, agreed, constant, counted)
 
 
-def _shown(results: Sequence[CheckResult]) -> list[str]:
+def _results(bench: Workbench, code: str, probes: Sequence[Check], limit_s: float) -> list[CheckResult]:
+    """What a code gives on inputs of which nothing is known; those on which it fails cost the least that way."""
+    letters = dict(bench.score(code, [()], probes, every=True, limit_s=limit_s)).get(0, "-" * len(probes))
+    returning = [probe for probe, letter in zip(probes, letters, strict=True) if letter == "."]
+    values = iter(bench.run([code], returning, limit_s=limit_s)[0] if returning else ())
+    return [next(values) if letter == "." else CheckResult(outcome="raised") for letter in letters]
+
+
+def _expecting(probes: Sequence[Check], results: Sequence[CheckResult]) -> list[Check]:
+    """The inputs with what came out there as what is right; where nothing did, returning is enough."""
     return [
-        json.dumps(one.value, sort_keys=True, default=str)
-        if one.outcome == "passed"
-        else f"!{one.failure.partition(':')[0]}"
-        for one in results
+        msgspec.structs.replace(probe, known=True, expected=result.value)
+        if result.outcome == "passed"
+        else probe
+        for probe, result in zip(probes, results, strict=True)
     ]
+
+
+def _letters(
+    bench: Workbench, code: str, found: Sequence[Plausible], checks: Sequence[Check], limit_s: float
+) -> list[str]:
+    edits = [one.candidate.edits for one in found]
+    outcomes = dict(bench.score(code, edits, checks, every=True, limit_s=limit_s))
+    return [outcomes.get(place, "-" * len(checks)) for place in range(len(found))]

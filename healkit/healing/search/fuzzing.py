@@ -34,6 +34,57 @@ def nearby(checks: Sequence[Check], most: int = _MOST) -> list[Check]:
     return found
 
 
+def edges(checks: Sequence[Check], most: int) -> list[Check]:
+    """Checks without an expected value at the edges of what is given: nothing, one of it, zero."""
+    given = {_key(check) for check in checks}
+    found: list[Check] = []
+    for check in checks:
+        for name, value in check.arguments.items():
+            for edge in _edges_of(value):
+                made = Check(origin="passing", arguments={**check.arguments, name: edge})
+                if (key := _key(made)) not in given:
+                    given.add(key)
+                    found.append(made)
+        if check.call:
+            for made in _edge_calls(check.call):
+                if (key := _key(made)) not in given:
+                    given.add(key)
+                    found.append(made)
+        if len(found) >= most:
+            break
+    return found[:most]
+
+
+def _edges_of(value: Any) -> list[Any]:
+    if isinstance(value, bool) or value is None:
+        return []
+    if isinstance(value, list | str):
+        return [value[:0], value[:1]] if len(value) > 1 else [value[:0]]
+    if isinstance(value, int):
+        return [0, 1]
+    return [{}] if isinstance(value, dict) else []
+
+
+def _edge_calls(call: str) -> Iterator[Check]:
+    """The source with one literal list or text of its last expression emptied."""
+    try:
+        tree = ast.parse(call)
+    except (SyntaxError, ValueError):
+        return
+    last = tree.body[-1] if tree.body else None
+    for node in ast.walk(last) if last is not None else ():
+        if isinstance(node, ast.List) and node.elts:
+            kept, node.elts = node.elts, []
+            yield Check(origin="passing", call=ast.unparse(tree))
+            node.elts = kept[:1]
+            yield Check(origin="passing", call=ast.unparse(tree))
+            node.elts = kept
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value:
+            text, node.value = node.value, ""
+            yield Check(origin="passing", call=ast.unparse(tree))
+            node.value = text
+
+
 def _key(check: Check) -> str:
     return json.dumps([check.arguments, check.call], sort_keys=True, default=str)
 
@@ -45,10 +96,25 @@ def _variants(check: Check, chance: random.Random) -> Iterator[Check]:
             if call is not None:
                 yield Check(origin="passing", call=call)
         elif check.arguments:
-            name = chance.choice(sorted(check.arguments))
-            yield Check(
-                origin="passing", arguments={**check.arguments, name: other(check.arguments[name], chance)}
-            )
+            yield Check(origin="passing", arguments=_other_arguments(check.arguments, chance))
+
+
+def _other_arguments(arguments: dict[str, Any], chance: random.Random) -> dict[str, Any]:
+    """The arguments with one of them changed; a scalar often to one that is somewhere in the others."""
+    name = chance.choice(sorted(arguments))
+    value = arguments[name]
+    alike = [one for one in _scalars(arguments) if type(one) is type(value) and one != value]
+    if alike and chance.random() < 0.5:
+        return {**arguments, name: chance.choice(alike)}
+    return {**arguments, name: other(value, chance)}
+
+
+def _scalars(value: Any) -> Iterator[Any]:
+    if isinstance(value, dict | list):
+        for inside in value.values() if isinstance(value, dict) else value:
+            yield from _scalars(inside)
+    else:
+        yield value
 
 
 def other(value: Any, chance: random.Random) -> Any:
@@ -107,19 +173,44 @@ def _other_list(value: list[Any], chance: random.Random) -> list[Any]:
 
 
 def _other_call(call: str, chance: random.Random) -> str | None:
-    """The call with one of its literals changed."""
+    """The source with one literal changed, one element of a list left out, or one name for another that it binds."""
     try:
         tree = ast.parse(call)
     except (SyntaxError, ValueError):
         return None
-    places = [
-        node
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Constant) and type(node.value) in (int, float, str)
-    ]
-    places = [node for node in places if not (isinstance(node.value, str) and node.value == "")]
+    bound = sorted({n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)})
+    arguments = [arg for node in ast.walk(tree.body[-1]) if isinstance(node, ast.Call) for arg in node.args]
+    part = chance.choice([tree, *arguments])
+    places = _places(part, bound) or _places(tree, bound)
     if not places:
         return None
-    node = chance.choice(places)
-    node.value = other(node.value, chance)
+    kind = chance.choice(sorted({type(node).__name__ for node in places}))
+    node = chance.choice([node for node in places if type(node).__name__ == kind])
+    if isinstance(node, ast.Constant):
+        alike = [
+            one.value
+            for one in _places(tree, [])
+            if isinstance(one, ast.Constant) and type(one.value) is type(node.value)
+        ]
+        # What is looked for is often somewhere in what it is looked for in.
+        node.value = (
+            chance.choice(alike) if node in arguments and chance.random() < 0.5 else other(node.value, chance)
+        )
+    elif isinstance(node, ast.Name):
+        node.id = chance.choice(bound)
+    elif isinstance(node, ast.List):
+        del node.elts[chance.randrange(len(node.elts))]
     return ast.unparse(tree)
+
+
+def _places(part: ast.AST, bound: Sequence[str]) -> list[ast.AST]:
+    called = {id(node.func) for node in ast.walk(part) if isinstance(node, ast.Call)}
+    return [node for node in ast.walk(part) if _is_place(node, bound) and id(node) not in called]
+
+
+def _is_place(node: ast.AST, bound: Sequence[str]) -> bool:
+    if isinstance(node, ast.Constant):
+        return type(node.value) in (int, float) or (isinstance(node.value, str) and node.value != "")
+    if isinstance(node, ast.Name):
+        return isinstance(node.ctx, ast.Load) and node.id in bound and len(bound) > 1
+    return isinstance(node, ast.List) and bool(node.elts)

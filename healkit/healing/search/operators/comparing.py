@@ -110,3 +110,16 @@ def none_too(program: Program, node: ast.Compare) -> Changes:
         yield from program.put(node, f"not {program.segment(node.left)}", 1.0)
     elif isinstance(right, ast.Constant) and right.value is None:
         yield from program.put(node, f"not {program.segment(node.left)}", 1.0)
+
+
+@operator("up to a bound", 0.5, ast.Compare, before="x = a == 0", after="x = a <= 1")
+def bounds(program: Program, node: ast.Compare) -> Changes:
+    """Equal to a number where everything up to it is meant, or the next one too."""
+    right = node.comparators[0]
+    if len(node.ops) != 1 or not isinstance(node.ops[0], ast.Eq | ast.NotEq):
+        return
+    if isinstance(right, ast.Constant) and type(right.value) is int:
+        text = program.piece(node.left, BIT_OR)
+        signs = ("<=", ">=") if isinstance(node.ops[0], ast.Eq) else (">", "<")
+        yield from program.put(node, f"{text} {signs[0]} {right.value + 1}", 1.0)
+        yield from program.put(node, f"{text} {signs[1]} {right.value - 1}", 0.6)
