@@ -110,4 +110,4 @@ def test_the_first_command_works_in_a_fresh_checkout(tmp_path: Path) -> None:
         env={name: value for name, value in os.environ.items() if name not in {"VIRTUAL_ENV", "PYTHONPATH", "HEALKIT_DB"}},
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-    assert "A failure was recorded, found, mended and shown to be mended." in done.stdout
+    assert "Failures were recorded, found, mended, and shown to be mended." in done.stdout

@@ -1,9 +1,4 @@
-"""The first chapter: a tool fails and is mended by hand, in six steps.
-
-Nothing here is staged: the tool really runs in a restricted worker, its ZeroDivisionError really happens
-there, and each step checks that it did what it says before the next one begins. Times, ids and the isolation
-that this machine can enforce are the only things that differ from one telling to the next.
-"""
+"""The first chapter: a tool fails and is mended by hand, in six steps."""
 
 from __future__ import annotations
 

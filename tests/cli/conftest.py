@@ -24,7 +24,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
 def cli(environment: dict[str, str], tmp_path: Path) -> Cli:
     """Run `healkit WORDS…`, with `stdin` where given."""
 
-    def run(*words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    def run(*words: str, stdin: str = "", timeout_s: float = 60) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "healkit", *words]
         return subprocess.run(
             command,
@@ -33,7 +33,7 @@ def cli(environment: dict[str, str], tmp_path: Path) -> Cli:
             text=True,
             env=environment,
             cwd=tmp_path,
-            timeout=60,
+            timeout=timeout_s,
             check=False,
         )
 

@@ -221,9 +221,10 @@ def test_ctrl_c_stops_the_tool_and_exits_130(cli, environment, tmp_path):
     assert (row["status"], row["error"]["code"]) == ("FAILURE", "TOOL_KILLED")
 
 
+@pytest.mark.timeout(400)
 @pytest.mark.requirement("HEAL-6")
 def test_the_demo_tells_its_story_and_leaves_no_database(cli, tmp_path):
-    told = cli("demo")
+    told = cli("demo", timeout_s=300)
     assert told.returncode == 0, told.stdout + told.stderr
     assert "ZeroDivisionError" in told.stdout
     assert not (tmp_path / "healkit.db").exists()
