@@ -9,7 +9,7 @@ import dataclasses
 import importlib
 from datetime import date, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from healkit.config import Config
 from healkit.errors import VaultError
@@ -24,6 +24,13 @@ from healkit.store.models import ExecutionLog
 from healkit.store.vault import Vault
 from healkit.tracing.folders import find_run
 from healkit.tracing.reader import read_run
+
+
+class HasFolder(Protocol):
+    """A run that goes on, or the report of a healing: it knows its run folder."""
+
+    @property
+    def folder(self) -> Path: ...
 
 
 class Reading:
@@ -91,14 +98,16 @@ class Reading:
         """
         return _panel("PatchEditor")(self, tool_name, persona, log_id=log_id)
 
-    def timeline(self, run: str | Path = "last", *, teach: bool = False) -> Any:
-        """A run to be stepped through, as a cell's value; `run` is an id, its beginning, a folder or `last`.
+    def timeline(self, run: str | Path | HasFolder = "last", *, teach: bool = False) -> Any:
+        """A run to be stepped through, as a cell's value.
 
+        run: what `hk.heal` or `hk.run` gave, else an id, the beginning of one, a folder or `last`.
         teach: pause before each patch, ask what one would change there, and show that beside the patch.
 
         Raises `RunNotFound`.
         """
-        return _panel("HealTimeline")(self, read_run(find_run(self._runs.runs_dir, str(run))), teach=teach)
+        named = run if isinstance(run, str | Path) else run.folder
+        return _panel("HealTimeline")(self, read_run(find_run(self._runs.runs_dir, str(named))), teach=teach)
 
     def _with_calls(self, row: ExecutionLog) -> Execution:
         execution = execution_of(row, self.log.calls(row.trace_id), self.log.decisions(row.trace_id))

@@ -158,7 +158,7 @@ hk.vault.add("mean", "def mean(values: list):\\n    return sum(values) / len(val
 hk.execute("mean", arguments={"values": [1, 2, 6]})
 report = hk.heal("mean", advisors=["rules"], auto=True)
 """
-    book = notebook("healed", heal, "hk.timeline(report.run_id)")
+    book = notebook("healed", heal, "hk.timeline(report)")
     book.run(0)
     book.run(1)
     panel = book.panel(1)
