@@ -8,6 +8,7 @@ left to try, because what was deleted from a tool no rule brings back.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import time
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import Literal
@@ -15,7 +16,7 @@ from typing import Literal
 from healkit.contracts.healing import Attempt, Check, Edit, Observed, Patch, apply_edits
 from healkit.errors import BudgetSpent
 from healkit.healing.advisor import Case, Workbench
-from healkit.healing.search.choosing import Plausible, ranked
+from healkit.healing.search.choosing import Plausible, Ranked, ranked
 from healkit.healing.search.explaining import explain
 from healkit.healing.search.ingredients import constants
 from healkit.healing.search.localise import Suspicion, types_seen
@@ -28,6 +29,8 @@ _WATCHED, _WATCHED_HANGING = 10, 1
 #: After the first plausible patch, others are looked for: for so many candidates, or as many as it took, within these
 #: bounds and this part of the budget.
 _MORE_LEAST, _MORE_LEAST_S, _MORE_MOST_S, _MORE_PART = 1200, 0.15, 3.0, 0.15
+#: A likeliest patch that keeps less than this of what seemed right has so many further candidates looked at.
+_KEPT_ENOUGH, _LOOK_ON = 0.75, 2500
 #: How long plausible patches are run on an input near those of the checks.
 _PROBE_LEAST_S, _PROBE_MOST_S = 0.08, 0.5
 #: What part of the budget single edits may take while nothing is found, and what looking for bases may take.
@@ -119,8 +122,14 @@ class _Search:
         first = _Tried()
         space = iter(self._space(self._code) or ())
         self._try(space, first, part=_FIRST_PART)
-        while (yield from self._chosen()):
+        order = self._ranked()
+        if order and order[0].kept < _KEPT_ENOUGH:
+            # Even the likeliest breaks what seemed to be right: perhaps a less likely edit does not.
+            self._try(itertools.islice(space, _LOOK_ON), first, part=_MORE_PART, enough=False)
+            order = self._ranked()
+        while (yield from self._proposed(order)):
             self._try(space, first)
+            order = self._ranked()
         if not self._passed:
             yield from self._retry_slow(first)
             yield from self._go_on(first)
@@ -142,9 +151,15 @@ class _Search:
             return None
 
     def _try(
-        self, source: Iterable[Candidate], tried: _Tried, *, part: float = 1.0, slow: bool = False
-    ) -> int:
-        """Try candidates until patience, the part of the budget or the source ends; how many were tried."""
+        self,
+        source: Iterable[Candidate],
+        tried: _Tried,
+        *,
+        part: float = 1.0,
+        slow: bool = False,
+        enough: bool = True,
+    ) -> None:
+        """Try candidates until the source, the part of the budget, or (enough) patience after a success ends."""
         began = time.monotonic()
         most = began + part * self._budget_s
         offset = len(tried.candidates)
@@ -164,9 +179,8 @@ class _Search:
             tried.outcomes[offset + position] = outcomes
             if outcomes == "." * len(self._checks):
                 self._keep(tried.candidates[offset + position])
-                if not passed_at:
+                if enough and not passed_at:
                     passed_at.append((time.monotonic(), len(tried.candidates) - offset))
-        return len(tried.candidates) - offset
 
     def _looked_on(self, began: float, passed_at: float, passed_after: int, tried: int) -> bool:
         """Whether enough was tried after the first candidate that passed."""
@@ -183,21 +197,25 @@ class _Search:
             self._found.append(Plausible(code, candidate))
             self._passed = True
 
-    def _chosen(self) -> Generator[Patch, Attempt | None, bool]:
-        """What was found since the last time, likeliest first; returns whether to look for more of the same.
+    def _chosen(self) -> Generator[Patch, Attempt | None, None]:
+        """What was found since the last time, likeliest first."""
+        yield from self._proposed(self._ranked())
+
+    def _proposed(self, order: Sequence[Ranked]) -> Generator[Patch, Attempt | None, bool]:
+        """Those patches; returns whether to look for more of the same.
 
         The loop sends what became of a patch. Where validation, which is stricter, let none of them pass, there is
         reason to go on; else the likeliest has been found, because the search came from there.
         """
-        found, refused = self._found, 0
-        for rank, one in self._ranked(found):
-            self._found = [other for other in self._found if other is not one]
-            attempt = yield self._patch(one, rank)
+        refused = 0
+        for one in order:
+            self._found.remove(one.patch)
+            attempt = yield self._patch(one.patch, one.rank)
             refused += attempt is not None and attempt.verdict == "not_cured"
-        return bool(found) and refused == len(found)
+        return bool(order) and refused == len(order)
 
-    def _ranked(self, found: list[Plausible]) -> list[tuple[float, Plausible]]:
-        return ranked(self._bench, self._code, found, self._passing, self._failing, self._probe_s)
+    def _ranked(self) -> list[Ranked]:
+        return ranked(self._bench, self._code, self._found, self._passing, self._failing, self._probe_s)
 
     def _patch(self, one: Plausible, rank: float) -> Patch:
         # Where it is known what is right on the failing input, a guard that gives it is no guard only.

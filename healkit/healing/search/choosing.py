@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections import Counter
 from collections.abc import Sequence
 
 import msgspec
@@ -21,7 +20,7 @@ from healkit.healing.search.fuzzing import edges, nearby
 from healkit.healing.search.ranking import Candidate
 
 #: So many patches are compared by behaviour; the rest keep the order of their scores, behind them.
-_COMPARED = 24
+_COMPARED = 40
 #: How many inputs there are: at the edges, near what passes, near what fails.
 _EDGES, _NEAR_PASSING, _NEAR_FAILING = 6, 16, 6
 #: What counts how much, as the logarithm of odds. Agreement counts little because many edits are the same edit: ten
@@ -61,11 +60,22 @@ class Compared:
         for letter, result, counts in zip(self.same[place], self.before, self.counted, strict=True):
             if counts:
                 groups.setdefault(msgspec.json.encode(result.value), []).append(letter == ".")
-        return sum(sum(group) / len(group) for group in groups.values()) / max(len(groups), 1)
+        if not groups:
+            return 1.0
+        return sum(sum(group) / len(group) for group in groups.values()) / len(groups)
 
     def failed(self, place: int) -> float:
         """On which part of all inputs a variant fails."""
         return sum(letter in "etd" for letter in self.same[place]) / max(len(self.same[place]), 1)
+
+
+@dataclasses.dataclass(frozen=True)
+class Ranked:
+    """A plausible patch with its rank; `kept`: on which part of the inputs that count it does as the code did."""
+
+    patch: Plausible
+    rank: float
+    kept: float = 0.0
 
 
 def ranked(
@@ -75,28 +85,34 @@ def ranked(
     passing: Sequence[Check],
     failing: Sequence[Check],
     limit_s: float,
-) -> list[tuple[float, Plausible]]:
-    """The patches with their ranks, likeliest first; `limit_s` is for each input. Raises `BudgetSpent`."""
+) -> list[Ranked]:
+    """The patches, likeliest first; `limit_s` is for each input. Raises `BudgetSpent`."""
     demanded = any(check.known for check in failing)
     by_score = sorted(found, key=lambda one: -_own(one.candidate, demanded=demanded))
     first, rest = by_score[:_COMPARED], by_score[_COMPARED:]
+    if not first:
+        return []
     ranks = [_own(one.candidate, demanded=demanded) for one in first]
-    if len(first) > 1:
-        compared = _compare(bench, code, first, passing, failing, limit_s)
-        alike = list(zip(compared.same, compared.agreed, strict=True))
-        support: Counter[tuple[str, str]] = Counter()
-        for rank, letters in zip(ranks, alike, strict=True):
-            support[letters] += math.exp(rank)  # type: ignore[assignment]  # a counter of weights
-        for place, letters in enumerate(alike):
-            ranks[place] += (
-                _AGREED * min(math.log(support[letters]) - ranks[place], 3.0)
-                + _KEPT * compared.kept(place)
-                - _FAILED * compared.failed(place)
-                - _CONSTANT * compared.constant[place]
-            )
-    order = sorted(zip(ranks, first, strict=True), key=lambda pair: -pair[0])
-    lowest = min(ranks, default=0.0)
-    return order + [(lowest - 1 - place, one) for place, one in enumerate(rest)]
+    compared = _compare(bench, code, first, passing, failing, limit_s)
+    alike = list(zip(compared.same, compared.agreed, strict=True))
+    support: dict[tuple[str, str], float] = {}
+    for rank, letters in zip(ranks, alike, strict=True):
+        support[letters] = support.get(letters, 0.0) + math.exp(rank)
+    order = [
+        Ranked(
+            one,
+            ranks[place]
+            + _AGREED * min(math.log(support[alike[place]]) - ranks[place], 3.0)
+            + _KEPT * compared.kept(place)
+            - _FAILED * compared.failed(place)
+            - _CONSTANT * compared.constant[place],
+            compared.kept(place),
+        )
+        for place, one in enumerate(first)
+    ]
+    order.sort(key=lambda one: -one.rank)
+    lowest = order[-1].rank
+    return order + [Ranked(one, lowest - 1 - place) for place, one in enumerate(rest)]
 
 
 def _own(candidate: Candidate, *, demanded: bool) -> float:
@@ -122,8 +138,10 @@ def _compare(
     before = _results(bench, code, probes, limit_s)
     counted = [result.outcome == "passed" and place < len(near_right) for place, result in enumerate(before)]
     same = _letters(bench, code, found, _expecting(probes, before), limit_s)
-    leader = _results(bench, found[0].code, probes, limit_s)
-    agreed = _letters(bench, code, found, _expecting(probes, leader), limit_s)
+    agreed = same
+    if len(found) > 1:
+        leader = _results(bench, found[0].code, probes, limit_s)
+        agreed = _letters(bench, code, found, _expecting(probes, leader), limit_s)
     constant = [False for _ in found]
     values = [check.expected for check in (*passing, *failing) if check.known and not check.raises]
     varies = len({msgspec.json.encode(result.value) for result in before if result.outcome == "passed"}) > 1

@@ -179,7 +179,7 @@ def _other_call(call: str, chance: random.Random) -> str | None:
     except (SyntaxError, ValueError):
         return None
     bound = sorted({n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)})
-    arguments = [arg for node in ast.walk(tree.body[-1]) if isinstance(node, ast.Call) for arg in node.args]
+    arguments = [arg for node in ast.walk(tree) if isinstance(node, ast.Call) for arg in node.args]
     part = chance.choice([tree, *arguments])
     places = _places(part, bound) or _places(tree, bound)
     if not places:
