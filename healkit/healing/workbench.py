@@ -32,6 +32,8 @@ T = TypeVar("T")
 
 #: A check's limit by its own time on the code as it is: so many times that, and at least so many seconds.
 LIMIT_TIMES, LIMIT_LEAST_S = 6.0, 0.05
+#: Of what takes long by itself: twice that and half a second.
+LONG_TIMES, LONG_S = 2.0, 0.5
 #: Where that time is not known, by the longest that is. It is what a candidate costs that hangs, and there are many.
 UNKNOWN_LEAST_S = 0.06
 #: The slow lane's limit, and the one for trying once more in a process of its own, by the ordinary one.
@@ -171,9 +173,9 @@ class Bench:
             results = self._timed(code, new)
             ended = [result.duration_s for result in results if result.outcome != "timeout"]
             passed = [result.duration_s for result in results if result.outcome == "passed"]
-            unknown_s = max(UNKNOWN_LEAST_S, LIMIT_TIMES * max(passed or ended, default=0.0))
+            unknown_s = max(UNKNOWN_LEAST_S, _limit_s(max(passed or ended, default=0.0)))
             for check, result in zip(new, results, strict=True):
-                own_s = max(LIMIT_LEAST_S, LIMIT_TIMES * result.duration_s)
+                own_s = max(LIMIT_LEAST_S, _limit_s(result.duration_s))
                 key = msgspec.json.encode(check)
                 if result.outcome == "passed":
                     self._limits[key] = own_s
@@ -250,6 +252,11 @@ def bench_for(
         on_progress=on_progress,
         off_record=off_record,
     )
+
+
+def _limit_s(own_s: float) -> float:
+    """The limit of what takes that long: some times that; less of what is long already, and costs it in full."""
+    return min(LIMIT_TIMES * own_s, LONG_S + LONG_TIMES * own_s)
 
 
 class _Work:

@@ -28,9 +28,10 @@ from healkit.healing.search.second_order import Base, Further, bases, pairs
 _WATCHED, _WATCHED_HANGING = 10, 1
 #: After the first plausible patch, others are looked for: for so many candidates, or as many as it took, within these
 #: bounds and this part of the budget.
-_MORE_LEAST, _MORE_LEAST_S, _MORE_MOST_S, _MORE_PART = 1200, 0.15, 3.0, 0.15
-#: A likeliest patch that keeps less than this of what seemed right has so many further candidates looked at.
-_KEPT_ENOUGH, _LOOK_ON = 0.75, 2500
+_MORE_LEAST, _MORE_LEAST_S, _MORE_MOST_S, _MORE_PART = 1200, 0.15, 4.0, 0.15
+#: A likeliest patch that keeps less than this of what seemed right, and mends so few failing checks that it may do so
+#: by chance, has so many further candidates looked at.
+_KEPT_ENOUGH, _FEW, _LOOK_ON = 0.75, 2, 2500
 #: How long plausible patches are run on an input near those of the checks.
 _PROBE_LEAST_S, _PROBE_MOST_S = 0.08, 0.5
 #: What part of the budget single edits may take while nothing is found, and what looking for bases may take.
@@ -123,7 +124,7 @@ class _Search:
         space = iter(self._space(self._code) or ())
         self._try(space, first, part=_FIRST_PART)
         order = self._ranked()
-        if order and order[0].kept < _KEPT_ENOUGH:
+        if order and order[0].kept < _KEPT_ENOUGH and len(self._failing) <= _FEW:
             # Even the likeliest breaks what seemed to be right: perhaps a less likely edit does not.
             self._try(itertools.islice(space, _LOOK_ON), first, part=_MORE_PART, enough=False)
             order = self._ranked()
@@ -187,7 +188,7 @@ class _Search:
         since = time.monotonic() - passed_at
         if since < _MORE_LEAST_S:
             return False
-        most_s = min(max(_MORE_LEAST_S, passed_at - began + 1.0), _MORE_MOST_S, self._budget_s * _MORE_PART)
+        most_s = min(max(_MORE_LEAST_S, passed_at - began + 2.0), _MORE_MOST_S, self._budget_s * _MORE_PART)
         return since > most_s or tried - passed_after >= max(_MORE_LEAST, passed_after)
 
     def _keep(self, candidate: Candidate) -> None:
@@ -215,7 +216,9 @@ class _Search:
         return bool(order) and refused == len(order)
 
     def _ranked(self) -> list[Ranked]:
-        return ranked(self._bench, self._code, self._found, self._passing, self._failing, self._probe_s)
+        checks = (self._passing, self._failing)
+        loud = "w" not in self._before
+        return ranked(self._bench, self._code, self._found, *checks, self._probe_s, loud=loud)
 
     def _patch(self, one: Plausible, rank: float) -> Patch:
         # Where it is known what is right on the failing input, a guard that gives it is no guard only.

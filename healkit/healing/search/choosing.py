@@ -25,7 +25,7 @@ _COMPARED = 40
 _EDGES, _NEAR_PASSING, _NEAR_FAILING = 6, 16, 6
 #: What counts how much, as the logarithm of odds. Agreement counts little because many edits are the same edit: ten
 #: ways to switch a condition off are not ten opinions.
-_AGREED, _KEPT, _FAILED, _CONSTANT, _GUARD = 0.25, 1.6, 1.6, 1.5, 2.0
+_AGREED, _KEPT, _KEPT_LOUD, _FAILED, _CONSTANT, _GUARD = 0.25, 1.6, 3.0, 1.6, 1.5, 2.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Compared:
 
     before: how the code itself ended there. same: for each variant, `.` where it does as the code did, or merely
     returns where the code failed. agreed: `.` where it does as the likeliest variant. counted: which inputs say
-    something of what should stay: those where the code returned, and was not near a failing check.
+    something of what should stay: those where the code returned, and (not loud) was not near a failing check.
     """
 
     before: list[CheckResult]
@@ -85,15 +85,21 @@ def ranked(
     passing: Sequence[Check],
     failing: Sequence[Check],
     limit_s: float,
+    *,
+    loud: bool = False,
 ) -> list[Ranked]:
-    """The patches, likeliest first; `limit_s` is for each input. Raises `BudgetSpent`."""
+    """The patches, likeliest first; `limit_s` is for each input. Raises `BudgetSpent`.
+
+    loud: the code was never seen to return something wrong; where it is wrong it fails. So what it returns elsewhere is
+    likely right, also near a failing check.
+    """
     demanded = any(check.known for check in failing)
     by_score = sorted(found, key=lambda one: -_own(one.candidate, demanded=demanded))
     first, rest = by_score[:_COMPARED], by_score[_COMPARED:]
     if not first:
         return []
     ranks = [_own(one.candidate, demanded=demanded) for one in first]
-    compared = _compare(bench, code, first, passing, failing, limit_s)
+    compared = _compare(bench, code, first, passing, failing, limit_s, loud=loud)
     alike = list(zip(compared.same, compared.agreed, strict=True))
     support: dict[tuple[str, str], float] = {}
     for rank, letters in zip(ranks, alike, strict=True):
@@ -103,7 +109,7 @@ def ranked(
             one,
             ranks[place]
             + _AGREED * min(math.log(support[alike[place]]) - ranks[place], 3.0)
-            + _KEPT * compared.kept(place)
+            + (_KEPT_LOUD if loud else _KEPT) * compared.kept(place)
             - _FAILED * compared.failed(place)
             - _CONSTANT * compared.constant[place],
             compared.kept(place),
@@ -128,6 +134,8 @@ def _compare(
     passing: Sequence[Check],
     failing: Sequence[Check],
     limit_s: float,
+    *,
+    loud: bool,
 ) -> Compared:
     """Try the patches on inputs near those of the checks, against what the code and the likeliest patch do there."""
     near_right = [*edges([*passing, *failing], _EDGES), *nearby(passing, _NEAR_PASSING)]
@@ -136,7 +144,10 @@ def _compare(
         nothing = ["" for _ in found]
         return Compared([], nothing, nothing, [False for _ in found], [])
     before = _results(bench, code, probes, limit_s)
-    counted = [result.outcome == "passed" and place < len(near_right) for place, result in enumerate(before)]
+    counted = [
+        result.outcome == "passed" and (loud or place < len(near_right))
+        for place, result in enumerate(before)
+    ]
     same = _letters(bench, code, found, _expecting(probes, before), limit_s)
     agreed = same
     if len(found) > 1:
