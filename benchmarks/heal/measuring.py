@@ -32,7 +32,7 @@ class Row:
 
     plausible: a patch was proposed that meets every visible example, by the scorer's own run. first_correct: the first
     such patch meets the unseen ones too. any_correct: some patch does. kept, verdict: whether the vault holds a patch
-    now, and what the loop said of it; kept_correct: whether it is right.
+    now, and what the loop said of it; kept_correct: whether it is right. outcome, reason: the report's own words.
     """
 
     name: str
@@ -43,6 +43,7 @@ class Row:
     knowable: bool
     seed: int
     outcome: str = ""
+    reason: str = ""
     attempts: int = 0
     candidates: int = 0
     seconds: float = 0.0
@@ -80,7 +81,7 @@ def measure(
         row.seconds = round(time.perf_counter() - begun, 3)
         active = healkit.vault.get(program.name).code
     if report is not None:
-        row.outcome = str(report.outcome)
+        row.outcome, row.reason = report.outcome, " ".join([report.reason, *report.notes])
         row.candidates = report.candidates_tried
         row.attempts = len(report.attempts)
     score(row, program, report.attempts if report else [], active, judge, unseen)
