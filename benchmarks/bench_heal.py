@@ -18,6 +18,7 @@ import dataclasses
 import json
 import os
 import platform
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -39,6 +40,7 @@ Problems = tuple[int, list[Program], dict[str, list[Example]]]
 def main() -> None:
     options = options_of()
     result: dict[str, Any] = {
+        "commit": _commit(),
         "machine": {"cpus": os.cpu_count(), "python": platform.python_version(), "load": os.getloadavg()[0]},
         "advisors": options.advisors,
         "budget_s": options.budget,
@@ -62,13 +64,21 @@ def main() -> None:
     json.dump(result, sys.stdout)
 
 
+def _commit() -> str:
+    """Which healkit this is; empty outside of a checkout."""
+    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short", "HEAD"]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+
+
 def _keep(options: argparse.Namespace, result: dict[str, Any]) -> None:
     """Put the summaries into a file, each in the place of the set's earlier one."""
     kept = json.loads(options.keep.read_text()) if options.keep.exists() else {}
     for name, whole in result["sets"].items():
         summed = {key: value for key, value in whole.items() if key != "programs_in_detail"}
         seeds = {row["seed"] for row in whole["programs_in_detail"]} - {0}
-        said = {key: result[key] for key in ("machine", "advisors", "budget_s")} | {"seeds": sorted(seeds)}
+        said = {key: result[key] for key in ("commit", "machine", "advisors", "budget_s")} | {
+            "seeds": sorted(seeds)
+        }
         kept[f"{name}, {options.visible} visible" if name == "quixbugs" else name] = {**said, **summed}
     options.keep.write_text(json.dumps(kept, indent=1) + "\n")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import concurrent.futures
 import contextlib
 import dataclasses
+import difflib
 import tempfile
 import threading
 import time
@@ -32,7 +33,8 @@ class Row:
 
     plausible: a patch was proposed that meets every visible example, by the scorer's own run. first_correct: the first
     such patch meets the unseen ones too. any_correct: some patch does. kept, verdict: whether the vault holds a patch
-    now, and what the loop said of it; kept_correct: whether it is right. outcome, reason: the report's own words.
+    now, and what the loop said of it; kept_correct: whether it is right. outcome, reason: the report's own words. diff:
+    what the kept patch changes.
     """
 
     name: str
@@ -54,6 +56,7 @@ class Row:
     verdict: str = ""
     kept_correct: bool = False
     error: str = ""
+    diff: str = ""
 
 
 def measure(
@@ -139,3 +142,5 @@ def score(
         row.kept_correct = correct[codes.index(active)]
         said = [attempt.verdict for attempt in attempts if attempt.patch.code == active]
         row.verdict = said[-1] if said else row.outcome
+        lines = difflib.unified_diff(program.code.splitlines(), active.splitlines(), lineterm="", n=0)
+        row.diff = "\n".join(list(lines)[2:])
