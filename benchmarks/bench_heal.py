@@ -8,7 +8,7 @@ Sets: `own` (benchmarks/heal), `gallery` (its lessons in Python), `quixbugs` (yo
 visible, or `--visible all`), `mutants` (right tools corrupted at random). Each program is registered in a fresh vault,
 its failing call is run, and it is healed with nobody there to ask. A patch is *plausible* if it meets every example
 that the healer saw, *correct* if it meets those that it did not see too; both by the scorer's own runs. Prints one JSON
-object; what happens meanwhile goes to stderr. Ctrl-C ends it with what there is. `docs/healing_numbers.md` says more.
+object; what happens meanwhile goes to stderr. Ctrl-C ends the set that is under way, with what there is. `docs/healing_numbers.md` says more.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import dataclasses
 import json
 import os
 import platform
+import signal
 import subprocess
 import sys
 import tempfile
@@ -39,6 +40,11 @@ Problems = tuple[int, list[Program], dict[str, list[Example]]]
 
 def main() -> None:
     options = options_of()
+    for number in (
+        signal.SIGINT,
+        signal.SIGTERM,
+    ):  # a shell starts what is in the background deaf to the first
+        signal.signal(number, signal.default_int_handler)
     result: dict[str, Any] = {
         "commit": _commit(),
         "machine": {"cpus": os.cpu_count(), "python": platform.python_version(), "load": os.getloadavg()[0]},
