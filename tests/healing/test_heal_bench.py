@@ -6,6 +6,7 @@ import ast
 import dataclasses
 import json
 import random
+import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -189,3 +190,21 @@ def test_inputs_are_drawn_for_all_forty_programs_and_differ(heal):
         for given in drawn:
             if isinstance(given, str):
                 ast.parse(given)
+
+
+@pytest.mark.requirement("HEAL-5")
+def test_the_benchmark_heals_and_scores_tools_from_the_command_line(tmp_path):
+    kept = tmp_path / "kept.json"
+    command = [sys.executable, str(BENCHMARKS / "bench_heal.py"), "--set", "own", "--advisors", "rules"]
+    command += ["--only", "strip_accents", "stack_machine", "tax_due", "--budget", "20", "--keep", str(kept)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=110)
+    assert done.returncode == 0, done.stderr
+    own = json.loads(done.stdout)["sets"]["own"]
+    assert (own["programs"], own["plausible"], own["kept_correct"], own["errors"]) == (2, 2, 2, [])
+    assert own["claims"]["correct"] == 2
+    assert own["unknowable"]["programs"] == 1
+    rows = own.pop("programs_in_detail")
+    assert [row["name"] for row in rows] == ["strip_accents", "stack_machine", "tax_due"]
+    assert "import unicodedata" in rows[0]["diff"]
+    assert json.loads(kept.read_text())["own"]["kept_correct"] == 2
+    assert "| own | 2 |" in done.stderr
