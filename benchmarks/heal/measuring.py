@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import concurrent.futures
 import contextlib
 import dataclasses
@@ -17,6 +18,7 @@ from heal.programs import Example, Program
 from heal.scoring import Judge
 
 from healkit import Config, Healkit
+from healkit.contracts.healing import same_value
 from healkit.errors import HealkitError
 
 #: Of the patches that are said to pass, so many are scored.
@@ -34,7 +36,7 @@ class Row:
     plausible: a patch was proposed that meets every visible example, by the scorer's own run. first_correct: the first
     such patch meets the unseen ones too. any_correct: some patch does. kept, verdict: whether the vault holds a patch
     now, and what the loop said of it; kept_correct: whether it is right. outcome, reason: the report's own words. diff:
-    what the kept patch changes.
+    what the kept patch changes. memorised: among that is a visible example's result, returned as it stands.
     """
 
     name: str
@@ -57,6 +59,7 @@ class Row:
     kept_correct: bool = False
     error: str = ""
     diff: str = ""
+    memorised: bool = False
 
 
 def measure(
@@ -144,3 +147,16 @@ def score(
         row.verdict = said[-1] if said else row.outcome
         lines = difflib.unified_diff(program.code.splitlines(), active.splitlines(), lineterm="", n=0)
         row.diff = "\n".join(list(lines)[2:])
+        row.memorised = memorised(row.diff, program)
+
+
+def memorised(diff: str, program: Program) -> bool:
+    """Whether a change returns a visible example's result as a literal; a truth value, 0, 1 or nothing may be meant."""
+    for line in diff.splitlines():
+        if line.startswith("+") and (statement := line[1:].strip()).startswith("return "):
+            with contextlib.suppress(ValueError, SyntaxError):
+                value = ast.literal_eval(statement.removeprefix("return "))
+                telling = value not in (None, False, True, 0, 1, "", [], {})
+                if telling and any(same_value(example["result"], value) for example in program.examples):
+                    return True
+    return False

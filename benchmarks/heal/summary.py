@@ -47,10 +47,14 @@ def rates(rows: list[Row]) -> dict[str, Any]:
 
 
 def claims(rows: list[Row]) -> dict[str, Any]:
-    """What was kept as *cured and regression-free*, and how often that was so."""
+    """What was kept as *cured and regression-free*, how often that was so, and how many of the others have a visible
+    example's result in them instead of a way to it.
+    """
     claimed = [row for row in rows if row.kept and row.verdict == "cured"]
     right = sum(row.kept_correct for row in claimed)
-    return {"cured": len(claimed), "correct": right, "precision": _share(right, len(claimed))}
+    memorised = sum(row.memorised and not row.kept_correct for row in claimed)
+    share = _share(right, len(claimed))
+    return {"cured": len(claimed), "correct": right, "precision": share, "memorised": memorised}
 
 
 def times(values: Iterable[float]) -> dict[str, float]:

@@ -7,7 +7,7 @@ from typing import Any
 
 _HEAD = (
     "set", "programs", "plausible", "first patch correct", "any patch correct", "kept patch correct",
-    "precision of *cured*", "median", "p95", "candidates",
+    "precision of *cured*", "wrong by heart", "median", "p95", "candidates",
 )  # fmt: skip
 _RATES = ("plausible", "first_correct", "any_correct", "kept_correct")
 
@@ -15,6 +15,26 @@ _RATES = ("plausible", "first_correct", "any_correct", "kept_correct")
 def overview(sets: dict[str, dict[str, Any]]) -> str:
     """One line for each set."""
     return _table(_HEAD, (_line(name, summary) for name, summary in sets.items()))
+
+
+def conditions(sets: dict[str, dict[str, Any]]) -> str:
+    """How each set was measured; load is what else the machine had to do when it began."""
+    return _table(
+        ("set", "budget", "advisors", "seeds", "commit", "processors", "load", "Python"),
+        (
+            [
+                name,
+                f"{summary['budget_s']:g} s",
+                ", ".join(summary["advisors"]),
+                ", ".join(map(str, summary["seeds"])) or "–",
+                summary["commit"],
+                summary["machine"]["cpus"],
+                f"{summary['machine']['load']:.1f}",
+                summary["machine"]["python"],
+            ]
+            for name, summary in sets.items()
+        ),
+    )
 
 
 def groups(summary: dict[str, Any], name: str, title: str) -> str:
@@ -36,6 +56,7 @@ def _line(name: str, summary: dict[str, Any]) -> list[Any]:
         count,
         *(f"{part} ({part / count:.0%})" if count else "–" for part in parts),
         f"{precision} ({claims['precision']:.0%})" if claims["cured"] else precision,
+        claims["memorised"],
         *(f"{seconds[key]:.1f} s" if seconds else "–" for key in ("median", "p95")),
         f"{summary['candidates'].get('median', 0):,.0f}",
     ]

@@ -73,8 +73,19 @@ def test_a_row_tells_plausible_first_right_and_kept_apart(heal, judge):
     total = heal.summary.summary([row, kept, dataclasses.replace(kept, knowable=False, kept_correct=False)])
     assert total["programs"] == 2
     assert total["rate"] == 0.5
-    assert total["claims"] == {"cured": 3, "correct": 1, "precision": 0.333}
+    assert total["claims"] == {"cured": 3, "correct": 1, "precision": 0.333, "memorised": 0}
     assert total["unknowable"]["claims"]["cured"] == 1
+
+
+def test_a_patch_that_only_knows_the_answer_is_counted(heal, judge):
+    program = double(heal, "def double(n):\n    return n - 2\n")
+    learnt = "def double(n):\n    if n == 2:\n        return 4\n    return n - 2\n"
+    row = heal.measuring.Row("double", "operator", "wrong", 1, 1, True, 0)
+    attempt = SimpleNamespace(patch=SimpleNamespace(code=learnt), verdict="cured")
+    heal.measuring.score(row, program, [attempt], learnt, judge, [{"arguments": {"n": 5}, "result": 10}])
+    assert (row.plausible, row.kept_correct, row.memorised) == (True, False, True)
+    assert heal.summary.summary([row])["claims"]["memorised"] == 1
+    assert not heal.measuring.memorised("+    return n * 2", program)
 
 
 def test_nothing_proposed_and_nothing_kept_counts_as_nothing(heal, judge):
