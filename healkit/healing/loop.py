@@ -8,28 +8,24 @@ before the next one begins.
 from __future__ import annotations
 
 import dataclasses
-import functools
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-import msgspec
-
 from healkit.contracts.catalogue import is_retryable
 from healkit.contracts.diffs import unified_diff
 from healkit.contracts.healing import Attempt, Check, CheckResult, Patch
-from healkit.errors import ArgumentsInvalid, BudgetSpent, HealkitError, PolicyHalted, SchemaInvalid
+from healkit.errors import BudgetSpent, HealkitError, PolicyHalted
 from healkit.healing.advisor import Advisor, Case, Workbench
+from healkit.healing.agreement import Agreement
 from healkit.healing.case import own_code, settled
 from healkit.healing.diagnosis import Diagnosis, diagnose
-from healkit.healing.questions import Answer, AskPerson, Question, answered_check, question_on
+from healkit.healing.questions import AskPerson
 from healkit.healing.record import HealRecord
 from healkit.healing.report import Answered, Outcome
 from healkit.healing.validation import Validator
-from healkit.healing.verdicts import describe, verdict_on, why_not
-from healkit.store.arguments import validate_arguments
-from healkit.store.entries import VaultEntry
+from healkit.healing.verdicts import verdict_on, why_not
 from healkit.store.log import Log
 from healkit.store.vault import Vault
 
@@ -113,7 +109,7 @@ class Loop:
                     case, diagnosis, "healthy", "Every check passes as it is; nothing fails any more."
                 )
             case = self._ask_advisors(case)
-            case = self._ask_person(case)
+            case = self._agree(case)
         except BudgetSpent as error:
             self._notes.append(error.message)
         except PolicyHalted as error:
@@ -254,58 +250,21 @@ class Loop:
         )
         return "cured" in verdicts or ("unproven" in verdicts and not provable)
 
-    def _ask_person(self, case: Case) -> Case:
-        """Questions while plausible patches disagree; each answer is one more check for all of them."""
-        if self._tell.ask is None or case.entry.flags.get("side_effects") or not self._validator.light:
+    def _agree(self, case: Case) -> Case:
+        """Where plausible patches disagree, what is right is asked; each answer is one more check for all of them."""
+        if case.entry.flags.get("side_effects") or not self._validator.light:
             return case
-        for number in range(1, _QUESTIONS_MAX + 1):
-            ranked = [attempt for attempt in self._ranked() if attempt.verdict != "not_cured"]
-            question = question_on(
-                case.entry.label,
-                ranked,
-                case.checks,
-                functools.partial(_accepted, case.entry),
-                self._bench,
-                number,
-            )
-            if question is None:
-                break
-            answer = self._tell.ask(question)
-            said = None if answer is None else _text_of(answer)
-            choices = tuple(choice.text for choice in question.choices)
-            self._questions.append(Answered(question.call, choices, said))
-            if answer is None:
-                break
-            case = self._with_answer(case, question, answer)
+        agreement = Agreement(case.entry, self._validator, self._bench, self._record, self._tell.ask)
+        case, self._attempts, self._base = agreement.reach(case, self._attempts, self._base, self._ranked)
+        self._questions, note = agreement.questions, agreement.note
+        self._notes += [note] if note else []
         return case
 
-    def _with_answer(self, case: Case, question: Question, answer: Answer) -> Case:
-        check = answered_check(question, answer)
-        case = dataclasses.replace(case, checks=(*case.checks, check))
-        self._base.append(self._validator.run(case.entry.code, [check])[0])
-        held = []
-        for attempt in self._attempts:
-            if attempt.verdict == "not_cured":
-                held.append(attempt)
-                continue
-            results = [*attempt.results, self._validator.run(attempt.patch.code, [check])[0]]
-            why = why_not(case.checks, results)
-            verdict = verdict_on(attempt.patch, case.entry.code, case.checks, self._base, results)
-            passed = sum(result.outcome == "passed" for result in results)
-            held.append(
-                msgspec.structs.replace(
-                    attempt, results=results, why=why, verdict=verdict, passed=passed, total=len(results)
-                )
-            )
-        self._attempts = held
-        self._say(f"{describe(check)}: noted.")
-        return case
-
-    def _ranked(self) -> list[Attempt]:
+    def _ranked(self, attempts: Sequence[Attempt] | None = None) -> list[Attempt]:
         """Attempts, the likeliest right first: by verdict, then who proposed it, then that one's own order."""
         order = {advisor.name: place for place, advisor in enumerate(self._advisors)}
         return sorted(
-            self._attempts,
+            self._attempts if attempts is None else attempts,
             key=lambda a: (_ORDER[a.verdict], order.get(a.patch.advisor, 99), -a.patch.rank, a.number),
         )
 
@@ -335,15 +294,3 @@ def _next(proposals: Iterator[Patch], attempt: Attempt | None) -> Patch | None:
     except StopIteration:
         return None
     return patch
-
-
-def _accepted(entry: VaultEntry, arguments: dict[str, Any]) -> bool:
-    try:
-        validate_arguments(entry, arguments)
-    except (ArgumentsInvalid, SchemaInvalid):
-        return False
-    return True
-
-
-def _text_of(answer: Answer) -> str:
-    return f"raises {answer.raises}" if answer.raises else repr(answer.value)

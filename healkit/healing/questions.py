@@ -82,16 +82,33 @@ def question_on(
     ]
     if len(codes) < 2 or not probes:
         return None
-    columns = list(zip(*bench.run(codes, probes), strict=True))
-    differing = [
-        (probe.arguments, choices)
-        for probe, column in zip(probes, columns, strict=True)
-        if len(choices := _choices(column)) > 1
-    ]
-    if not differing:
+    for probe in _told_apart(codes, probes, bench):
+        choices = _choices([row[0] for row in bench.run(codes, [probe])])
+        if len(choices) > 1:
+            return Question(label, probe.arguments, choices, number)
+    return None
+
+
+def _told_apart(codes: Sequence[str], probes: Sequence[Check], bench: Workbench) -> list[Check]:
+    """The probes on which some code does not do what the first one does, smallest first."""
+    (results,) = bench.run(codes[:1], probes)
+    as_first = [_as_found(probe, result) for probe, result in zip(probes, results, strict=True)]
+    held = [check for check in as_first if check is not None]
+    apart: dict[int, Check] = {}
+    for code in codes[1:] if held else ():
+        for _, letters in bench.score(code, [()], held, every=True):
+            apart |= {place: held[place] for place, letter in enumerate(letters) if letter in "we"}
+    return sorted(apart.values(), key=lambda check: size(check.arguments))
+
+
+def _as_found(probe: Check, result: CheckResult) -> Check | None:
+    """The probe with what was found as what is right; None where that was no value and no exception."""
+    if result.outcome in ("timeout", "died", "not_run"):
         return None
-    arguments, choices = min(differing, key=lambda found: size(found[0]))
-    return Question(label, arguments, choices, number)
+    raises = _raised(result)
+    return Check(
+        origin="answered", arguments=probe.arguments, known=True, expected=result.value, raises=raises
+    )
 
 
 def answered_check(question: Question, answer: Answer) -> Check:
@@ -132,8 +149,13 @@ def _choices(results: Sequence[CheckResult]) -> tuple[Choice, ...]:
     for result in results:
         if result.outcome in ("timeout", "died", "not_run"):
             continue
-        raises = result.failure.partition(":")[0] if result.failure else ""
+        raises = _raised(result)
         key = f"raises {raises}" if raises else json.dumps(result.value, sort_keys=True)
         before = found.get(key)
         found[key] = Choice(result.value, raises, 1 if before is None else before.patches + 1)
     return tuple(sorted(found.values(), key=lambda choice: -choice.patches))
+
+
+def _raised(result: CheckResult) -> str:
+    """The name of the exception, or nothing."""
+    return result.failure.partition(":")[0] if result.failure else ""

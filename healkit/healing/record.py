@@ -151,6 +151,16 @@ class HealRecord:
             "recovery_finished", step_id=step, result={"revision": revision, "status": "reverted"}
         )
 
+    def asked(self, call: str, choices: Sequence[str], answer: str) -> None:
+        """A person was asked what is right, and what they said; empty where they did not."""
+        self.run.append(
+            "inspection_started", metadata={"kind": "question", "call": call, "choices": list(choices)}
+        )
+        sentence = f"{call} is {answer}." if answer else f"Nobody could say what is right for {call}."
+        self.run.append(
+            "inspection_finished", result={"kind": "question", "sentence": sentence, "line": None}
+        )
+
     def decided(self, step: str, action: str, **known: Any) -> None:
         """What the person or the policy said about the patch that was chosen."""
         event: EventType = "proposal_rejected" if action in ("declined", "denied") else "proposal_accepted"

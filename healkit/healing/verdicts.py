@@ -2,15 +2,19 @@
 
 The words are chosen so that none promises too much. A patch that passes everything is *cured* only where somebody's
 word says what is right on an input that the broken code got wrong; where nobody's does, it is *unproven*; where all it
-does is to keep the failure from happening, it is *silenced*. The advisor's own word for it counts only against it.
+does is to keep the failure from happening, it is *silenced*, and so it is where the answer was only
+copied from an example. The advisor's own word for it counts only against it.
 """
 
 from __future__ import annotations
 
 import ast
+import contextlib
 from collections.abc import Sequence
+from typing import Any
 
-from healkit.contracts.healing import Check, CheckResult, Patch, Verdict
+from healkit.contracts.encoding import to_jsonable
+from healkit.contracts.healing import Check, CheckResult, Patch, Verdict, same_value
 
 _GUARDS = ast.Return | ast.Continue | ast.Break | ast.Pass
 
@@ -26,7 +30,7 @@ def verdict_on(
     if any(result.outcome != "passed" for result in results):
         return "not_cured"
     if any(check.binding and was.outcome != "passed" for check, was in zip(checks, base, strict=True)):
-        return "cured"
+        return "silenced" if learnt_by_heart(before, patch.code, checks) else "cured"
     return "silenced" if patch.guard or adds_guard(before, patch.code) else "unproven"
 
 
@@ -37,6 +41,48 @@ def adds_guard(before: str, after: str) -> bool:
     except (SyntaxError, ValueError, RecursionError):
         return False  # what did not parse before had no run to be silenced
     return _handlers(new) > _handlers(old) or _ways_out(new) > _ways_out(old)
+
+
+def learnt_by_heart(before: str, after: str, checks: Sequence[Check]) -> bool:
+    """Whether the new code returns what an example says is right, as it stands there, where the old one did not.
+
+    A truth value, a number of one digit, nothing and what is empty may be meant; anything longer is an answer that was
+    copied.
+    """
+    try:
+        old, new = _fixed_answers(ast.parse(before)), _fixed_answers(ast.parse(after))
+    except (SyntaxError, ValueError, RecursionError):
+        return False
+    told = [check.expected for check in checks if check.binding and _telling(check.expected)]
+    added = [value for value in new if not any(same_value(value, known) for known in old)]
+    return any(same_value(value, expected) for value in added for expected in told)
+
+
+def _fixed_answers(tree: ast.Module) -> list[Any]:
+    """The literals that are returned, or chosen by a condition, as JSON has them."""
+    places = [
+        node.value for node in ast.walk(tree) if isinstance(node, ast.Return) and node.value is not None
+    ]
+    places += [
+        branch
+        for node in ast.walk(tree)
+        if isinstance(node, ast.IfExp)
+        for branch in (node.body, node.orelse)
+    ]
+    found = []
+    for place in places:
+        with contextlib.suppress(ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+            found.append(to_jsonable(ast.literal_eval(place))[0])
+    return found
+
+
+def _telling(value: Any) -> bool:
+    """Whether a value is not one that code returns as it stands anyway."""
+    if isinstance(value, bool) or value is None:
+        return False
+    if isinstance(value, int | float):
+        return not -10 < value < 10
+    return bool(value)
 
 
 def why_not(checks: Sequence[Check], results: Sequence[CheckResult]) -> str:

@@ -143,7 +143,8 @@ def _facts(report: ReportView) -> list[tuple[str, str]]:
         else []
     )
     found += [("note", note) for note in report.notes]
-    return [*found, ("record", f"healkit trace show {report.run_id}"), *_next(report)]
+    record = f'hk.timeline("{report.run_id}"), or healkit trace show {report.run_id}'
+    return [*found, ("record", record), *_next(report)]
 
 
 def _next(report: ReportView) -> list[tuple[str, str]]:

@@ -68,6 +68,29 @@ def test_a_patch_that_only_hides_the_failure_is_seen_whatever_its_advisor_says(
         assert verdict_on(patch(after), BEFORE, [FAILING], [RAISED], [PASSED]) == "silenced"
 
 
+@pytest.mark.requirement("HEAL-3")
+@pytest.mark.parametrize(
+    ("after", "expected", "copied"),
+    [
+        ("def f(x):\n    if x == 0:\n        return 'Ann'\n    return 1 / x\n", "Ann", True),
+        ("def f(x):\n    return 1 / x if x else [3, 5]\n", [3, 5], True),
+        ("def f(x):\n    if x == 0:\n        return (3, 5)\n    return 1 / x\n", [3, 5], True),
+        ("def f(x):\n    if x == 0:\n        return 42\n    return 1 / x\n", 42, True),
+        ("def f(x):\n    return 1 / x if x else 0.0\n", 0.0, False),
+        ("def f(x):\n    if not x:\n        return []\n    return 1 / x\n", [], False),
+        ("def f(x):\n    return 'An' + 'n' if x == 0 else 1 / x\n", "Ann", False),
+        ("def f(x):\n    limit = 42\n    return limit\n", 42, False),
+    ],
+)
+def test_an_answer_that_was_copied_from_an_example_is_no_cure(
+    after: str, expected: object, copied: bool
+) -> None:
+    check = Check(origin="declared", arguments={"x": 0}, known=True, expected=expected)
+    assert verdict_on(patch(after), BEFORE, [check], [RAISED], [PASSED]) == (
+        "silenced" if copied else "cured"
+    )
+
+
 def test_the_reason_against_a_patch_names_the_input_and_what_came_of_it() -> None:
     wrong = CheckResult(outcome="wrong", value=0.5)
     assert (

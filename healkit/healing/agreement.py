@@ -1,0 +1,103 @@
+"""Plausible patches held against each other, and the person asked where they part."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from healkit.contracts.healing import Attempt, Check, CheckResult
+from healkit.errors import ArgumentsInvalid, SchemaInvalid
+from healkit.healing.advisor import Case, Workbench
+from healkit.healing.questions import Answer, AskPerson, Question, answered_check, question_on
+from healkit.healing.record import HealRecord
+from healkit.healing.report import Answered
+from healkit.healing.validation import Validator
+from healkit.healing.verdicts import verdict_on, why_not
+from healkit.store.arguments import validate_arguments
+from healkit.store.entries import VaultEntry
+
+_QUESTIONS_MAX = 3
+Ranked = Callable[[Sequence[Attempt]], list[Attempt]]
+
+
+class Agreement:
+    """One healing's questions. `note` says where patches part and nobody has said what is right."""
+
+    def __init__(
+        self,
+        entry: VaultEntry,
+        validator: Validator,
+        bench: Workbench,
+        record: HealRecord,
+        ask: AskPerson | None,
+    ) -> None:
+        self.questions: list[Answered] = []
+        self.note = ""
+        self._entry, self._validator, self._bench = entry, validator, bench
+        self._record, self._ask = record, ask
+
+    def reach(
+        self, case: Case, attempts: list[Attempt], base: list[CheckResult], ranked: Ranked
+    ) -> tuple[Case, list[Attempt], list[CheckResult]]:
+        """The case with the answers as checks, and the attempts as they stand after them.
+
+        At most three questions, each on the smallest input on which patches differ; none is put after one that was
+        not answered.
+        """
+        for number in range(1, _QUESTIONS_MAX + 1):
+            plausible = [attempt for attempt in ranked(attempts) if attempt.verdict != "not_cured"]
+            accepts = functools.partial(_accepted, self._entry)
+            question = question_on(self._entry.label, plausible, case.checks, accepts, self._bench, number)
+            if question is None:
+                break
+            answer = self._put(question)
+            if answer is None:
+                break
+            check = answered_check(question, answer)
+            base = [*base, self._validator.run(self._entry.code, [check])[0]]
+            case = dataclasses.replace(case, checks=(*case.checks, check))
+            attempts = [self._held(attempt, case.checks, base) for attempt in attempts]
+        return case, attempts, base
+
+    def _put(self, question: Question) -> Answer | None:
+        """Ask, and keep question and answer; where there is nobody to ask, that is noted."""
+        choices = tuple(choice.text for choice in question.choices)
+        answer = None if self._ask is None else self._ask(question)
+        if answer is None:
+            said = " or ".join(choices)
+            self.note = (
+                f"Plausible patches disagree on {question.call}: {said}. Nobody has said what is right."
+            )
+        if self._ask is not None:
+            said = (
+                "" if answer is None else f"raises {answer.raises}" if answer.raises else repr(answer.value)
+            )
+            self.questions.append(Answered(question.call, choices, said or None))
+            self._record.asked(question.call, choices, said)
+        return answer
+
+    def _held(self, attempt: Attempt, checks: Sequence[Check], base: Sequence[CheckResult]) -> Attempt:
+        """The attempt with one more check, the last of them."""
+        if attempt.verdict == "not_cured":
+            return attempt
+        results = [*attempt.results, self._validator.run(attempt.patch.code, checks[-1:])[0]]
+        return msgspec.structs.replace(
+            attempt,
+            results=results,
+            why=why_not(checks, results),
+            verdict=verdict_on(attempt.patch, self._entry.code, checks, base, results),
+            passed=sum(result.outcome == "passed" for result in results),
+            total=len(results),
+        )
+
+
+def _accepted(entry: VaultEntry, arguments: dict[str, Any]) -> bool:
+    try:
+        validate_arguments(entry, arguments)
+    except (ArgumentsInvalid, SchemaInvalid):
+        return False
+    return True
