@@ -19,8 +19,8 @@ CheckOrigin = Literal["declared", "answered", "passing", "failing"]
 #: with it, or was not run.
 CheckOutcome = Literal["passed", "wrong", "raised", "timeout", "died", "not_run"]
 #: `cured`: regression-free, and the failing input is known to give what is right. `unproven`: it no longer fails, but
-#: no example says what is right there. `silenced`: it no longer fails because a guard hides it. `not_cured`: it still
-#: fails.
+#: no example says what is right there, or not which of several plausible patches is. `silenced`: it no longer fails
+#: because a guard hides it, or an answer was copied. `not_cured`: it still fails.
 Verdict = Literal["cured", "unproven", "silenced", "not_cured"]
 
 #: The same on screen.
