@@ -14,6 +14,7 @@ from rich.text import Text
 
 from healkit.demo.telling import Chapter, check, syntax
 from healkit.gallery import LESSONS
+from healkit.gallery.records import object_schema
 
 if TYPE_CHECKING:
     from healkit.app import Healkit
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from healkit.healing.report import HealReport
 
 _ADVISORS = ("rules", "search")
-_BUDGET_S = 15.0
+_BUDGET_S = 60.0
 #: How much of the gallery has to be cured for the step to have done what it says.
 _CURED_PART = 0.8
 
@@ -38,6 +39,11 @@ TWO_BUGS_EXAMPLES = (
     {"arguments": {"scores": [4, 9, 2, 7], "keep": 2}, "result": 8.0},
     {"arguments": {"scores": [5], "keep": 1}, "result": 5.0},
     {"arguments": {"scores": [1, 2, 3, 4], "keep": 3}, "result": 3.0},
+)
+#: At least one is kept: without that, patches that part at `keep=0` would be asked about.
+TWO_BUGS_SCHEMA = object_schema(
+    scores={"type": "array", "items": {"type": "number"}, "minItems": 1},
+    keep={"type": "integer", "minimum": 1},
 )
 DISCOUNT = '''\
 def discount(items: int) -> int:
@@ -84,7 +90,9 @@ class SelfHealing(Chapter):
     def two_mistakes(self) -> str:
         """Step 8: one patch mends both."""
         self.show(syntax(TWO_BUGS, "python"), "average_of_best@1")
-        self.healkit.vault.add("average_of_best", TWO_BUGS, examples=TWO_BUGS_EXAMPLES)
+        self.healkit.vault.add(
+            "average_of_best", TWO_BUGS, input_schema=TWO_BUGS_SCHEMA, examples=TWO_BUGS_EXAMPLES
+        )
         self.say('hk.heal("average_of_best", auto=True)')
         report = self.heal("average_of_best", TWO_BUGS_EXAMPLES[0]["arguments"])
         check(report.outcome == "kept", f"it ended {report.outcome}: {report.reason}")
