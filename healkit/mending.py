@@ -131,6 +131,7 @@ class Mending:
             log_id,
             policy,
             dry_run,
+            named=advisors is not None,
         )
         listeners = Listeners(progress, ask, before_patch)
         return self._healer.heal(wish, listeners, confirm, stop or threading.Event())

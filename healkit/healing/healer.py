@@ -54,6 +54,8 @@ class Wish:
     log_id: int | None
     policy: PolicyDefaults | None
     dry_run: bool = False
+    #: Whether the advisors were named; of those that stand there by default, one that is not set up is no news.
+    named: bool = True
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,6 +82,7 @@ class Healer:
         if not wish.budget_s > 0:
             raise ConfigError(f"budget_s={wish.budget_s!r} must be greater than 0 seconds.")
         advisors, notes = advisors_for(wish.advisors, self.config)
+        notes = notes if wish.named else []
         case, log_id = gather(self.vault, self.log, wish.tool, wish.persona, wish.log_id)
         started = time.monotonic()
         policy = Policy(wish.policy, HEAL_RULES)

@@ -1,55 +1,15 @@
-"""What the tests of the healing share: a vault with a tool that fails, and advisors with an idea of their own."""
+"""What the tests of the healing share: a vault with a tool that fails."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
 
 import pytest
+from healing_samples import BROKEN, EXAMPLES
 
 from healkit import Config, Healkit
-from healkit.contracts.healing import Attempt, Patch
-from healkit.healing.advisor import Case, Workbench
-
-BROKEN = "def ratio(a, b):\n    return a / b  # how many times\n"
-MENDED = "def ratio(a, b):\n    return a / b if b else 0.0  # how many times\n"
-EXAMPLES = [
-    {"arguments": {"a": 1, "b": 0}, "result": 0.0},
-    {"arguments": {"a": 6, "b": 3}, "result": 2.0},
-]
-
-
-class Idea:
-    """An advisor that proposes what it is given, in that order, and keeps what it is told of each."""
-
-    name = "idea"
-
-    def __init__(
-        self, *codes: str, author: Literal["rule", "model", "search"] = "rule", guard: bool = False
-    ) -> None:
-        self.author = author
-        self.told: list[Attempt | None] = []
-        self.cases: list[Case] = []
-        self._codes, self._guard = codes, guard
-
-    def propose(self, case: Case, bench: Workbench) -> Generator[Patch, Attempt | None, None]:
-        self.cases.append(case)
-        for place, code in enumerate(self._codes):
-            self.told.append(
-                (
-                    yield Patch(
-                        code=code,
-                        advisor=self.name,
-                        author=self.author,
-                        reason=f"Idea {place + 1}.",
-                        rank=-place,
-                        guard=self._guard,
-                        cost={"ideas": 1},
-                    )
-                )
-            )
 
 
 @pytest.fixture
@@ -61,6 +21,3 @@ def healing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Healkit
         assert healkit.execute("ratio", arguments={"a": 8, "b": 2}).value == 4.0
         assert healkit.execute("ratio", arguments={"a": 1, "b": 0}).failure is not None
         yield healkit
-
-
-Events = Callable[[Any], list[str]]

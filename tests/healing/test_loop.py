@@ -6,10 +6,12 @@ import contextlib
 import os
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
+from healing_samples import BROKEN, EXAMPLES, MENDED, Idea
 
 from healkit import Healkit
 from healkit.contracts.events import EVENT_TYPES
@@ -20,8 +22,8 @@ from healkit.healing.person import PersonAdvisor
 from healkit.healing.questions import Answer, Choice, Question, answer_of
 from healkit.healing.report import HealReport
 from healkit.tracing.reader import read_run
-from tests.healing.conftest import BROKEN, EXAMPLES, MENDED, Idea
 
+TEMPLATE = "healkit.workers.inside.trials"
 WRONG = BROKEN.replace("a / b", "b / a")
 SILENT = (
     "def ratio(a, b):\n    try:\n        return a / b\n    except ZeroDivisionError:\n        return None\n"
@@ -245,7 +247,8 @@ def test_a_lost_worker_is_tried_again_and_a_wrong_patch_is_not(healing: Healkit)
                     with contextlib.suppress(psutil.Error):
                         # The template itself, with a trial under way, and not the sandbox around it.
                         command = process.cmdline()
-                        template = command[-1:] == ["healkit.workers.inside.trials"] and "python" in command[0]
+                        program = Path(command[0]).name if command else ""
+                        template = command[-1:] == [TEMPLATE] and program.startswith("python")
                         if template and process.children() and not killed:
                             killed.append(process.pid)
                             process.kill()

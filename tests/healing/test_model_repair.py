@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from healing_samples import Idea
 from model_server import SECRET_KEY, Budget, ModelServer, drips, model_server, says
 
 from healkit import Healkit
@@ -16,7 +17,6 @@ from healkit.gallery import lesson
 from healkit.healing.advisor import Case
 from healkit.healing.model import ModelAdvisor
 from healkit.store.entries import VaultEntry
-from tests.healing.conftest import Idea
 
 FIXES = Path(__file__).parents[1] / "gallery" / "fixes"
 RIGHT = (FIXES / "fibonacci.py").read_text()

@@ -19,7 +19,7 @@ FIRST_REPAIR = NOTEBOOKS / "01_first_repair.ipynb"
 #: What differs from one run to the next, or from one machine to the next.
 VARYING = re.compile(
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?( UTC|\+00:00)?|since \w{3} \d+ \w{3} \d{4}|\d+(\.\d+)? m?s\b"
-    r"|\d{8}T\d{6}Z-[0-9a-f]{8}|\d[\d,]* candidates?\b|namespaces|landlock|Python 3\.\d+\.\d+|× \d+|-9\d\d\b"  # the last two: how deep a recursion came
+    r"|repeated \d+ more times|\d{8}T\d{6}Z-[0-9a-f]{8}|\d[\d,]* candidates?\b|namespaces|landlock|Python 3\.\d+\.\d+|× \d+|-9\d\d\b"  # the last two: how deep a recursion came
 )
 
 #: What depends on the version of a library: its lines, and which of its files they are in.
