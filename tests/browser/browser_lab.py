@@ -19,6 +19,8 @@ LAB, WHOLE_LAB, NOTEBOOK_7 = "doc/tree", "lab/tree", "notebooks"
 
 #: A prompt with a number: the cell has run, and runs no more.
 _DONE = re.compile(r"\[\d+\]")
+#: A line of a stack in the page's own bundle.
+_PAGES_OWN = re.compile(r"/static/(lab|notebook)/")
 
 #: The lowest contrast of text on its background in an element, and the text that has it (WCAG 2.2, 1.4.3).
 CONTRAST = """
@@ -83,8 +85,15 @@ class Notebook:
         self.dialogs: list[str] = []
         # A page that loads while others close theirs is at times asked which kernel it wants: the one it names.
         page.add_locator_handler(page.locator(".jp-Dialog"), self._agree)
-        page.on("pageerror", lambda error: self.problems.append(error.stack or str(error)))
+        page.on("pageerror", self._note)
         page.set_default_timeout(SLOW_MS)
+
+    def _note(self, error: Any) -> None:
+        """Keep an error of the page, unless all of its stack is the page's own code: JupyterLab's races are not ours."""
+        stack = error.stack or str(error)
+        frames = [line for line in stack.splitlines() if line.strip().startswith("at ")]
+        if not frames or not all(_PAGES_OWN.search(frame) for frame in frames):
+            self.problems.append(stack)
 
     def open(self) -> None:
         """Load the page, and wait until the kernel is there."""

@@ -213,7 +213,7 @@ def test_retention_and_writers_do_not_lock_each_other_out(database: Database, wr
     for n in range(400):
         begun = started(f"tool{n % 7}", timestamp=utc_now() - timedelta(days=2, seconds=n))
         writer.insert_finished(begun, failed(begun, f"line {n % 5}"))
-    done, problems = threading.Event(), []
+    done, written, problems = threading.Event(), threading.Event(), []
 
     def work(number: int) -> None:
         with contextlib.closing(LogWriter(database)) as mine:
@@ -222,6 +222,7 @@ def test_retention_and_writers_do_not_lock_each_other_out(database: Database, wr
                 try:
                     mine.begin(begun)
                     mine.finish(failed(begun, f"line {number}"))
+                    written.set()
                 except Exception as error:
                     problems.append(error)
                 time.sleep(0.005)
@@ -229,6 +230,7 @@ def test_retention_and_writers_do_not_lock_each_other_out(database: Database, wr
     threads = [threading.Thread(target=work, args=(n,)) for n in range(3)]
     for thread in threads:
         thread.start()
+    assert written.wait(30)  # the newest row stays: it must not be one of the old ones
     try:
         assert Log(database).prune(older_than=1).deleted == 400
     finally:
