@@ -16,7 +16,7 @@ from healkit.config import Config
 from healkit.contracts.healing import Check, Patch
 from healkit.contracts.runs import PolicyDefaults
 from healkit.healing.advisor import Advisor, Case
-from healkit.healing.healer import Confirm, Healer, Wish
+from healkit.healing.healer import Confirm, Healer, OnTried, Wish
 from healkit.healing.loop import Listeners
 from healkit.healing.questions import AskPerson
 from healkit.healing.report import HealReport
@@ -104,6 +104,7 @@ class Mending:
         confirm: Confirm | None = None,
         before_patch: Callable[[Case, Patch], None] | None = None,
         progress: Callable[[str], None] | None = None,
+        on_tried: OnTried | None = None,
         stop: threading.Event | None = None,
         policy: PolicyDefaults | None = None,
         dry_run: bool = False,
@@ -116,7 +117,9 @@ class Mending:
         budget_s: seconds of wall time for all of it. log_id: the failure that is meant, instead of the newest.
         ask: is put up to three questions where plausible patches disagree. confirm: is shown the patch that was chosen;
             True, False, or None to leave it waiting. before_patch: is called before each patch is tried.
-        progress: gets a sentence whenever something has happened. stop: set it, from any thread, to end the search.
+        progress: gets a sentence whenever something has happened. on_tried: gets the advisor that is asked and the
+            number of candidates tried so far, whenever one of them changes. Thinking about an answer is on nobody's
+            budget. stop: set it, from any thread, to end the search.
         policy: the caps of the run; over one of them it ends. dry_run: the best patch is shown, and nothing is kept.
 
         Raises `HealError` where nothing says that the tool fails, `ConfigError` for an advisor that there is not, and
@@ -134,7 +137,7 @@ class Mending:
             named=advisors is not None,
         )
         listeners = Listeners(progress, ask, before_patch)
-        return self._healer.heal(wish, listeners, confirm, stop or threading.Event())
+        return self._healer.heal(wish, listeners, confirm, stop or threading.Event(), on_tried)
 
     async def aheal(self, *args: Any, **kwargs: Any) -> HealReport:
         """`heal` for async code, in a thread of its own; cancelling it stops the search."""
@@ -149,9 +152,11 @@ class Mending:
     def _healer(self) -> Healer:
         """The parts that a healing needs."""
 
-        def bench(entry: VaultEntry, budget_s: float, stop: threading.Event) -> Bench:
+        def bench(
+            entry: VaultEntry, budget_s: float, stop: threading.Event, on_tried: Callable[[int], object]
+        ) -> Bench:
             return bench_for(
-                self._recorder, self.config, entry.ref, budget_s, stop, off_record=not entry.logged
+                self._recorder, self.config, entry.ref, budget_s, stop, on_tried, off_record=not entry.logged
             )
 
         def try_code(entry: VaultEntry, code: str, check: Check) -> Execution:

@@ -22,6 +22,7 @@ from sqlalchemy import Column, Connection, Date, Float, Integer, MetaData, Table
 from healkit.errors import HealkitError, ToolExists
 from healkit.gallery import LESSONS, SAMPLE_TABLES, SAMPLES
 from healkit.gallery.samples import ColumnType, SampleTable
+from healkit.rendering import plain
 from healkit.runtime.builtins import BUILTIN_TOOLS
 from healkit.store.database import Database, resolve_url
 from healkit.store.entries import code_hash
@@ -44,10 +45,11 @@ class SeedReport:
 
     def __str__(self) -> str:
         """One line for a terminal: `41 tools added, 0 kept, 0 reset; 2 tables created`."""
-        tools = (
-            f"{len(self.tools_added)} tools added, {len(self.tools_kept)} kept, {len(self.tools_reset)} reset"
+        added, made = (
+            plain.count(len(self.tools_added), "tool"),
+            plain.count(len(self.tables_created), "table"),
         )
-        return f"{tools}; {len(self.tables_created)} tables created"
+        return f"{added} added, {len(self.tools_kept)} kept, {len(self.tools_reset)} reset; {made} created"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -26,6 +26,7 @@ from healkit.cli.common import (
     wrong,
 )
 from healkit.parsing import parse_age, parse_since
+from healkit.rendering import plain
 
 _STATUSES = ("SUCCESS", "FAILURE", "RUNNING")
 _BY = ("persona", "revision", "day")
@@ -165,7 +166,7 @@ def export(
     if as_json:
         print_json({"file": file, "executions": count})
     else:
-        typer.echo(f"{count:,} executions written to {file}")
+        typer.echo(f"{plain.count(count, 'execution')} written to {file}")
     return OK
 
 
@@ -180,7 +181,7 @@ def import_file(
     if as_json:
         print_json({"file": file, "executions": done.read, "new": done.added})
     else:
-        typer.echo(f"{done.read:,} executions read from {file}, {done.added:,} of them new")
+        typer.echo(f"{plain.count(done.read, 'execution')} read from {file}, {done.added:,} of them new")
     return OK
 
 
@@ -207,7 +208,7 @@ def prune(
     if as_json:
         print_json({**dataclasses.asdict(report), "archives": [str(path) for path in report.archives]})
     else:
-        typer.echo(f"{report.deleted:,} executions deleted")
+        typer.echo(f"{plain.count(report.deleted, 'execution')} deleted")
         for path in report.archives:
             typer.echo(f"archived in {path}")
     return OK

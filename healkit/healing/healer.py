@@ -6,6 +6,7 @@ the road that every execution takes, and is taken back where it fails there afte
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import threading
 import time
@@ -38,6 +39,9 @@ from healkit.store.vault import Vault
 Confirm = Callable[[Attempt], "bool | None"]
 
 
+#: Gets the advisor that is asked, and how many candidates were tried so far.
+OnTried = Callable[[str, int], object]
+
 #: How much longer than the search the validation of what it has found may take.
 _VALIDATION_S = 10.0
 
@@ -62,7 +66,8 @@ class Wish:
 class Healer:
     """The parts that a healing needs; one for each `Healkit`.
 
-    make_bench: makes the workbench for an entry. try_code: runs a candidate on the road; execute: runs the tool itself.
+    make_bench: makes the workbench for an entry, which tells its last argument how many candidates were tried.
+    try_code: runs a candidate on the road; execute: runs the tool itself.
     """
 
     config: Config
@@ -70,13 +75,18 @@ class Healer:
     log: Log
     runs: Runs
     requests: Requests
-    make_bench: Callable[[VaultEntry, float, threading.Event], Bench]
+    make_bench: Callable[[VaultEntry, float, threading.Event, Callable[[int], object]], Bench]
     try_code: Callable[[VaultEntry, str, Check], Execution]
     execute: Callable[[VaultEntry, dict[str, Any]], Execution]
     isolation: Callable[[], str]
 
     def heal(
-        self, wish: Wish, listeners: Listeners, confirm: Confirm | None, stop: threading.Event
+        self,
+        wish: Wish,
+        listeners: Listeners,
+        confirm: Confirm | None,
+        stop: threading.Event,
+        on_tried: OnTried | None = None,
     ) -> HealReport:
         """Heal one tool; raises `HealError` where there is nothing to go by, and `ConfigError` for a wrong wish."""
         if not wish.budget_s > 0:
@@ -86,9 +96,11 @@ class Healer:
         case, log_id = gather(self.vault, self.log, wish.tool, wish.persona, wish.log_id)
         started = time.monotonic()
         policy = Policy(wish.policy, HEAL_RULES)
-        bench = self.make_bench(case.entry, wish.budget_s, stop)
+        counted = _Counted(on_tried)
+        bench = self.make_bench(case.entry, wish.budget_s, stop, counted.tried)
         # What an advisor finds in its last moment is still to be validated.
-        validating = self.make_bench(case.entry, wish.budget_s + _VALIDATION_S, stop)
+        validating = self.make_bench(case.entry, wish.budget_s + _VALIDATION_S, stop, lambda _: None)
+        listeners = _unhurried(dataclasses.replace(listeners, asking=counted.asking), bench, validating)
         with self.runs.begin(
             "heal", allow=wish.tool, policy=policy, mode="dry_run" if wish.dry_run else "live"
         ) as run:
@@ -234,6 +246,42 @@ class Healer:
         return ""
 
 
+class _Counted:
+    """Tells who is asked and how much was tried, whenever one of them changes."""
+
+    def __init__(self, tell: OnTried | None) -> None:
+        self._tell, self._advisor, self._tried = tell, "", 0
+
+    def asking(self, advisor: str) -> None:
+        self._advisor = advisor
+        self.tried(self._tried)
+
+    def tried(self, count: int) -> None:
+        self._tried = count
+        if self._tell is not None:
+            self._tell(self._advisor, count)
+
+
+def _unhurried(listeners: Listeners, *benches: Bench) -> Listeners:
+    """The same listeners; the time in which a person thinks is nobody's budget."""
+
+    def off_the_clock(heard: Callable[..., Any] | None) -> Callable[..., Any] | None:
+        if heard is None:
+            return None
+
+        def unhurried(*about: Any) -> Any:
+            with contextlib.ExitStack() as clocks:
+                for bench in benches:
+                    clocks.enter_context(bench.off_the_clock())
+                return heard(*about)
+
+        return unhurried
+
+    return dataclasses.replace(
+        listeners, ask=off_the_clock(listeners.ask), before_patch=off_the_clock(listeners.before_patch)
+    )
+
+
 def _example_of(check: Check) -> dict[str, Any]:
     right = {"raises": check.raises} if check.raises else {"result": check.expected}
     return {"arguments": check.arguments, **right}
@@ -242,6 +290,8 @@ def _example_of(check: Check) -> dict[str, Any]:
 def _nothing_cures(found: Found) -> str:
     if not found.attempts:
         return "Nobody who was asked had a patch; it may lack code that no rule can recover."
+    if len(found.attempts) == 1:
+        return "The only patch that was proposed does not pass every check."
     return f"None of {len(found.attempts)} patches passes every check."
 
 

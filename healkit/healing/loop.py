@@ -15,7 +15,7 @@ from typing import Any
 
 from healkit.contracts.catalogue import is_retryable
 from healkit.contracts.diffs import unified_diff
-from healkit.contracts.healing import Attempt, Check, CheckResult, Patch
+from healkit.contracts.healing import VERDICTS, Attempt, Check, CheckResult, Patch
 from healkit.errors import BudgetSpent, HealkitError, PolicyHalted
 from healkit.healing.advisor import Advisor, Case, Workbench
 from healkit.healing.agreement import Agreement
@@ -26,6 +26,7 @@ from healkit.healing.record import HealRecord
 from healkit.healing.report import Answered, Outcome
 from healkit.healing.validation import Validator
 from healkit.healing.verdicts import verdict_on, why_not
+from healkit.rendering import plain
 from healkit.store.log import Log
 from healkit.store.vault import Vault
 
@@ -40,12 +41,14 @@ class Listeners:
     """Who is told and asked on the way; each may be None.
 
     progress: gets a sentence whenever something has happened. ask: is put the questions. before_patch: is called with
-    each patch before it is validated; a class says there what it would change.
+    each patch before it is validated; a class says there what it would change. asking: gets the name of each advisor
+    before it is asked.
     """
 
     progress: Callable[[str], None] | None = None
     ask: AskPerson | None = None
     before_patch: Callable[[Case, Patch], None] | None = None
+    asking: Callable[[str], object] | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -134,7 +137,8 @@ class Loop:
         kept = settled(case, base, again)
         self._base = [result for check, result in zip(checks, base, strict=True) if check in kept]
         failed = sum(result.outcome != "passed" for result in self._base)
-        self._say(f"{len(kept)} checks, of which {failed} fail as it is.")
+        fail = "fails" if failed == 1 else "fail"
+        self._say(f"{plain.count(len(kept), 'check')}, of which {failed} {fail} as it is.")
         return dataclasses.replace(case, checks=kept)
 
     def _again(self, case: Case, check: Check, was: CheckResult) -> CheckResult | None:
@@ -151,6 +155,8 @@ class Loop:
                 continue
             before = len(self._attempts)
             self._say(f"Asking {advisor.name}.")
+            if self._tell.asking is not None:
+                self._tell.asking(advisor.name)
             if (listen := getattr(advisor, "listen", None)) is not None:
                 listen(self._say)
             try:
@@ -204,7 +210,8 @@ class Loop:
         why = why_not(case.checks, results)
         attempt = self._keep(case, patch, step, results, why, time.perf_counter() - started)
         self._record.validated(step, attempt, case.checks)
-        self._say(f"{patch.advisor}: {patch.reason} {attempt.verdict}{f' ({why})' if why else ''}")
+        found = VERDICTS[attempt.verdict].capitalize()
+        self._say(f"{patch.advisor}: {patch.reason} {found}{f' ({why})' if why else ''}.")
         return attempt
 
     def _keep(

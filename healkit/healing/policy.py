@@ -24,6 +24,7 @@ from typing import Literal
 from healkit.contracts.catalogue import is_retryable
 from healkit.contracts.policy import Halt, Observation, Verdict
 from healkit.contracts.runs import PolicyDefaults
+from healkit.rendering import plain
 
 #: `step`, `retry` and `recovery` are asked before they are done; `observation` is told when it is there.
 Occasion = Literal["step", "observation", "retry", "recovery"]
@@ -44,7 +45,7 @@ class History:
 class Rule:
     """One cap: on which occasion `count` (of the subject: an action or a state) may not exceed `cap`.
 
-    `halts` is whether the run is over then, or only this one thing refused. `reason` gets `count`, `cap`, `subject`.
+    `halts` is whether the run is over then, or only this one thing refused. `reason` gets what `_words` has.
     """
 
     name: str
@@ -53,6 +54,18 @@ class Rule:
     cap: Callable[[PolicyDefaults], int]
     halts: bool
     reason: str
+
+
+def _words(count: int, cap: int) -> dict[str, str]:
+    """What a reason is made of: the numbers with their nouns."""
+    return {
+        "count": f"{count}",
+        "count_attempts": plain.count(count, "attempt"),
+        "count_times": plain.count(count, "time"),
+        "cap_steps": plain.count(cap, "step"),
+        "cap_times": plain.count(cap, "time"),
+        "allowed": f"{cap} {'is' if cap == 1 else 'are'} allowed",
+    }
 
 
 def _with_this(counted: Callable[[History, str], int]) -> Callable[[History, str], int]:
@@ -67,7 +80,7 @@ RULES: tuple[Rule, ...] = (
         _with_this(lambda history, _: history.steps),
         lambda defaults: defaults.max_steps,
         halts=True,
-        reason="The run has made {cap} steps, which is all it may make.",
+        reason="The run has made {cap_steps}, which is all it may make.",
     ),
     Rule(
         "same_state",
@@ -75,7 +88,7 @@ RULES: tuple[Rule, ...] = (
         lambda history, state: history.states[state],
         lambda defaults: defaults.same_state_threshold,
         halts=True,
-        reason="The same failing state was observed {count} times; {cap} are allowed. Nothing changes it.",
+        reason="The same failing state was observed {count_times}; {allowed}. Nothing changes it.",
     ),
     Rule(
         "max_retries",
@@ -83,7 +96,7 @@ RULES: tuple[Rule, ...] = (
         _with_this(lambda history, action: history.retries[action]),
         lambda defaults: defaults.max_retries,
         halts=False,
-        reason="This action was retried {cap} times already.",
+        reason="This action was retried {cap_times} already.",
     ),
     Rule(
         "max_recoveries",
@@ -91,7 +104,7 @@ RULES: tuple[Rule, ...] = (
         _with_this(lambda history, _: history.recoveries),
         lambda defaults: defaults.max_recoveries,
         halts=True,
-        reason="The run has recovered {cap} times, which is all it may.",
+        reason="The run has recovered {cap_times}, which is all it may.",
     ),
 )
 
@@ -128,7 +141,7 @@ HEAL_RULES: tuple[Rule, ...] = (
         _alike_in_a_row,
         lambda defaults: defaults.max_identical_errors,
         halts=True,
-        reason="{count} attempts in a row ended in the same error; {cap} are allowed. Nothing reaches it.",
+        reason="{count_attempts} in a row ended in the same error; {allowed}. Nothing reaches it.",
     ),
     Rule(
         "ping_pong",
@@ -136,7 +149,7 @@ HEAL_RULES: tuple[Rule, ...] = (
         _to_and_fro,
         lambda defaults: defaults.max_ping_pong,
         halts=True,
-        reason="The last {count} attempts went to and fro between the same two failures; {cap} are allowed.",
+        reason="The last {count} attempts went to and fro between the same two failures; {allowed}.",
     ),
 )
 
@@ -203,7 +216,7 @@ class Policy:
             count, cap = rule.count(self.history, subject), rule.cap(self.defaults)
             if count <= cap:
                 continue
-            reason = rule.reason.format(count=count, cap=cap, subject=subject)
+            reason = rule.reason.format_map(_words(count, cap))
             if not rule.halts:
                 return Verdict(refusal=reason)
             self.halted = Halt(rule.name, reason, count, cap, state_key)

@@ -8,6 +8,7 @@ candidates in the advisor's own thread (a generator of candidates may look at wh
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
 import queue
 import threading
@@ -93,6 +94,15 @@ class Bench:
     def left_s(self) -> float:
         """What is left of the budget, in seconds; 0 once Stop was pressed."""
         return 0.0 if self._stop.is_set() else max(0.0, self._deadline - time.monotonic())
+
+    @contextlib.contextmanager
+    def off_the_clock(self) -> Iterator[None]:
+        """The block's time does not count: a person thinks in it, and nothing is tried."""
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            self._deadline += time.monotonic() - began
 
     def score(
         self,

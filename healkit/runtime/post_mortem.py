@@ -22,6 +22,7 @@ from healkit.config import Config
 from healkit.contracts import post_mortem as pm
 from healkit.contracts.post_mortem import Evaluated, KeptFrame, Local, Source
 from healkit.errors import PostMortemError, PostMortemGone
+from healkit.rendering import plain
 from healkit.runtime import engine
 from healkit.tracing.payloads import UNLIMITED
 
@@ -153,7 +154,7 @@ class PostMortem:
         return rendering.locals_html(self.all_locals())
 
     def __repr__(self) -> str:
-        return f"<PostMortem of {self.label}, {len(self._frames)} frames>"
+        return f"<PostMortem of {self.label}, {plain.count(len(self._frames), 'frame')}>"
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         """What Jupyter shows; called by IPython's display formatter."""

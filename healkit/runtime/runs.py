@@ -26,6 +26,7 @@ from healkit.contracts.records import Finished, utc_now
 from healkit.contracts.runs import ExecutionMode, PolicyDefaults, RedactionPolicy, RunManifest
 from healkit.contracts.signature import StateSignature
 from healkit.errors import PolicyHalted, RunFolderError, RunNotAllowed
+from healkit.rendering import plain
 from healkit.runtime.steps import UNRECORDED, Step, StepFeed, StepKind
 from healkit.tracing.folders import new_run_id
 from healkit.tracing.redaction import Cleaner
@@ -163,7 +164,7 @@ class OpenRun:
 
     def __repr__(self) -> str:
         state = "halted" if self._halted else "ended" if self._writer.closed else "going on"
-        return f"<run {self.run_id}, {state}, {self._steps} steps, in {str(self.folder)!r}>"
+        return f"<run {self.run_id}, {state}, {plain.count(self._steps, 'step')}, in {str(self.folder)!r}>"
 
 
 class Runs:

@@ -26,6 +26,7 @@ from healkit.contracts.events import ActionSpec, ErrorObject, EventType, Evidenc
 from healkit.contracts.runs import RunManifest
 from healkit.contracts.signature import StateSignature
 from healkit.errors import RunFolderError
+from healkit.rendering import plain
 from healkit.tracing.evidence import EvidenceStore, Piece
 from healkit.tracing.folders import begin_folder, discard, publish
 from healkit.tracing.redaction import Cleaner, Redactor
@@ -85,7 +86,7 @@ class RunWriter:
         """One sentence for the user on what is missing in the record; empty when nothing is."""
         parts = []
         if waiting := len(self._waiting) + self._lost:
-            parts.append(f"{waiting} events could not be written ({self._trouble})")
+            parts.append(f"{plain.count(waiting, 'event')} could not be written ({self._trouble})")
         if self._evidence.lost:
             kinds = ", ".join(self._evidence.lost)
             parts.append(f"evidence could not be kept ({kinds}: {self._evidence.problem})")

@@ -67,6 +67,26 @@ def test_a_cure_is_kept_with_auto_and_everything_about_it_is_known(healing: Heal
     assert report.run_id in text
 
 
+def test_what_is_told_on_the_way_reads_as_sentences(tmp_path: Path) -> None:
+    said: list[str] = []
+    counted: list[tuple[str, int]] = []
+    with Healkit(tmp_path / "healkit.db") as healkit:
+        healkit.vault.add("ratio", BROKEN, examples=EXAMPLES[:1])
+        report = healkit.heal(
+            "ratio",
+            advisors=[Idea(SILENT), Idea(MENDED)],
+            progress=said.append,
+            on_tried=lambda advisor, tried: counted.append((advisor, tried)),
+        )
+        alone = healkit.heal("ratio", advisors=[Idea(SILENT)], dry_run=True)
+    assert "1 check, of which 1 fails as it is." in said
+    assert "idea: Idea 1. Not cured (the example (a=1, b=0): gives None where 0.0 is right)." in said
+    assert "idea: Idea 1. Cured and regression-free." in said
+    assert counted == [("idea", 0), ("idea", 0)]
+    assert "against 1 check;" in str(report)
+    assert alone.reason == "The only patch that was proposed does not pass every check."
+
+
 @pytest.mark.requirement("HEAL-4")
 def test_without_consent_the_patch_waits_and_the_tool_is_what_it_was(healing: Healkit) -> None:
     report = healing.heal("ratio", advisors=[Idea(MENDED)])
@@ -395,6 +415,21 @@ def test_where_patches_disagree_the_smallest_input_is_asked_about_and_the_answer
     again = healing.heal("step", advisors=[ideas], auto=True, ask=ask)
     assert again.outcome == "kept"
     assert again.questions == ()
+
+
+def test_whoever_thinks_longer_than_the_budget_is_still_heard(healing: Healkit) -> None:
+    healing.vault.add("step", STEP, examples=STEP_EXAMPLES)
+
+    def think(question: Question) -> Answer:
+        time.sleep(4.5)
+        return Answer(20 if question.arguments["n"] >= 10 else 0)
+
+    ideas = Idea(STEP.replace("> 10", "> 4"), STEP.replace("> 10", ">= 10"))
+    report = healing.heal("step", advisors=[ideas], auto=True, ask=think, budget_s=4.0)
+    assert report.outcome == "kept"
+    assert report.notes == ()
+    assert report.best is not None
+    assert report.best.patch.code == STEP.replace("> 10", ">= 10")
 
 
 def test_a_question_that_nobody_answers_is_not_asked_again(healing: Healkit) -> None:

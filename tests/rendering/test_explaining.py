@@ -56,6 +56,15 @@ def test_each_row_explains_the_real_failure_of_its_example(rule):
         assert "``" not in text
 
 
+def test_a_number_and_its_noun_agree():
+    assert (
+        explain(failure_of("x, = [1, 2]")).what
+        == "The left of `=` has 1 name, and the right has more values."
+    )
+    assert explain(failure_of("x, = []")).what == "It takes 1 value, and there were 0."
+    assert "given 1 value and takes" in explain(failure_of("def f(): pass\nf(1)")).what
+
+
 def test_rows_have_names_of_their_own_and_examples():
     names = [rule.name for rule in RULES]
     assert len(names) == len(set(names))

@@ -26,7 +26,7 @@ def test_the_page_does_what_it_says(tmp_path: Path) -> None:
         cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=100, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert "The same failing state was observed 2 times; 1 are allowed." in done.stdout
+    assert "The same failing state was observed 2 times; 1 is allowed." in done.stdout
     runs = sorted(p.name for p in (tmp_path / "runs").iterdir() if p.name != ".new")
     assert len(runs) == 3
     (console,) = (block for kind, block in BLOCKS if kind == "console")

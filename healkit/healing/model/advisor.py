@@ -25,6 +25,7 @@ from healkit.healing.model.prompt import Briefing, Stack
 from healkit.healing.model.protocol import Prompt
 from healkit.healing.model.rounds import Rounds
 from healkit.healing.model.spending import Spending
+from healkit.rendering import plain
 from healkit.runtime.post_mortem import SHOWN_FRAMES, PostMortem
 from healkit.tracing.sanitizing import Sanitizer
 
@@ -83,7 +84,9 @@ class ModelAdvisor:
         if not self.hidden:
             return []
         kinds = ", ".join(f"{count} {rule}" for rule, count in sorted(self.hidden.items()))
-        return [f"{self.hidden.total():,} texts were withheld from {self._config.heal_model}: {kinds}."]
+        total = self.hidden.total()
+        were = f"{plain.count(total, 'text')} {'was' if total == 1 else 'were'}"
+        return [f"{were} withheld from {self._config.heal_model}: {kinds}."]
 
     def listen(self, say: Callable[[str], None]) -> None:
         """Tell progress in sentences from now on; called by the loop before it asks."""

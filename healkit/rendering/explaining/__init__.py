@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 
 from healkit.contracts.failure import Failure
 from healkit.errors import TOOL_CODES
+from healkit.rendering import plain
 from healkit.rendering.explaining import endings, files, names, syntax, tables, types, values
 from healkit.rendering.explaining.records import LEVELS, Explanation, Rule
 from healkit.rendering.markup import visible
@@ -41,6 +42,15 @@ _MESSAGE_MAX_CHARS = 400
 _SUGGESTION = re.compile(r"Did you mean: '([^']+)'\?")
 
 
+class _Piece(str):
+    """A piece of a message; where it is a number, `{size:item}` is that of items."""
+
+    __slots__ = ()
+
+    def __format__(self, noun: str) -> str:
+        return plain.count(int(self), noun) if noun and self.isdecimal() else str(self)
+
+
 def explain(failure: Failure, where: str = "") -> Explanation:
     """The failure explained; `where` is how its place is said: `line 6 of longest_word@1`."""
     if failure.code not in TOOL_CODES:
@@ -55,7 +65,7 @@ def explain(failure: Failure, where: str = "") -> Explanation:
             "message": _short(failure.evalue, _MESSAGE_MAX_CHARS).rstrip("."),
             "near": _listed(near, " or "),
             "known": _listed(failure.known, ", "),
-            **{name: _short(text or "") for name, text in match.groupdict().items()},
+            **{name: _Piece(_short(text or "")) for name, text in match.groupdict().items()},
         }
         what, why, hint, fix = (
             text.format_map(fields).strip() for text in (rule.what, rule.why, rule.hint, rule.fix)

@@ -22,7 +22,7 @@ RULES: tuple[Rule, ...] = (
         "too_many_arguments",
         _TYPE,
         r"(?P<function>[\w.<>]+)\(\) takes (?P<most>.+?) positional arguments? but (?P<count>\d+) (?:was|were) given",
-        "`{function}` was given {count} values and takes {most}.",
+        "`{function}` was given {count:value} and takes {most}.",
         "For a method, the object itself counts as the first one: a missing `self` shows in this way.",
         "Count the values in the call and the names in the `def` line.",
         "Take out what is too many, pass it by name, or add a parameter.",
