@@ -1,15 +1,15 @@
 """Healing, measured by an examiner who has not seen how it is done.
 
-    python benchmarks/bench_heal.py --set own gallery
+    python benchmarks/bench_heal.py --set own fresh gallery
     python benchmarks/bench_heal.py --set quixbugs --quixbugs ~/QuixBugs --seeds 1 2 3
     python benchmarks/bench_heal.py --set mutants --seeds 1 --limit 60
 
-Sets: `own` (benchmarks/heal), `gallery` (its lessons in Python), `quixbugs` (your own checkout; half of the tests
-visible, or `--visible all`), `mutants` (right tools corrupted at random). Each program is registered in a fresh vault,
-its failing call is run, and it is healed with nobody there to ask. A patch is *plausible* if it meets every example
-that the healer saw, *correct* if it meets those that it did not see too; both by the scorer's own runs. Prints one JSON
-object; what happens meanwhile goes to stderr. Ctrl-C ends the set that is under
-way, with what there is. `docs/healing_numbers.md` says more.
+Sets: `own` (benchmarks/heal), `fresh` (benchmarks/heal/fresh, held out), `gallery` (its lessons in Python),
+`quixbugs` (your own checkout; half of the tests visible, or `--visible all`), `mutants` (right tools corrupted at
+random). Each program is registered in a fresh vault, its failing call is run, and it is healed with nobody there to
+ask. A patch is *plausible* if it meets every example that the healer saw, *correct* if it meets those that it did not
+see too; both by the scorer's own runs. Prints one JSON object; what happens meanwhile goes to stderr. Ctrl-C ends the
+set that is under way, with what there is. `docs/healing_numbers.md` says more.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from heal.scoring import Judge, hidden_examples
 from heal.summary import summary
 from heal.tables import overview
 
-SETS = ("own", "gallery", "quixbugs", "mutants")
+SETS = (*programs.WRITTEN, "gallery", "quixbugs", "mutants")
 #: A set for one seed: the programs, and for each name what the healer does not see.
 Problems = tuple[int, list[Program], dict[str, list[Example]]]
 
@@ -116,8 +116,8 @@ def _run(
 
 
 def _problems(name: str, options: argparse.Namespace, judge: Judge) -> Iterator[Problems]:
-    if name in ("own", "gallery"):
-        chosen = programs.own() if name == "own" else programs.gallery()
+    if name in (*programs.WRITTEN, "gallery"):
+        chosen = programs.gallery() if name == "gallery" else programs.written(name)
         yield 0, _only(chosen, options), hidden_examples(name)
     elif name == "mutants":
         for seed in options.seeds:

@@ -14,6 +14,8 @@ from typing import Any
 from healkit.gallery import LESSONS
 
 HERE = Path(__file__).parent
+#: The sets that were written for this purpose, and where. `fresh` is held out: nobody tunes a healer to it.
+WRITTEN = {"own": HERE, "fresh": HERE / "fresh"}
 #: `{"arguments": {…}, "result": …}` or `{"call": "…", "result": …}`: for this, that is right.
 Example = dict[str, Any]
 
@@ -48,12 +50,18 @@ class Program:
 
 
 def own() -> list[Program]:
-    """The project's own broken tools, `benchmarks/heal/tools`."""
-    entries = json.loads((HERE / "tools.json").read_text(encoding="utf-8"))
+    """The project's own broken tools."""
+    return written("own")
+
+
+def written(set_name: str) -> list[Program]:
+    """The broken tools of one of the sets in `WRITTEN`: its `tools.json` and `tools`."""
+    folder = WRITTEN[set_name]
+    entries = json.loads((folder / "tools.json").read_text(encoding="utf-8"))
     return [
         Program(
             name=name,
-            code=(HERE / "tools" / f"{name}.py").read_text(encoding="utf-8"),
+            code=(folder / "tools" / f"{name}.py").read_text(encoding="utf-8"),
             examples=tuple(entry["examples"]),
             description=entry["description"],
             **{key: entry[key] for key in ("kind", "shows", "bugs", "places", "knowable") if key in entry},
@@ -80,4 +88,4 @@ def gallery() -> list[Program]:
     ]
 
 
-__all__ = ["Example", "Program", "gallery", "own"]
+__all__ = ["WRITTEN", "Example", "Program", "gallery", "own", "written"]

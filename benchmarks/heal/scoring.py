@@ -11,14 +11,14 @@ import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from heal.programs import HERE, Example, Program
+from heal.programs import WRITTEN, Example, Program
 
 import healkit
 from healkit import Config, Healkit
 from healkit.contracts.healing import same_value
 from healkit.runtime.trials import Trial, TrialResult
 
-_HIDDEN = HERE / "hidden"
+_HIDDEN = "hidden"
 _HIDDEN_OF_GALLERY = Path(healkit.__file__).parent / "gallery" / "hidden_examples.json"
 
 #: `call` examples are run as a script of this name, which no program has.
@@ -28,15 +28,16 @@ TRIAL_TIMEOUT_S = 8.0
 
 
 def hidden_examples(set_name: str) -> dict[str, list[Example]]:
-    """Examples that no healer sees, by the program's name, of the set `own` or `gallery`."""
-    path = _HIDDEN / "examples.json" if set_name == "own" else _HIDDEN_OF_GALLERY
+    """Examples that no healer sees, by the program's name, of a written set or of `gallery`."""
+    folder = WRITTEN.get(set_name)
+    path = _HIDDEN_OF_GALLERY if folder is None else folder / _HIDDEN / "examples.json"
     examples: dict[str, list[Example]] = json.loads(path.read_text(encoding="utf-8"))
     return examples
 
 
-def reference(name: str) -> str:
-    """The right code for one of the project's own tools."""
-    return (_HIDDEN / f"{name}.py").read_text(encoding="utf-8")
+def reference(name: str, set_name: str = "own") -> str:
+    """The right code for a tool of a written set."""
+    return (WRITTEN[set_name] / _HIDDEN / f"{name}.py").read_text(encoding="utf-8")
 
 
 class Judge:

@@ -15,6 +15,7 @@ from healkit import Healkit
 ROOT = Path(__file__).parents[2]
 BENCHMARKS = ROOT / "benchmarks"
 SCORER = BENCHMARKS / "heal" / "scoring.py"
+written_sets = pytest.mark.parametrize("set_name", ["own", "fresh"])
 
 
 @pytest.fixture(scope="module")
@@ -53,18 +54,31 @@ def test_the_set_is_large_and_of_many_kinds(heal):
     assert max(sizes) >= 60
 
 
-def test_every_reference_passes_what_is_visible_and_what_is_hidden(heal, judge):
+def test_the_held_out_set_is_sixty_small_tools_that_are_in_no_other_set(heal):
+    fresh = heal[0].written("fresh")
+    assert len(fresh) == 60
+    others = {program.name for program in (*heal[0].own(), *heal[0].gallery())}
+    assert not others & {program.name for program in fresh}
+    assert all(6 <= len(program.code.splitlines()) <= 30 for program in fresh)
+    assert Counter(program.bugs for program in fresh) == {1: 50, 2: 10}
+    assert sum(program.bugs == 1 and program.places > 1 for program in fresh) >= 8
+    assert all(8 <= len(unseen) <= 15 for _, unseen in _with_unseen(heal, "fresh"))
+
+
+@written_sets
+def test_every_reference_passes_what_is_visible_and_what_is_hidden(heal, judge, set_name):
     wrong = []
-    for program, unseen in _with_unseen(heal):
-        code = heal[1].reference(program.name)
+    for program, unseen in _with_unseen(heal, set_name):
+        code = heal[1].reference(program.name, set_name)
         [passed] = judge.passes([code], program.name, [*program.examples, *unseen])
         wrong += [program.name] * (not all(passed))
     assert wrong == []
 
 
-def test_every_broken_tool_fails_the_example_that_is_said_to_fail(heal, judge):
+@written_sets
+def test_every_broken_tool_fails_the_example_that_is_said_to_fail(heal, judge, set_name):
     unbroken = []
-    for program in heal[0].own():
+    for program in heal[0].written(set_name):
         if program.draft:
             with pytest.raises(SyntaxError):
                 compile(program.code, program.name, "exec")
@@ -78,18 +92,29 @@ def test_every_broken_tool_fails_the_example_that_is_said_to_fail(heal, judge):
     assert unbroken == []
 
 
-def test_hidden_examples_are_at_least_four_and_never_visible(heal):
-    for program, unseen in _with_unseen(heal):
+def test_the_hidden_examples_of_the_held_out_set_refute_every_broken_tool(heal, judge):
+    unrefuted = []
+    for program, unseen in _with_unseen(heal, "fresh"):
+        [passed] = judge.passes([program.code], program.name, unseen, timeout_s=0.5)
+        unrefuted += [program.name] * all(passed)
+    assert unrefuted == []
+
+
+@written_sets
+def test_hidden_examples_are_at_least_four_and_never_visible(heal, set_name):
+    for program, unseen in _with_unseen(heal, set_name):
         assert 2 <= len(program.examples) <= 5, program.name
         assert len(unseen) >= 4, program.name
         seen = [example["arguments"] for example in program.examples]
         assert not [example for example in unseen if example["arguments"] in seen], program.name
 
 
-def test_every_file_of_the_set_belongs_to_a_tool(heal):
-    names = {program.name for program in heal[0].own()}
+@written_sets
+def test_every_file_of_the_set_belongs_to_a_tool(heal, set_name):
+    names = {program.name for program in heal[0].written(set_name)}
+    assert set(heal[1].hidden_examples(set_name)) == names
     for folder in ("tools", "hidden"):
-        assert {path.stem for path in (BENCHMARKS / "heal" / folder).glob("*.py")} == names
+        assert {path.stem for path in (heal[0].WRITTEN[set_name] / folder).glob("*.py")} == names
 
 
 def test_nobody_but_the_scorer_names_the_hidden_files():
@@ -97,7 +122,7 @@ def test_nobody_but_the_scorer_names_the_hidden_files():
     naming = set()
     for top in ("healkit", "benchmarks"):
         for path in (ROOT / top).rglob("*.py"):
-            if path.parent.parent.name == "heal":
+            if BENCHMARKS in path.parents and path.parent.name in ("tools", "hidden"):
                 continue  # a tool of the set: it is run restricted, and sees no file
             texts = _strings(path)
             named = any("hidden_examples" in text or "heal/hidden" in text for text in texts)
@@ -125,6 +150,6 @@ def _strings(path: Path) -> set[str]:
     return {node.value for node in constants if isinstance(node.value, str)}
 
 
-def _with_unseen(heal):
-    hidden = heal[1].hidden_examples("own")
-    return [(program, hidden[program.name]) for program in heal[0].own()]
+def _with_unseen(heal, set_name):
+    hidden = heal[1].hidden_examples(set_name)
+    return [(program, hidden[program.name]) for program in heal[0].written(set_name)]

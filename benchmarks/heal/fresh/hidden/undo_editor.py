@@ -1,0 +1,18 @@
+def undo_editor(commands):
+    text = ""
+    done = []
+    undone = []
+    for command in commands:
+        if command == "undo":
+            if done:
+                undone.append(text)
+                text = done.pop()
+        elif command == "redo":
+            if undone:
+                done.append(text)
+                text = undone.pop()
+        else:
+            done.append(text)
+            undone.clear()
+            text += command
+    return text
