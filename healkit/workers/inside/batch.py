@@ -8,14 +8,9 @@ winner is validated afresh, each check in a process of its own.
 
 from __future__ import annotations
 
-import ast
-import contextlib
-import gc
-import importlib
 import os
 import select
 import signal
-import sys
 import time
 from collections.abc import Callable
 from typing import NoReturn
@@ -23,6 +18,7 @@ from typing import NoReturn
 import msgspec
 
 from healkit.contracts.batches import DIED, TIMED_OUT, Batch, Outcomes, Share, ShareDone
+from healkit.workers.inside.bringing import bring_in
 from healkit.workers.inside.candidates import Candidates
 from healkit.workers.inside.emptying import empty_folder
 from healkit.workers.inside.sheet import Sheet
@@ -50,7 +46,7 @@ class BatchServer:
     ) -> None:
         self._batch = batch
         self._become, self._send, self._folder = become, send, folder
-        _bring_in(batch.code)
+        bring_in(batch.code)
         self._candidates = Candidates(batch, folder)
 
     def share(self, share: Share) -> None:
@@ -129,28 +125,3 @@ class BatchServer:
         if done > told:
             self._send(Outcomes(told, [sheet.row(candidate) for candidate in range(told, done)]))
         return max(told, done)
-
-
-#: Of the standard library, what does something when it is imported, or wants a screen.
-_LOUD = {"antigravity", "this", "idlelib", "turtle", "turtledemo", "tkinter", "readline", "curses"}
-
-
-def _bring_in(code: str) -> None:
-    """Import here what the code names of the standard library, so that not every child has to.
-
-    Anything else is imported in the child: no code but Python's own runs in a template.
-    """
-    try:
-        nodes = list(ast.walk(ast.parse(code)))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return
-    named = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
-    named += [
-        node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module and not node.level
-    ]
-    for name in named:
-        if (first := name.partition(".")[0]) in sys.stdlib_module_names and first not in _LOUD:
-            with contextlib.suppress(Exception):
-                importlib.import_module(name)
-    gc.collect()
-    gc.freeze()

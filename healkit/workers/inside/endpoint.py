@@ -9,11 +9,15 @@ from __future__ import annotations
 
 import itertools
 import socket
-import threading
+from _thread import allocate_lock
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from healkit.contracts import rpc
+
+if TYPE_CHECKING:
+    import threading
 
 
 class BridgeClosed(ConnectionError):
@@ -36,8 +40,8 @@ class Endpoint:
     def __init__(self, sock: socket.socket) -> None:
         self._sock = sock
         self._reader = rpc.FrameReader(sock)
-        self._send_lock = threading.Lock()
-        self._receive_lock = threading.Lock()
+        self._send_lock = allocate_lock()
+        self._receive_lock = allocate_lock()
         self._ids = itertools.count(1)
         self._waiting: dict[int, _Slot] = {}
         self._closed = False
@@ -71,6 +75,8 @@ class Endpoint:
                 if self._receive_lock.acquire(blocking=False):
                     self._read_until(slot)
                 elif slot.wake is None:
+                    import threading  # whoever waits here is one of several threads
+
                     slot.wake = threading.Event()  # and try once more: the reader may just have gone
                 else:
                     slot.wake.wait()

@@ -6,7 +6,6 @@ Each way gets a fresh module namespace. What is in it besides the code is the sa
 from __future__ import annotations
 
 import ast
-import asyncio
 import inspect
 import sys
 import types
@@ -62,4 +61,8 @@ def enter(namespace: dict[str, Any], shape: Shape, arguments: dict[str, Any]) ->
 
 def awaited(value: Any) -> Any:
     """The value itself, or what a coroutine returns."""
-    return asyncio.run(value) if inspect.iscoroutine(value) else value
+    if not inspect.iscoroutine(value):
+        return value
+    import asyncio  # here, because most code has no coroutine, and a template is forked faster without
+
+    return asyncio.run(value)

@@ -6,7 +6,6 @@ answer into a value or an exception.
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 from typing import Any
 
@@ -59,6 +58,8 @@ class Proxy:
 
     async def acall(self, *args: Any, **kwargs: Any) -> Any:
         """The call, without blocking the event loop."""
+        import asyncio  # here, because most code has none; see the template for trials
+
         return await asyncio.to_thread(self, *args, **kwargs)
 
     def __repr__(self) -> str:

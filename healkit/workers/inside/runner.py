@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import socket
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -29,6 +29,7 @@ class Runner:
 
     `dump` has faulthandler watch the deadline, in a thread of its own; whoever watches from outside need not.
     `finish` is called when the tool has ended, before the report: a kernel has displays to send then.
+    `limited` is false for a rehearsal with code of our own, which must not cost its process what it may use.
     """
 
     def __init__(
@@ -38,11 +39,13 @@ class Runner:
         finish: Callable[[], None] = lambda: None,
         *,
         dump: bool = True,
+        limited: bool = True,
     ) -> None:
         self.endpoint = Endpoint(bridge)
         self.crash_fd = crash_fd
         self.dump_fd = crash_fd if dump else None
         self.finish = finish
+        self.limited = limited
         #: Of the failure, once there is one.
         self.post_mortem: PostMortem | None = None
         #: Of the code, where the work asks for one.
@@ -72,7 +75,8 @@ class Runner:
         capture.Output.left_chars = init.output_max_bytes
         capture.Output.shown = False
         capture.Output.crash_fd = self.crash_fd
-        lockdown.limit_tool(init.memory_bytes, init.cpu_s)
+        if self.limited:
+            lockdown.limit_tool(init.memory_bytes, init.cpu_s)
         with deadline(init.timeout_s, self.dump_fd), no_running_loop():
             value = self._call(init)
             if capture.Output.exceeded:
@@ -127,6 +131,10 @@ def no_running_loop() -> Iterator[None]:
     The loop does not run meanwhile anyway, because the tool holds its thread; `_set_running_loop` is the hook that
     asyncio documents for those who implement loops.
     """
+    asyncio = sys.modules.get("asyncio")
+    if asyncio is None:  # nothing of a kernel here, so there is no loop either
+        yield
+        return
     loop = asyncio._get_running_loop()
     asyncio._set_running_loop(None)
     try:

@@ -21,6 +21,9 @@ import sys
 _LOAD, _JUMP_EQ, _JUMP_GE, _JUMP_SET, _AND, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
 _ALLOW, _KILL, _ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
 _NR, _ARCH = 0, 4
+#: The system call that loads a filter, and what it is told: `SECCOMP_SET_MODE_FILTER`, on every thread at once.
+_SECCOMP = {"x86_64": 317, "aarch64": 277}
+_SET_MODE_FILTER, _TSYNC = 1, 1
 
 _AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _CLONE_THREAD = 0x00010000
@@ -251,14 +254,25 @@ class ChildFilter:
         placeholder = re.escape(_PLACEHOLDER_PID.to_bytes(4, sys.byteorder))
         self._places = [match.start() for match in re.finditer(placeholder, code)]
         self._program = _program_in(self._buffer)
-        libc()
+        self._system_call = libc()["syscall"]
+        self._arguments = (
+            _SECCOMP[platform.machine()],
+            _SET_MODE_FILTER,
+            _TSYNC,
+            ctypes.addressof(self._program),
+        )
+        self._system_call.argtypes = (ctypes.c_long, ctypes.c_ulong, ctypes.c_ulong, ctypes.c_void_p)
 
     def load(self) -> None:
         """Put it in force in this process; raises `OSError`."""
-        own_pid = os.getpid().to_bytes(4, sys.byteorder)
+        own_pid = os.getpid()
         for place in self._places:
-            ctypes.memmove(ctypes.addressof(self._buffer) + place, own_pid, 4)
-        _load(self._program)
+            _PID.pack_into(self._buffer, place, own_pid)
+        if (result := self._system_call(*self._arguments)) != 0:
+            raise _not_loaded(result)
+
+
+_PID = struct.Struct("=I")
 
 
 _PLACEHOLDER_PID = 0x7EADBEE5
@@ -276,9 +290,12 @@ def _program_in(buffer: ctypes.Array[ctypes.c_char]) -> _SockFprog:
 
 
 def _load(program: _SockFprog) -> None:
-    set_mode_filter, tsync = 1, 1
-    number = {"x86_64": 317, "aarch64": 277}[platform.machine()]
-    result = libc().syscall(number, set_mode_filter, tsync, ctypes.byref(program))
-    if result != 0:  # a positive result is the id of the thread that could not be synchronised
-        error = ctypes.get_errno() if result < 0 else errno.ESRCH
-        raise OSError(error, f"seccomp filter not loaded: {os.strerror(error)}")
+    result = libc().syscall(_SECCOMP[platform.machine()], _SET_MODE_FILTER, _TSYNC, ctypes.byref(program))
+    if result != 0:
+        raise _not_loaded(result)
+
+
+def _not_loaded(result: int) -> OSError:
+    """Why not; a positive result is the id of the thread that could not be synchronised."""
+    error = ctypes.get_errno() if result < 0 else errno.ESRCH
+    return OSError(error, f"seccomp filter not loaded: {os.strerror(error)}")

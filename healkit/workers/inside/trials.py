@@ -12,8 +12,8 @@ from __future__ import annotations
 import faulthandler
 import gc
 import importlib
+import linecache
 import os
-import random
 import select
 import signal
 import socket
@@ -26,9 +26,11 @@ import msgspec
 
 from healkit.contracts import rpc
 from healkit.contracts.batches import Batch, Share
+from healkit.contracts.tools import EntryRef
 from healkit.workers.inside import lockdown, seccomp
 from healkit.workers.inside.batch import BatchServer
-from healkit.workers.inside.capture import Output
+from healkit.workers.inside.bringing import bring_in
+from healkit.workers.inside.capture import TOOL_MODULE
 from healkit.workers.inside.emptying import empty_folder
 from healkit.workers.inside.light import PlainStream
 from healkit.workers.inside.runner import Runner
@@ -63,6 +65,9 @@ class Template:
         self.printed = os.memfd_create("printed")
         self.nowhere = os.open(os.devnull, os.O_WRONLY)
         self.filter: seccomp.ChildFilter | None = None
+        # Made once for all children: what a child does not write to, it need not copy.
+        self.stream = PlainStream()
+        self.runner = _runner()
 
     def seal(self) -> str:
         """Give up now what its children need not give up one by one; returns what was done."""
@@ -71,6 +76,14 @@ class Template:
         seccomp.load_filter(seccomp.build_parent_filter())
         self.filter = seccomp.ChildFilter()
         return "filter, and more in each trial"
+
+    def prepare(self) -> None:
+        """Do ahead what each child would do again; the last thing before `serve`."""
+        faulthandler.enable(file=2)  # whatever that is in a child
+        faulthandler.register(signal.SIGUSR1, file=2, all_threads=False)
+        rehearse()
+        gc.collect()
+        gc.freeze()
 
     def serve(self) -> None:
         """Until the host hangs up."""
@@ -90,6 +103,7 @@ class Template:
 
     def try_one(self, init: rpc.Init) -> TrialDone:
         """One trial from fork to cleaned folder."""
+        bring_in(init.code)
         reading, writing = os.pipe()
         os.ftruncate(self.printed, 0)
         os.lseek(self.printed, 0, os.SEEK_SET)
@@ -115,19 +129,13 @@ class Template:
         """The child's whole life."""
         try:
             self._give_up(self.printed)
-            random.seed()
-            if (numpy := sys.modules.get("numpy")) is not None:
-                numpy.random.seed()
-            faulthandler.enable(file=2)
-            faulthandler.register(signal.SIGUSR1, file=2, all_threads=False)
-            sys.stdout = sys.stderr = PlainStream()
-            Output.crash_fd = 2
-            # The bridge is the template's; a trial may call nothing, and has nobody to call.
-            runner = Runner(socket.socket(fileno=self.bridge.detach()), crash_fd=2, dump=False)
-            runner.endpoint.close()
-            claim = msgspec.json.encode(runner.complete(init))
-            with os.fdopen(writing, "wb") as pipe:
-                pipe.write(claim)
+            os.close(self.bridge.fileno())  # the template's; a trial may call nothing, and has nobody to call
+            if (numbers := sys.modules.get("numpy.random")) is not None:
+                numbers.seed()  # `random` sees to itself after a fork
+            sys.stdout = sys.stderr = self.stream
+            claim = memoryview(msgspec.json.encode(self.runner.complete(init)))
+            while claim:
+                claim = claim[os.write(writing, claim) :]
         except BaseException:  # noqa: BLE001 - the last thing this process can do is to say why
             sys.__excepthook__(*sys.exc_info())
         finally:
@@ -150,6 +158,38 @@ class Template:
         if self.filter is not None:
             self.filter.load()
 
+
+def _runner(*, limited: bool = True) -> Runner:
+    """One whose bridge is closed: a trial may call nothing, and has nobody to call."""
+    ours, theirs = socket.socketpair()
+    theirs.close()
+    runner = Runner(ours, crash_fd=2, dump=False, limited=limited)
+    runner.endpoint.close()
+    return runner
+
+
+def rehearse() -> None:
+    """Run code of our own until Python has made ready what it makes ready for code that runs often.
+
+    It adapts such code's instructions in place, and fills tables on first use; a child that did so itself would have to
+    copy the pages these are in, which is most of what a trial costs.
+    """
+    runner = _runner(limited=False)
+    entry = EntryRef("rehearsal", "default", 0, "")
+    for code in (_RETURNING, _RAISING) * _REHEARSALS:
+        msgspec.json.encode(runner.complete(_work(entry, code)))
+    sys.modules.pop(TOOL_MODULE, None)
+    linecache.cache.pop(entry.filename, None)
+
+
+def _work(entry: EntryRef, code: str) -> rpc.Init:
+    return rpc.Init(entry, code, msgspec.Raw(b'{"n": [1]}'), [], 10.0, 1.0, 0, 0, 1000, 1000)
+
+
+#: Python 3.11 adapts a function at its eighth call, and an instruction after some more.
+_REHEARSALS = 16
+_RETURNING = "def rehearsal(n: list):\n    return {'a': n, 'b': 1.5}\n"
+_RAISING = "def rehearsal(n: list):\n    return n + missing\n"
 
 _GRACE_S = 0.3
 #: What faulthandler gets to write a stack; it takes well under a millisecond.
@@ -185,8 +225,7 @@ def main() -> None:
     os.set_inheritable(policy.bridge_fd, False)
     template = Template(policy, bridge)
     layers |= {"seccomp": template.seal()}
-    gc.collect()
-    gc.freeze()
+    template.prepare()
     bridge.sendall(rpc.encode_frame(rpc.Ready(os.getpid(), layers)))
     template.serve()
 
