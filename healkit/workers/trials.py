@@ -7,8 +7,10 @@ it prints is kept, how it ended is told apart as finely as for any execution.
 from __future__ import annotations
 
 import asyncio
+import math
 import socket
 import time
+from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 
 import msgspec
@@ -26,6 +28,10 @@ from healkit.workers.worker import LAST_CHARS, Outcome, split_crash_text
 
 #: How much longer than a trial's own deadline its template may take to answer.
 _MARGIN_S = 2.0
+#: What a template may be handed while it is busy: less than a socket holds, so that handing it over never waits, ...
+_AHEAD_BYTES = 64 * 1024
+#: ... and only behind one that is likely quick, because it must stay with that template.
+_QUICK_S = 0.05
 #: How long a template waits for more trials; it holds some 10 MiB of its own.
 _KEPT_S = 60.0
 
@@ -45,6 +51,8 @@ class Template:
         self.process = process
         self._sock = sock
         self._received = bytearray()
+        self._handed: rpc.Init | None = None
+        self._silent = False
 
     @classmethod
     async def start(cls, sandbox: Sandbox, config: Config) -> Template:
@@ -71,16 +79,26 @@ class Template:
             raise
         return template
 
-    async def run(self, init: rpc.Init) -> Outcome:
-        """One trial; a template that does not answer is dead or stuck, and so is the trial."""
+    async def run(self, init: rpc.Init, following: rpc.Init | None = None) -> Outcome:
+        """One trial; a template that does not answer is dead or stuck, and so is the trial.
+
+        `following`, which must be the next one then, lies ready for the template when it is done with this one. Should
+        the template end before that, it has not been run.
+        """
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(init.timeout_s + _MARGIN_S):
-                await loop.sock_sendall(self._sock, rpc.encode_frame(init))
+                if self._handed is not init:
+                    await loop.sock_sendall(self._sock, rpc.encode_frame(init))
+                self._handed = None
+                if following is not None and len(frame := rpc.encode_frame(following)) <= _AHEAD_BYTES:
+                    await loop.sock_sendall(self._sock, frame)
+                    self._handed = following
                 done = await self._receive()
                 if not isinstance(done, TrialDone):
                     raise WorkerError("the template answered something else")
         except (TimeoutError, OSError, WorkerError) as error:
+            self._silent = True
             self.process.kill()
             return Outcome("lost", detail=f"its template did not answer: {error}")
         return _outcome(done)
@@ -107,7 +125,7 @@ class Template:
     @property
     def alive(self) -> bool:
         """Whether it can take another trial; to be asked between trials."""
-        if self.process.exited.done():
+        if self._silent or self.process.exited.done():
             return False
         try:  # its end of the socket is gone before its end is reported
             return self._sock.recv(1, socket.MSG_PEEK) != b""
@@ -217,12 +235,14 @@ async def run_trials(
 ) -> AsyncGenerator[tuple[int, Outcome, float], None]:
     """Run them all, so many at a time; yields position, outcome and milliseconds as they end, in no order."""
     chosen = list(inits)
-    waiting = iter(enumerate(chosen))
+    waiting = deque(enumerate(chosen))
     results: asyncio.Queue[tuple[int, Outcome, float] | BaseException] = asyncio.Queue()
     starting: set[asyncio.Task[None] | None] = set()
 
     async def work() -> None:
         template: Template | None = None
+        drawn: tuple[int, rpc.Init] | None = None
+        took_s = math.inf
         task = asyncio.current_task()
         try:
             while True:
@@ -234,13 +254,16 @@ async def run_trials(
                     template = await templates.take(tier, config)
                     starting.discard(task)
                 # Drawn by one that is ready, so that no trial waits for another template's start.
-                if (drawn := next(waiting, None)) is None:
+                if drawn is None and not waiting:
                     templates.give_back(template)
                     return
-                position, init = drawn
+                position, init = drawn or waiting.popleft()
+                # Another one at once, while there are enough for all: it need not wait for the next turn of this loop.
+                drawn = waiting.popleft() if took_s < _QUICK_S and len(waiting) >= parallel else None
                 started = time.perf_counter()
-                outcome = await template.run(init)
-                results.put_nowait((position, outcome, (time.perf_counter() - started) * 1000))
+                outcome = await template.run(init, drawn and drawn[1])
+                took_s = time.perf_counter() - started
+                results.put_nowait((position, outcome, took_s * 1000))
         except BaseException as error:
             if template is not None:  # perhaps in the middle of a trial
                 await template.close()

@@ -22,11 +22,16 @@ _IMPORT = re.compile(
     r"(?:^|[;:])[ \t]*(?:import[ \t]+([\w., \t]+)|from[ \t]+([\w.]+)[ \t]+import\b)", re.MULTILINE
 )
 _ASYNC = re.compile(r"\basync[ \t]")
+#: Each is tried once; some are not there.
+_tried: set[str] = set()
 
 
 def bring_in(code: str) -> None:
     """Import here what the code names of the standard library, so that not every child has to."""
-    missing = [name for name in _named(code) if name not in sys.modules and _harmless(name)]
+    if "import" not in code and "async" not in code:
+        return
+    missing = [name for name in _named(code) - _tried if name not in sys.modules and _harmless(name)]
+    _tried.update(missing)
     for name in missing:
         # What ends this process, or fails, the child will meet again, and tell it.
         with contextlib.suppress(Exception, SystemExit):
@@ -39,7 +44,7 @@ def bring_in(code: str) -> None:
 def _named(code: str) -> set[str]:
     """The modules that the code imports, as far as they can be told without parsing it."""
     names = {"asyncio"} if _ASYNC.search(code) else set()
-    for listed, source in _IMPORT.findall(code) if "import" in code else ():
+    for listed, source in _IMPORT.findall(code):
         names |= {part.split()[0] for part in f"{listed},{source}".split(",") if part.strip()}
     return names
 

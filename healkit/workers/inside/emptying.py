@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 
 
 def empty_folder(folder: str) -> None:
@@ -12,6 +11,8 @@ def empty_folder(folder: str) -> None:
     for name in os.listdir(folder):
         path = os.path.join(folder, name)
         if os.path.isdir(path) and not os.path.islink(path):
+            import shutil  # here, because it brings three compressions along, and folders are rare
+
             shutil.rmtree(path, ignore_errors=True)
         else:
             with contextlib.suppress(OSError):

@@ -20,7 +20,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import msgspec
 
@@ -28,12 +28,14 @@ from healkit.contracts import rpc
 from healkit.contracts.batches import Batch, Share
 from healkit.contracts.tools import EntryRef
 from healkit.workers.inside import lockdown, seccomp
-from healkit.workers.inside.batch import BatchServer
 from healkit.workers.inside.bringing import bring_in
 from healkit.workers.inside.capture import TOOL_MODULE
 from healkit.workers.inside.emptying import empty_folder
 from healkit.workers.inside.light import PlainStream
 from healkit.workers.inside.runner import Runner
+
+if TYPE_CHECKING:
+    from healkit.workers.inside.batch import BatchServer
 
 PRELOAD_VARIABLE = "HEALKIT_PRELOAD"
 _READ_BYTES = 1 << 16
@@ -61,7 +63,6 @@ class Template:
     def __init__(self, policy: lockdown.Policy, bridge: socket.socket) -> None:
         self.policy = policy
         self.bridge = bridge
-        self.reader = rpc.FrameReader(bridge)
         self.printed = os.memfd_create("printed")
         self.nowhere = os.open(os.devnull, os.O_WRONLY)
         self.filter: seccomp.ChildFilter | None = None
@@ -88,11 +89,14 @@ class Template:
     def serve(self) -> None:
         """Until the host hangs up."""
         batch: BatchServer | None = None
-        while (frame := self.reader.read()) is not None:
+        while (frame := _next_frame(self.bridge)) is not None:
             work = _decode(frame)
             if isinstance(work, rpc.Init):
                 self.send(self.try_one(work))
             elif isinstance(work, Batch):
+                # Only here: the modules of batches bring `random` along, which would seed itself anew in each trial.
+                from healkit.workers.inside.batch import BatchServer
+
                 batch = BatchServer(work, self.become_many, self.send, self.policy.scratch)
             elif batch is not None:
                 batch.share(work)
@@ -159,6 +163,17 @@ class Template:
             self.filter.load()
 
 
+def _next_frame(bridge: socket.socket) -> bytes | None:
+    """The next frame, and not a byte of the one after, which is nothing for the eyes of a child; None at the end."""
+    size = bridge.recv(4, socket.MSG_WAITALL)
+    left = int.from_bytes(size, "big")
+    frame = bytearray()
+    while left and (part := bridge.recv(min(left, _READ_BYTES), socket.MSG_WAITALL)):
+        frame += part
+        left -= len(part)
+    return bytes(frame) if frame and not left else None
+
+
 def _runner(*, limited: bool = True) -> Runner:
     """One whose bridge is closed: a trial may call nothing, and has nobody to call."""
     ours, theirs = socket.socketpair()
@@ -186,8 +201,8 @@ def _work(entry: EntryRef, code: str) -> rpc.Init:
     return rpc.Init(entry, code, msgspec.Raw(b'{"n": [1]}'), [], 10.0, 1.0, 0, 0, 1000, 1000)
 
 
-#: Python 3.11 adapts a function at its eighth call, and an instruction after some more.
-_REHEARSALS = 16
+#: Rounds of both. Python 3.11 adapts a function at its eighth call; more rounds than these gain nothing.
+_REHEARSALS = 6
 _RETURNING = "def rehearsal(n: list):\n    return {'a': n, 'b': 1.5}\n"
 _RAISING = "def rehearsal(n: list):\n    return n + missing\n"
 
