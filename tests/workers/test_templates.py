@@ -16,10 +16,17 @@ from template_samples import children_of_templates, templates
 
 from healkit import Config, Healkit
 from healkit.contracts import rpc
+from healkit.runtime import engine
 from healkit.runtime.trials import Trial, TrialResult
 from healkit.workers.inside.trials import _next_frame, rehearse
 
 LOADED = "import sys\ndef f():\n    return sorted({'asyncio', 'logging', 'random', 'threading'} & {*sys.modules})\n"
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> None:
+    """No template is left that has served another test."""
+    engine.shutdown()
 
 
 def values(healkit: Healkit, *codes: str) -> list[object]:
@@ -56,12 +63,11 @@ def test_a_coroutine_runs_in_a_template_that_has_no_event_loop_yet(healkit: Heal
 
 def test_no_program_and_no_test_of_the_standard_library_runs_in_a_template(healkit: Healkit) -> None:
     dead = "def f():\n    if False:\n        import {}\n    return 1\n"
-    before = [process.pid for process in templates()]
     programs = ("unittest.__main__", "asyncio.__main__", "ctypes.test", "this", "winreg", "os.nothing")
     assert values(healkit, *(dead.format(name) for name in programs)) == [1] * len(programs)
-    first = {process.pid for process in templates()} - {*before}
+    first = templates()
     assert values(healkit, LOADED)
-    assert {process.pid for process in templates()} - {*before} == first
+    assert templates() == first
 
 
 @pytest.mark.parametrize("preload", [("numpy",), ("numpy", "numpy.random")])
