@@ -205,6 +205,14 @@ class Templates:
             starting.add_done_callback(self._keep)
             raise
 
+    async def keep_or_take(self, template: Template | None, tier: Tier, config: Config) -> Template:
+        """The one that its user has, while it is alive, else another for the same settings."""
+        if template is not None and template.alive:
+            return template
+        if template is not None:
+            await template.close()
+        return await self.take(tier, config)
+
     def _keep(self, starting: asyncio.Task[Template]) -> None:
         if not starting.cancelled() and starting.exception() is None:
             self.give_back(starting.result())
@@ -246,19 +254,15 @@ async def run_trials(
         task = asyncio.current_task()
         try:
             while True:
-                if template is None or not template.alive:
-                    if template is not None:
-                        await template.close()
-                        template = None
-                    starting.add(task)
-                    template = await templates.take(tier, config)
-                    starting.discard(task)
+                starting.add(task)
+                template = await templates.keep_or_take(template, tier, config)
+                starting.discard(task)
                 # Drawn by one that is ready, so that no trial waits for another template's start.
                 if drawn is None and not waiting:
                     templates.give_back(template)
                     return
                 position, init = drawn or waiting.popleft()
-                # Another one at once, while there are enough for all: it need not wait for the next turn of this loop.
+                # One more while there are enough for all, so that the template need not wait for this loop's next turn.
                 drawn = waiting.popleft() if took_s < _QUICK_S and len(waiting) >= parallel else None
                 started = time.perf_counter()
                 outcome = await template.run(init, drawn and drawn[1])

@@ -70,6 +70,13 @@ def test_no_program_and_no_test_of_the_standard_library_runs_in_a_template(healk
     assert templates() == first
 
 
+def test_code_finds_the_real_ctypes_util(healkit: Healkit) -> None:
+    code = "def f():\n    import ctypes.util\n    return [ctypes.util.__spec__.name, 'threading' in {*__import__('sys').modules}]\n"
+    assert values(healkit, code) == [["ctypes.util", True]]
+    healkit.vault.add("f", code)
+    assert healkit.execute("f", mode="subprocess").value == ["ctypes.util", True]
+
+
 @pytest.mark.parametrize("preload", [("numpy",), ("numpy", "numpy.random")])
 def test_numpys_random_numbers_differ_from_trial_to_trial(tmp_path: Path, preload: tuple[str, ...]) -> None:
     code = "import numpy\ndef f():\n    return numpy.random.random()\n"
