@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+from collections.abc import Sequence
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any, Protocol
@@ -97,6 +98,28 @@ class Reading:
         log_id: the run whose arguments it tries; by default the newest failure's. Raises as `vault.get` does.
         """
         return _panel("PatchEditor")(self, tool_name, persona, log_id=log_id)
+
+    def heal_panel(
+        self,
+        tool_name: str,
+        persona: str = "default",
+        *,
+        advisors: Sequence[Any] | None = None,
+        budget_s: float | None = None,
+        log_id: int | None = None,
+        dock: bool = False,
+    ) -> Any:
+        """A live panel that heals a tool, as a cell's value: Start, Stop, questions, consent, the report, Undo.
+
+        It heals as `heal` does, in a thread of its own, and nothing happens before Start is pressed.
+        advisors, budget_s: what is chosen when it opens; by default as the configuration says. log_id: the failure that
+            is meant, instead of the newest. dock: open it at the right-hand side of the window instead.
+
+        Raises as `vault.get` does, and `DockUnavailable` without the extra `healkit[dock]`.
+        """
+        chosen = {"advisors": advisors, "budget_s": budget_s, "log_id": log_id}
+        panel = _panel("HealPanel")(self, tool_name, persona, **chosen)
+        return panel.docked() if dock else panel
 
     def timeline(self, run: str | Path | HasFolder = "last", *, teach: bool = False) -> Any:
         """A run to be stepped through, as a cell's value.

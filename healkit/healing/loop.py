@@ -262,9 +262,11 @@ class Loop:
         if case.entry.flags.get("side_effects") or not self._validator.light:
             return case
         agreement = Agreement(case.entry, self._validator, self._bench, self._record, self._tell.ask)
-        case, self._attempts, self._base = agreement.reach(case, self._attempts, self._base, self._ranked)
-        self._questions, note = agreement.questions, agreement.note
-        self._notes += [note] if note else []
+        try:
+            case, self._attempts, self._base = agreement.reach(case, self._attempts, self._base, self._ranked)
+        finally:  # what was asked is told also where the budget ends in the middle
+            self._questions = agreement.questions
+            self._notes += [agreement.note] if agreement.note else []
         return case
 
     def _ranked(self, attempts: Sequence[Attempt] | None = None) -> list[Attempt]:

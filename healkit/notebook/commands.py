@@ -137,8 +137,8 @@ def heal_parser() -> MagicParser:
     parser = MagicParser(
         "%heal",
         "Look for a patch of a tool that failed, hold each against what is known of the tool, and keep the best with "
-        "your consent.\nIts value is the report.",
-        "Python twin: hk.heal(name, advisors=[…], auto=…, budget_s=…)",
+        "your consent.\nIts value is the report. With --panel all of it is done in a panel, and the kernel stays free.",
+        "Python twin: hk.heal(name, advisors=[…], auto=…, budget_s=…), hk.heal_panel(name)",
     )
     parser.add_argument("tool", nargs="?", help="the tool (default: the one that failed last)")
     parser.add_argument("--persona", default="default", help="whom the tool is for (default: default)")
@@ -153,6 +153,10 @@ def heal_parser() -> MagicParser:
     parser.add_argument("--dry-run", action="store_true", help="show the best patch, keep nothing")
     parser.add_argument("--later", action="store_true", help="do not ask now; the patch waits as a request")
     parser.add_argument("--log-id", type=int, metavar="ROW", help="the failure that is meant")
+    parser.add_argument(
+        "--panel", action="store_true", help="open a panel instead; it begins when you press Start"
+    )
+    parser.add_argument("--dock", action="store_true", help="with --panel: open it beside the notebook")
     return parser
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
-from healkit.errors import HealError
+from healkit.errors import HealError, UsageInvalid
 from healkit.notebook.advising import advise_last_cell
 
 if TYPE_CHECKING:
@@ -34,6 +34,8 @@ def heal(healkit: Healkit, options: Namespace, cell: FailedCell | None) -> Any:
             raise HealError("No tool has failed.", hint="Name one: %heal TOOL.")
         tool = row.tool_name
     names = None if options.advisors is None else [name.strip() for name in options.advisors.split(",")]
+    if options.panel or options.dock:
+        return _panel(healkit, tool, options, names)
     if names is not None and PERSON in names:
         names.remove(PERSON)
         report = _ask_others(healkit, tool, options, names) if names else None
@@ -41,6 +43,18 @@ def heal(healkit: Healkit, options: Namespace, cell: FailedCell | None) -> Any:
             return healkit.patch_editor(tool, options.persona, log_id=options.log_id)
         return report
     return _ask_others(healkit, tool, options, names)
+
+
+def _panel(healkit: Healkit, tool: str, options: Namespace, names: list[str] | None) -> Any:
+    """A panel, in which nothing is done without a click; a person has its editor."""
+    for flag in ("auto", "dry_run", "later"):
+        if getattr(options, flag):
+            word = flag.replace("_", "-")
+            raise UsageInvalid(f"--{word} cannot be combined with --panel.", hint="Choose it in the panel.")
+    if names is not None:
+        names = [name for name in names if name != PERSON] or None
+    chosen = {"advisors": names, "budget_s": options.budget, "log_id": options.log_id}
+    return healkit.heal_panel(tool, options.persona, **chosen, dock=options.dock)
 
 
 def _ask_others(healkit: Healkit, tool: str, options: Namespace, names: list[str] | None) -> HealReport:

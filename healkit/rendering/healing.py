@@ -86,7 +86,7 @@ class ReportView(Protocol):
 
 def report_text(report: ReportView) -> str:
     """A healing for a terminal: outcome, verdict, the diff, the other attempts, what to do next."""
-    lines = [f"{_mark(report)} {visible(_title(report))}"]
+    lines = [f"{report_mark(report)} {visible(report_title(report))}"]
     lines += [f"  {name:<10} {visible(value)}" for name, value in _facts(report)]
     if report.best is not None:
         lines += ["", plain.indent(visible(report.best.diff.rstrip()), "  ")]
@@ -101,7 +101,7 @@ def report_text(report: ReportView) -> str:
 def report_html(report: ReportView) -> str:
     """The same as a card."""
     colours = _colours(report)
-    head = m.heading(_mark(report), _title(report), *colours, m.muted(report.reason))
+    head = m.heading(report_mark(report), report_title(report), *colours, m.muted(report.reason))
     parts: list[Html] = [head, m.section(m.facts(_facts(report)))]
     if report.best is not None:
         parts.append(m.section(Html(diff_html(report.best.diff, f"{VERDICTS[report.best.verdict]}"))))
@@ -120,12 +120,14 @@ def verdict_line(attempt: Attempt) -> str:
     return f"{VERDICTS[attempt.verdict]}. {means}".rstrip()
 
 
-def _title(report: ReportView) -> str:
+def report_title(report: ReportView) -> str:
+    """What came of it in one line: the tool, the outcome, the verdict."""
     verdict = f": {VERDICTS[report.best.verdict]}" if report.best is not None else ""
     return f"{report.label}: {_HEADS.get(report.outcome, report.outcome)}{verdict}"
 
 
-def _facts(report: ReportView) -> list[tuple[str, str]]:
+def report_facts(report: ReportView) -> list[tuple[str, str]]:
+    """What was found, tried, asked and spent: name and value, one pair a line."""
     found = [("found", report.diagnosis), ("outcome", report.reason)]
     best = report.best
     if best is not None:
@@ -142,9 +144,12 @@ def _facts(report: ReportView) -> list[tuple[str, str]]:
         if report.cost
         else []
     )
-    found += [("note", note) for note in report.notes]
+    return [*found, *(("note", note) for note in report.notes)]
+
+
+def _facts(report: ReportView) -> list[tuple[str, str]]:
     record = f'hk.timeline("{report.run_id}"), or healkit trace show {report.run_id}'
-    return [*found, ("record", record), *_next(report)]
+    return [*report_facts(report), ("record", record), *_next(report)]
 
 
 def _next(report: ReportView) -> list[tuple[str, str]]:
@@ -155,32 +160,36 @@ def _next(report: ReportView) -> list[tuple[str, str]]:
     return []
 
 
-def _mark(report: ReportView) -> str:
+def report_mark(report: ReportView) -> str:
+    """The outcome as a sign."""
     return {"kept": "✓", "healthy": "✓", "pending": "?", "shown": "?"}.get(report.outcome, "✗")
 
 
-def _colours(report: ReportView) -> tuple[str, str]:
+def report_tone(report: ReportView) -> str:
+    """How it went: `good` is what somebody has said is right, `warn` what still wants a look, `bad` the rest."""
     cured = report.best is not None and report.best.verdict == "cured"
     if report.outcome == "healthy" or (report.outcome == "kept" and cured):
-        return m.GREEN, m.GREEN_SOFT
-    return (
-        (m.AMBER, m.AMBER_SOFT)
-        if report.outcome in ("kept", "shown", "pending", "declined")
-        else (m.RED, m.RED_SOFT)
-    )
+        return "good"
+    return "warn" if report.outcome in ("kept", "shown", "pending", "declined") else "bad"
+
+
+def _colours(report: ReportView) -> tuple[str, str]:
+    tones = {"good": (m.GREEN, m.GREEN_SOFT), "warn": (m.AMBER, m.AMBER_SOFT), "bad": (m.RED, m.RED_SOFT)}
+    return tones[report_tone(report)]
 
 
 def _line(attempt: Attempt) -> str:
     why = f": {attempt.why}" if attempt.why else ""
     return visible(
-        plain.one_line(f"{_sign(attempt)} {attempt.patch.advisor}: {attempt.patch.reason}{why}", 160)
+        plain.one_line(f"{attempt_mark(attempt)} {attempt.patch.advisor}: {attempt.patch.reason}{why}", 160)
     )
 
 
 def _row(attempt: Attempt) -> tuple[str, ...]:
     why = f"{VERDICTS[attempt.verdict]}{f': {attempt.why}' if attempt.why else ''}"
-    return _sign(attempt), attempt.patch.advisor, attempt.patch.reason, plain.one_line(why, 200)
+    return attempt_mark(attempt), attempt.patch.advisor, attempt.patch.reason, plain.one_line(why, 200)
 
 
-def _sign(attempt: Attempt) -> str:
+def attempt_mark(attempt: Attempt) -> str:
+    """The verdict as a sign."""
     return {"cured": "✓", "unproven": "~", "silenced": "~"}.get(attempt.verdict, "✗")

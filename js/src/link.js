@@ -17,7 +17,9 @@ export class Link {
     this.prefix = `${Date.now().toString(36)}-${(pages += 1)}`;
     this.asked = 0;
     this.waiting = new Map();
+    this.hears = new Map();
     this.take = (content) => {
+      for (const told of this.hears.get(content?.event) ?? []) told(content);
       const waiting = this.waiting.get(content?.id);
       if (!waiting) return;
       this.waiting.delete(content.id);
@@ -43,7 +45,21 @@ export class Link {
     return answer;
   }
 
+  /** Call `told` with whatever the kernel tells of that kind, unasked; returns what ends that. */
+  hear(event, told) {
+    const all = this.hears.get(event) ?? this.hears.set(event, new Set()).get(event);
+    all.add(told);
+    return () => all.delete(told);
+  }
+
+  /** Call `told` when the kernel is restarted or gone; returns what ends that. */
+  lost(told) {
+    this.model.on("comm_live_update", told);
+    return () => this.model.off("comm_live_update", told);
+  }
+
   close() {
+    this.hears.clear();
     this.model.off("msg:custom", this.take);
     this.waiting.clear();
   }

@@ -1,6 +1,7 @@
 // The bundle's one export: open the panel that a model is.
 import { CellOrder } from "./cell_order.js";
 import { frame, guarded } from "./frame.js";
+import { Heal } from "./heal_panel.js";
 import { HealTimeline } from "./heal_timeline.js";
 import { Link } from "./link.js";
 import { LogBrowser } from "./log_browser.js";
@@ -10,6 +11,7 @@ import { TracebackView } from "./traceback_view.js";
 
 const KINDS = {
   CellOrder: (link) => new CellOrder({ link }),
+  HealPanel: (link, spec) => new Heal({ link, tool: spec.tool, persona: spec.persona, logId: spec.log_id }),
   LogBrowser: (link, spec, memory) => new LogBrowser({ link, filters: spec.filters, memory }),
   PatchEditor: (link, spec, memory) => new PatchEditor({ link, tool: spec.tool, persona: spec.persona, logId: spec.log_id, memory: memory[`draft:${spec.tool}:${spec.persona}`] ?? null }),
   PostMortem: (link, spec) => new PostMortem({ link, logId: spec.log_id }),

@@ -1,6 +1,7 @@
 // The traceback view: message first, then what can be done about it.
 import { block, button, clear, code, fold, h, hiddenNote } from "./dom.js";
 import { guarded } from "./frame.js";
+import { Heal } from "./heal_panel.js";
 import { HandOn } from "./hand_on.js";
 import { progress } from "./link.js";
 import { PatchEditor } from "./patch_editor.js";
@@ -29,6 +30,7 @@ export class TracebackView {
     const known = failure === null || failure.ran;
     this.buttons = {
       edit: known ? button("✎ Try a fix", () => this.toggle("edit"), { class: "hk-primary", "aria-expanded": "false" }) : null,
+      heal: failure?.ran ? button("✚ Heal", () => this.toggle("heal"), { "aria-expanded": "false", title: "Look for a patch; nothing begins before you press Heal there" }) : null,
       rerun: known ? button("↻ Re-run with the same arguments", () => this.rerun()) : null,
       locals: failure?.ran ? button("Locals and expressions", () => this.toggle("locals"), { "aria-expanded": "false" }) : null,
     };
@@ -60,11 +62,17 @@ export class TracebackView {
       if (!hidden) open.focus?.();
       return;
     }
-    const part = (this.parts[name] = name === "edit" ? this.editor() : new PostMortem({ link: this.link, logId: this.logId }));
+    const part = (this.parts[name] = this.made(name));
     this.place.append(part.element);
     this.expanded(name, true);
     await part.start();
     part.focus?.();
+  }
+
+  made(name) {
+    const { link, logId } = this;
+    if (name === "heal") return new Heal({ link, logId, tool: this.run.tool, persona: this.run.persona });
+    return name === "edit" ? this.editor() : new PostMortem({ link, logId });
   }
 
   editor() {

@@ -10,6 +10,7 @@ Importing this package loads anywidget; nothing else of healkit does, until a pa
 from __future__ import annotations
 
 from healkit.notebook.widgets.cell_order import CellOrder
+from healkit.notebook.widgets.heal_panel import HealPanel
 from healkit.notebook.widgets.heal_timeline import HealTimeline
 from healkit.notebook.widgets.log_browser import LogBrowser
 from healkit.notebook.widgets.panel import Panel
@@ -19,6 +20,7 @@ from healkit.notebook.widgets.traceback_view import TracebackView
 
 __all__ = [
     "CellOrder",
+    "HealPanel",
     "HealTimeline",
     "LogBrowser",
     "Panel",

@@ -17,6 +17,7 @@ from healkit.contracts.runs import Run
 from healkit.errors import UsageInvalid
 from healkit.notebook.shown import Shown
 from healkit.notebook.widgets.panel import Panel
+from healkit.notebook.widgets.recorded import Recorded
 
 #: What of a story is a tool's or a user's; the rest is the contract's own words.
 _PAYLOAD = ("arguments", "base", "failing", "attempts", "steps", "problems")
@@ -32,10 +33,7 @@ class HealTimeline(Panel):
     def __init__(self, healkit: Healkit, run: Run, *, teach: bool = False) -> None:
         super().__init__(healkit, {"run_id": run.run_id})
         self.operations |= {"try_mine": self._try_mine}
-        story = rendering.story_of(run)
-        if run.manifest is None or run.manifest.redaction_policy.payload == "raw":
-            story |= {name: self._cleaned(story[name]) for name in _PAYLOAD}
-        self.story = {**story, "teach": teach}
+        self.story = {**shown_story(run, self.recorded), "teach": teach}
 
     def static_card(self) -> Shown | None:
         """The story as a card; for a class only up to the first patch, which would be given away."""
@@ -43,12 +41,6 @@ class HealTimeline(Panel):
             return Shown(rendering.timeline_text(self.story), rendering.timeline_html(self.story))
         shown = {**self.story, "attempts": [], "steps": _before_patches(self.story["steps"])}
         return Shown(rendering.timeline_text(shown), rendering.timeline_html(shown))
-
-    def _cleaned(self, value: Any) -> Any:
-        """The value without secrets, piece by piece: what is too long to be cleaned whole would be cut to a text."""
-        if isinstance(value, list):
-            return [self.recorded.clean(item).value for item in value]
-        return self.recorded.clean(value).value
 
     def _try_mine(self, code: str) -> dict[str, Any]:
         """What a student's edit does with the arguments that failed, in a restricted worker; nothing is saved."""
@@ -64,6 +56,21 @@ class HealTimeline(Panel):
         if (failure := shown.get("failure")) and failure["place"]:
             failure["place"] = f"line {failure['lineno']} of your edit"  # which has no revision
         return {"run": shown, "delta": None}
+
+
+def shown_story(run: Run, recorded: Recorded) -> dict[str, Any]:
+    """A run as a story without secrets."""
+    story = rendering.story_of(run)
+    if run.manifest is None or run.manifest.redaction_policy.payload == "raw":
+        story |= {name: _cleaned(story[name], recorded) for name in _PAYLOAD}
+    return story
+
+
+def _cleaned(value: Any, recorded: Recorded) -> Any:
+    """The value without secrets, piece by piece: what is too long to be cleaned whole would be cut to a text."""
+    if isinstance(value, list):
+        return [recorded.clean(item).value for item in value]
+    return recorded.clean(value).value
 
 
 def _before_patches(steps: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -10,6 +10,7 @@ from healkit import rendering
 from healkit.app import Healkit
 from healkit.errors import UsageInvalid
 from healkit.notebook.shown import Shown
+from healkit.notebook.widgets.heal_panel import Healings
 from healkit.notebook.widgets.panel import Panel
 from healkit.notebook.widgets.traceback_view import Looking
 from healkit.parsing import parse_since
@@ -40,6 +41,9 @@ class LogBrowser(Panel):
         self._filters = _read(given)
         super().__init__(healkit, {"filters": given})
         self.operations |= Looking(healkit, self.recorded).operations
+        healings = Healings(healkit, self.recorded, self._reply)
+        self.operations |= healings.operations
+        self.endings = (healings.close,)
         self.operations |= {"page": self._page, "groups": self._groups, "names": self._names}
 
     def static_card(self) -> Shown | None:

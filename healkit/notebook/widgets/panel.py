@@ -66,6 +66,8 @@ class Panel(anywidget.AnyWidget):
     KIND = ""
     #: What a dock's tab is called.
     TITLE = ""
+    #: What ends with the panel, besides itself.
+    endings: tuple[Callable[[], object], ...] = ()
 
     bundle = traitlets.Unicode().tag(sync=True)
 
@@ -118,6 +120,8 @@ class Panel(anywidget.AnyWidget):
 
     def close(self) -> None:
         """Let go of the panel, in the kernel and on the page; safe to call twice."""
+        for end in self.endings:
+            end()
         if self.comm is not None:
             self.layout.close()
         super().close()

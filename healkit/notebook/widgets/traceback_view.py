@@ -9,6 +9,7 @@ from healkit import rendering
 from healkit.app import Healkit
 from healkit.errors import UsageInvalid
 from healkit.notebook.shown import Shown
+from healkit.notebook.widgets.heal_panel import Healings
 from healkit.notebook.widgets.panel import Operation, Panel
 from healkit.notebook.widgets.patch_editor import Patching
 from healkit.notebook.widgets.post_mortem import PostMortems
@@ -68,6 +69,9 @@ class TracebackView(Panel):
         super().__init__(healkit, {"log_id": execution.log_id})
         self._execution = execution
         self.operations |= Looking(healkit, self.recorded).operations
+        healings = Healings(healkit, self.recorded, self._reply)
+        self.operations |= healings.operations
+        self.endings = (healings.close,)
 
     def static_card(self) -> Shown | None:
         """The same failure as a card that needs no kernel."""

@@ -1,0 +1,254 @@
+"""The heal panel: start a healing, follow it, answer it, and see what came of it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from IPython.display import display
+
+from healkit.app import Healkit
+from healkit.errors import UsageInvalid
+from healkit.healing.advisor import Advisor
+from healkit.healing.advisors import advisor_names, advisors_for
+from healkit.healing.questions import Answer, answer_of
+from healkit.notebook.shown import Shown
+from healkit.notebook.widgets import heal_views as views
+from healkit.notebook.widgets.heal_session import HealSession, session_of
+from healkit.notebook.widgets.heal_timeline import shown_story
+from healkit.notebook.widgets.panel import Operation, Panel
+from healkit.notebook.widgets.patch_editor import Patching
+from healkit.notebook.widgets.recorded import Recorded
+from healkit.rendering import markup as m
+from healkit.rendering import plain
+from healkit.tracing.reader import read_run
+
+#: What is sent to the page, unasked.
+Send = Callable[[dict[str, Any]], object]
+_ANSWER_MAX_CHARS = 20_000
+
+
+class Healings:
+    """Healings as a page asks for them, of whichever tools it shows; `send` tells it how they go on.
+
+    advisors and budget_s: what is chosen when the panel opens; by default as the configuration says.
+    """
+
+    def __init__(
+        self,
+        healkit: Healkit,
+        recorded: Recorded,
+        send: Send,
+        advisors: Sequence[str | Advisor] | None = None,
+        budget_s: float | None = None,
+    ) -> None:
+        self._healkit, self._recorded, self._send = healkit, recorded, send
+        chosen = healkit.config.heal_advisors if advisors is None else advisors
+        self._chosen = {one if isinstance(one, str) else one.name: one for one in chosen}
+        self._named = advisors is not None
+        self._budget_s = healkit.config.heal_budget_s if budget_s is None else budget_s
+        self._lock = threading.Lock()
+        self._joined: dict[tuple[str, str], tuple[HealSession, Callable[[], object]]] = {}
+
+    @property
+    def operations(self) -> dict[str, Operation]:
+        """What a page may ask."""
+        return {
+            "heal_open": self.open,
+            "heal_start": self.start,
+            "heal_stop": self.stop,
+            "heal_answer": self.answer,
+            "heal_decide": self.decide,
+            "heal_undo": self.undo,
+            "heal_story": self.story,
+        }
+
+    def open(self, tool: str, persona: str = "default", log_id: int | None = None) -> dict[str, Any]:
+        """All that the panel of a tool opens with, also while it is being healed."""
+        entry = self._healkit.vault.get(tool, persona)
+        failed = (
+            self._healkit.last_error(entry.tool_name, persona)
+            if log_id is None
+            else self._healkit.execution(log_id)
+        )
+        failure = "" if failed is None or failed.failure is None else failed.failure.summary
+        return {
+            "label": entry.label,
+            "type": entry.type,
+            "failure": views.text_of(plain.one_line(failure, 300), self._recorded),
+            "advisors": self._advisors(),
+            "budget_s": self._budget_s,
+            "state": self.session(tool, persona).state(),
+        }
+
+    def start(
+        self,
+        tool: str,
+        persona: str,
+        advisors: list[str],
+        budget_s: float | None = None,
+        log_id: int | None = None,
+    ) -> dict[str, Any]:
+        """Begin, unless it goes on already; raises `UsageInvalid` for a wish that means nothing."""
+        if not advisors:
+            raise UsageInvalid("Nobody is asked.", hint="Choose at least one advisor.")
+        if not isinstance(budget_s, int | float) or not 0 < budget_s <= 86_400:
+            raise UsageInvalid("The budget is a number of seconds, greater than 0 and up to a day.")
+        asked = [self._chosen.get(name, name) for name in advisors]
+        return self.session(tool, persona).start(asked, float(budget_s), log_id)
+
+    def stop(self, tool: str, persona: str) -> None:
+        """End it, with what was found."""
+        self.session(tool, persona).stop()
+
+    def answer(
+        self,
+        tool: str,
+        persona: str,
+        number: int,
+        choice: int | None = None,
+        said: str | None = None,
+    ) -> None:
+        """What is right there: one of the choices by its place, what was typed, or neither: not known.
+
+        What was typed is a value as JSON or as a bare text, or `raises ValueError`.
+        """
+        session = self.session(tool, persona)
+        question = session.question(number)
+        answer = None
+        if choice is not None:
+            if not 0 <= choice < len(question.choices):
+                raise UsageInvalid(f"This question has no choice {choice!r}.")
+            answer = Answer(question.choices[choice].value, question.choices[choice].raises)
+        elif said is not None:
+            if not said.strip() or len(said) > _ANSWER_MAX_CHARS:
+                raise UsageInvalid(
+                    "Nothing was typed that could be an answer.",
+                    hint='A value as JSON, such as 3 or "a text"; or press: I don\'t know.',
+                )
+            # A number is a value here and not a choice's: the choices are buttons.
+            typed = said.strip()
+            answer = answer_of(question, typed if typed.startswith(("raises ", "=")) else f"= {typed}")
+        session.answer(number, answer)
+
+    def decide(self, tool: str, persona: str, number: int, decision: str) -> None:
+        """What becomes of the patch: `keep`, `decline` or `later`."""
+        self.session(tool, persona).decide(number, decision)
+
+    def undo(self, tool: str, persona: str) -> str:
+        """Take the patch back that was kept; the label of what is active then."""
+        return self.session(tool, persona).undo()
+
+    def story(self, tool: str, persona: str) -> dict[str, Any]:
+        """The healing's run, to be stepped through; raises `UsageInvalid` where there is none."""
+        report = self.session(tool, persona).report
+        if report is None:
+            raise UsageInvalid("There is no healing to be shown yet.", hint="Start one first.")
+        return {**shown_story(read_run(report.folder), self._recorded), "teach": False}
+
+    def session(self, tool: str, persona: str) -> HealSession:
+        """The healing of that tool, which this page is told of from now on."""
+        session = session_of(self._healkit, tool, persona)
+        left = None
+        with self._lock:
+            joined = self._joined.get((tool, persona))
+            if joined is None or joined[0] is not session:
+
+                def changed() -> None:
+                    about = {"tool": tool, "persona": persona, "state": session.state()}
+                    self._send({"event": "heal", **about})
+
+                left, self._joined[tool, persona] = joined, (session, changed)
+                session.join(changed)
+        if left is not None:
+            left[0].leave(left[1])
+        return session
+
+    def close(self) -> None:
+        """Let go of all healings; those that nobody else shows end."""
+        with self._lock:
+            joined, self._joined = list(self._joined.values()), {}
+        for session, changed in joined:
+            session.leave(changed)
+
+    def _advisors(self) -> list[dict[str, Any]]:
+        """Who can be asked, in the order in which they are; those that were chosen first, as they were named."""
+        names = [*self._chosen, *(name for name in advisor_names() if name not in self._chosen)]
+        found = []
+        for name in names:
+            why_not = ""
+            if name in advisor_names():
+                _, notes = advisors_for([self._chosen.get(name, name)], self._healkit.config)
+                why_not = " ".join(notes).removeprefix(f"{name}: ")
+            chosen = name in self._chosen and (self._named or not why_not)
+            found.append({"name": name, "chosen": chosen, "why_not": why_not})
+        return found
+
+
+class HealPanel(Panel):
+    """The healing of one tool: Start, progress and Stop, questions, consent, the report, and Undo.
+
+    advisors and budget_s: what is chosen when it opens. log_id: the failure that is meant. Raises as `vault.get`.
+    """
+
+    KIND = "HealPanel"
+    TITLE = "Healing"
+
+    def __init__(
+        self,
+        healkit: Healkit,
+        tool: str,
+        persona: str = "default",
+        *,
+        advisors: Sequence[str | Advisor] | None = None,
+        budget_s: float | None = None,
+        log_id: int | None = None,
+    ) -> None:
+        self._entry = healkit.vault.get(tool, persona)
+        super().__init__(healkit, {"tool": tool, "persona": persona, "log_id": log_id})
+        healings = Healings(healkit, self.recorded, self._reply, advisors, budget_s)
+        self.operations |= Patching(healkit, self.recorded).operations
+        self.operations |= healings.operations
+        self._session = healings.session(tool, persona)
+        self.endings = (lambda: self._session.leave(self._redraw), healings.close)
+        self._card: Any = None
+        self._carded: str | None = None
+        self._session.join(self._redraw)
+
+    def static_card(self) -> Shown | None:
+        """The report, once there is one; before, what the panel is for."""
+        state = self._session.state()
+        if self._session.report is not None:
+            return Shown(str(self._session.report), self._session.report._repr_html_())
+        if self.is_docked:
+            return super().static_card()
+        if state["problem"] is not None:
+            said = f"{self._entry.label} could not be healed: {state['problem']['message']}"
+            head = m.heading("✗", said, m.RED, m.RED_SOFT)
+            return Shown(f"✗ {said}", m.card(head, m.section(state["problem"]["hint"]), accent=m.RED))
+        said, awaits = f"Healing of {self._entry.label}", "The report stands here once there is one."
+        flag = "" if self._entry.persona == "default" else f" --persona {self._entry.persona}"
+        command = f"%heal {self._entry.tool_name}{flag}"
+        note = m.tag(
+            "div", f"{awaits} ", m.chip(command, m.BLUE, m.BLUE_SOFT), m.muted(" does the same in a cell")
+        )
+        head = m.heading("", said, m.BLUE, m.BLUE_SOFT)
+        text = f"{said}. {awaits} {command} does the same in a cell."
+        return Shown(text, m.card(head, m.section(note), accent=m.BLUE))
+
+    def show(self, *, card: bool = True) -> None:
+        """Display the card, which becomes the report in its place, and the panel below it."""
+        if card and (shown := self.static_card()) is not None:
+            self._carded = shown.html
+            self._card = display(shown, display_id=True)
+        super().show(card=False)
+
+    def _redraw(self) -> None:
+        """Put the report into the card's place; called whenever the healing has something to tell."""
+        if self._card is None or self._session.running:
+            return
+        shown = self.static_card()
+        if shown is not None and shown.html != self._carded:
+            self._carded = shown.html
+            self._card.update(shown)

@@ -1,0 +1,128 @@
+"""A healing as a page shows it: its question, its patch, its report.
+
+What came from a tool, a patch or a model is sanitised and cut on its way; what the words of the screen are is decided
+where the report's card has them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import msgspec
+
+from healkit.contracts.healing import VERDICTS, Attempt
+from healkit.healing.questions import Question
+from healkit.healing.report import Answered, HealReport
+from healkit.notebook.widgets.panel import described
+from healkit.notebook.widgets.recorded import Recorded
+from healkit.rendering import healing as told
+from healkit.rendering import plain
+from healkit.rendering.markup import visible
+
+#: What a page is given of one text, one code, and one list.
+_TEXT_MAX_CHARS, _CODE_MAX_CHARS, _ATTEMPTS_MAX = 2000, 60_000, 12
+_CALL_MAX_CHARS = 400
+
+
+def text_of(text: str, recorded: Recorded, limit: int = _TEXT_MAX_CHARS) -> str:
+    """A text without secrets and control characters, cut at `limit`."""
+    shown = visible(text)
+    cut = shown if len(shown) <= limit else f"{shown[: limit - 1]}…"
+    return str(recorded.clean(cut).value)
+
+
+def question_view(question: Question, recorded: Recorded) -> dict[str, Any]:
+    """The input, and what each plausible patch makes of it."""
+    return {
+        "number": question.number,
+        "call": text_of(question.call, recorded, _CALL_MAX_CHARS),
+        "choices": [
+            {"text": text_of(choice.text, recorded, _CALL_MAX_CHARS), "patches": choice.patches}
+            for choice in question.choices
+        ],
+    }
+
+
+def consent_view(best: Attempt, base: str, recorded: Recorded) -> dict[str, Any]:
+    """The patch that was chosen: both codes, its verdict in the words of the screen, and what that does not say."""
+    verdict, _, means = told.verdict_line(best).partition(". ")
+    return {
+        "number": best.number,
+        "verdict": best.verdict,
+        "words": verdict.rstrip("."),
+        "means": means,
+        "advisor": best.patch.advisor,
+        "reason": text_of(best.patch.reason, recorded),
+        "held": f"{best.passed} of {plain.count(best.total, 'check')} passed",
+        "base": base[:_CODE_MAX_CHARS],
+        "code": best.patch.code[:_CODE_MAX_CHARS],
+    }
+
+
+def cleaned(report: HealReport, recorded: Recorded) -> HealReport:
+    """The same report with every text that came from a tool, a patch or a person sanitised."""
+
+    def text(value: str) -> str:
+        return text_of(value, recorded)
+
+    attempts = {
+        attempt.number: msgspec.structs.replace(
+            attempt,
+            patch=msgspec.structs.replace(attempt.patch, reason=text(attempt.patch.reason)),
+            diff=str(recorded.clean(attempt.diff[:_CODE_MAX_CHARS]).value),
+            why=text(attempt.why),
+        )
+        for attempt in report.attempts
+    }
+    questions = (
+        Answered(text(one.call), tuple(map(text, one.choices)), one.answer and text(one.answer))
+        for one in report.questions
+    )
+    return dataclasses.replace(
+        report,
+        reason=text(report.reason),
+        diagnosis=text(report.diagnosis),
+        attempts=tuple(attempts.values()),
+        best=None if report.best is None else attempts[report.best.number],
+        questions=tuple(questions),
+        notes=tuple(map(text, report.notes)),
+    )
+
+
+def report_view(report: HealReport) -> dict[str, Any]:
+    """A cleaned report: outcome, what was found, and every attempt with its verdict and its diff."""
+    attempts = report.attempts[:_ATTEMPTS_MAX]
+    return {
+        "outcome": report.outcome,
+        "tone": told.report_tone(report),
+        "mark": told.report_mark(report),
+        "title": told.report_title(report),
+        "facts": [[name, value] for name, value in told.report_facts(report) if value],
+        "best": None if report.best is None else report.best.number,
+        "attempts": [_attempt(attempt) for attempt in attempts],
+        "left": len(report.attempts) - len(attempts),
+        "request_id": report.request_id,
+        "run_id": report.run_id,
+    }
+
+
+def problem_view(error: Exception, recorded: Recorded) -> dict[str, Any]:
+    """Why there was no healing, with its code and the next step."""
+    return {
+        name: value if name == "code" else text_of(value, recorded)
+        for name, value in described(error).items()
+    }
+
+
+def _attempt(attempt: Attempt) -> dict[str, Any]:
+    return {
+        "number": attempt.number,
+        "mark": told.attempt_mark(attempt),
+        "verdict": attempt.verdict,
+        "words": VERDICTS[attempt.verdict],
+        "advisor": attempt.patch.advisor,
+        "reason": attempt.patch.reason,
+        "why": attempt.why,
+        "diff": attempt.diff,
+    }

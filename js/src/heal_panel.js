@@ -1,0 +1,317 @@
+// The heal panel: Start, progress and Stop, a question, consent, and what came of it.
+import { button, clear, code, count, fold, h } from "./dom.js";
+import { Beside } from "./editor.js";
+import { guarded } from "./frame.js";
+import { HealTimeline } from "./heal_timeline.js";
+import { progress } from "./link.js";
+import { PatchEditor } from "./patch_editor.js";
+
+const TICK_MS = 500;
+/** So long after its budget, with no word from the kernel, something is wrong; validation may take some seconds. */
+const SILENT_S = 20;
+const RUNNING = ["working", "question", "consent", "keeping"];
+const TONES = { cured: "hk-good", unproven: "hk-warn", silenced: "hk-warn", not_cured: "hk-bad" };
+const GONE = "The kernel does not answer: it was restarted, or has ended, and the healing with it. A patch that waited for your word waits on: %healkit requests. Run the cell again for a new panel.";
+
+/** Text whose parts in backticks are code. */
+function coded(text) {
+  const parts = text.split("`");
+  return parts.length % 2 ? parts.map((part, i) => (i % 2 ? code(part) : part)) : text;
+}
+
+function diffLines(text) {
+  const look = (line) => (/^(\+\+\+|---|@@)/.test(line) ? "hk-muted" : line.startsWith("+") ? "hk-plus" : line.startsWith("-") ? "hk-minus" : "");
+  return h("pre", { class: "hk-block", tabindex: "0", "aria-label": "the change" }, text.trimEnd().split("\n").map((line) => h("span", { class: look(line) }, `${line}\n`)));
+}
+
+export class Heal {
+  /** `about` is the tool, its persona and the log row of the failure that is meant, or null. */
+  constructor({ link, tool, persona, logId = null }) {
+    Object.assign(this, { link, tool, persona, logId });
+    this.element = h("div", { class: "hk-part hk-heal", role: "group", "aria-label": `healing of ${tool}` });
+    this.version = 0;
+    this.shown = "";
+    this.editors = [];
+  }
+
+  ask(op, more = {}) {
+    return this.link.ask(op, { tool: this.tool, persona: this.persona, ...more });
+  }
+
+  async start() {
+    await guarded(this.element, async () => {
+      this.deaf = this.link.hear("heal", (event) => event.tool === this.tool && event.persona === this.persona && this.take(event.state));
+      this.unbound = this.link.lost(() => this.lose());
+      this.opened = await progress(this.element, "Opening", this.ask("heal_open", { log_id: this.logId }), { stoppable: false });
+      this.draw();
+      this.take(this.opened.state);
+      this.ticking = setInterval(() => this.tick(), TICK_MS);
+    });
+    return this;
+  }
+
+  focus() {
+    (this.startButton.hidden ? this.place.querySelector("button") : this.startButton)?.focus();
+  }
+
+  draw() {
+    const { opened } = this;
+    this.boxes = new Map(opened.advisors.map((one) => [one.name, h("input", { type: "checkbox", checked: one.chosen, disabled: Boolean(one.why_not) })]));
+    const label = (one) => h("label", { class: "hk-line hk-nowrap", title: one.why_not || null }, this.boxes.get(one.name), one.name);
+    this.budget = h("input", { class: "hk-input hk-seconds", type: "number", min: "1", max: "86400", step: "any", value: String(opened.budget_s), "aria-label": "seconds for all of it" });
+    this.startButton = button("✚ Heal", () => this.begin(), { class: "hk-primary", title: "Look for a patch; nothing is kept without your word" });
+    const missing = opened.advisors.filter((one) => one.why_not);
+    this.form = h(
+      "form",
+      { class: "hk-actions", onsubmit: (event) => { event.preventDefault(); this.begin(); } },
+      this.startButton,
+      h("fieldset", { class: "hk-asked" }, h("legend", {}, "asking"), opened.advisors.map(label)),
+      h("label", { class: "hk-line" }, "for up to ", this.budget, " s"),
+      missing.length ? fold("Who cannot be asked?", missing.map((one) => h("p", { class: "hk-muted hk-prewrap" }, `${one.name}: ${one.why_not}`))) : null,
+    );
+    this.said = h("div", { role: "status", class: "hk-said" });
+    this.problems = h("div", {});
+    this.place = h("div", {});
+    this.more = h("div", {});
+    clear(
+      this.element,
+      h("div", { class: "hk-headline" }, h("b", {}, `Heal ${opened.label} `), opened.failure ? h("span", { class: "hk-bad hk-prewrap" }, `✗ ${opened.failure}`) : h("span", { class: "hk-muted" }, "no failure on record: its examples say what is right")),
+      this.form,
+      this.said,
+      this.problems,
+      this.place,
+      this.more,
+    );
+  }
+
+  /** A state from the kernel; one that is older than what is shown is no news. */
+  take(state) {
+    if (state.version <= this.version || !this.place) return;
+    if (this.lost) this.shown = "";
+    this.version = state.version;
+    this.state = state;
+    this.heardAt = Date.now();
+    this.lost = false;
+    this.show();
+  }
+
+  get running() {
+    return RUNNING.includes(this.state?.phase);
+  }
+
+  show() {
+    const { state } = this;
+    const inside = this.element.contains(this.element.getRootNode().activeElement);
+    this.form.hidden = this.running;
+    this.startButton.textContent = state.phase === "idle" ? "✚ Heal" : "✚ Heal again";
+    const key = `${state.phase} ${state.asked?.number ?? ""} ${state.undone}`;
+    if (key !== this.shown) {
+      this.shown = key;
+      this.close(true);
+      this.said.textContent = "";
+      ({ idle: () => clear(this.place), working: () => this.showWork(), keeping: () => this.showWork(), question: () => this.showQuestion(), consent: () => this.showConsent(), done: () => this.showReport(), failed: () => this.showProblem() })[state.phase]();
+      // Whoever was in the panel goes on in it; whoever types elsewhere is left alone.
+      if (inside && !this.element.contains(this.element.getRootNode().activeElement)) this.place.querySelector("[data-first]")?.focus({ preventScroll: true });
+    }
+    this.tick();
+  }
+
+  /** The numbers, and the clock between two words from the kernel. */
+  tick() {
+    const { state } = this;
+    if (!state || !this.running || !this.numbers?.isConnected) return;
+    const waits = state.phase === "question" || state.phase === "consent";
+    const since = waits || this.lost ? 0 : (Date.now() - this.heardAt) / 1000;
+    const spent = Math.min(state.spent_s + since, state.budget_s);
+    this.bar.value = spent;
+    const parts = [
+      state.stopping ? "Stopping" : state.phase === "keeping" ? "Keeping it, and running it once more" : state.advisor ? `Asking ${state.advisor}` : "Looking at the failure",
+      state.tried ? `${count(state.tried, "candidate")} tried` : null,
+      `${Math.floor(spent)} of ${state.budget_s} s`,
+    ];
+    this.numbers.textContent = parts.filter(Boolean).join(" · ");
+    const lines = state.sentences.map((sentence) => h("li", {}, coded(sentence)));
+    if (this.told !== state.sentences.join("\n")) clear(this.log, lines);
+    this.told = state.sentences.join("\n");
+    if (since > SILENT_S && state.spent_s + since > state.budget_s + SILENT_S) this.lose();
+  }
+
+  lose() {
+    if (!this.running || this.lost) return;
+    this.lost = true;
+    this.said.textContent = GONE;
+    this.ask("heal_open", { log_id: this.logId }).then(({ state }) => this.take(state)).catch(() => {}); // it may be back
+  }
+
+  begin() {
+    if (this.running) return undefined;
+    const advisors = [...this.boxes].filter(([, box]) => box.checked && !box.disabled).map(([name]) => name);
+    this.shown = "";
+    clear(this.more);
+    return this.send("heal_start", { advisors, budget_s: this.budget.valueAsNumber || null, log_id: this.logId }, [this.startButton]);
+  }
+
+  /** Ask, with the buttons out of reach until it is answered: what follows comes as a new state. */
+  async send(op, more, buttons) {
+    for (const one of buttons) one.disabled = true;
+    clear(this.problems);
+    try {
+      await guarded(this.problems, async () => {
+        const came = await this.ask(op, more);
+        if (came?.version) this.take(came);
+      });
+    } finally {
+      for (const one of buttons) one.disabled = false;
+    }
+  }
+
+  showWork() {
+    this.bar = h("progress", { max: String(this.state.budget_s), "aria-label": "budget used" });
+    this.numbers = h("span", {});
+    this.told = null;
+    this.log = h("ol", { class: "hk-plain hk-told", role: "log", "aria-label": "what was done" });
+    const stop = button("■ Stop", () => {
+      stop.textContent = "Stopping…";
+      return this.send("heal_stop", {}, []);
+    }, { dataset: { first: "" }, title: "End it, with what was found; the kernel goes on" });
+    clear(this.place, h("div", { class: "hk-progress" }, this.bar, this.numbers, this.state.phase === "keeping" ? null : stop), this.log);
+  }
+
+  showQuestion() {
+    const { asked } = this.state;
+    const buttons = [];
+    const say = (more) => this.send("heal_answer", { number: asked.number, ...more }, buttons);
+    const choices = asked.choices.map((choice, place) => button([code(choice.text), h("span", { class: "hk-muted" }, ` ${choice.patches === 1 ? "1 patch" : `${choice.patches} patches`}`)], () => say({ choice: place }), { "aria-label": `${choice.text}, as ${choice.patches} of the patches say`, dataset: place ? {} : { first: "" } }));
+    const field = h("input", { class: "hk-input hk-mono", "aria-label": "another value", placeholder: "another value: JSON, text, or raises ValueError", spellcheck: "false", autocomplete: "off" });
+    const other = button("Answer", () => say({ said: field.value }));
+    const unknown = button("I don't know", () => say({}));
+    buttons.push(...choices, other, unknown);
+    clear(
+      this.place,
+      h(
+        "div",
+        { class: "hk-outcome hk-asks", role: "group", "aria-label": "question" },
+        h("div", { class: "hk-headline" }, h("b", {}, `What is right for `), code(asked.call), h("b", {}, " ?")),
+        h("p", { class: "hk-muted" }, `Patches that pass every check disagree here. Question ${asked.number} of 3 at most; the answer becomes an example of the tool.`),
+        h("div", { class: "hk-actions", role: "group", "aria-label": "what the patches say" }, choices),
+        h("form", { class: "hk-actions", onsubmit: (event) => { event.preventDefault(); if (!other.disabled) other.click(); } }, field, other, unknown, this.stopButton()),
+      ),
+    );
+    this.said.textContent = "healkit has a question.";
+  }
+
+  stopButton() {
+    return button("■ Stop", () => this.send("heal_stop", {}, []), { title: "End it; the question counts as not answered" });
+  }
+
+  showConsent() {
+    const { asked } = this.state;
+    const buttons = [];
+    const decide = (decision) => this.send("heal_decide", { number: asked.number, decision }, buttons);
+    const sure = asked.verdict === "cured";
+    const keep = button("✓ Keep", () => decide("keep"), { class: sure ? "hk-primary" : "", title: "Make it the next revision; it is run once more, and Undo takes it back" });
+    const decline = button("Decline", () => decide("decline"), { title: "Nothing is changed" });
+    const later = button("Later", () => decide("later"), { title: "It waits as a request: %healkit requests" });
+    buttons.push(keep, decline, later);
+    const area = h("div", { class: "hk-code-area" });
+    clear(
+      this.place,
+      h(
+        "div",
+        { class: "hk-outcome hk-asks", role: "group", "aria-label": "consent", dataset: { verdict: asked.verdict } },
+        h("div", { class: `hk-headline ${TONES[asked.verdict]}` }, h("b", {}, `A patch: ${asked.words}`)),
+        asked.means ? h("p", {}, asked.means) : null,
+        h("p", { class: "hk-prewrap" }, coded(asked.reason), h("span", { class: "hk-muted" }, ` (${asked.advisor}; ${asked.held})`)),
+        area,
+        h("div", { class: "hk-actions" }, keep, decline, later, h("span", { class: "hk-muted" }, "Nothing is changed before you decide.")),
+      ),
+    );
+    keep.dataset.first = "";
+    this.editors.push(new Beside({ parent: area, language: this.opened.type === "sql" ? "sql" : "python", theirs: asked.base, mine: asked.code, readOnly: true }));
+    this.said.textContent = "A patch waits for your word.";
+  }
+
+  showReport() {
+    const { report, undone } = this.state;
+    const best = report.attempts.find((one) => one.number === report.best);
+    const others = report.attempts.filter((one) => one !== best);
+    const buttons = [];
+    const undo = button("↶ Undo", () => this.send("heal_undo", {}, buttons), { title: "A new revision with the code that it was made from" });
+    const steps = button("Step by step", () => this.step(), { "aria-expanded": "false" });
+    const edit = button("✎ Change it yourself", () => this.edit(), { "aria-expanded": "false" });
+    const kept = report.outcome === "kept" && !undone;
+    buttons.push(undo);
+    Object.assign(this, { stepsButton: steps, editButton: edit });
+    const rows = report.facts.map(([name, value]) => [h("dt", {}, name), h("dd", { class: "hk-prewrap" }, coded(value))]);
+    clear(
+      this.place,
+      h(
+        "div",
+        { class: `hk-outcome hk-report-card hk-outcome-${report.tone}`, role: "group", "aria-label": "report", dataset: { outcome: report.outcome } },
+        h("div", { class: `hk-headline hk-${report.tone}` }, h("b", {}, `${report.mark} ${report.title}`)),
+        undone ? h("p", { class: "hk-note" }, `Undone: ${undone} is active, with the code from before.`) : null,
+        report.outcome === "pending" ? h("p", { class: "hk-note" }, "Decide when you like: ", code(`%healkit requests accept ${report.request_id}`), " or ", code(`%healkit requests decline ${report.request_id}`), ".") : null,
+        best?.diff ? diffLines(best.diff) : null,
+        h("dl", { class: "hk-facts" }, rows),
+        others.length ? fold(`${count(others.length + report.left, "other attempt")}`, others.map((one) => this.attempt(one)), report.left ? h("p", { class: "hk-muted" }, `… and ${report.left} more, in the run folder`) : null) : null,
+        h("div", { class: "hk-actions" }, kept ? undo : null, steps, edit),
+      ),
+    );
+    (kept ? undo : steps).dataset.first = "";
+    this.said.textContent = undone ? `Undone: ${undone}.` : "The healing has ended.";
+  }
+
+  attempt(one) {
+    const summary = h("span", {}, h("b", { class: TONES[one.verdict] }, `${one.mark} ${one.words} `), h("span", {}, coded(one.reason), h("span", { class: "hk-muted" }, ` (${one.advisor})`)));
+    return fold(summary, one.why ? h("p", { class: "hk-prewrap" }, coded(one.why)) : null, one.diff ? diffLines(one.diff) : null);
+  }
+
+  showProblem() {
+    const { problem } = this.state;
+    clear(this.place);
+    guarded(this.problems, () => {
+      throw Object.assign(new Error(problem.message), problem);
+    });
+  }
+
+  /** The run, to be stepped through; a second press takes it away. */
+  async step() {
+    if (this.toggled("steps", this.stepsButton)) return;
+    await guarded(this.more, async () => {
+      const story = await progress(this.more, "Reading the run", this.ask("heal_story"), { stoppable: false });
+      this.put("steps", new HealTimeline({ link: this.link, story }));
+    });
+  }
+
+  async edit() {
+    if (this.toggled("edit", this.editButton)) return;
+    await this.put("edit", new PatchEditor({ link: this.link, tool: this.tool, persona: this.persona, logId: this.logId }));
+  }
+
+  toggled(name, pressed) {
+    const open = this.part?.name === name;
+    this.part?.panel.close?.();
+    clear(this.more);
+    this.part = null;
+    for (const one of [this.stepsButton, this.editButton]) one.setAttribute("aria-expanded", String(!open && one === pressed));
+    return open;
+  }
+
+  async put(name, panel) {
+    this.part = { name, panel };
+    clear(this.more, h("div", { class: "hk-part" }, panel.element));
+    await panel.start();
+  }
+
+  /** Let go of what was drawn; `only` that of the last state, and the panel goes on. */
+  close(only = false) {
+    for (const editor of this.editors) editor.close();
+    this.editors = [];
+    clear(this.problems ?? h("div"));
+    if (only) return;
+    clearInterval(this.ticking);
+    this.part?.panel.close?.();
+    this.deaf?.();
+    this.unbound?.();
+  }
+}

@@ -1,0 +1,353 @@
+"""The heal panel's half in the kernel: real healings, answered by the operations that a page sends."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from notebook_samples import text_of
+from test_panels import Page
+
+from healkit import Healkit
+from healkit.errors import DockUnavailable, ToolNotFound, UsageInvalid
+from healkit.notebook.widgets import HealPanel
+from healkit.notebook.widgets.heal_session import end_all
+from healkit.notebook.widgets.panel import close_all
+from healkit.tracing.reader import read_run
+
+WAIT_S = 60
+SECRET = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
+BROKEN = "def mean(values: list):\n    return sum(values) / len(value)\n"
+EXAMPLES = [{"arguments": {"values": [2, 4, 6]}, "result": 4.0}]
+STEP = "def step(items: int) -> int:\n    if items > 10:\n        return 20\n    return 0\n"
+STEP_EXAMPLES = [
+    {"arguments": {"items": 10}, "result": 20},
+    {"arguments": {"items": 3}, "result": 0},
+]
+#: Nothing cures it, and there is much to try.
+HOPELESS = (
+    "def digest(text: str) -> str:\n    total = 7\n    for place, letter in enumerate(text):\n"
+    "        total = (total * 31 + ord(letter) * place) % 1009\n    return str(total) + text[:2]\n"
+)
+HOPELESS_EXAMPLES = [{"arguments": {"text": "abc"}, "result": "what nobody can guess 4711"}]
+
+
+@pytest.fixture(autouse=True)
+def closed() -> Iterator[None]:
+    """No panel and no healing of these tests goes on in this process."""
+    yield
+    close_all()
+    assert [thread.name for thread in threading.enumerate() if thread.name == "healkit-heal"] == []
+
+
+class Asked:
+    """A panel, asked as its page asks it."""
+
+    def __init__(self, panel: HealPanel) -> None:
+        self.panel = panel
+        self.about = {"tool": panel.spec["tool"], "persona": panel.spec["persona"]}
+
+    def ask(self, op: str, **more: Any) -> Any:
+        return json.loads(json.dumps(self.panel.operations[op](**self.about, **more)))
+
+    def state(self) -> dict[str, Any]:
+        found: dict[str, Any] = self.ask("heal_open")["state"]
+        return found
+
+    def start(self, *advisors: str, budget_s: float = 30.0) -> dict[str, Any]:
+        found: dict[str, Any] = self.ask("heal_start", advisors=list(advisors), budget_s=budget_s)
+        return found
+
+    def until(self, *phases: str, that: Callable[[dict[str, Any]], Any] = lambda _: True) -> dict[str, Any]:
+        end = time.monotonic() + WAIT_S
+        while time.monotonic() < end:
+            state = self.state()
+            if state["phase"] in phases and that(state):
+                return state
+            time.sleep(0.02)
+        raise AssertionError(f"it is {self.state()}")
+
+    def past(self, question: dict[str, Any]) -> None:
+        """Wait until that question is asked no longer."""
+        self.until("working", "question", "consent", "done", that=lambda now: now["asked"] != question)
+
+
+def broken_mean(healkit: Healkit) -> Asked:
+    healkit.vault.add("mean", BROKEN, examples=EXAMPLES)
+    healkit.execute("mean", arguments={"values": [1]})
+    return Asked(healkit.heal_panel("mean"))
+
+
+def broken_step(healkit: Healkit) -> Asked:
+    healkit.vault.add("step", STEP, examples=STEP_EXAMPLES)
+    return Asked(healkit.heal_panel("step"))
+
+
+@pytest.mark.requirement("HEAL-1", "HEAL-3", "HEAL-4")
+def test_a_patch_is_shown_kept_with_consent_and_taken_back(healkit: Healkit) -> None:
+    asked = broken_mean(healkit)
+    opened = asked.ask("heal_open")
+    assert (opened["label"], opened["failure"]) == ("mean@1", "NameError: name 'value' is not defined")
+    assert [one["name"] for one in opened["advisors"]][:4] == ["peers", "rules", "search", "model"]
+    assert opened["state"]["phase"] == "idle"
+    asked.start("rules")
+    consent = asked.until("consent")["asked"]
+    assert healkit.vault.get("mean").revision == 1
+    assert (consent["words"], consent["held"]) == ("cured and regression-free", "2 of 2 checks passed")
+    assert "held only against those" in consent["means"]
+    assert consent["code"] == BROKEN.replace("len(value)", "len(values)")
+    asked.ask("heal_decide", number=consent["number"], decision="keep")
+    report = asked.until("done")["report"]
+    assert (report["outcome"], report["tone"]) == ("kept", "good")
+    assert report["title"] == "mean@1: a patch was kept: cured and regression-free"
+    assert "+    return sum(values) / len(values)" in report["attempts"][0]["diff"]
+    assert healkit.execute_tool("mean", arguments={"values": [2, 4]}) == 3.0
+    story = asked.ask("heal_story")
+    assert story["run_id"] == report["run_id"]
+    assert "a patch was kept" in story["steps"][-1]["title"]
+    assert asked.ask("heal_undo") == "mean@3"
+    assert healkit.vault.get("mean").code == BROKEN
+    assert asked.state()["undone"] == "mean@3"
+    with pytest.raises(UsageInvalid, match="no patch of this healing"):
+        asked.ask("heal_undo")
+
+
+@pytest.mark.requirement("HEAL-1")
+def test_questions_are_answered_by_choice_by_value_and_become_examples(healkit: Healkit) -> None:
+    asked, numbers = broken_step(healkit), []
+    asked.start("search", budget_s=60.0)
+    while (state := asked.until("question", "consent", "done"))["phase"] == "question":
+        question = state["asked"]
+        right = "20" if int(question["call"].removeprefix("step(items=").removesuffix(")")) >= 10 else "0"
+        texts = [choice["text"] for choice in question["choices"]]
+        if not numbers and right in texts:
+            asked.ask("heal_answer", number=question["number"], choice=texts.index(right))
+        else:
+            asked.ask("heal_answer", number=question["number"], said=f" {right} ")
+        numbers.append(question["number"])
+        asked.past(question)
+    assert 1 <= len(numbers) <= 3
+    assert state["tried"] > 0
+    asked.ask("heal_decide", number=state["asked"]["number"], decision="keep")
+    assert asked.until("done")["report"]["outcome"] == "kept"
+    assert len(healkit.vault.get("step").examples) == 2 + len(numbers)
+    assert healkit.execute_tool("step", arguments={"items": 9}) == 0
+
+
+def test_a_number_that_is_typed_is_a_value_and_not_the_number_of_a_choice(healkit: Healkit) -> None:
+    asked = broken_step(healkit)
+    asked.start("search", budget_s=60.0)
+    question = asked.until("question")["asked"]
+    with pytest.raises(UsageInvalid, match="no choice 9"):
+        asked.ask("heal_answer", number=question["number"], choice=9)
+    with pytest.raises(UsageInvalid, match="Nothing was typed"):
+        asked.ask("heal_answer", number=question["number"], said="  ")
+    with pytest.raises(UsageInvalid, match="no longer open"):
+        asked.ask("heal_answer", number=7, said="1")
+    assert asked.state()["phase"] == "question"
+    asked.ask("heal_answer", number=question["number"], said="1")
+    asked.past(question)
+    asked.ask("heal_stop")
+    report = asked.until("done")["report"]
+    (said,) = [value for name, value in report["facts"] if name == "asked"][:1]
+    assert said == f"{question['call']} is 1"
+
+
+@pytest.mark.requirement("HEAL-4")
+def test_what_is_left_open_when_it_is_stopped_is_not_answered_and_waits(healkit: Healkit) -> None:
+    asked = broken_step(healkit)
+    asked.start("search", budget_s=60.0)
+    asked.until("question")
+    asked.ask("heal_stop")
+    report = asked.until("done")["report"]
+    assert report["outcome"] == "stopped"
+    assert "not known" in dict(report["facts"])["asked"]
+    assert healkit.requests.pending() == []
+    mean = broken_mean(healkit)
+    mean.start("rules")
+    consent = mean.until("consent")["asked"]
+    mean.panel.close()
+    (request,) = healkit.requests.pending()
+    assert (request.code, request.verdict) == (consent["code"], "cured")
+    assert healkit.vault.get("mean").revision == 1
+
+
+@pytest.mark.requirement("HEAL-4")
+@pytest.mark.parametrize(("decision", "outcome"), [("decline", "declined"), ("later", "pending")])
+def test_a_patch_can_be_declined_or_left_for_later(healkit: Healkit, decision: str, outcome: str) -> None:
+    asked = broken_mean(healkit)
+    asked.start("rules")
+    consent = asked.until("consent")["asked"]
+    with pytest.raises(UsageInvalid, match="'perhaps' is none of keep, decline, later"):
+        asked.ask("heal_decide", number=consent["number"], decision="perhaps")
+    asked.ask("heal_decide", number=consent["number"], decision=decision)
+    report = asked.until("done")["report"]
+    assert report["outcome"] == outcome
+    assert [request.id for request in healkit.requests.pending()] == (
+        [report["request_id"]] if outcome == "pending" else []
+    )
+    with pytest.raises(UsageInvalid, match="no longer asked"):
+        asked.ask("heal_decide", number=consent["number"], decision="keep")
+    assert healkit.vault.get("mean").revision == 1
+
+
+@pytest.mark.requirement("HEAL-1")
+def test_stop_ends_a_search_with_what_was_found_and_a_second_start_begins_no_second_one(
+    healkit: Healkit,
+) -> None:
+    healkit.vault.add("digest", HOPELESS, examples=HOPELESS_EXAMPLES)
+    first, second = Asked(healkit.heal_panel("digest")), Asked(healkit.heal_panel("digest"))
+    first.start("search", budget_s=300.0)
+    first.until("working", that=lambda now: now["tried"] > 100)
+    for other in (first, second):  # whichever panel it is
+        assert other.start("rules")["phase"] == "working"
+    assert len(list(healkit.runs_dir.glob("2*"))) == 1
+    state = second.state()
+    assert (state["advisor"], state["budget_s"]) == ("search", 300.0)
+    assert "Asking search." in state["sentences"]
+    second.panel.close()  # the other one still shows it
+    assert first.state()["phase"] == "working"
+    first.ask("heal_stop")
+    report = first.until("done")["report"]
+    assert report["outcome"] == "stopped"
+    assert first.start("rules")["phase"] == "working"
+    assert first.until("done")["report"]["outcome"] == "not_cured"
+
+
+def test_closing_the_last_panel_leaves_nothing_running(healkit: Healkit) -> None:
+    healkit.vault.add("digest", HOPELESS, examples=HOPELESS_EXAMPLES)
+    asked = Asked(healkit.heal_panel("digest"))
+    asked.start("search", budget_s=300.0)
+    asked.until("working", that=lambda now: now["tried"] > 100)
+    asked.panel.close()
+    assert "healkit-heal" not in [thread.name for thread in threading.enumerate()]
+    (folder,) = healkit.runs_dir.glob("2*")
+    run = read_run(folder)
+    assert run.problems == []
+    assert run.events[-1].event_type == "run_finished"
+
+
+def test_as_the_kernel_ends_the_healing_does_and_its_patch_waits(healkit: Healkit) -> None:
+    asked = broken_mean(healkit)
+    asked.start("rules")
+    asked.until("consent")
+    end_all()  # as atexit calls it
+    assert len(healkit.requests.pending()) == 1
+
+
+def test_what_cannot_be_healed_says_why_with_its_code_and_the_next_step(healkit: Healkit) -> None:
+    healkit.vault.add("fine", "def fine(n: int):\n    return n")
+    asked = Asked(healkit.heal_panel("fine", advisors=["ruls"]))
+    assert asked.ask("heal_open")["advisors"][0] == {"name": "ruls", "chosen": True, "why_not": ""}
+    asked.start("ruls")
+    problem = asked.until("failed")["problem"]
+    assert (problem["code"], "Did you mean 'rules'" in problem["message"]) == ("CONFIG_INVALID", True)
+    asked.start("rules")
+    problem = asked.until("failed", that=lambda now: now["problem"]["code"] == "HEAL_ERROR")["problem"]
+    assert "Nothing says that fine@1 fails" in problem["message"]
+    assert problem["hint"]
+    assert "could not be healed: Nothing says that fine@1 fails" in asked.panel.static_card().text
+    with pytest.raises(UsageInvalid, match="Nobody is asked"):
+        asked.start()
+    for budget_s in (0, None, "soon"):
+        with pytest.raises(UsageInvalid, match="number of seconds"):
+            asked.start("rules", budget_s=budget_s)  # type: ignore[arg-type]
+    with pytest.raises(ToolNotFound):
+        healkit.heal_panel("nothing")
+    with pytest.raises(DockUnavailable):
+        healkit.heal_panel("fine", dock=True)
+
+
+def test_what_comes_from_a_tool_is_sanitised_and_escaped(healkit: Healkit) -> None:
+    code = f"def greet(name: str):\n    raise ValueError('<img src=x onerror=steal()> {SECRET}')\n"
+    healkit.vault.add(
+        "greet", code, examples=[{"arguments": {"name": f"<b>{SECRET}"}, "result": f"<i>{SECRET}"}]
+    )
+    healkit.execute("greet", arguments={"name": "<b>"})
+    asked = Asked(healkit.heal_panel("greet"))
+    told: list[str] = []
+    asked.panel._session.join(lambda: told.append(json.dumps(asked.panel._session.state())))
+    asked.start("rules", "search", budget_s=5.0)
+    while (state := asked.until("consent", "question", "done"))["phase"] != "done":
+        assert SECRET not in json.dumps({**state, "asked": {**state["asked"], "base": "", "code": ""}})
+        asked.ask("heal_stop")
+        asked.until("done")
+    assert SECRET not in json.dumps(asked.state())
+    card = asked.panel.static_card()
+    assert SECRET not in card.html + card.text
+    assert "<img" not in card.html
+    assert SECRET not in asked.ask("heal_open")["failure"]
+    assert told
+
+
+def test_an_answer_may_name_an_exception(healkit: Healkit) -> None:
+    asked = broken_step(healkit)
+    asked.start("search", budget_s=60.0)
+    question = asked.until("question")["asked"]
+    asked.ask("heal_answer", number=question["number"], said="raises ValueError")
+    asked.past(question)
+    asked.ask("heal_stop")
+    facts = asked.until("done")["report"]["facts"]
+    assert ["asked", f"{question['call']} is raises ValueError"] in facts
+
+
+@pytest.mark.requirement("FACE-2", "FACE-4")
+def test_the_magic_opens_the_panel_and_a_notebook_that_is_run_keeps_the_card(
+    run: Any, healkit: Healkit
+) -> None:
+    healkit.vault.add("mean", BROKEN, examples=EXAMPLES)
+    healkit.execute("mean", arguments={"values": [1]})
+    wait = (
+        "import time\npanel = hk.heal_panel('mean')\npanel.show()\nstart = panel.operations['heal_start']\n"
+        "start(tool='mean', persona='default', advisors=['rules'], budget_s=30)\n"
+        "until = time.monotonic() + 60\n"
+        "while panel._session.phase != 'consent' and time.monotonic() < until: time.sleep(0.05)\n"
+        "panel.operations['heal_decide'](tool='mean', persona='default', number=1, decision='keep')\n"
+        "while panel._session.running and time.monotonic() < until: time.sleep(0.05)\n"
+    )
+    opened = run(
+        "%load_ext healkit",
+        "%heal --panel --with rules,person --budget 9",
+        "%heal mean --panel --auto",
+    )
+    card, view = opened.cells[1].outputs
+    assert card.data["text/plain"].startswith("Healing of mean@1. The report stands here once there is one.")
+    assert "button" not in card.data["text/html"]
+    assert "application/vnd.jupyter.widget-view+json" in view.data
+    assert "--auto cannot be combined with --panel." in text_of(opened.cells[2])
+    report, _ = run("from healkit import Healkit\nhk = Healkit()", wait).cells[1].outputs
+    assert "mean@1: a patch was kept: cured and regression-free" in report.data["text/plain"]
+    assert "<ins" in report.data["text/html"]
+    assert "stands here" not in report.data["text/html"]
+
+
+@pytest.mark.requirement("HEAL-4")
+def test_a_kernel_that_is_restarted_while_a_patch_waits_for_consent_loses_nothing(
+    database: Path, healkit: Healkit
+) -> None:
+    healkit.vault.add("mean", BROKEN, examples=EXAMPLES)
+    healkit.execute("mean", arguments={"values": [1]})
+    page = Page()
+    try:
+        comm = page.run(
+            "from healkit import Healkit\nhk = Healkit()\npanel = hk.heal_panel('mean')\nprint(panel.model_id)"
+        ).strip()
+        about = {"tool": "mean", "persona": "default"}
+        assert page.ask(comm, "heal_open", **about)["value"]["state"]["phase"] == "idle"
+        page.ask(comm, "heal_start", **about, advisors=["rules"], budget_s=30)
+        end = time.monotonic() + WAIT_S
+        while page.ask(comm, "heal_open", **about)["value"]["state"]["phase"] != "consent":
+            assert time.monotonic() < end
+        assert page.run("print(6 * 7)").strip() == "42"  # the kernel is free meanwhile
+        assert healkit.requests.pending() == []
+        page.manager.restart_kernel(now=False)
+        (request,) = healkit.requests.pending()
+        assert request.verdict == "cured"
+    finally:
+        page.client.stop_channels()
+        page.manager.shutdown_kernel(now=True)
