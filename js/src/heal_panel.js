@@ -25,10 +25,10 @@ function diffLines(text) {
 }
 
 export class Heal {
-  /** `about` is the tool, its persona and the log row of the failure that is meant, or null. */
-  constructor({ link, tool, persona, logId = null }) {
-    Object.assign(this, { link, tool, persona, logId });
-    this.element = h("div", { class: "hk-part hk-heal", role: "group", "aria-label": `healing of ${tool}` });
+  /** `logId` is the failure that is meant, or null; `headed` is whether the tool and its failure are named on top. */
+  constructor({ link, tool, persona, logId = null, headed = true }) {
+    Object.assign(this, { link, tool, persona, logId, headed });
+    this.element = h("div", { class: "hk-part hk-heal", role: "group", "aria-label": `healing of ${tool}`, tabindex: "-1" });
     this.version = 0;
     this.shown = "";
     this.editors = [];
@@ -69,19 +69,15 @@ export class Heal {
       h("label", { class: "hk-line" }, "for up to ", this.budget, " s"),
       missing.length ? fold("Who cannot be asked?", missing.map((one) => h("p", { class: "hk-muted hk-prewrap" }, `${one.name}: ${one.why_not}`))) : null,
     );
-    this.said = h("div", { role: "status", class: "hk-said" });
+    this.said = h("div", { role: "status", class: "hk-unseen" });
+    this.warning = h("div", { role: "status" });
     this.problems = h("div", {});
     this.place = h("div", {});
     this.more = h("div", {});
-    clear(
-      this.element,
-      h("div", { class: "hk-headline" }, h("b", {}, `Heal ${opened.label} `), opened.failure ? h("span", { class: "hk-bad hk-prewrap" }, `✗ ${opened.failure}`) : h("span", { class: "hk-muted" }, "no failure on record: its examples say what is right")),
-      this.form,
-      this.said,
-      this.problems,
-      this.place,
-      this.more,
-    );
+    const unfailed = `no failure on record; ${count(opened.examples, "example")} to go by`;
+    const why = opened.failure ? h("span", { class: "hk-bad hk-prewrap" }, `✗ ${opened.failure}`) : h("span", { class: "hk-muted" }, unfailed);
+    const head = this.headed ? h("div", { class: "hk-headline" }, h("b", {}, `Heal ${opened.label} `), why) : null;
+    clear(this.element, head, this.form, this.said, this.warning, this.place, this.problems, this.more);
   }
 
   /** A state from the kernel; one that is older than what is shown is no news. */
@@ -95,23 +91,35 @@ export class Heal {
     this.show();
   }
 
+  /** What has the focus, if that is in here. */
+  get focused() {
+    const { activeElement } = this.element.getRootNode();
+    return this.element.contains(activeElement) ? activeElement : null;
+  }
+
   get running() {
     return RUNNING.includes(this.state?.phase);
   }
 
   show() {
     const { state } = this;
-    const inside = this.element.contains(this.element.getRootNode().activeElement);
+    const inside = this.focused !== null;
     this.form.hidden = this.running;
-    this.startButton.textContent = state.phase === "idle" ? "✚ Heal" : "✚ Heal again";
+    const again = state.phase === "done";
+    this.startButton.textContent = again ? "✚ Heal again" : "✚ Heal";
+    this.startButton.classList.toggle("hk-primary", !again);
+    // What came of it is read first; whether to go on is asked below.
+    const anchor = again ? this.problems : this.said;
+    if (this.form.nextSibling !== anchor) this.element.insertBefore(this.form, anchor);
     const key = `${state.phase} ${state.asked?.number ?? ""} ${state.undone}`;
     if (key !== this.shown) {
       this.shown = key;
       this.close(true);
       this.said.textContent = "";
+      clear(this.warning);
       ({ idle: () => clear(this.place), working: () => this.showWork(), keeping: () => this.showWork(), question: () => this.showQuestion(), consent: () => this.showConsent(), done: () => this.showReport(), failed: () => this.showProblem() })[state.phase]();
       // Whoever was in the panel goes on in it; whoever types elsewhere is left alone.
-      if (inside && !this.element.contains(this.element.getRootNode().activeElement)) this.place.querySelector("[data-first]")?.focus({ preventScroll: true });
+      if (inside && (!this.focused || this.focused === this.element)) (this.place.querySelector("[data-first]") ?? this.element).focus({ preventScroll: true });
     }
     this.tick();
   }
@@ -139,7 +147,7 @@ export class Heal {
   lose() {
     if (!this.running || this.lost) return;
     this.lost = true;
-    this.said.textContent = GONE;
+    clear(this.warning, h("p", { class: "hk-note" }, GONE));
     this.ask("heal_open", { log_id: this.logId }).then(({ state }) => this.take(state)).catch(() => {}); // it may be back
   }
 
@@ -153,6 +161,8 @@ export class Heal {
 
   /** Ask, with the buttons out of reach until it is answered: what follows comes as a new state. */
   async send(op, more, buttons) {
+    const before = this.focused;
+    if (before) this.element.focus({ preventScroll: true }); // a disabled button has no focus to hand on
     for (const one of buttons) one.disabled = true;
     clear(this.problems);
     try {
@@ -162,6 +172,7 @@ export class Heal {
       });
     } finally {
       for (const one of buttons) one.disabled = false;
+      if (this.focused === this.element && before?.isConnected) before.focus({ preventScroll: true });
     }
   }
 

@@ -71,7 +71,7 @@ export class TracebackView {
 
   made(name) {
     const { link, logId } = this;
-    if (name === "heal") return new Heal({ link, logId, tool: this.run.tool, persona: this.run.persona });
+    if (name === "heal") return new Heal({ link, logId, tool: this.run.tool, persona: this.run.persona, headed: false });
     return name === "edit" ? this.editor() : new PostMortem({ link, logId });
   }
 

@@ -77,6 +77,7 @@ class Healings:
             "label": entry.label,
             "type": entry.type,
             "failure": views.text_of(plain.one_line(failure, 300), self._recorded),
+            "examples": len(entry.examples),
             "advisors": self._advisors(),
             "budget_s": self._budget_s,
             "state": self.session(tool, persona).state(),

@@ -1,0 +1,119 @@
+"""The heal panel, used as a person uses it: a question answered, a patch kept, and taken back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+from browser_lab import CONTRAST, SLOW_MS, Notebook
+from playwright.sync_api import Locator, expect
+from test_browser_panels import CONTRAST_LEAST, failing, press
+
+Open = Callable[..., Notebook]
+
+pytestmark = pytest.mark.timeout(300)
+
+FILL = """
+from healkit import Healkit
+hk = Healkit()
+code = "def fee(items: int) -> int:\\n    # twenty from ten items on\\n    if items > 10:\\n        return 20\\n    return 0\\n"
+hk.vault.add("fee", code, examples=[{"arguments": {"items": 10}, "result": 20}, {"arguments": {"items": 3}, "result": 0}])
+"""
+
+
+def readable(book: Notebook, panel: Locator, name: str) -> None:
+    """In both themes, and never wider than its place."""
+    for theme, mark in (("JupyterLab Dark", "dark"), ("JupyterLab Light", "light")):
+        book.choose_theme(theme)
+        expect(panel).to_have_attribute("data-theme", mark, timeout=SLOW_MS)
+        expect(book.page.locator("#jupyterlab-splash")).to_have_count(0, timeout=SLOW_MS)
+        worst = panel.evaluate(CONTRAST)
+        assert worst["ratio"] >= CONTRAST_LEAST, (name, theme, worst)
+        assert panel.evaluate("(panel) => panel.scrollWidth <= panel.clientWidth + 1")
+        book.shot(f"{name}-{mark}", panel)
+
+
+@pytest.mark.requirement("FACE-4", "HEAL-1", "HEAL-3", "HEAL-4")
+def test_a_question_is_answered_a_patch_kept_and_taken_back_while_the_kernel_is_free(notebook: Open) -> None:
+    book = notebook(
+        "fee", FILL, "hk.heal_panel('fee', advisors=['search'], budget_s=60)", "hk.vault.get('fee').revision"
+    )
+    book.run(0)
+    book.run(1)
+    panel = book.panel(1)
+    card = book.cell(1).locator(".jp-OutputArea-child").first
+    expect(card).to_contain_text("The report stands here once there is one.")
+    panel.get_by_role("button", name="Heal").focus()
+    book.shot("20-heal-begin", panel)
+    book.page.keyboard.press("Enter")
+    question = panel.get_by_role("group", name="question")
+    expect(question).to_contain_text("What is right for fee(items=", timeout=SLOW_MS)
+    readable(book, panel, "21-heal-question")
+    book.run(2)  # the kernel is free meanwhile
+    expect(book.cell(2)).to_contain_text("1")
+    consent = panel.get_by_role("group", name="consent")
+    for number in range(1, 4):
+        expect(
+            panel.get_by_role("group", name="question").get_by_text(f"Question {number} of").or_(consent)
+        ).to_be_visible(timeout=SLOW_MS)
+        if consent.is_visible():
+            break
+        call = question.locator(".hk-headline code").inner_text()
+        right = "20" if int(call.removeprefix("fee(items=").removesuffix(")")) >= 10 else "0"
+        question.get_by_label("another value").fill(right)
+        book.page.keyboard.press("Enter")
+    expect(consent).to_contain_text("A patch: cured and regression-free", timeout=SLOW_MS)
+    expect(consent).to_contain_text("items >= 10")
+    readable(book, panel, "22-heal-consent")
+    book.save()
+    book.page.reload()  # and nothing of it is lost
+    book.ready()
+    panel = book.panel(1)
+    consent = panel.get_by_role("group", name="consent")
+    expect(consent).to_contain_text("items >= 10", timeout=SLOW_MS)
+    consent.get_by_role("button", name="Keep").focus()
+    book.page.keyboard.press("Enter")
+    report = panel.get_by_role("group", name="report")
+    expect(report).to_contain_text("fee@1: a patch was kept: cured and regression-free", timeout=SLOW_MS)
+    expect(report.get_by_role("button", name="Undo")).to_be_focused()
+    readable(book, panel, "23-heal-report")
+    press(panel, "Step by step")
+    expect(panel.locator(".hk-timeline")).to_contain_text(
+        "How fee@1 was healed, step by step", timeout=SLOW_MS
+    )
+    press(panel, "Undo")
+    expect(report).to_contain_text("Undone: fee@3 is active", timeout=SLOW_MS)
+    book.run(2)
+    expect(book.cell(2)).to_contain_text("3")
+    assert book.problems == []
+
+
+@pytest.mark.requirement("FACE-4", "HEAL-4")
+def test_a_failure_is_healed_from_its_own_panel_stopped_and_its_notebook_keeps_the_report(
+    notebook: Open,
+) -> None:
+    book, panel = failing(notebook, "half_of", "%heal half_of --panel --with rules", width=390)
+    press(panel, "✚ Heal")
+    heal = panel.get_by_role("group", name="healing of half_of")
+    heal.get_by_label("peers").wait_for(timeout=SLOW_MS)
+    heal.get_by_label("seconds for all of it").fill("0")
+    heal.get_by_role("button", name="✚ Heal").click()
+    expect(heal.get_by_role("alert")).to_contain_text("greater than 0", timeout=SLOW_MS)
+    heal.get_by_label("seconds for all of it").fill("120")
+    heal.get_by_role("button", name="✚ Heal").click()
+    expect(heal.get_by_role("button", name="Stop")).to_be_visible(timeout=SLOW_MS)
+    expect(heal.get_by_role("log")).to_contain_text("Asking", timeout=SLOW_MS)
+    book.shot("24-heal-narrow", panel)
+    heal.get_by_role("button", name="Stop").or_(heal.get_by_role("button", name="Later")).click()
+    expect(heal.get_by_role("group", name="report")).to_be_visible(timeout=SLOW_MS)
+    readable(book, panel, "25-heal-narrow-report")
+    book.run(3)
+    other = book.panel(3)
+    expect(other.get_by_role("group", name="report")).to_be_visible(
+        timeout=SLOW_MS
+    )  # one healing for each tool
+    card = json.dumps(book.save()["cells"][3]["outputs"][0])
+    assert "half_of@1: " in card
+    assert "<button" not in card
+    assert book.problems == []
