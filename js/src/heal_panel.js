@@ -11,7 +11,7 @@ const TICK_MS = 500;
 const SILENT_S = 20;
 const RUNNING = ["working", "question", "consent", "keeping"];
 const TONES = { cured: "hk-good", unproven: "hk-warn", silenced: "hk-warn", not_cured: "hk-bad" };
-const GONE = "The kernel does not answer: it was restarted, or has ended, and the healing with it. A patch that waited for your word waits on: %healkit requests. Run the cell again for a new panel.";
+const GONE = "The kernel does not answer: it was restarted or has ended, and the healing with it. Whether a patch waits for your word, %healkit requests says. Run the cell again for a new panel.";
 
 /** Text whose parts in backticks are code. */
 function coded(text) {
@@ -148,6 +148,7 @@ export class Heal {
     if (!this.running || this.lost) return;
     this.lost = true;
     clear(this.warning, h("p", { class: "hk-note" }, GONE));
+    for (const one of this.place.querySelectorAll("button")) one.disabled = true;
     this.ask("heal_open", { log_id: this.logId }).then(({ state }) => this.take(state)).catch(() => {}); // it may be back
   }
 

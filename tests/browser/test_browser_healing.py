@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 
 import pytest
-from browser_lab import CONTRAST, SLOW_MS, Notebook
+from browser_lab import CONTRAST, SLOW_MS, WHOLE_LAB, Notebook
 from playwright.sync_api import Locator, expect
 from test_browser_panels import CONTRAST_LEAST, failing, press
 
@@ -116,4 +116,32 @@ def test_a_failure_is_healed_from_its_own_panel_stopped_and_its_notebook_keeps_t
     card = json.dumps(book.save()["cells"][3]["outputs"][0])
     assert "half_of@1: " in card
     assert "<button" not in card
+    assert book.problems == []
+
+
+@pytest.mark.requirement("FACE-4", "HEAL-4")
+def test_a_kernel_that_is_restarted_is_said_to_be_gone_and_its_patch_waits(notebook: Open) -> None:
+    waiting = (
+        "from healkit import Healkit\n[request.label for request in Healkit().requests.pending('third_of')]"
+    )
+    cells = ("%heal third_of --panel --dock --with rules", waiting, "%heal third_of --panel")
+    book, _ = failing(notebook, "third_of", *cells, view=WHOLE_LAB)
+    book.run(3)
+    expect(book.cell(3)).to_contain_text("Healing: open at the right-hand side of the window")
+    panel = book.page.locator("#jp-right-stack .hk")
+    press(panel, "✚ Heal")
+    consent = panel.get_by_role("group", name="consent")
+    expect(consent).to_contain_text("A patch: silenced only", timeout=SLOW_MS)
+    expect(consent.locator(".hk-primary")).to_have_count(0)  # nothing that is to be kept without a thought
+    assert panel.evaluate("(panel) => panel.scrollWidth <= panel.clientWidth + 1")
+    book.shot("26-heal-docked")
+    book.page.evaluate("() => { jupyterapp.commands.execute('notebook:restart-kernel'); }")
+    expect(panel).to_contain_text("The kernel does not answer", timeout=SLOW_MS)
+    expect(consent.get_by_role("button", name="Keep")).to_be_disabled()
+    book.ready()
+    book.run(4)
+    expect(book.cell(4)).to_contain_text("['third_of@1']")
+    book.run(0)
+    book.run(5)
+    expect(book.panel(5).get_by_role("button", name="✚ Heal")).to_be_visible(timeout=SLOW_MS)
     assert book.problems == []
