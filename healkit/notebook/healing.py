@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from healkit.errors import HealError, UsageInvalid
 from healkit.notebook.advising import advise_last_cell
+from healkit.notebook.shown import live_page
 
 if TYPE_CHECKING:
     from healkit.app import Healkit
@@ -50,7 +51,11 @@ def _panel(healkit: Healkit, tool: str, options: Namespace, names: list[str] | N
     for flag in ("auto", "dry_run", "later"):
         if getattr(options, flag):
             word = flag.replace("_", "-")
-            raise UsageInvalid(f"--{word} cannot be combined with --panel.", hint="Choose it in the panel.")
+            raise UsageInvalid(
+                f"--{word} cannot be combined with --panel.", hint="The panel asks before anything is kept."
+            )
+    if not live_page():
+        raise UsageInvalid("There is no page to open a panel in.", hint="Leave --panel out: %heal asks here.")
     if names is not None:
         names = [name for name in names if name != PERSON] or None
     chosen = {"advisors": names, "budget_s": options.budget, "log_id": options.log_id}

@@ -19,7 +19,8 @@ export class TracebackView {
     await guarded(this.element, async () => {
       this.run = await progress(this.element, "Opening", this.link.ask("execution", { log_id: this.logId }), { stoppable: false });
       this.draw();
-      if (this.memory[`open:${this.logId}`] === "edit") await this.toggle("edit");
+      const open = this.memory[`open:${this.logId}`];
+      if (this.buttons[open]) await this.toggle(open);
     });
     return this;
   }
@@ -93,7 +94,7 @@ export class TracebackView {
 
   expanded(name, open) {
     this.buttons[name]?.setAttribute("aria-expanded", String(open));
-    if (name === "edit") this.link.ask("remember", { key: `open:${this.logId}`, value: open ? "edit" : null }).catch(() => {});
+    if (name !== "locals") this.link.ask("remember", { key: `open:${this.logId}`, value: open ? name : null }).catch(() => {});
   }
 
   async rerun() {

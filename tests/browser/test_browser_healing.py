@@ -116,6 +116,9 @@ def test_a_failure_is_healed_from_its_own_panel_stopped_and_its_notebook_keeps_t
     card = json.dumps(book.save()["cells"][3]["outputs"][0])
     assert "half_of@1: " in card
     assert "<button" not in card
+    book.page.reload()
+    book.ready()
+    expect(book.panel(2).get_by_role("group", name="report")).to_be_visible(timeout=SLOW_MS)
     assert book.problems == []
 
 

@@ -326,6 +326,13 @@ def test_the_magic_opens_the_panel_and_a_notebook_that_is_run_keeps_the_card(
     assert "stands here" not in report.data["text/html"]
 
 
+def test_a_terminal_has_no_page_to_open_a_panel_in(shell: Any, healkit: Healkit, capsys: Any) -> None:
+    healkit.vault.add("mean", BROKEN, examples=EXAMPLES)
+    shell.run_cell("%load_ext healkit")
+    shell.run_cell("%heal mean --panel")
+    assert "There is no page to open a panel in." in capsys.readouterr().out
+
+
 @pytest.mark.requirement("HEAL-4")
 def test_a_kernel_that_is_restarted_while_a_patch_waits_for_consent_loses_nothing(
     database: Path, healkit: Healkit

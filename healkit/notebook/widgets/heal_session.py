@@ -147,13 +147,13 @@ class HealSession:
         report = self.report
         if report is None or report.outcome != "kept" or self._undone:
             raise UsageInvalid("There is no patch of this healing to take back.")
-        active = self.healkit.vault.get(self.tool, self.persona)
+        active = self.healkit.vault.get(report.tool_name, report.persona)
         if active.revision != report.revision:
             raise UsageInvalid(
                 f"{active.label} is active by now, and not the patch of this healing.",
                 hint=f"%vault history {self.tool} shows all revisions, %vault revert goes back to any.",
             )
-        self._undone = self.healkit.undo(self.tool, self.persona).label
+        self._undone = self.healkit.undo(report.tool_name, report.persona).label
         self._tell()
         return self._undone
 
