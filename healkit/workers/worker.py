@@ -199,8 +199,14 @@ class Worker:
             if not self.process.exited.done():
                 return "protocol", "the tool closed the bridge"
             ending = "died"
-        if ending == "died" and self.nursery is not None and not self.nursery.alive:
-            return "lost", "the nursery it was forked from has died"
+        if ending == "died":
+            # Its last message may still be on its way through the bridge's thread; behind it comes the bridge's end.
+            said = (self._complete, self._protocol)
+            await asyncio.wait(said, timeout=self.config.grace_s, return_when=asyncio.FIRST_COMPLETED)
+            if self._complete.done():
+                return "complete", ""
+            if self.nursery is not None and not self.nursery.alive:
+                return "lost", "the nursery it was forked from has died"
         return ending, ""
 
     async def _disk_full(self) -> None:

@@ -34,6 +34,11 @@ ENDINGS = [
     ("def f():\n    return {}['x']\n", "TOOL_EXCEPTION", "KeyError"),
     ("def f():\n    while True:\n        pass\n", "TOOL_TIMEOUT", "TimeoutError"),
     ("def f():\n    return sum(range(10**11))\n", "TOOL_TIMEOUT", "TimeoutError"),
+    (
+        "import os\ndef f():\n    os.closerange(3, 64)\n    sum(range(10**11))\n",
+        "TOOL_TIMEOUT",
+        "TimeoutError",
+    ),
     ("import os\ndef f():\n    os._exit(4)\n", "TOOL_EXITED", "ProcessExited"),
     ("import ctypes\ndef f():\n    ctypes.string_at(0)\n", "TOOL_CRASHED", "SIGSEGV"),
     (

@@ -119,6 +119,8 @@ class Template:
         deadline = time.monotonic() + init.timeout_s + _GRACE_S
         claim, timed_out = _read_claim(reading, init.result_max_bytes + _CLAIM_EXTRA_BYTES, deadline)
         os.close(reading)
+        if claim == b"" and not timed_out:
+            timed_out = not _ends(pid, deadline)
         if timed_out:
             os.kill(pid, signal.SIGUSR1)  # faulthandler's, which speaks even for a hang in C code
             time.sleep(_DUMP_S)
@@ -126,7 +128,8 @@ class Template:
             os.kill(pid, signal.SIGKILL)
         status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         empty_folder(self.policy.scratch)
-        printed = os.pread(self.printed, _CRASH_BYTES, max(0, os.fstat(self.printed).st_size - _CRASH_BYTES))
+        size = os.fstat(self.printed).st_size
+        printed = os.pread(self.printed, _CRASH_BYTES, max(0, size - _CRASH_BYTES)) if size else b""
         return TrialDone(status, timed_out, claim or b"", printed)
 
     def become(self, init: rpc.Init, writing: int) -> NoReturn:
@@ -207,6 +210,8 @@ _RETURNING = "def rehearsal(n: list):\n    return {'a': n, 'b': 1.5}\n"
 _RAISING = "def rehearsal(n: list):\n    return n + missing\n"
 
 _GRACE_S = 0.3
+#: Between the last descriptor and the end lies the rest of a process's exit.
+_TICK_S = 0.0005
 #: What faulthandler gets to write a stack; it takes well under a millisecond.
 _DUMP_S = 0.02
 
@@ -225,6 +230,15 @@ def _read_claim(reading: int, limit: int, deadline: float) -> tuple[bytes | None
         if len(received) > limit:
             return None, False
     return bytes(received), True
+
+
+def _ends(pid: int, deadline: float) -> bool:
+    """Whether a child that has said nothing ends in time; code can close its end of the pipe and live on."""
+    while os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(_TICK_S)
+    return True
 
 
 def main() -> None:
