@@ -111,7 +111,7 @@ export class Heal {
     // What came of it is read first; whether to go on is asked below.
     const anchor = again ? this.problems : this.said;
     if (this.form.nextSibling !== anchor) this.element.insertBefore(this.form, anchor);
-    const key = `${state.phase} ${state.asked?.number ?? ""} ${state.undone}`;
+    const key = `${state.phase} ${state.asked?.number ?? ""} ${state.undone} ${state.settled}`;
     if (key !== this.shown) {
       this.shown = key;
       this.close(true);
@@ -244,7 +244,7 @@ export class Heal {
   }
 
   showReport() {
-    const { report, undone } = this.state;
+    const { report, undone, settled } = this.state;
     const best = report.attempts.find((one) => one.number === report.best);
     const others = report.attempts.filter((one) => one !== best);
     const buttons = [];
@@ -252,7 +252,11 @@ export class Heal {
     const steps = button("Step by step", () => this.step(), { "aria-expanded": "false" });
     const edit = button("✎ Change it yourself", () => this.edit(), { "aria-expanded": "false" });
     const kept = report.outcome === "kept" && !undone;
-    buttons.push(undo);
+    const waits = report.outcome === "pending" && !settled;
+    const settle = (decision) => this.send("heal_settle", { decision }, buttons);
+    const keep = button("✓ Keep it now", () => settle("keep"), { title: "Make it the next revision" });
+    const decline = button("Decline", () => settle("decline"), { title: "Nothing is changed" });
+    buttons.push(undo, keep, decline);
     Object.assign(this, { stepsButton: steps, editButton: edit });
     const rows = report.facts.map(([name, value]) => [h("dt", {}, name), h("dd", { class: "hk-prewrap" }, coded(value))]);
     clear(
@@ -262,15 +266,16 @@ export class Heal {
         { class: `hk-outcome hk-report-card hk-outcome-${report.tone}`, role: "group", "aria-label": "report", dataset: { outcome: report.outcome } },
         h("div", { class: `hk-headline hk-${report.tone}` }, h("b", {}, `${report.mark} ${report.title}`)),
         undone ? h("p", { class: "hk-note" }, `Undone: ${undone} is active, with the code from before.`) : null,
-        report.outcome === "pending" ? h("p", { class: "hk-note" }, "Decide when you like: ", code(`%healkit requests accept ${report.request_id}`), " or ", code(`%healkit requests decline ${report.request_id}`), ".") : null,
+        settled ? h("p", { class: "hk-note" }, settled) : null,
+        waits ? h("p", { class: "hk-note" }, "It waits for your word, here or later: ", code(`%healkit requests accept ${report.request_id}`), " or ", code(`%healkit requests decline ${report.request_id}`), ".") : null,
         best?.diff ? diffLines(best.diff) : null,
         h("dl", { class: "hk-facts" }, rows),
         others.length ? fold(`${count(others.length + report.left, "other attempt")}`, others.map((one) => this.attempt(one)), report.left ? h("p", { class: "hk-muted" }, `… and ${report.left} more, in the run folder`) : null) : null,
-        h("div", { class: "hk-actions" }, kept ? undo : null, steps, edit),
+        h("div", { class: "hk-actions" }, kept ? undo : null, waits ? [keep, decline] : null, steps, edit),
       ),
     );
     (kept ? undo : steps).dataset.first = "";
-    this.said.textContent = undone ? `Undone: ${undone}.` : "The healing has ended.";
+    this.said.textContent = undone ? `Undone: ${undone}.` : settled || "The healing has ended.";
   }
 
   attempt(one) {

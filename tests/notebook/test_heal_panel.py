@@ -113,6 +113,7 @@ def test_a_patch_is_shown_kept_with_consent_and_taken_back(healkit: Healkit) -> 
     assert asked.ask("heal_undo") == "mean@3"
     assert healkit.vault.get("mean").code == BROKEN
     assert asked.state()["undone"] == "mean@3"
+    assert asked.panel.static_card().text.endswith("Undone: mean@3 is active, with the code from before.")
     with pytest.raises(UsageInvalid, match="no patch of this healing"):
         asked.ask("heal_undo")
 
@@ -194,6 +195,11 @@ def test_a_patch_can_be_declined_or_left_for_later(healkit: Healkit, decision: s
     with pytest.raises(UsageInvalid, match="no longer asked"):
         asked.ask("heal_decide", number=consent["number"], decision="keep")
     assert healkit.vault.get("mean").revision == 1
+    if outcome == "pending":
+        assert asked.ask("heal_settle", decision="keep") == "Request 1 was accepted: revision 2 is active."
+        assert healkit.vault.get("mean").code == consent["code"]
+    with pytest.raises(UsageInvalid, match="no patch of this healing that waits"):
+        asked.ask("heal_settle", decision="decline")
 
 
 @pytest.mark.requirement("HEAL-1")

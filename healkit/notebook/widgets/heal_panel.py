@@ -22,6 +22,7 @@ from healkit.notebook.widgets.patch_editor import Patching
 from healkit.notebook.widgets.recorded import Recorded
 from healkit.rendering import markup as m
 from healkit.rendering import plain
+from healkit.rendering.healing import report_html
 from healkit.tracing.reader import read_run
 
 #: What is sent to the page, unasked.
@@ -60,6 +61,7 @@ class Healings:
             "heal_stop": self.stop,
             "heal_answer": self.answer,
             "heal_decide": self.decide,
+            "heal_settle": self.settle,
             "heal_undo": self.undo,
             "heal_story": self.story,
         }
@@ -136,6 +138,10 @@ class Healings:
     def decide(self, tool: str, persona: str, number: int, decision: str) -> None:
         """What becomes of the patch: `keep`, `decline` or `later`."""
         self.session(tool, persona).decide(number, decision)
+
+    def settle(self, tool: str, persona: str, decision: str) -> str:
+        """Decide after all on the patch that waits: `keep` or `decline`; what became of it."""
+        return self.session(tool, persona).settle(decision)
 
     def undo(self, tool: str, persona: str) -> str:
         """Take the patch back that was kept; the label of what is active then."""
@@ -220,8 +226,12 @@ class HealPanel(Panel):
     def static_card(self) -> Shown | None:
         """The report, once there is one; before, what the panel is for."""
         state = self._session.state()
-        if self._session.report is not None:
-            return Shown(str(self._session.report), self._session.report._repr_html_())
+        if (report := self._session.report) is not None:
+            since = state["settled"]
+            if state["undone"]:
+                since = f"Undone: {state['undone']} is active, with the code from before."
+            note = m.card(m.section(since), accent=m.AMBER) if since else ""
+            return Shown(f"{report}\n{since}".rstrip(), f"{report_html(report)}{note}")
         if self.is_docked:
             return super().static_card()
         if state["problem"] is not None:

@@ -11,6 +11,7 @@ What is left open when it ends is not lost: a question counts as unanswered, and
 from __future__ import annotations
 
 import atexit
+import contextlib
 import contextvars
 import itertools
 import threading
@@ -53,6 +54,7 @@ class HealSession:
 
     phase: Phase
     _undone: str
+    _settled: str
 
     def __init__(self, healkit: Healkit, tool: str, persona: str) -> None:
         self.healkit, self.tool, self.persona = healkit, tool, persona
@@ -88,6 +90,7 @@ class HealSession:
                 "report": self._shown_report,
                 "problem": self._problem,
                 "undone": self._undone,
+                "settled": self._settled,
             }
 
     def start(
@@ -157,6 +160,25 @@ class HealSession:
         self._tell()
         return self._undone
 
+    def settle(self, decision: str) -> str:
+        """Decide after all on the patch that waits, `keep` or `decline`; what became of it, in words.
+
+        Raises `UsageInvalid` where none waits, and as `Requests.accept` and `Requests.decline` do.
+        """
+        report = self.report
+        if report is None or report.outcome != "pending" or report.request_id is None or self._settled:
+            raise UsageInvalid("There is no patch of this healing that waits.")
+        if decision == "keep":
+            request = self.healkit.requests.accept(report.request_id)
+            self._settled = f"Request {request.id} was accepted: revision {request.revision} is active."
+        elif decision == "decline":
+            request = self.healkit.requests.decline(report.request_id)
+            self._settled = f"Request {request.id} was declined; nothing was changed."
+        else:
+            raise UsageInvalid(f"{decision!r} is neither keep nor decline.")
+        self._tell()
+        return self._settled
+
     def join(self, changed: Changed) -> None:
         """Tell this listener too, from now on."""
         with self._changed:
@@ -193,7 +215,7 @@ class HealSession:
         self._said: tuple[Any] | None = None
         self._shown_report: dict[str, Any] | None = None
         self._problem: dict[str, Any] | None = None
-        self._undone = ""
+        self._undone = self._settled = ""
 
     def _spent_s(self) -> float:
         """Seconds of the budget that are used up; a person's thinking is not."""
@@ -234,10 +256,6 @@ class HealSession:
         base = self.healkit.vault.get(self.tool, self.persona).code
         said = self._wait("consent", best, views.consent_view(best, base, self._recorded))
         decided: bool | None = None if said is None else said[0]
-        if decided:
-            with self._changed:
-                self.phase = "keeping"
-            self._tell()
         return decided
 
     def _wait(self, phase: Phase, about: Question | Attempt, shown: dict[str, Any]) -> tuple[Any] | None:
@@ -250,7 +268,9 @@ class HealSession:
             self._changed.wait_for(lambda: self._said is not None or self._stop.is_set())
             said, self._said = self._said, None
             self._waited_s += time.monotonic() - self._waits_since
-            self.phase, self._open, self._asked, self._waits_since = "working", None, None, 0.0
+            # In one step: whoever closes the panel just then must not stop what was accepted.
+            self.phase = "keeping" if phase == "consent" and said == (True,) else "working"
+            self._open, self._asked, self._waits_since = None, None, 0.0
         self._tell()
         return said
 
@@ -283,7 +303,8 @@ class HealSession:
             self._told_at = time.monotonic()
             listeners = list(self._listeners)
         for changed in listeners:
-            changed()
+            with contextlib.suppress(Exception):  # a page that is gone must not end what it showed
+                changed()
 
 
 _sessions: dict[tuple[str, str, str], HealSession] = {}
