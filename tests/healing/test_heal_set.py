@@ -15,7 +15,11 @@ from healkit import Healkit
 ROOT = Path(__file__).parents[2]
 BENCHMARKS = ROOT / "benchmarks"
 SCORER = BENCHMARKS / "heal" / "scoring.py"
-written_sets = pytest.mark.parametrize("set_name", ["own", "fresh"])
+written_sets = pytest.mark.parametrize("set_name", ["own", "fresh", "held_out"])
+#: How many tools a set that is not `own` has, how many of them have two bugs, and at least how many one bug in several places.
+unseen_sets = pytest.mark.parametrize(
+    ("set_name", "tools", "two_bugs", "several_places"), [("fresh", 60, 10, 8), ("held_out", 40, 5, 5)]
+)
 
 
 @pytest.fixture(scope="module")
@@ -54,15 +58,20 @@ def test_the_set_is_large_and_of_many_kinds(heal):
     assert max(sizes) >= 60
 
 
-def test_the_held_out_set_is_sixty_small_tools_that_are_in_no_other_set(heal):
-    fresh = heal[0].written("fresh")
-    assert len(fresh) == 60
-    others = {program.name for program in (*heal[0].own(), *heal[0].gallery())}
-    assert not others & {program.name for program in fresh}
-    assert all(6 <= len(program.code.splitlines()) <= 30 for program in fresh)
-    assert Counter(program.bugs for program in fresh) == {1: 50, 2: 10}
-    assert sum(program.bugs == 1 and program.places > 1 for program in fresh) >= 8
-    assert all(8 <= len(unseen) <= 15 for _, unseen in _with_unseen(heal, "fresh"))
+@unseen_sets
+def test_a_set_that_nobody_tunes_to_is_of_small_tools_that_are_in_no_other_set(
+    heal, set_name, tools, two_bugs, several_places
+):
+    chosen = heal[0].written(set_name)
+    assert len(chosen) == tools
+    written = [program for name in heal[0].WRITTEN if name != set_name for program in heal[0].written(name)]
+    assert not {program.name for program in (*written, *heal[0].gallery())} & {
+        program.name for program in chosen
+    }
+    assert all(6 <= len(program.code.splitlines()) <= 30 for program in chosen)
+    assert Counter(program.bugs for program in chosen) == {1: tools - two_bugs, 2: two_bugs}
+    assert sum(program.bugs == 1 and program.places > 1 for program in chosen) >= several_places
+    assert all(8 <= len(unseen) <= 15 for _, unseen in _with_unseen(heal, set_name))
 
 
 @written_sets
@@ -92,9 +101,10 @@ def test_every_broken_tool_fails_the_example_that_is_said_to_fail(heal, judge, s
     assert unbroken == []
 
 
-def test_the_hidden_examples_of_the_held_out_set_refute_every_broken_tool(heal, judge):
+@pytest.mark.parametrize("set_name", ["fresh", "held_out"])
+def test_the_hidden_examples_of_a_set_that_nobody_tunes_to_refute_every_broken_tool(heal, judge, set_name):
     unrefuted = []
-    for program, unseen in _with_unseen(heal, "fresh"):
+    for program, unseen in _with_unseen(heal, set_name):
         [passed] = judge.passes([program.code], program.name, unseen, timeout_s=0.5)
         unrefuted += [program.name] * all(passed)
     assert unrefuted == []

@@ -1,0 +1,13 @@
+def parse_contacts(text):
+    contacts = []
+    current = {}
+    for line in text.splitlines():
+        if line.strip():
+            field, value = line.split(":", 1)
+            current[field.strip()] = value.strip()
+        elif current:
+            contacts.append(current)
+            current = {}
+    if current:
+        contacts.append(current)
+    return contacts

@@ -1,0 +1,20 @@
+def two_teams(rivals):
+    against = {}
+    for a, b in rivals:
+        against.setdefault(a, []).append(b)
+        against.setdefault(b, []).append(a)
+    team = {}
+    for start in against:
+        if start in team:
+            continue
+        team[start] = 0
+        queue = [start]
+        while queue:
+            person = queue.pop()
+            for rival in against[person]:
+                if rival not in team:
+                    team[rival] = 1 - team[person]
+                    queue.append(rival)
+                elif team[rival] == team[person]:
+                    return False
+    return True
