@@ -13,6 +13,8 @@ import time
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import Literal
 
+import msgspec
+
 from healkit.contracts.healing import Attempt, Check, Edit, Observed, Patch, apply_edits
 from healkit.errors import BudgetSpent
 from healkit.healing.advisor import Case, Workbench
@@ -38,6 +40,8 @@ _PROBE_LEAST_S, _PROBE_MOST_S = 0.08, 0.5
 _FIRST_PART, _BASES_PART = 0.6, 0.15
 #: The most candidates looked at for bases, kept for pairs, and retried with more time.
 _LOOKED_AT, _KEPT, _SLOW = 3000, 400, 40
+#: Of how many single edits pairs are made: of the likeliest, and of those that change a result; and how many pairs.
+_PAIRED, _PAIRED_TELLING, _PAIRS = 64, 240, 20_000
 
 
 class SearchAdvisor:
@@ -101,12 +105,22 @@ class _Search:
         self._checks = self._failing + self._passing
         failed, passed = self._observe()
         self._suspicion = Suspicion(failed, passed)
+        self._wrong = [
+            msgspec.structs.replace(check, known=True, expected=one.result.value)
+            for check, one in zip(self._watched, failed, strict=True)
+            if one.result.outcome == "wrong" and not one.result.failure
+        ]
         longest_s = max((one.result.duration_s for one in passed), default=0.0)
         self._probe_s = min(max(_PROBE_LEAST_S, longest_s), _PROBE_MOST_S)
         peers = tuple(peer.code for peer in self._case.peers)
         errors = tuple(dict.fromkeys(check.raises for check in self._failing if check.raises))
+        raised = dict.fromkeys(one.result.failure.partition(":")[0] for one in failed if one.result.failure)
         self._hints = Hints(
-            constants(self._failing + self._passing), errors, types_seen([*failed, *passed]), peers
+            constants(self._failing + self._passing),
+            errors,
+            types_seen([*failed, *passed]),
+            peers,
+            raised=tuple(raised),
         )
         return True
 
@@ -114,7 +128,7 @@ class _Search:
         """Some of the failing and of the passing checks, watched; being watched may take one's time away."""
         letters = zip(self._failing, self._before, strict=False)
         ends = [check for check, letter in letters if letter not in "td"]
-        failing = ends[:_WATCHED] or self._failing[:_WATCHED_HANGING]
+        failing = self._watched = ends[:_WATCHED] or self._failing[:_WATCHED_HANGING]
         observed = self._bench.observe(self._code, failing + self._passing[:_WATCHED])
         return observed[: len(failing)], observed[len(failing) :]
 
@@ -252,8 +266,31 @@ class _Search:
         yield from self._chosen()
         if not self._passed:
             best = sorted(first.candidates, key=lambda one: -one.score)[:_KEPT]
-            self._try(pairs(best), _Tried(), part=0.5)
+            self._try(pairs(best, _PAIRED), _Tried(), part=0.25)
             yield from self._chosen()
+        if not self._passed and self._wrong:
+            self._try(
+                itertools.islice(pairs(self._telling(first), _PAIRED_TELLING), _PAIRS), _Tried(), part=0.5
+            )
+            yield from self._chosen()
+
+    def _telling(self, first: _Tried) -> list[Candidate]:
+        """The single edits that make something else of a wrong result and break nothing: halves of what is looked for.
+
+        One that leaves every result as it is may be a half too, but there are hundreds of those.
+        """
+        ordered = sorted(first.candidates, key=lambda one: -one.score)[:_LOOKED_AT]
+        checks = [*self._wrong, *self._passing]
+        scores = self._bench.score(self._code, [one.edits for one in ordered], checks, every=True)
+        changed = len(self._wrong)
+        found = {
+            place
+            for place, letters in scores
+            if "w" in letters[:changed]
+            and set(letters[:changed]) <= {"w", "."}
+            and set(letters[changed:]) <= {"."}
+        }
+        return [ordered[place] for place in sorted(found)]
 
     def _fed(self, further: Further, stage: _Tried) -> Iterator[Candidate]:
         """The further candidates; what gets nearer still becomes a base on the way."""

@@ -37,10 +37,14 @@ class Change:
 
 @dataclasses.dataclass(frozen=True)
 class Hints:
-    """What is known beside the code: constants of the expected values, types seen at run time, peers' code."""
+    """What is known beside the code: constants of the expected values, types seen at run time, peers' code.
+
+    errors: exceptions that are right. raised: those that were seen, and are not.
+    """
 
     constants: tuple[str, ...] = ()
     errors: tuple[str, ...] = ()
+    raised: tuple[str, ...] = dataclasses.field(default=(), kw_only=True)
     types: Mapping[str, frozenset[str]] = dataclasses.field(default_factory=dict)
     peers: tuple[str, ...] = ()
 

@@ -20,7 +20,6 @@ from healkit.healing.search.ranking import Candidate, Space
 _BASES, _OF_A_KIND = 24, 3
 #: A failure that became another one is worth less than a check that passes.
 _OTHER_FAILURE = 0.25
-_PAIRED = 64
 
 
 @dataclasses.dataclass(frozen=True)
@@ -127,9 +126,9 @@ def _alike(one: str, other: str) -> int:
     return low
 
 
-def pairs(best: Sequence[Candidate]) -> Iterator[Candidate]:
-    """Pairs of the likeliest single edits that do not touch each other, likeliest first."""
-    first = best[:_PAIRED]
+def pairs(best: Sequence[Candidate], most: int) -> Iterator[Candidate]:
+    """Pairs of the first `most` single edits that do not touch each other, likeliest first."""
+    first = best[:most]
     found = []
     for place, one in enumerate(first):
         apart = [other for other in first[place + 1 :] if _apart(one, other)]

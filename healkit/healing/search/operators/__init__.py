@@ -1,4 +1,4 @@
-"""Some fifty kinds of edits, each a row of one table."""
+"""Some sixty kinds of edits, each a row of one table."""
 
 from healkit.healing.search.operators import (  # noqa: F401 - each adds its rows
     arguments,
@@ -10,9 +10,11 @@ from healkit.healing.search.operators import (  # noqa: F401 - each adds its row
     constants,
     containers,
     families,
+    forgotten,
     inserting,
     missing,
     names,
+    parts,
     statements,
     strings,
     wrapping,

@@ -13,13 +13,20 @@ from healkit.healing.search.splices import SUM, TERM, binds, fit, needed_by
 
 _TOKEN = re.compile(r"\*\*|//|<<|>>|[-+*/%@&|^]")
 _SETS = ("|", "&", "-", "^")
-_OTHERS = {
-    "+": ("-", "*", "//", "/", "%", "|", "^"), "-": ("+", "*", "//", "%", "/", "&"), "*": ("+", "**", "-", "//", "/", "%"),
-    "/": ("//", "*", "%", "-", "+"), "//": ("/", "%", "*", "-", "+"), "%": ("//", "/", "-", "*", "&"),
-    "**": ("*", "//", "+", "^"), "&": ("|", "^", "-", "%", "+"), "|": ("&", "^", "+", "-"), "^": ("&", "|", "**", "-", "+"),
-    "<<": (">>", "*"), ">>": ("<<", "//"), "@": ("*",),
+#: For each operator what is meant instead, with its share: its inverse, its neighbour, and what is hardly ever meant.
+_OTHERS: dict[str, dict[str, float]] = {
+    "+": {"-": 1.0, "*": 0.8, "//": 0.5, "/": 0.5, "%": 0.5, "|": 0.3, "^": 0.3},
+    "-": {"+": 1.0, "*": 0.6, "//": 0.6, "%": 0.6, "/": 0.5, "&": 0.3},
+    "*": {"+": 0.9, "/": 0.9, "**": 0.8, "//": 0.8, "-": 0.7, "%": 0.5},
+    "/": {"//": 1.0, "*": 0.9, "%": 0.6, "-": 0.5, "+": 0.5},
+    "//": {"/": 1.0, "%": 0.9, "*": 0.7, "-": 0.6, "+": 0.5},
+    "%": {"//": 1.0, "/": 0.6, "-": 0.6, "*": 0.5, "&": 0.5},
+    "**": {"*": 1.0, "//": 0.5, "+": 0.5, "^": 0.3},
+    "&": {"|": 1.0, "^": 0.9, "-": 0.5, "%": 0.5, "+": 0.4},
+    "|": {"&": 1.0, "^": 0.9, "+": 0.6, "-": 0.4},
+    "^": {"&": 1.0, "|": 0.9, "**": 0.8, "-": 0.4, "+": 0.4},
+    "<<": {">>": 1.0, "*": 0.6}, ">>": {"<<": 1.0, "//": 0.6}, "@": {"*": 1.0},
 }  # fmt: skip
-_WEIGHTS = (1.0, 0.9, 0.8, 0.75, 0.7, 0.65, 0.6)
 
 
 def _token(program: Program, node: ast.BinOp) -> tuple[int, int, str] | None:
@@ -39,7 +46,7 @@ def binary(program: Program, node: ast.BinOp) -> Changes:
     kinds = guess(program, node.left) | guess(program, node.right)
     if "str" in kinds:
         return
-    for other, weight in zip(_OTHERS[token], _WEIGHTS, strict=False):
+    for other, weight in _OTHERS[token].items():
         if not _possible(other, kinds):
             continue
         whole = f"{program.piece(node.left, 0)} {other} {program.piece(node.right, 0)}"
@@ -80,7 +87,7 @@ def augmented(program: Program, node: ast.AugAssign) -> Changes:
     if found is None:
         return
     kinds = guess(program, node.target) if isinstance(node.target, ast.Name) else guess(program, node.value)
-    for other, weight in zip(_OTHERS[found.group()], _WEIGHTS, strict=False):
+    for other, weight in _OTHERS[found.group()].items():
         if _possible(other, kinds) and kinds != {"str"}:
             yield Change((Edit(start + found.start(), start + found.end(), other),), weight)
 
@@ -113,7 +120,7 @@ def regrouped(program: Program, node: ast.BinOp) -> Changes:
         yield from program.put(node, f"{left} {inner[2]} {program.segment(node.right.right)}", 1.0)
 
 
-@operator("off by one", 0.6, ast.expr, before="x = items[n]", after="x = items[n - 1]")
+@operator("off by one", 0.75, ast.expr, before="x = items[n]", after="x = items[n - 1]")
 def off_by_one(program: Program, node: ast.expr) -> Changes:
     parent, field = program.parents[node]
     if (
@@ -133,12 +140,14 @@ def off_by_one(program: Program, node: ast.expr) -> Changes:
 def _bound(program: Program, node: ast.expr, parent: ast.AST, field: str) -> float:
     """How likely an expression in that place is a bound, an index or a count; over 1 lifts it over the prior."""
     if isinstance(parent, ast.Slice) or _is_range(parent):
-        return 1.5
+        return 1.2
     if isinstance(parent, ast.Tuple):  # of an index of several parts
         parent, field = program.parents[parent]
     if isinstance(parent, ast.Subscript) and field == "slice":
-        return 1.2
+        return 1.0
     if isinstance(parent, ast.Compare):
+        if any(isinstance(side, ast.Constant) for side in (parent.left, *parent.comparators)):
+            return 0.0  # the number that it is compared with is changed instead
         return 1.0 if not isinstance(node, ast.Call) or guess(program, node) == {"int"} else 0.5
     if isinstance(parent, ast.Call) and field == "args":
         return 0.9 if not isinstance(node, ast.List | ast.Tuple | ast.GeneratorExp | ast.ListComp) else 0.0
@@ -197,6 +206,29 @@ def grown(program: Program, node: ast.expr) -> Changes:
             if may_be(program.types(name, node), frozenset({"list"})):
                 yield from program.put(node, f"{name} + {program.segment(node)}", 1.0)
                 yield from program.put(node, f"{program.segment(node)} + {name}", 1.0)
+
+
+@operator(
+    "an expression grown by a number",
+    0.35,
+    ast.expr,
+    before="x = len(a) // 60\ny = 'abc'",
+    after="x = len(a) // 60 % 60\ny = 'abc'",
+)
+def grown_by_number(program: Program, node: ast.expr) -> Changes:
+    """By a number of the program, or by as much as one of its short texts takes."""
+    parent, field = program.parents[node]
+    if isinstance(node, ast.Constant) or not program.is_value(node) or not guess(program, node) & NUMBERS:
+        return
+    if not _bound(program, node, parent, field) or isinstance(parent, ast.Compare):
+        return
+    values = [other.value for other in program.nodes if isinstance(other, ast.Constant)]
+    numbers = dict.fromkeys(value for value in values if type(value) is int and value > 1)
+    lengths = dict.fromkeys(len(value) for value in values if isinstance(value, str) and 1 < len(value) < 6)
+    for number in [*numbers, *(length for length in lengths if length not in numbers)][:8]:
+        for sign, need in (("-", SUM), ("+", SUM), ("%", TERM), ("*", TERM), ("//", TERM)):
+            likely = 1.0 if number in numbers or sign in "+-" else 0.3
+            yield from program.put(node, f"{program.piece(node, need)} {sign} {number}", likely)
 
 
 @operator("squared, doubled or halved", 0.3, ast.expr, before="x = y - a", after="x = y - a ** 2")

@@ -123,3 +123,27 @@ def bounds(program: Program, node: ast.Compare) -> Changes:
         signs = ("<=", ">=") if isinstance(node.ops[0], ast.Eq) else (">", "<")
         yield from program.put(node, f"{text} {signs[0]} {right.value + 1}", 1.0)
         yield from program.put(node, f"{text} {signs[1]} {right.value - 1}", 0.6)
+
+
+@operator("both bounds asked", 0.5, ast.Compare, ast.BoolOp, before="x = a < b", after="x = 0 <= a < b")
+def both(program: Program, node: ast.Compare | ast.BoolOp) -> Changes:
+    """An index asked to lie below a length, or above zero, only; of a row and a column both at once."""
+    parts = node.values if isinstance(node, ast.BoolOp) else [node]
+    edits = []
+    for part in parts:
+        if not isinstance(part, ast.Compare) or len(part.ops) != 1 or isinstance(part.left, ast.Constant):
+            continue
+        left, kinds = part.left, guess(program, part.left)
+        if isinstance(part.ops[0], ast.Lt | ast.LtE) and not (kinds and not kinds & NUMBERS):
+            at = program.source.span(left)[0]
+            edits.append(Edit(at, at, "0 <= "))
+    if edits and (len(edits) > 1 or isinstance(node, ast.Compare)):
+        yield Change(tuple(edits))
+    if isinstance(node, ast.Compare) and not edits and isinstance(node.ops[0], ast.GtE):
+        right = node.comparators[0]
+        if isinstance(right, ast.Constant) and right.value == 0:
+            for name in program.names(node)[:10]:
+                if program.types(name, node) & {"list", "str", "tuple"}:
+                    yield from program.put(
+                        node, f"0 <= {program.piece(node.left, BIT_OR)} < len({name})", 0.8
+                    )

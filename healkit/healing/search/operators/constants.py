@@ -19,7 +19,7 @@ def whole(program: Program, node: ast.Constant) -> Changes:
         yield from program.put(node, str(number), 1.0)
     for number in (0, 1, 2, -1, -value, value * 10, value // 10, value * 100, value * 2, value // 2):
         if number != value and number not in near:
-            yield from program.put(node, str(number), 0.7 if abs(number) < 3 else 0.45)
+            yield from program.put(node, str(number), 0.55 if abs(number) < 3 else 0.35)
     if isinstance(program.parent(node), ast.Return | ast.Assign | ast.keyword):
         for other, weight in (("None", 0.5), ("True", 0.4), ("False", 0.4), ("0.0", 0.3)):
             yield from program.put(node, other, weight)

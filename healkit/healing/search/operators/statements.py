@@ -291,3 +291,44 @@ def one_by_one(program: Program, node: ast.Assign) -> Changes:
         if isinstance(target, ast.Name) and isinstance(other, ast.Name) and not isinstance(value, ast.Tuple):
             text = f"{target.id}, {other.id} = {program.segment(value)}, {program.segment(following.value)}"
             yield Change((Edit(program.source.span(node)[0], program.source.span(following)[1], text),), 1.0)
+
+
+#: What a handler is for, where what it handles was not foreseen; with what it is often named together.
+_FAILURES = (
+    "ValueError",
+    "KeyError",
+    "IndexError",
+    "TypeError",
+    "ZeroDivisionError",
+    "AttributeError",
+    "Exception",
+)
+
+
+@operator(
+    "another failure handled",
+    0.5,
+    ast.ExceptHandler,
+    before="try:\n    a = 1\nexcept ValueError:\n    a = 0",
+    after="try:\n    a = 1\nexcept KeyError:\n    a = 0",
+)
+def handled(program: Program, node: ast.ExceptHandler) -> Changes:
+    """Those that were seen, all of them at once or beside what is handled already; then the usual ones."""
+    if node.type is None:
+        return
+    own = node.type.elts if isinstance(node.type, ast.Tuple) else [node.type]
+    names = [program.segment(one) for one in own]
+    seen = [name for name in program.hints.raised if name not in names]
+    texts = {
+        _handled([*names, *seen]): 1.8, _handled(seen): 1.6,
+        **{_handled([one]): 1.5 for one in seen}, **{_handled([*names, one]): 1.5 for one in seen},
+        **{name: 0.6 for name in _FAILURES if name not in names},
+        **{_handled([*names, name]): 0.5 for name in _FAILURES if name not in names},
+    }  # fmt: skip
+    for text, weight in texts.items():
+        if text:
+            yield from program.put(node.type, text, weight)
+
+
+def _handled(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"({', '.join(names)})" if names else ""

@@ -117,6 +117,11 @@ def bounded(program: Program, node: ast.expr) -> Changes:
             for function in ("max", "min"):
                 first, second = (name, text) if name.isdigit() else (text, name)
                 yield from program.put(node, f"{function}({first}, {second})", likely)
+    for name in program.names(node)[:10]:
+        seen = program.types(name, node)
+        last = f"len({name}) - 1" if seen & (COLLECTIONS - {"generator"}) else f"{name} - 1"
+        if last.startswith("len") or seen & frozenset({"int"}):
+            yield from program.put(node, f"min({text}, {last})", likely)
     target = parent.targets[0] if isinstance(parent, ast.Assign) else None
     if isinstance(target, ast.Subscript | ast.Attribute):
         for function in ("max", "min"):

@@ -1,0 +1,184 @@
+"""Whether a change makes sense, read off the text alone.
+
+A patch may pass every check and be one that nobody would write: it divides a number by itself, no longer reads what it
+was given, or has a number in it that stands nowhere in the program. What a person changes is small, counted in tokens,
+and leaves a program in which everything is used. (People's patches against overfitting ones: Xin and Reiss, "Identifying
+Test-Suite-Overfitted Patches through Test Case Generation", ISSTA 2017, and Ye et al., "Automated Classification of
+Overfitting Patches with Statically Extracted Code Features", TSE 2021, whose features are of this kind.)
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import difflib
+import functools
+import io
+import tokenize
+from collections import Counter
+from collections.abc import Iterator
+
+_NO_TOKENS = (tokenize.COMMENT, tokenize.NL, tokenize.ENCODING)
+#: Numbers that may come from anywhere.
+_USUAL = (0, 1, -1, 2)
+_SAME_ON_BOTH_SIDES = (ast.Sub, ast.Div, ast.FloorDiv, ast.Mod, ast.BitXor, ast.BitAnd, ast.BitOr)
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+
+
+@dataclasses.dataclass(frozen=True)
+class Sense:
+    """What a change does to the text: tokens out and in, and what is odd about it.
+
+    unread: how many names are bound and no longer read. foreign: how many literals stand nowhere in the program and are
+    no usual ones. idle: how many expressions always give the same, or what they are given.
+    """
+
+    removed: int = 0
+    added: int = 0
+    unread: int = 0
+    foreign: float = 0.0
+    idle: int = 0
+
+
+def sense(before: str, after: str) -> Sense:
+    """What the change from one code to another does; nothing is said of what does not parse."""
+    try:
+        old, new = ast.parse(before), ast.parse(after)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return Sense()
+    removed, added = _tokens(before, after)
+    return Sense(
+        removed,
+        added,
+        unread=len(_unread(new) - _unread(old)),
+        foreign=sum(_foreign(_literals(old), _literals(new))),
+        idle=sum((Counter(_idle(new)) - Counter(_idle(old))).values()),
+    )
+
+
+def _tokens(before: str, after: str) -> tuple[int, int]:
+    """How many tokens are taken out and put in; a level of indentation is one."""
+    old, new = _words(before), _words(after)
+    same = next((at for at, (one, other) in enumerate(zip(old, new, strict=False)) if one != other), 0)
+    old, new = old[same:], new[same:]  # most of two programs is the same, and need not be searched
+    removed = added = 0
+    for kind, low, high, other_low, other_high in difflib.SequenceMatcher(
+        None, old, new, autojunk=False
+    ).get_opcodes():
+        if kind != "equal":
+            removed += high - low
+            added += other_high - other_low
+    return removed, added
+
+
+@functools.lru_cache(maxsize=64)
+def _words(text: str) -> list[str]:
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    return [
+        token.string.strip() or tokenize.tok_name[token.type]
+        for token in tokens
+        if token.type not in _NO_TOKENS
+    ]
+
+
+def _unread(tree: ast.Module) -> set[tuple[str, str]]:
+    """The parameters and variables of functions that nothing in them reads."""
+    found = set()
+    for function in ast.walk(tree):
+        if not isinstance(function, _FUNCTIONS):
+            continue
+        names = [node for node in ast.walk(function) if isinstance(node, ast.Name)]
+        bound = {node.id for node in names if isinstance(node.ctx, ast.Store)}
+        bound |= {arg.arg for arg in function.args.args}
+        read = {node.id for node in names if isinstance(node.ctx, ast.Load)}
+        found |= {(getattr(function, "name", ""), name) for name in bound - read if not name.startswith("_")}
+    return found
+
+
+def _literals(tree: ast.Module) -> set[tuple[str, object]]:
+    return {
+        (type(node.value).__name__, node.value) for node in ast.walk(tree) if isinstance(node, ast.Constant)
+    }
+
+
+def _foreign(old: set[tuple[str, object]], new: set[tuple[str, object]]) -> Iterator[float]:
+    """For each literal that came from nowhere, how odd that is."""
+    numbers = {abs(value) for _, value in old if isinstance(value, int | float)}
+    for kind, value in new - old:
+        if kind in ("int", "float"):
+            near = any(value in (number + 1, number - 1) for number in numbers)
+            yield 0.0 if value in _USUAL else 0.4 if near else 1.0
+        elif kind in ("str", "bytes") and value:
+            yield 0.4
+
+
+def _idle(tree: ast.Module) -> Iterator[str]:
+    """Expressions and statements that do nothing, or always the same."""
+    for node in ast.walk(tree):
+        if (
+            (isinstance(node, ast.BinOp) and _idle_sum(node))
+            or (isinstance(node, ast.Compare) and _idle_question(node))
+            or (isinstance(node, ast.BoolOp) and _repeats(node.values))
+            or (isinstance(node, ast.IfExp) and ast.dump(node.body) == ast.dump(node.orelse))
+            or (isinstance(node, ast.Call) and _idle_call(node))
+            or (isinstance(node, ast.If | ast.IfExp) and isinstance(node.test, ast.Constant))
+            or (isinstance(node, ast.Assign | ast.AugAssign) and _idle_assignment(node))
+            or (isinstance(node, ast.Return | ast.Break | ast.Continue) and _unreached(tree, node))
+        ):
+            yield ast.dump(node)
+
+
+def _idle_sum(node: ast.BinOp) -> bool:
+    left, right = node.left, node.right
+    if isinstance(node.op, _SAME_ON_BOTH_SIDES) and ast.dump(left) == ast.dump(right):
+        return True
+    if not isinstance(right, ast.Constant):
+        return False
+    if isinstance(left, ast.Constant) and not isinstance(node.op, ast.Mult | ast.Pow):
+        return True
+    nothing = (0,) if isinstance(node.op, ast.Add | ast.Sub) else (0, 1)
+    return right.value in nothing and type(right.value) is int and not isinstance(node.op, ast.LShift)
+
+
+def _idle_question(node: ast.Compare) -> bool:
+    if len(node.ops) != 1:
+        return False
+    left, right, sign = node.left, node.comparators[0], node.ops[0]
+    if ast.dump(left) == ast.dump(right) or (
+        isinstance(left, ast.Constant) and isinstance(right, ast.Constant)
+    ):
+        return True
+    never_negative = (isinstance(left, ast.BinOp) and isinstance(left.op, ast.Mod)) or (
+        isinstance(left, ast.Call) and isinstance(left.func, ast.Name) and left.func.id in ("len", "abs")
+    )
+    zero = isinstance(right, ast.Constant) and right.value == 0
+    return never_negative and zero and isinstance(sign, ast.GtE | ast.Lt)
+
+
+def _idle_call(node: ast.Call) -> bool:
+    """The least of one and the same, or a type called with nothing."""
+    name = node.func.id if isinstance(node.func, ast.Name) else ""
+    if name in ("min", "max"):
+        return _repeats(node.args)
+    return name in ("int", "float", "bool", "str") and not node.args
+
+
+def _idle_assignment(node: ast.Assign | ast.AugAssign) -> bool:
+    if isinstance(node, ast.AugAssign):
+        nothing = isinstance(node.value, ast.Constant) and node.value.value == 0
+        return nothing or ast.unparse(node.target) == ast.unparse(node.value)
+    return len(node.targets) == 1 and ast.unparse(node.targets[0]) == ast.unparse(node.value)
+
+
+def _repeats(nodes: list[ast.expr]) -> bool:
+    return len({ast.dump(node) for node in nodes}) < len(nodes)
+
+
+def _unreached(tree: ast.Module, leaving: ast.stmt) -> bool:
+    """Whether something stands behind a statement that leaves its block."""
+    for node in ast.walk(tree):
+        for field in ("body", "orelse", "finalbody"):
+            block = getattr(node, field, None)
+            if isinstance(block, list) and leaving in block[:-1]:
+                return True
+    return False

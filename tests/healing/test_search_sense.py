@@ -1,0 +1,69 @@
+"""What is said of a change by its text alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from healkit.healing.search.sense import Sense, sense
+
+BEFORE = "def mean(values, size):\n    total = 0\n    for value in values:\n        total += value\n    return total // size\n"
+
+
+def changed(old: str, new: str) -> Sense:
+    assert old in BEFORE
+    return sense(BEFORE, BEFORE.replace(old, new))
+
+
+def test_a_small_change_is_counted_in_tokens_wherever_it_stands() -> None:
+    assert changed("//", "/") == Sense(removed=1, added=1)
+    assert changed("total // size", "total // (size + 1)") == Sense(added=4)
+    assert changed("    total = 0\n", "") == Sense(removed=4)
+
+
+def test_a_layout_and_a_comment_are_no_change() -> None:
+    assert changed("total = 0", "total  =  0  # yet") == Sense()
+
+
+def test_a_variable_that_is_no_longer_read_is_told() -> None:
+    assert changed("total // size", "total").unread == 1
+    assert changed("total += value", "total += size").unread == 1
+    assert changed("total // size", "size // total").unread == 0
+
+
+def test_a_number_from_nowhere_is_odd_and_a_usual_one_or_a_neighbour_is_not_or_less() -> None:
+    assert changed("total = 0", "total = 17").foreign == 1.0
+    assert changed("total = 0", "total = 2").foreign == 0.0
+    assert sense("x = 60\n", "x = 61\n").foreign == 0.4
+    assert sense("x = 'a'\n", "x = 'b'\n").foreign == 0.4
+
+
+@pytest.mark.parametrize(
+    "idle",
+    [
+        "total // total", "total % 1", "total + 0", "3 - 1", "total if size else total", "min(total, total)", "int()",
+        "total and total", "total == total", "len(values) >= 0", "total % size < 0", "1 if True else 2",
+    ],
+)  # fmt: skip
+def test_what_always_gives_the_same_is_idle(idle: str) -> None:
+    assert changed("total // size", idle).idle == 1
+
+
+@pytest.mark.parametrize(
+    "busy", ["total // (size - 1)", "total * 2", "len(values) > 0", "total % size == 0", "-total"]
+)
+def test_what_does_something_is_not_idle(busy: str) -> None:
+    assert changed("total // size", busy).idle == 0
+
+
+def test_what_was_idle_before_is_not_held_against_a_change() -> None:
+    assert sense("x = a - a\ny = 1\n", "x = a - a\ny = 2\n").idle == 0
+
+
+def test_statements_that_do_nothing_or_are_never_reached_are_idle() -> None:
+    assert changed("total += value", "total += 0").idle == 1
+    assert changed("total += value", "total = total").idle == 1
+    assert changed("    return total // size", "    return 0\n    return total // size").idle == 1
+
+
+def test_of_what_does_not_parse_nothing_is_said() -> None:
+    assert sense("def f(:\n", "x = 1\n") == Sense()
