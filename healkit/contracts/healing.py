@@ -91,7 +91,9 @@ class Patch(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Other code for a tool. `rank` compares an advisor's own patches: higher is likelier right.
 
     `reason` says in one sentence what is changed and why. `guard`: it keeps the failure from happening without saying
-    what is right instead. `cost` is what it took to get, in the advisor's units (`{"input_tokens": 812, …}`).
+    what is right instead. `doubt`: why the advisor itself would not vouch for it, in a sentence; such a patch is never
+    called cured, unless a person has said meanwhile what is right. `cost` is what it took to get, in the advisor's
+    units (`{"input_tokens": 812, …}`).
     """
 
     code: str
@@ -100,6 +102,7 @@ class Patch(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     reason: str
     rank: float = 0.0
     guard: bool = False
+    doubt: str = ""
     cost: dict[str, float] = {}
 
 

@@ -61,7 +61,7 @@ class Agreement:
                 break
             answer = self._put(question)
             if answer is None:  # nobody has said what is right there, so none of them is more than unproven
-                attempts = [_doubted(attempt) for attempt in attempts]
+                attempts = [_doubted(attempt, question) for attempt in attempts]
                 break
             check = answered_check(question, answer)
             base = [*base, self._validator.run(self._entry.code, [check])[0]]
@@ -101,8 +101,14 @@ class Agreement:
         )
 
 
-def _doubted(attempt: Attempt) -> Attempt:
-    return msgspec.structs.replace(attempt, verdict="unproven") if attempt.verdict == "cured" else attempt
+def _doubted(attempt: Attempt, question: Question) -> Attempt:
+    """A cure that is none as long as nobody says what is right there."""
+    if attempt.verdict != "cured":
+        return attempt
+    doubt = f"Another patch passes too, and does something else for {question.call}."
+    return msgspec.structs.replace(
+        attempt, verdict="unproven", patch=msgspec.structs.replace(attempt.patch, doubt=doubt)
+    )
 
 
 def _accepted(entry: VaultEntry, arguments: dict[str, Any]) -> bool:

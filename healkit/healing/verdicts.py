@@ -2,8 +2,8 @@
 
 The words are chosen so that none promises too much. A patch that passes everything is *cured* only where somebody's
 word says what is right on an input that the broken code got wrong; where nobody's does, it is *unproven*; where all it
-does is to keep the failure from happening, it is *silenced*, and so it is where the answer was only
-copied from an example. The advisor's own word for it counts only against it.
+does is to keep the failure from happening, it is *silenced*, and so it is where the answer was only copied from an
+example. The advisor's own word for it counts only against it: what it doubts is *unproven*, until somebody was asked.
 """
 
 from __future__ import annotations
@@ -30,7 +30,11 @@ def verdict_on(
     if any(result.outcome != "passed" for result in results):
         return "not_cured"
     if any(check.binding and was.outcome != "passed" for check, was in zip(checks, base, strict=True)):
-        return "silenced" if learnt_by_heart(before, patch.code, checks) else "cured"
+        if learnt_by_heart(before, patch.code, checks):
+            return "silenced"
+        return (
+            "unproven" if patch.doubt and not any(check.origin == "answered" for check in checks) else "cured"
+        )
     return "silenced" if patch.guard or adds_guard(before, patch.code) else "unproven"
 
 

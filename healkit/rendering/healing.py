@@ -116,8 +116,13 @@ def report_html(report: ReportView) -> str:
 
 def verdict_line(attempt: Attempt) -> str:
     """The verdict and what it does not say, in one or two sentences."""
-    means = _MEANS.get(attempt.verdict, "")
-    return f"{VERDICTS[attempt.verdict]}. {means}".rstrip()
+    return f"{VERDICTS[attempt.verdict]}. {_means(attempt)}".rstrip()
+
+
+def _means(attempt: Attempt) -> str:
+    if attempt.verdict == "unproven" and attempt.patch.doubt:
+        return f"It passes every check, but nobody vouches for it. {attempt.patch.doubt}"
+    return _MEANS.get(attempt.verdict, "")
 
 
 def report_title(report: ReportView) -> str:
@@ -132,7 +137,7 @@ def report_facts(report: ReportView) -> list[tuple[str, str]]:
     best = report.best
     if best is not None:
         found.append(("patch", f"{best.patch.reason} ({best.patch.advisor})"))
-        found.append(("means", _MEANS.get(best.verdict, "")))
+        found.append(("means", _means(best)))
     checked = plain.count(len(report.checks), "check")
     tried = (
         f"{plain.count(report.candidates_tried, 'candidate')} in {plain.duration(report.duration_s * 1000)}"

@@ -40,6 +40,9 @@ _PROBE_LEAST_S, _PROBE_MOST_S = 0.08, 0.5
 _FIRST_PART, _BASES_PART = 0.6, 0.15
 #: The most candidates looked at for bases, kept for pairs, and retried with more time.
 _LOOKED_AT, _KEPT, _SLOW = 3000, 400, 40
+#: A kind of edit that is so rarely right, or one of so many plausible behaviours, is not vouched for.
+_RARE, _SURE = 0.25, 0.75
+_UNCOMPARED = "Time was up before it was compared with others."
 #: Of how many single edits pairs are made: of the likeliest, and of those that change a result; and how many pairs.
 _PAIRED, _PAIRED_TELLING, _PAIRS = 64, 240, 20_000
 
@@ -155,7 +158,7 @@ class _Search:
         """What was found and not yet proposed, when time is up."""
         found, self._found = self._found, []
         for one in sorted(found, key=lambda one: -one.candidate.score):
-            yield self._patch(one, one.candidate.score)
+            yield self._patch(one, one.candidate.score, doubt=_UNCOMPARED)
 
     _passed = False
 
@@ -225,7 +228,7 @@ class _Search:
         refused = 0
         for one in order:
             self._found.remove(one.patch)
-            attempt = yield self._patch(one.patch, one.rank)
+            attempt = yield self._patch(one.patch, one.rank, doubt=_doubt(one))
             refused += attempt is not None and attempt.verdict == "not_cured"
         return bool(order) and refused == len(order)
 
@@ -234,7 +237,7 @@ class _Search:
         loud = "w" not in self._before
         return ranked(self._bench, self._code, self._found, *checks, self._probe_s, loud=loud)
 
-    def _patch(self, one: Plausible, rank: float) -> Patch:
+    def _patch(self, one: Plausible, rank: float, doubt: str) -> Patch:
         # Where it is known what is right on the failing input, a guard that gives it is no guard only.
         demanded = any(check.known for check in self._failing)
         return Patch(
@@ -244,6 +247,7 @@ class _Search:
             reason=explain(self._code, one.code, one.candidate.made_by),
             rank=rank,
             guard=one.candidate.guard and not demanded,
+            doubt=doubt,
         )
 
     def _retry_slow(self, first: _Tried) -> Generator[Patch, Attempt | None, None]:
@@ -338,6 +342,18 @@ class _Search:
         found = bases(self._code, seen, self._before, len(self._failing))
         self._best_leading = max((_leading(letters) for _, letters in seen), default=0)
         return found
+
+
+def _doubt(one: Ranked) -> str:
+    """Why the search would not vouch for a patch, though it passes; most of what it says to be right then is not."""
+    candidate = one.patch.candidate
+    if len(candidate.made_by) > 1:
+        return "It takes several edits at once, and of those some always fit a few examples by chance."
+    if candidate.prior < _RARE:
+        return f"What it does ({candidate.made_by[0]}) is seldom what was wrong."
+    if one.share < _SURE:
+        return "Other edits pass as well, and do something else on inputs near those of the checks."
+    return ""
 
 
 def _size(check: Check) -> int:

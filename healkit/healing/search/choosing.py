@@ -1,15 +1,17 @@
 """Which of several plausible patches is likeliest right.
 
 Each passes all checks, so they are told apart by what nobody asked for: how likely the kind of edit is and how
-suspicious its line, how small it is, and what it does on inputs near those of the checks. One that changes what the
-code did near the inputs where it was right, that fails where others do not, or that gives the same whatever it is
-given, is less likely. Patches that agree with each other support each other, as independent ways to the same behaviour.
+suspicious its line, how small it is and whether it makes sense, and what it does on inputs near those of the checks.
+One that changes what the code did near the inputs where it was right, that fails where others do not, or that gives the
+same whatever it is given, is less likely. Patches that agree with each other support each other, as independent ways to
+the same behaviour.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
+from collections import Counter
 from collections.abc import Sequence
 
 import msgspec
@@ -18,6 +20,7 @@ from healkit.contracts.healing import Check, CheckResult
 from healkit.healing.advisor import Workbench
 from healkit.healing.search.fuzzing import edges, nearby
 from healkit.healing.search.ranking import Candidate
+from healkit.healing.search.sense import sense
 
 #: So many patches are compared by behaviour; the rest keep the order of their scores, behind them.
 _COMPARED = 40
@@ -25,7 +28,12 @@ _COMPARED = 40
 _EDGES, _NEAR_PASSING, _NEAR_FAILING = 6, 16, 6
 #: What counts how much, as the logarithm of odds. Agreement counts little because many edits are the same edit: ten
 #: ways to switch a condition off are not ten opinions.
-_AGREED, _KEPT, _KEPT_LOUD, _FAILED, _CONSTANT, _GUARD = 0.25, 1.6, 3.0, 1.6, 1.5, 2.0
+_AGREED, _KEPT, _KEPT_LOUD, _FAILED, _CONSTANT = 0.5, 0.7, 1.6, 0.7, 1.5
+#: The kind of an edit tells more than its place: the place has done its work when the edit is tried early.
+_PRIOR, _PLACE = 1.6, 0.5
+_REMOVED, _ADDED, _MOST_TOKENS = 0.05, 0.02, 20
+_UNREAD, _FOREIGN, _IDLE = 1.2, 0.8, 1.0
+_GUARD, _GUARD_DEMANDED = 2.0, 0.6
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,11 +79,16 @@ class Compared:
 
 @dataclasses.dataclass(frozen=True)
 class Ranked:
-    """A plausible patch with its rank; `kept`: on which part of the inputs that count it does as the code did."""
+    """A plausible patch with its rank.
+
+    kept: on which part of the inputs that count it does as the code did. share: how much of all that speaks for any
+    of the patches speaks for those that do as this one does, on all inputs that were tried; from 0 to 1.
+    """
 
     patch: Plausible
     rank: float
     kept: float = 0.0
+    share: float = 0.0
 
 
 def ranked(
@@ -94,11 +107,12 @@ def ranked(
     likely right, also near a failing check.
     """
     demanded = any(check.known for check in failing)
-    by_score = sorted(found, key=lambda one: -_own(one.candidate, demanded=demanded))
-    first, rest = by_score[:_COMPARED], by_score[_COMPARED:]
+    own = [(_own(code, one, demanded=demanded), one) for one in found]
+    own.sort(key=lambda pair: -pair[0])
+    first, rest = [one for _, one in own[:_COMPARED]], [one for _, one in own[_COMPARED:]]
     if not first:
         return []
-    ranks = [_own(one.candidate, demanded=demanded) for one in first]
+    ranks = [rank for rank, _ in own[:_COMPARED]]
     compared = _compare(bench, code, first, passing, failing, limit_s, loud=loud)
     alike = list(zip(compared.same, compared.agreed, strict=True))
     support: dict[tuple[str, str], float] = {}
@@ -116,15 +130,39 @@ def ranked(
         )
         for place, one in enumerate(first)
     ]
+    order = _with_shares(order, alike)
     order.sort(key=lambda one: -one.rank)
     lowest = order[-1].rank
     return order + [Ranked(one, lowest - 1 - place) for place, one in enumerate(rest)]
 
 
-def _own(candidate: Candidate, *, demanded: bool) -> float:
-    """What a candidate itself says for it: its score, how little it changes, and that it hides nothing."""
-    guard = 0.0 if demanded or not candidate.guard else _GUARD
-    return math.log(max(candidate.score, 1e-9)) - 0.01 * min(candidate.size, 120) - guard
+def _with_shares(order: Sequence[Ranked], alike: Sequence[tuple[str, str]]) -> list[Ranked]:
+    """The patches with the share of each one's behaviour; a rank is a logarithm of odds."""
+    most = max(one.rank for one in order)
+    weights = [math.exp(one.rank - most) for one in order]
+    total, of_kind = sum(weights), Counter[tuple[str, str]]()
+    for weight, letters in zip(weights, alike, strict=True):
+        of_kind[letters] += weight  # type: ignore[assignment]
+    return [
+        dataclasses.replace(one, share=of_kind[letters] / total)
+        for one, letters in zip(order, alike, strict=True)
+    ]
+
+
+def _own(code: str, one: Plausible, *, demanded: bool) -> float:
+    """What a patch itself says for it: how likely its edits are and where, how little they change, how odd they are."""
+    candidate, change = one.candidate, sense(code, one.code)
+    guard = _GUARD_DEMANDED if demanded else _GUARD
+    return (
+        _PRIOR * math.log(max(candidate.prior, 1e-9))
+        + _PLACE * math.log(max(candidate.score, 1e-9) / max(candidate.prior, 1e-9))
+        - _REMOVED * min(change.removed, _MOST_TOKENS)
+        - _ADDED * min(change.added, _MOST_TOKENS)
+        - _UNREAD * change.unread
+        - _FOREIGN * min(change.foreign, 2.0)
+        - _IDLE * min(change.idle, 2)
+        - (guard if candidate.guard else 0.0)
+    )
 
 
 def _compare(

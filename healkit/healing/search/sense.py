@@ -2,7 +2,7 @@
 
 A patch may pass every check and be one that nobody would write: it divides a number by itself, no longer reads what it
 was given, or has a number in it that stands nowhere in the program. What a person changes is small, counted in tokens,
-and leaves a program in which everything is used. (People's patches against overfitting ones: Xin and Reiss, "Identifying
+and leaves a program in which everything is used. (Of patches that overfit: Xin and Reiss, "Identifying
 Test-Suite-Overfitted Patches through Test Case Generation", ISSTA 2017, and Ye et al., "Automated Classification of
 Overfitting Patches with Statically Extracted Code Features", TSE 2021, whose features are of this kind.)
 """
@@ -109,7 +109,7 @@ def _foreign(old: set[tuple[str, object]], new: set[tuple[str, object]]) -> Iter
             near = any(value in (number + 1, number - 1) for number in numbers)
             yield 0.0 if value in _USUAL else 0.4 if near else 1.0
         elif kind in ("str", "bytes") and value:
-            yield 0.4
+            yield 0.5
 
 
 def _idle(tree: ast.Module) -> Iterator[str]:
@@ -121,6 +121,10 @@ def _idle(tree: ast.Module) -> Iterator[str]:
             or (isinstance(node, ast.BoolOp) and _repeats(node.values))
             or (isinstance(node, ast.IfExp) and ast.dump(node.body) == ast.dump(node.orelse))
             or (isinstance(node, ast.Call) and _idle_call(node))
+            or (
+                isinstance(node, ast.Tuple)
+                and _repeats([e for e in node.elts if not isinstance(e, ast.Constant)])
+            )
             or (isinstance(node, ast.If | ast.IfExp) and isinstance(node.test, ast.Constant))
             or (isinstance(node, ast.Assign | ast.AugAssign) and _idle_assignment(node))
             or (isinstance(node, ast.Return | ast.Break | ast.Continue) and _unreached(tree, node))

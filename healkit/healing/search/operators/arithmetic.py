@@ -281,5 +281,5 @@ def minus(program: Program, node: ast.expr) -> Changes:
     if not program.is_value(node) or field == "func" or not may_be(guess(program, node), NUMBERS):
         return
     if isinstance(parent, ast.Return | ast.Assign | ast.Tuple | ast.Lambda | ast.Call | ast.IfExp):
-        lifted = 1.0 if any(isinstance(around, ast.Lambda) for around in program.around(node)) else 0.6
+        lifted = 1.7 if any(isinstance(around, ast.Lambda) for around in program.around(node)) else 0.6
         yield from program.put(node, f"-{program.segment(node)}", lifted)

@@ -138,7 +138,8 @@ def both(program: Program, node: ast.Compare | ast.BoolOp) -> Changes:
             at = program.source.span(left)[0]
             edits.append(Edit(at, at, "0 <= "))
     if edits and (len(edits) > 1 or isinstance(node, ast.Compare)):
-        yield Change(tuple(edits))
+        lengths = "len(" in program.segment(node)
+        yield Change(tuple(edits), 1.5 if lengths else 1.0)
     if isinstance(node, ast.Compare) and not edits and isinstance(node.ops[0], ast.GtE):
         right = node.comparators[0]
         if isinstance(right, ast.Constant) and right.value == 0:

@@ -16,13 +16,23 @@ def whole(program: Program, node: ast.Constant) -> Changes:
         return
     near = [value + 1, value - 1]
     for number in near:
-        yield from program.put(node, str(number), 1.0)
+        yield from program.put(node, str(number), _near(program, node, number))
     for number in (0, 1, 2, -1, -value, value * 10, value // 10, value * 100, value * 2, value // 2):
         if number != value and number not in near:
             yield from program.put(node, str(number), 0.55 if abs(number) < 3 else 0.35)
     if isinstance(program.parent(node), ast.Return | ast.Assign | ast.keyword):
         for other, weight in (("None", 0.5), ("True", 0.4), ("False", 0.4), ("0.0", 0.3)):
             yield from program.put(node, other, weight)
+
+
+def _near(program: Program, node: ast.Constant, number: int) -> float:
+    """A bound is often off by one; what is divided by hardly ever, nor is the first element meant to be the last."""
+    parent, field = program.parents[node]
+    if isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.FloorDiv | ast.Mod | ast.Div | ast.Pow):
+        return 1.0 if field == "left" else 0.6
+    if isinstance(parent, ast.Subscript):
+        return 0.6 if number == -1 else 0.9
+    return 1.0
 
 
 @operator("the other truth value", 0.9, ast.Constant, before="x = True", after="x = False")

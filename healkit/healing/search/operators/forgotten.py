@@ -136,7 +136,7 @@ _NOTES = (
 
 @operator(
     "the same the other way round",
-    0.4,
+    0.5,
     ast.Expr,
     ast.Assign,
     ast.AugAssign,

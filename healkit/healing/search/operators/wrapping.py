@@ -158,16 +158,26 @@ def fallback(program: Program, node: ast.expr) -> Changes:
     if isinstance(parent, ast.For) or isinstance(node, ast.Call | ast.Name):
         for default in defaults:
             yield from program.put(node, f"{text} or {default}", 0.6, guard=True)
+
+
+@operator(
+    "what the most of nothing is",
+    0.5,
+    ast.Call,
+    before="x = 1 + max(a)",
+    after="x = 1 + max(a, default=0)",
+)
+def of_nothing(program: Program, node: ast.Call) -> Changes:
+    name = program.segment(node.func)
     if (
-        isinstance(node, ast.Call)
-        and program.segment(node.func) in ("max", "min")
-        and len(node.args) == 1
-        and not node.keywords
+        name not in ("max", "min")
+        or len(node.args) != 1
+        or any(one.arg == "default" for one in node.keywords)
     ):
-        for default in defaults:
-            yield from program.put(
-                node,
-                f"{program.segment(node.func)}({program.segment(node.args[0])}, default={default})",
-                1.2,
-                guard=True,
-            )
+        return
+    given = program.segment(node.args[0])
+    if isinstance(node.args[0], ast.GeneratorExp) and not node.keywords:
+        given = f"({given})"
+    more = "".join(f", {program.segment(one)}" for one in node.keywords)
+    for default in ("0", "None", "''", "[]", "0.0", "1", *program.hints.constants[:6]):
+        yield from program.put(node, f"{name}({given}{more}, default={default})", guard=True)
