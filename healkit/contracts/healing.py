@@ -143,3 +143,19 @@ def apply_edits(code: str, edits: list[Edit]) -> str:
     for edit in sorted(edits, key=lambda edit: (edit.start, edit.end), reverse=True):
         code = code[: edit.start] + edit.text + code[edit.end :]
     return code
+
+
+def difference(before: str, after: str) -> Edit:
+    """One edit that makes a text of another."""
+    start = _alike(before, after)
+    end = _alike(before[start:][::-1], after[start:][::-1])
+    return Edit(start, len(before) - end, after[start : len(after) - end])
+
+
+def _alike(one: str, other: str) -> int:
+    """How many characters two texts have in common at their beginnings."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if one[:middle] == other[:middle] else (low, middle - 1)
+    return low

@@ -26,6 +26,8 @@ from healkit.store.arguments import validate_arguments
 from healkit.store.entries import VaultEntry
 
 _QUESTIONS_MAX = 3
+#: How long an input that tells patches apart may take, by the longest check that passed.
+_ASKED_LEAST_S, _ASKED_TIMES = 0.3, 4.0
 Ranked = Callable[[Sequence[Attempt]], list[Attempt]]
 
 
@@ -56,7 +58,9 @@ class Agreement:
         for number in range(1, _QUESTIONS_MAX + 1):
             plausible = [attempt for attempt in ranked(attempts) if attempt.verdict != "not_cured"]
             accepts = functools.partial(_accepted, self._entry)
-            question = question_on(self._entry.label, plausible, case.checks, accepts, self._bench, number)
+            question = question_on(
+                self._entry.label, plausible, case.checks, accepts, self._bench, number, _limit_s(base)
+            )
             if question is None:
                 break
             answer = self._put(question)
@@ -99,6 +103,13 @@ class Agreement:
             passed=sum(result.outcome == "passed" for result in results),
             total=len(results),
         )
+
+
+def _limit_s(base: Sequence[CheckResult]) -> float:
+    """How long a patch may take on another input: some times what the tool took where it was right."""
+    return _ASKED_LEAST_S + _ASKED_TIMES * max(
+        (r.duration_s for r in base if r.outcome == "passed"), default=0.0
+    )
 
 
 def _doubted(attempt: Attempt, question: Question) -> Attempt:

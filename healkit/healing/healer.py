@@ -99,7 +99,7 @@ class Healer:
         counted = _Counted(on_tried)
         bench = self.make_bench(case.entry, wish.budget_s, stop, counted.tried)
         # What an advisor finds in its last moment is still to be validated.
-        validating = self.make_bench(case.entry, wish.budget_s + _VALIDATION_S, stop, lambda _: None)
+        validating = bench.beside(_VALIDATION_S)
         listeners = _unhurried(dataclasses.replace(listeners, asking=counted.asking), bench, validating)
         with self.runs.begin(
             "heal", allow=wish.tool, policy=policy, mode="dry_run" if wish.dry_run else "live"

@@ -13,7 +13,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from healkit.contracts.healing import Attempt, Check, CheckResult
+from healkit.contracts.healing import Attempt, Check, CheckResult, difference
 from healkit.healing.advisor import Workbench
 from healkit.healing.inputs import size, variants
 
@@ -73,8 +73,12 @@ def question_on(
     accepts: Callable[[dict[str, Any]], bool],
     bench: Workbench,
     number: int,
+    limit_s: float,
 ) -> Question | None:
-    """The question on the smallest input on which the patches differ; None where none was found in time."""
+    """The question on the smallest input on which the patches differ; None where none was found in time.
+
+    limit_s: how long each may take on an input.
+    """
     codes = [attempt.patch.code for attempt in plausible[:_PATCHES_MAX]]
     known = [check.arguments for check in checks if not check.call]
     probes = [
@@ -82,23 +86,27 @@ def question_on(
     ]
     if len(codes) < 2 or not probes:
         return None
-    for probe in _told_apart(codes, probes, bench):
-        choices = _choices([row[0] for row in bench.run(codes, [probe])])
+    for probe in _told_apart(codes, probes, bench, limit_s):
+        choices = _choices([row[0] for row in bench.run(codes, [probe], limit_s=limit_s)])
         if len(choices) > 1:
             return Question(label, probe.arguments, choices, number)
     return None
 
 
-def _told_apart(codes: Sequence[str], probes: Sequence[Check], bench: Workbench) -> list[Check]:
+def _told_apart(
+    codes: Sequence[str], probes: Sequence[Check], bench: Workbench, limit_s: float
+) -> list[Check]:
     """The probes on which some code does not do what the first one does, smallest first."""
-    (results,) = bench.run(codes[:1], probes)
+    (results,) = bench.run(codes[:1], probes, limit_s=limit_s)
     as_first = [_as_found(probe, result) for probe, result in zip(probes, results, strict=True)]
     held = [check for check in as_first if check is not None]
-    apart: dict[int, Check] = {}
-    for code in codes[1:] if held else ():
-        for _, letters in bench.score(code, [()], held, every=True):
-            apart |= {place: held[place] for place, letter in enumerate(letters) if letter in "we"}
-    return sorted(apart.values(), key=lambda check: size(check.arguments))
+    if not held:
+        return []
+    others = [[difference(codes[0], code)] for code in codes[1:]]
+    apart: set[int] = set()
+    for _, letters in bench.score(codes[0], others, held, every=True, limit_s=limit_s):
+        apart.update(place for place, letter in enumerate(letters) if letter in "we")
+    return sorted((held[place] for place in apart), key=lambda check: size(check.arguments))
 
 
 def _as_found(probe: Check, result: CheckResult) -> Check | None:

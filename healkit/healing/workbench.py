@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
+import functools
 import queue
 import threading
 import time
@@ -30,6 +31,10 @@ from healkit.runtime.recorder import Recorder
 from healkit.workers.batches import Candidate, Scores
 
 T = TypeVar("T")
+#: Runs each of some codes with each of some checks, with a limit for each check.
+_Run = Callable[
+    [EntryRef, Sequence[str], Sequence[Check], Sequence[float]], Coroutine[Any, Any, list[list[CheckResult]]]
+]
 
 #: A check's limit by its own time on the code as it is: so many times that, and at least so many seconds.
 LIMIT_TIMES, LIMIT_LEAST_S = 6.0, 0.05
@@ -95,6 +100,21 @@ class Bench:
         """What is left of the budget, in seconds; 0 once Stop was pressed."""
         return 0.0 if self._stop.is_set() else max(0.0, self._deadline - time.monotonic())
 
+    def beside(self, more_s: float) -> Bench:
+        """Another one with so many seconds more, which knows of the checks what this one knows, and tells nobody."""
+        other = Bench(
+            self._batches,
+            self._submit,
+            self._entry,
+            budget_s=self._budget_s + more_s,
+            stop=self._stop,
+            parallel=self._parallel,
+            executor=self._executor,
+            off_record=self._off_record,
+        )
+        other._limits, other._hanging = self._limits, self._hanging
+        return other
+
     @contextlib.contextmanager
     def off_the_clock(self) -> Iterator[None]:
         """The block's time does not count: a person thinks in it, and nothing is tried."""
@@ -154,9 +174,7 @@ class Bench:
     def observe(self, code: str, checks: Sequence[Check]) -> list[Observed]:
         """As `Workbench.observe`; being watched takes longer, so each check gets more time."""
         limits_s = [
-            _WATCH_HANGING_S
-            if msgspec.json.encode(check) in self._hanging
-            else min(limit_s * SLOW_TIMES, _WATCH_S)
+            _WATCH_HANGING_S if _key(check) in self._hanging else min(limit_s * SLOW_TIMES, _WATCH_S)
             for check, limit_s in zip(checks, self._limits_of(code, checks), strict=True)
         ]
         return self._wait(self._batches.observe(self._entry, code, checks, limits_s))
@@ -164,8 +182,17 @@ class Bench:
     def run(
         self, codes: Sequence[str], checks: Sequence[Check], *, limit_s: float | None = None
     ) -> list[list[CheckResult]]:
-        """As `Workbench.run`; each is on record as a trial, and has the slow lane's time."""
+        """As `Workbench.run`; each is on record as a trial, and has the slow lane's time.
+
+        One code with checks of which nothing is known yet is the code as it is, so their limits are found out by it.
+        """
         base = codes[0] if codes else ""
+        if len(codes) == 1 and limit_s is None and not any(_key(check) in self._limits for check in checks):
+            results = self._timed(
+                base, checks, functools.partial(self._batches.run, off_record=self._off_record)
+            )
+            self._learn(checks, results)
+            return [results]
         limits_s = [own_s * SLOW_TIMES for own_s in self._limits_of(base, checks, limit_s)]
         return self._wait(
             self._batches.run(
@@ -177,44 +204,50 @@ class Bench:
         """Each check's time limit: the given one, or found out once for each check by running the code as it is."""
         if limit_s is not None:
             return [limit_s] * len(checks)
-        keys = [msgspec.json.encode(check) for check in checks]
-        new = [check for check, key in zip(checks, keys, strict=True) if key not in self._limits]
+        new = [check for check in checks if _key(check) not in self._limits]
         if new:
-            results = self._timed(code, new)
-            ended = [result.duration_s for result in results if result.outcome != "timeout"]
-            passed = [result.duration_s for result in results if result.outcome == "passed"]
-            unknown_s = max(UNKNOWN_LEAST_S, _limit_s(max(passed or ended, default=0.0)))
-            for check, result in zip(new, results, strict=True):
-                own_s = max(LIMIT_LEAST_S, _limit_s(result.duration_s))
-                key = msgspec.json.encode(check)
-                if result.outcome == "passed":
-                    self._limits[key] = own_s
-                elif result.outcome == "timeout":
-                    self._limits[key] = unknown_s
-                    self._hanging.add(key)
-                else:  # what is right there may take longer than to go wrong, and hardly less than that
-                    self._limits[key] = max(own_s, unknown_s)
-        return [self._limits[key] for key in keys]
+            self._learn(new, self._timed(code, new, self._unrecorded))
+        return [self._limits[_key(check)] for check in checks]
 
-    def _timed(self, code: str, checks: Sequence[Check]) -> list[CheckResult]:
+    def _learn(self, checks: Sequence[Check], results: Sequence[CheckResult]) -> None:
+        """Limits for checks of which it is known how the code as it is does."""
+        ended = [result.duration_s for result in results if result.outcome != "timeout"]
+        passed = [result.duration_s for result in results if result.outcome == "passed"]
+        unknown_s = max(UNKNOWN_LEAST_S, _limit_s(max(passed or ended, default=0.0)))
+        for check, result in zip(checks, results, strict=True):
+            own_s = max(LIMIT_LEAST_S, _limit_s(result.duration_s))
+            if result.outcome == "passed":
+                self._limits[_key(check)] = own_s
+            elif result.outcome == "timeout":
+                self._limits[_key(check)] = unknown_s
+                self._hanging.add(_key(check))
+            else:  # what is right there may take longer than to go wrong, and hardly less than that
+                self._limits[_key(check)] = max(own_s, unknown_s)
+
+    async def _unrecorded(
+        self, entry: EntryRef, codes: Sequence[str], checks: Sequence[Check], limits_s: Sequence[float]
+    ) -> list[list[CheckResult]]:
+        return [await self._batches.time(entry, code, checks, limits_s) for code in codes]
+
+    def _timed(self, code: str, checks: Sequence[Check], run: _Run) -> list[CheckResult]:
         """How the code as it is does. Of what takes long, one gets much more time; the rest only if that one ends.
 
         A tool that hangs usually hangs on most of its inputs, and each would cost the whole limit.
         """
 
-        def run(which: Sequence[int], limit_s: float) -> None:
+        def some(which: Sequence[int], limit_s: float) -> None:
             wanted = [checks[place] for place in which]
-            timed = self._wait(self._batches.time(self._entry, code, wanted, [limit_s] * len(wanted)))
-            results.update(zip(which, timed, strict=True))
+            timed = self._wait(run(self._entry, [code], wanted, [limit_s] * len(wanted)))
+            results.update(zip(which, timed[0], strict=True))
 
         results: dict[int, CheckResult] = {}
-        run(range(len(checks)), _TIMING_FIRST_S)
+        some(range(len(checks)), _TIMING_FIRST_S)
         late = [place for place in results if results[place].outcome == "timeout"]
         if late:
             most_s = min(_TIMING_S, max(_TIMING_LEAST_S, self._budget_s * _TIMING_PART))
-            run(late[:1], most_s)
+            some(late[:1], most_s)
             if len(late) > 1 and results[late[0]].outcome != "timeout":
-                run(late[1:], most_s)
+                some(late[1:], most_s)
         return [results[place] for place in range(len(checks))]
 
     def _wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
@@ -262,6 +295,10 @@ def bench_for(
         on_progress=on_progress,
         off_record=off_record,
     )
+
+
+def _key(check: Check) -> bytes:
+    return msgspec.json.encode(check)
 
 
 def _limit_s(own_s: float) -> float:

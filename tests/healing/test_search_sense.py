@@ -65,5 +65,18 @@ def test_statements_that_do_nothing_or_are_never_reached_are_idle() -> None:
     assert changed("    return total // size", "    return 0\n    return total // size").idle == 1
 
 
+def test_a_function_that_no_longer_calls_itself_has_lost_something() -> None:
+    assert sense("def f(n):\n    return f(n - 1)\n", "def f(n):\n    return n - 1\n").unread == 1
+
+
+def test_a_function_that_returns_something_and_may_now_just_end_is_told() -> None:
+    before = "def f(n):\n    while True:\n        if n > 9:\n            return n\n        n += 1\n"
+    assert sense(before, before.replace("while True", "while n")).silent == 1
+    assert sense(before, before.replace("n += 1", "n += 2")).silent == 0
+    both = "def f(n):\n    if n:\n        return 1\n    else:\n        return 2\n"
+    assert sense(both, both.replace("        return 2", "        n = 2")).silent == 1
+    assert sense(both, both.replace("return 2", "raise ValueError(n)")).silent == 0
+
+
 def test_of_what_does_not_parse_nothing_is_said() -> None:
     assert sense("def f(:\n", "x = 1\n") == Sense()

@@ -28,11 +28,11 @@ _COMPARED = 40
 _EDGES, _NEAR_PASSING, _NEAR_FAILING = 6, 16, 6
 #: What counts how much, as the logarithm of odds. Agreement counts little because many edits are the same edit: ten
 #: ways to switch a condition off are not ten opinions.
-_AGREED, _KEPT, _KEPT_LOUD, _FAILED, _CONSTANT = 0.5, 0.7, 1.6, 0.7, 1.5
+_AGREED, _KEPT, _KEPT_LOUD, _FAILED, _CONSTANT = 0.5, 0.8, 3.0, 0.8, 1.5
 #: The kind of an edit tells more than its place: the place has done its work when the edit is tried early.
 _PRIOR, _PLACE = 1.6, 0.5
 _REMOVED, _ADDED, _MOST_TOKENS = 0.05, 0.02, 20
-_UNREAD, _FOREIGN, _IDLE = 1.2, 0.8, 1.0
+_UNREAD, _FOREIGN, _IDLE, _SILENT = 1.3, 0.8, 1.0, 0.8
 _GUARD, _GUARD_DEMANDED = 2.0, 0.6
 
 
@@ -161,6 +161,7 @@ def _own(code: str, one: Plausible, *, demanded: bool) -> float:
         - _UNREAD * change.unread
         - _FOREIGN * min(change.foreign, 2.0)
         - _IDLE * min(change.idle, 2)
+        - _SILENT * min(change.silent, 1)
         - (guard if candidate.guard else 0.0)
     )
 

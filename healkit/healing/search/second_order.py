@@ -13,7 +13,7 @@ import heapq
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
-from healkit.contracts.healing import Edit, apply_edits
+from healkit.contracts.healing import apply_edits, difference
 from healkit.healing.search.ranking import Candidate, Space
 
 #: So many bases are searched from, and so many of one place or with the same outcomes.
@@ -108,22 +108,6 @@ class Further:
         )
         self._count += 1
         heapq.heappush(self._heap, (-score, self._count, both, source, base))
-
-
-def difference(before: str, after: str) -> Edit:
-    """One edit that makes a text of another."""
-    start = _alike(before, after)
-    end = _alike(before[start:][::-1], after[start:][::-1])
-    return Edit(start, len(before) - end, after[start : len(after) - end])
-
-
-def _alike(one: str, other: str) -> int:
-    """How many characters two texts have in common at their beginnings."""
-    low, high = 0, min(len(one), len(other))
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if one[:middle] == other[:middle] else (low, middle - 1)
-    return low
 
 
 def pairs(best: Sequence[Candidate], most: int) -> Iterator[Candidate]:

@@ -29,8 +29,9 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 class Sense:
     """What a change does to the text: tokens out and in, and what is odd about it.
 
-    unread: how many names are bound and no longer read. foreign: how many literals stand nowhere in the program and are
-    no usual ones. idle: how many expressions always give the same, or what they are given.
+    unread: how many names are bound and no longer read, and functions that no longer call themselves. foreign: how many
+    literals stand nowhere in the program and are not usual. idle: how many expressions always give the same, or what
+    they are given. silent: how many functions that return something may now end without.
     """
 
     removed: int = 0
@@ -38,6 +39,7 @@ class Sense:
     unread: int = 0
     foreign: float = 0.0
     idle: int = 0
+    silent: int = 0
 
 
 def sense(before: str, after: str) -> Sense:
@@ -50,9 +52,10 @@ def sense(before: str, after: str) -> Sense:
     return Sense(
         removed,
         added,
-        unread=len(_unread(new) - _unread(old)),
+        unread=len(_unread(new) - _unread(old)) + len(_recursive(old) - _recursive(new)),
         foreign=sum(_foreign(_literals(old), _literals(new))),
         idle=sum((Counter(_idle(new)) - Counter(_idle(old))).values()),
+        silent=len(_silent(new) - _silent(old)),
     )
 
 
@@ -93,6 +96,49 @@ def _unread(tree: ast.Module) -> set[tuple[str, str]]:
         read = {node.id for node in names if isinstance(node.ctx, ast.Load)}
         found |= {(getattr(function, "name", ""), name) for name in bound - read if not name.startswith("_")}
     return found
+
+
+def _recursive(tree: ast.Module) -> set[str]:
+    return {
+        function.name
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+        and any(isinstance(node, ast.Name) and node.id == function.name for node in ast.walk(function))
+    }
+
+
+def _silent(tree: ast.Module) -> set[str]:
+    """The functions that return something on one way, and on another just end."""
+    return {
+        function.name
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+        and not _leaves(function.body)
+        and any(isinstance(node, ast.Return) and node.value is not None for node in ast.walk(function))
+        and not any(isinstance(node, ast.Yield | ast.YieldFrom) for node in ast.walk(function))
+    }
+
+
+def _leaves(block: list[ast.stmt]) -> bool:
+    """Whether the end of a block is never reached; as far as its last statement says."""
+    last = block[-1] if block else ast.Pass()
+    match last:
+        case ast.Return() | ast.Raise():
+            return True
+        case ast.If():
+            return _leaves(last.body) and _leaves(last.orelse)
+        case ast.With():
+            return _leaves(last.body)
+        case ast.Try():
+            return _leaves(last.finalbody) or (
+                _leaves(last.orelse or last.body) and all(_leaves(handler.body) for handler in last.handlers)
+            )
+        case ast.While(test=ast.Constant(value=True)):
+            return not any(isinstance(node, ast.Break) for node in ast.walk(last))
+        case ast.Match():
+            return all(_leaves(case.body) for case in last.cases)
+        case _:
+            return False
 
 
 def _literals(tree: ast.Module) -> set[tuple[str, object]]:
