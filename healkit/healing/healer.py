@@ -99,6 +99,8 @@ class Healer:
         counted = _Counted(on_tried)
         bench = self.make_bench(case.entry, wish.budget_s, stop, counted.tried)
         # What an advisor finds in its last moment is still to be validated.
+        if case.failure is not None and case.failure.code == "TOOL_TIMEOUT":
+            bench.expect_hanging(case.failing)
         validating = bench.beside(_VALIDATION_S)
         listeners = _unhurried(dataclasses.replace(listeners, asking=counted.asking), bench, validating)
         with self.runs.begin(

@@ -35,11 +35,13 @@ _MORE_LEAST, _MORE_LEAST_S, _MORE_MOST_S, _MORE_PART = 1200, 0.15, 4.0, 0.15
 #: by chance, has so many further candidates looked at.
 _KEPT_ENOUGH, _FEW, _LOOK_ON = 0.75, 2, 2500
 #: How long plausible patches are run on an input near those of the checks.
-_PROBE_LEAST_S, _PROBE_MOST_S = 0.08, 0.5
+_PROBE_LEAST_S, _PROBE_MOST_S = 0.03, 0.5
 #: What part of the budget single edits may take while nothing is found, and what looking for bases may take.
 _FIRST_PART, _BASES_PART = 0.6, 0.15
 #: The most candidates looked at for bases, kept for pairs, and retried with more time.
 _LOOKED_AT, _KEPT, _SLOW = 3000, 400, 40
+#: Of those how many are given really long, in seconds and as a part of the budget: a right answer may take a second.
+_SLOWEST, _SLOWEST_S, _SLOWEST_PART = 4, 5.0, 0.15
 #: A kind of edit that is so rarely right, or one of so many plausible behaviours, is not vouched for.
 _RARE, _SURE = 0.25, 0.75
 _UNCOMPARED = "Time was up before it was compared with others."
@@ -175,6 +177,7 @@ class _Search:
         *,
         part: float = 1.0,
         slow: bool = False,
+        limit_s: float | None = None,
         enough: bool = True,
     ) -> None:
         """Try candidates until the source, the part of the budget, or (enough) patience after a success ends."""
@@ -193,7 +196,9 @@ class _Search:
                 ):
                     return
 
-        for position, outcomes in self._bench.score(self._code, drawn(), self._checks, slow=slow):
+        for position, outcomes in self._bench.score(
+            self._code, drawn(), self._checks, slow=slow, limit_s=limit_s
+        ):
             tried.outcomes[offset + position] = outcomes
             if outcomes == "." * len(self._checks):
                 self._keep(tried.candidates[offset + position])
@@ -234,8 +239,8 @@ class _Search:
 
     def _ranked(self) -> list[Ranked]:
         checks = (self._passing, self._failing)
-        loud = "w" not in self._before
-        return ranked(self._bench, self._code, self._found, *checks, self._probe_s, loud=loud)
+        loud, hangs = "w" not in self._before, set(self._before) == {"t"}
+        return ranked(self._bench, self._code, self._found, *checks, self._probe_s, loud=loud, hangs=hangs)
 
     def _patch(self, one: Plausible, rank: float, doubt: str) -> Patch:
         # Where it is known what is right on the failing input, a guard that gives it is no guard only.
@@ -251,10 +256,12 @@ class _Search:
         )
 
     def _retry_slow(self, first: _Tried) -> Generator[Patch, Attempt | None, None]:
-        """Once more, with more time, what failed on nothing but time."""
-        late = [(one, out) for one, out in self._with_outcomes(first) if out.rstrip("-")[-1:] == "t"]
-        late.sort(key=lambda pair: (-_leading(pair[1]), -pair[0].score))
-        self._try([one for one, _ in late[:_SLOW]], _Tried(), part=0.2, slow=True)
+        """Once more, with more time, what failed on time alone; and once more, if it mended a check meanwhile."""
+        slow = _Tried()
+        self._try(_late(self._with_outcomes(first))[:_SLOW], slow, part=0.2, slow=True)
+        if not self._passed and (late := _late(self._with_outcomes(slow), mended=1)):
+            most_s = min(_SLOWEST_S, self._budget_s * _SLOWEST_PART)
+            self._try(late[:_SLOWEST], _Tried(), part=0.3, limit_s=most_s)
         yield from self._chosen()
 
     def _with_outcomes(self, tried: _Tried) -> list[tuple[Candidate, str]]:
@@ -358,6 +365,13 @@ def _doubt(one: Ranked) -> str:
 
 def _size(check: Check) -> int:
     return len(check.call) or len(repr(check.arguments))
+
+
+def _late(tried: Sequence[tuple[Candidate, str]], mended: int = 0) -> list[Candidate]:
+    """What failed on time alone and passed at least so many checks before that, nearest first."""
+    late = [pair for pair in tried if pair[1].rstrip("-")[-1:] == "t" and _leading(pair[1]) >= mended]
+    late.sort(key=lambda pair: (-_leading(pair[1]), -pair[0].score))
+    return [candidate for candidate, _ in late]
 
 
 def _leading(outcomes: str) -> int:

@@ -32,7 +32,7 @@ _AGREED, _KEPT, _KEPT_LOUD, _FAILED, _CONSTANT = 0.5, 0.8, 3.0, 0.8, 1.5
 #: The kind of an edit tells more than its place: the place has done its work when the edit is tried early.
 _PRIOR, _PLACE = 1.6, 0.5
 _REMOVED, _ADDED, _MOST_TOKENS = 0.05, 0.02, 20
-_UNREAD, _FOREIGN, _IDLE, _SILENT = 1.3, 0.8, 1.0, 0.8
+_UNREAD, _FOREIGN, _IDLE, _SILENT = 1.3, 0.8, 1.0, 1.0
 _GUARD, _GUARD_DEMANDED = 2.0, 0.6
 
 
@@ -100,8 +100,11 @@ def ranked(
     limit_s: float,
     *,
     loud: bool = False,
+    hangs: bool = False,
 ) -> list[Ranked]:
     """The patches, likeliest first; `limit_s` is for each input. Raises `BudgetSpent`.
+
+    hangs: the code ended on no check, so it is not asked what it does elsewhere either.
 
     loud: the code was never seen to return something wrong; where it is wrong it fails. So what it returns elsewhere is
     likely right, also near a failing check.
@@ -113,7 +116,7 @@ def ranked(
     if not first:
         return []
     ranks = [rank for rank, _ in own[:_COMPARED]]
-    compared = _compare(bench, code, first, passing, failing, limit_s, loud=loud)
+    compared = _compare(bench, code, first, passing, failing, limit_s, loud=loud, hangs=hangs)
     alike = list(zip(compared.same, compared.agreed, strict=True))
     support: dict[tuple[str, str], float] = {}
     for rank, letters in zip(ranks, alike, strict=True):
@@ -175,6 +178,7 @@ def _compare(
     limit_s: float,
     *,
     loud: bool,
+    hangs: bool,
 ) -> Compared:
     """Try the patches on inputs near those of the checks, against what the code and the likeliest patch do there."""
     near_right = [*edges([*passing, *failing], _EDGES), *nearby(passing, _NEAR_PASSING)]
@@ -182,7 +186,9 @@ def _compare(
     if not probes:
         nothing = ["" for _ in found]
         return Compared([], nothing, nothing, [False for _ in found], [])
-    before = _results(bench, code, probes, limit_s)
+    before = [CheckResult(outcome="timeout") for _ in probes]
+    if not hangs:
+        before = _results(bench, code, probes, limit_s)
     counted = [
         result.outcome == "passed" and (loud or place < len(near_right))
         for place, result in enumerate(before)

@@ -1,6 +1,7 @@
 """An alarm that is set for each of thousands of checks.
 
-As `deadline`, without its nesting: two system calls a check. It rings again and again, because code may catch even
+As `deadline`, without its nesting: a few system calls a check. It goes by the time that the process computes, so that a
+busy machine makes no check late, and by the clock for what waits. It rings again and again, because code may catch even
 what is no `Exception`; code that catches it for ever is its watcher's to kill.
 """
 
@@ -13,7 +14,16 @@ from typing import Any
 from healkit.workers.inside.deadline import TimeIsUp
 
 _REPEAT_S = 0.01
-_setitimer, _signal, _REAL, _ALARM = signal.setitimer, signal.signal, signal.ITIMER_REAL, signal.SIGALRM
+#: By the clock a check may take so many times its limit, and so much more: it is not to be taken for late for others.
+_WAIT_TIMES, _WAIT_MORE_S = 3.0, 0.03
+_setitimer, _signal = signal.setitimer, signal.signal
+_CLOCK, _RUNG_BY_CLOCK = signal.ITIMER_REAL, signal.SIGALRM
+_COMPUTING, _RUNG_BY_COMPUTING = signal.ITIMER_PROF, signal.SIGPROF
+
+
+def waited_s(timeout_s: float) -> float:
+    """How long a check with that limit of computing time may take by the clock, in seconds."""
+    return timeout_s * _WAIT_TIMES + _WAIT_MORE_S
 
 
 class Alarm:
@@ -24,16 +34,19 @@ class Alarm:
         self._armed = False
 
     def set(self, timeout_s: float) -> None:
-        """Ring after that long, and then again and again."""
+        """Ring after that much computing, or some times that by the clock, and then again and again."""
         self.rang = False
         self._armed = True
-        _signal(_ALARM, self._ring)  # each time, because the code before may have taken the signal
-        _setitimer(_REAL, timeout_s, _REPEAT_S)
+        _signal(_RUNG_BY_CLOCK, self._ring)  # each time, because the code before may have taken the signals
+        _signal(_RUNG_BY_COMPUTING, self._ring)
+        _setitimer(_COMPUTING, timeout_s, _REPEAT_S)
+        _setitimer(_CLOCK, timeout_s * _WAIT_TIMES + _WAIT_MORE_S, _REPEAT_S)
 
     def stop(self) -> None:
         """Ring no more. What rings while this is being said raises `TimeIsUp` for the last time."""
         self._armed = False
-        _setitimer(_REAL, 0)
+        _setitimer(_CLOCK, 0)
+        _setitimer(_COMPUTING, 0)
 
     def _ring(self, _number: int, _frame: FrameType | None) -> Any:
         self.rang = True

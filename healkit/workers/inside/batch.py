@@ -18,6 +18,7 @@ from typing import NoReturn
 import msgspec
 
 from healkit.contracts.batches import DIED, TIMED_OUT, Batch, Outcomes, Share, ShareDone
+from healkit.workers.inside.alarm import waited_s
 from healkit.workers.inside.bringing import bring_in
 from healkit.workers.inside.candidates import Candidates
 from healkit.workers.inside.emptying import empty_folder
@@ -110,7 +111,7 @@ class BatchServer:
     def _patience_s(self, sheet: Sheet) -> float:
         _, check, running = sheet.place
         checks = self._batch.checks
-        return checks[check].timeout_s + _GRACE_S if running and check < len(checks) else _BETWEEN_S
+        return waited_s(checks[check].timeout_s) + _GRACE_S if running and check < len(checks) else _BETWEEN_S
 
     def _after(self, sheet: Sheet, candidate: int, check: int, letter: str) -> tuple[int, int]:
         """Put down how a check ended whose child has, and where to go on."""

@@ -148,7 +148,10 @@ def _bound(program: Program, node: ast.expr, parent: ast.AST, field: str) -> flo
     if isinstance(parent, ast.Compare):
         if any(isinstance(side, ast.Constant) for side in (parent.left, *parent.comparators)):
             return 0.0  # the number that it is compared with is changed instead
-        return 1.0 if not isinstance(node, ast.Call) or guess(program, node) == {"int"} else 0.5
+        if isinstance(node, ast.Call) and guess(program, node) != {"int"}:
+            return 0.5
+        lengths = any("len(" in program.segment(side) for side in (parent.left, *parent.comparators))
+        return 1.0 if lengths or isinstance(node, ast.Name) else 0.7
     if isinstance(parent, ast.Call) and field == "args":
         return 0.9 if not isinstance(node, ast.List | ast.Tuple | ast.GeneratorExp | ast.ListComp) else 0.0
     if isinstance(parent, ast.Return | ast.Assign | ast.BinOp | ast.keyword | ast.IfExp) and not isinstance(
@@ -188,10 +191,10 @@ def grown(program: Program, node: ast.expr) -> Changes:
             continue
         seen = program.types(name, node)
         if may_be(kinds, NUMBERS) and may_be(seen, NUMBERS):
-            for sign, need in (("-", SUM), ("+", SUM), ("*", TERM), ("//", TERM), ("%", TERM), ("/", TERM)):
-                yield from program.put(
-                    node, f"{program.piece(node, need)} {sign} {name}", 1.0 if sign in "+-*" else 0.7
-                )
+            for sign, need, likely in (
+                ("-", SUM, 1.0), ("+", SUM, 1.0), ("*", TERM, 0.8), ("//", TERM, 0.6), ("%", TERM, 0.6), ("/", TERM, 0.7),
+            ):  # fmt: skip
+                yield from program.put(node, f"{program.piece(node, need)} {sign} {name}", likely)
         elif kinds & seen & SEQUENCES:
             yield from program.put(node, f"{program.piece(node, SUM)} + {name}", 0.9)
             yield from program.put(node, f"{name} + {program.piece(node, SUM)}", 0.9)

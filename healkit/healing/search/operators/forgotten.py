@@ -123,9 +123,19 @@ def noted(program: Program, node: ast.If) -> Changes:
         for text in texts:
             if inside:
                 edits = [program.insert(node.body[0], [text])]
+            elif node.orelse:
+                edits = [program.insert(_last_way(node), [text])]
             else:
                 edits = [program.insert(node, [text], after=True)] if leaves else []
             yield from (Change((edit,), line=node.lineno) for edit in edits if edit is not None)
+
+
+def _last_way(node: ast.If) -> ast.stmt:
+    """The first statement of what is done where none of an `if`'s and its `elif`s' questions is answered by yes."""
+    block = node.orelse
+    while len(block) == 1 and isinstance(block[0], ast.If) and block[0].orelse:
+        block = block[0].orelse
+    return block[0]
 
 
 _NOTES = (
