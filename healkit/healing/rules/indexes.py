@@ -55,6 +55,19 @@ def _ends_early(site: Site, match: re.Match[str]) -> Iterator[Fix]:
         yield from _while_loops(site, name)
 
 
+def _comes_round(site: Site, match: re.Match[str]) -> Iterator[Fix]:
+    """`for i in range(len(x))` with `x[i + 1]`: after the last comes the first."""
+    for node in site.nodes(ast.Subscript):
+        shift, owner = _shift(node.slice), site.source.of(node.value)
+        if shift is None or shift[1] < 1:
+            continue
+        for _, call in _loop_of(site, shift[0]):
+            stop = site.source.of(call.args[1] if len(call.args) > 1 else call.args[0])
+            if stop == f"len({owner})":
+                text = f"({site.source.of(node.slice)}) % len({owner})"
+                yield Fix("After the last place comes the first again.", site.source.put(node.slice, text))
+
+
 def _shorter(stop: str, step: int) -> Iterator[str]:
     if step > 0:
         yield f"{stop} - {step}"
@@ -123,6 +136,20 @@ RULES: tuple[Rule, ...] = (
         example=Example(
             "def tool(a):\n    found = []\n    for i in range(len(a)):  # neighbours\n        found.append(a[i + 1] - a[i])\n    return found\n",
             "def tool(a):\n    found = []\n    for i in range(len(a) - 1):  # neighbours\n        found.append(a[i + 1] - a[i])\n    return found\n",
+            {"a": [1, 2]},
+        ),
+        lookalike=_PLAIN,
+    ),
+    Rule(
+        name="comes_round",
+        mends="after the last place of a list the first is meant",
+        enames=("IndexError",),
+        message=_OUT,
+        priority=0.8,
+        propose=_comes_round,
+        example=Example(
+            "def tool(a):\n    found = []\n    for i in range(len(a)):\n        found.append(a[i + 1] - a[i])\n    return found\n",
+            "def tool(a):\n    found = []\n    for i in range(len(a)):\n        found.append(a[(i + 1) % len(a)] - a[i])\n    return found\n",
             {"a": [1, 2]},
         ),
         lookalike=_PLAIN,

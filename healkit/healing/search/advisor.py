@@ -7,6 +7,7 @@ left to try, because what was deleted from a tool no rule brings back.
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import itertools
 import time
@@ -45,6 +46,8 @@ _SLOWEST, _SLOWEST_S, _SLOWEST_PART = 4, 5.0, 0.15
 #: A kind of edit that is so rarely right, or one of so many plausible behaviours, is not vouched for.
 _RARE, _SURE = 0.25, 0.75
 _UNCOMPARED = "Time was up before it was compared with others."
+#: How suspicious every line is of a loop that does not end.
+_ENDLESS = 0.7
 #: Of how many single edits pairs are made: of the likeliest, and of those that change a result; and how many pairs.
 _PAIRED, _PAIRED_TELLING, _PAIRS = 64, 240, 20_000
 
@@ -110,6 +113,8 @@ class _Search:
         self._checks = self._failing + self._passing
         failed, passed = self._observe()
         self._suspicion = Suspicion(failed, passed)
+        if "t" in before:
+            self._suspicion.lift(_in_endless_loops(self._code, failed), _ENDLESS)
         self._wrong = [
             msgspec.structs.replace(check, known=True, expected=one.result.value)
             for check, one in zip(self._watched, failed, strict=True)
@@ -361,6 +366,18 @@ def _doubt(one: Ranked) -> str:
     if one.share < _SURE:
         return "Other edits pass as well, and do something else on inputs near those of the checks."
     return ""
+
+
+def _in_endless_loops(code: str, failed: Sequence[Observed]) -> set[int]:
+    """The lines of the loops that were seen running: what would end one may be on a way that was never taken."""
+    seen = {line for one in failed for line in one.lines}
+    return {
+        line
+        for loop in Program(code).nodes
+        if isinstance(loop, ast.While)
+        and seen & set(range(loop.lineno, (loop.end_lineno or loop.lineno) + 1))
+        for line in range(loop.lineno, (loop.end_lineno or loop.lineno) + 1)
+    }
 
 
 def _size(check: Check) -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from healkit.contracts.healing import Observed
 from healkit.healing.search.program import Program
@@ -40,6 +40,11 @@ class Suspicion:
                 bonus[line] = max(bonus.get(line, 0.0), TRACEBACK_BONUS / 2 ** min(away, 3))
         for line, more in bonus.items():
             self.lines[line] = self.lines.get(line, 0.0) + more
+
+    def lift(self, lines: Iterable[int], least: float) -> None:
+        """Make lines at least so suspicious, whether they were executed or not."""
+        for line in lines:
+            self.lines[line] = max(self.lines.get(line, 0.0), least)
 
     def of(self, program: Program, node: ast.AST, line: int = 0) -> float:
         """How suspicious a node is: by its own lines, else by the first of its statement; with the floor in it."""

@@ -17,6 +17,7 @@ from healkit.healing.search.operators import (  # noqa: F401 - each adds its row
     parts,
     statements,
     strings,
+    together,
     wrapping,
 )
 from healkit.healing.search.operators.table import TABLE, Operator

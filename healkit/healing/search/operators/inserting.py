@@ -87,6 +87,9 @@ def assigned(program: Program, node: ast.stmt) -> Changes:
         if may_be(kinds, NUMBERS):
             for text in (f"{name} += 1", f"{name} -= 1", f"{name} = 0"):
                 yield from _at(program, node, text, 1.0)
+            for number in _numbers(program):
+                for text in (f"{name} -= {number}", f"{name} += {number}"):
+                    yield from _at(program, node, text, 0.6)
         for other in names:
             if other != name:
                 seen = program.types(other, node)
@@ -94,6 +97,38 @@ def assigned(program: Program, node: ast.stmt) -> Changes:
                     yield from _at(program, node, f"{name} = {other}", 0.9)
                 if may_be(kinds, NUMBERS) and may_be(seen, NUMBERS):
                     yield from _at(program, node, f"{name} += {other}", 0.7)
+
+
+def _numbers(program: Program) -> list[int]:
+    """Some whole numbers of the program that are more than one."""
+    found = dict.fromkeys(
+        n.value for n in program.nodes if isinstance(n, ast.Constant) and type(n.value) is int
+    )
+    return [number for number in found if number > 1][:3]
+
+
+@operator(
+    "a way out of the loop added",
+    0.4,
+    ast.If,
+    ast.For,
+    before="def f(a):\n    for x in a:\n        if x:\n            b = x\n    return b",
+    after="def f(a):\n    for x in a:\n        if x:\n            b = x\n            break\n    return b",
+)
+def left(program: Program, node: ast.If | ast.For) -> Changes:
+    """`break` or `continue` where a branch of a loop has done what it is for."""
+    inside = isinstance(node, ast.If) and any(
+        isinstance(a, ast.For | ast.While) for a in program.around(node)
+    )
+    for block in (node.body, node.orelse) if inside else (node.body,):
+        if not block or isinstance(block[-1], ast.Return | ast.Raise | ast.Break | ast.Continue):
+            continue
+        for word in ("break", "continue") if inside else ("break",):
+            edit = program.insert(block[-1], [word], after=True)
+            if edit is not None and not isinstance(
+                block[-1], ast.If | ast.For | ast.While | ast.Try | ast.With
+            ):
+                yield Change((edit,), 1.0 if inside else 0.4, line=block[-1].lineno)
 
 
 @operator(

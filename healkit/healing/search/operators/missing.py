@@ -85,6 +85,27 @@ def case(program: Program, node: ast.stmt) -> Changes:
 
 
 @operator(
+    "done only under a condition",
+    0.3,
+    ast.Expr,
+    ast.Assign,
+    ast.AugAssign,
+    before="def f(a, b):\n    a.append(b)\n    if b:\n        return b\n    return a",
+    after="def f(a, b):\n    if b:\n        a.append(b)\n    if b:\n        return b\n    return a",
+)
+def only_if(program: Program, node: ast.stmt) -> Changes:
+    rows = program.rows(node)
+    if rows is None or program.function(node) is None or rows[0] != rows[1]:
+        return
+    whole = (program.source.line_start(rows[0]), program.source.line_stop(rows[1]))
+    line, indent, newline = program.source.line(rows[0]).strip(), program.indent(node), program.source.newline
+    wider = [name for name in program.names(node)[:8] if not program.types(name, node) & {"function", "type"}]
+    for place, test in enumerate(dict.fromkeys([*conditions(program, node)[:24], *wider])):
+        text = f"{indent}if {test}:{newline}{indent}{program.step}{line}"
+        yield Change((Edit(*whole, text),), 1.0 if place < 12 else 0.7, line=node.lineno)
+
+
+@operator(
     "a return at the end",
     0.45,
     ast.FunctionDef,

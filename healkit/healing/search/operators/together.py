@@ -1,0 +1,112 @@
+"""Edits of several places that are one mistake: both bounds, every place of a name, all of a line's parts."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import re
+
+from healkit.contracts.healing import Edit
+from healkit.healing.search.operators.table import Changes, operator
+from healkit.healing.search.program import Change, Program
+
+_SIGN = re.compile(r"<=|>=|<|>")
+_STRICTNESS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
+
+
+@operator(
+    "all bounds of a condition",
+    0.6,
+    ast.BoolOp,
+    ast.Compare,
+    before="x = 0 < a <= 8",
+    after="x = 0 <= a < 8",
+)
+def bounds(program: Program, node: ast.BoolOp | ast.Compare) -> Changes:
+    """Who takes one bound for exclusive that is inclusive takes the others so too."""
+    if isinstance(program.parent(node), ast.BoolOp):
+        return
+    edits: list[Edit] = []
+    for part in node.values if isinstance(node, ast.BoolOp) else [node]:
+        if not isinstance(part, ast.Compare):
+            continue
+        sides = [part.left, *part.comparators]
+        for left, right in itertools.pairwise(sides):
+            start, end = program.source.span(left)[1], program.source.span(right)[0]
+            found = _SIGN.search(program.text[start:end])
+            if found is not None:
+                edits.append(Edit(start + found.start(), start + found.end(), _STRICTNESS[found.group()]))
+    if len(edits) > 1:
+        yield Change(tuple(edits))
+
+
+@operator(
+    "a constant at all its places",
+    0.5,
+    ast.Constant,
+    before="x = a['n']\ny = b['n']\nz = c['m']",
+    after="x = a['m']\ny = b['m']\nz = c['m']",
+)
+def everywhere(program: Program, node: ast.Constant) -> Changes:
+    """The same key or number written wrong each time."""
+    if not isinstance(node.value, str | int) or isinstance(node.value, bool) or not node.value:
+        return
+    if isinstance(program.parent(node), ast.FormattedValue | ast.JoinedStr):
+        return
+    places = [
+        other
+        for other in program.nodes
+        if isinstance(other, ast.Constant)
+        and other.value == node.value
+        and type(other.value) is type(node.value)
+        and not isinstance(program.parent(other), ast.FormattedValue | ast.JoinedStr)
+    ]
+    if len(places) < 2 or places[0] is not node:
+        return
+    if isinstance(node.value, int):
+        texts = [str(node.value + 1), str(node.value - 1)]
+    else:
+        own = [o.value for o in program.nodes if isinstance(o, ast.Constant) and isinstance(o.value, str)]
+        texts = [
+            text for text in dict.fromkeys([*program.hints.constants, *map(repr, own)]) if text[:1] in "'\""
+        ]
+    for text in texts[:24]:
+        if text != repr(node.value):
+            yield Change(
+                tuple(Edit(*program.source.span(place), program.quoted(text)) for place in places),
+                1.0 if isinstance(node.value, int) else 0.8,
+            )
+
+
+@operator(
+    "an f before a text",
+    0.9,
+    ast.Constant,
+    before="def f(name):\n    return 'hello {name}'",
+    after="def f(name):\n    return f'hello {name}'",
+)
+def forgotten_f(program: Program, node: ast.Constant) -> Changes:
+    """A text with the name of a variable in braces."""
+    if not isinstance(node.value, str) or isinstance(
+        program.parent(node), ast.FormattedValue | ast.JoinedStr | ast.Attribute
+    ):
+        return
+    names = re.findall(r"\{([A-Za-z_]\w*)[^{}]*\}", node.value)
+    known = {*program.names(node), *program.defined}
+    start, _ = program.source.span(node)
+    if names and set(names) <= known and program.text[start] in "'\"":
+        yield Change((Edit(start, start, "f"),))
+
+
+@operator(
+    "a sign that belongs to the base",
+    0.8,
+    ast.UnaryOp,
+    before="x = -1 ** n",
+    after="x = (-1) ** n",
+)
+def signed_base(program: Program, node: ast.UnaryOp) -> Changes:
+    power = node.operand
+    if isinstance(node.op, ast.USub) and isinstance(power, ast.BinOp) and isinstance(power.op, ast.Pow):
+        start, end = program.source.span(node)[0], program.source.span(power.left)[1]
+        yield Change((Edit(start, start, "("), Edit(end, end, ")")))
