@@ -32,46 +32,64 @@ Ranked = Callable[[Sequence[Attempt]], list[Attempt]]
 
 
 class Agreement:
-    """One healing's questions. `note` says where patches part and nobody has said what is right."""
+    """One healing's questions.
+
+    `case`, `attempts` and `base` (how the checks went without a patch) are as they stand after the answers so far, also
+    where the budget ends in the middle. `note` says where patches part and nobody has said what is right.
+    """
 
     def __init__(
         self,
-        entry: VaultEntry,
+        case: Case,
+        attempts: list[Attempt],
+        base: list[CheckResult],
         validator: Validator,
         bench: Workbench,
         record: HealRecord,
         ask: AskPerson | None,
     ) -> None:
+        self.case, self.attempts, self.base = case, attempts, base
         self.questions: list[Answered] = []
         self.note = ""
-        self._entry, self._validator, self._bench = entry, validator, bench
+        self._entry, self._validator, self._bench = case.entry, validator, bench
         self._record, self._ask = record, ask
 
-    def reach(
-        self, case: Case, attempts: list[Attempt], base: list[CheckResult], ranked: Ranked
-    ) -> tuple[Case, list[Attempt], list[CheckResult]]:
-        """The case with the answers as checks, and the attempts as they stand after them.
+    def reach(self, ranked: Ranked) -> None:
+        """Ask at most three questions, each on the smallest input on which patches differ; raises `BudgetSpent`.
 
-        At most three questions, each on the smallest input on which patches differ; none is put after one that was
-        not answered.
+        None is put after one that was not answered.
         """
         for number in range(1, _QUESTIONS_MAX + 1):
-            plausible = [attempt for attempt in ranked(attempts) if attempt.verdict != "not_cured"]
+            plausible = [attempt for attempt in ranked(self.attempts) if attempt.verdict != "not_cured"]
             accepts = functools.partial(_accepted, self._entry)
             question = question_on(
-                self._entry.label, plausible, case.checks, accepts, self._bench, number, _limit_s(base)
+                self._entry.label,
+                plausible,
+                self.case.checks,
+                accepts,
+                self._bench,
+                number,
+                _limit_s(self.base),
             )
             if question is None:
-                break
+                return
+            doubted = [_doubted(attempt, question) for attempt in self.attempts]
             answer = self._put(question)
             if answer is None:  # nobody has said what is right there, so none of them is more than unproven
-                attempts = [_doubted(attempt, question) for attempt in attempts]
-                break
-            check = answered_check(question, answer)
-            base = [*base, self._validator.run(self._entry.code, [check])[0]]
-            case = dataclasses.replace(case, checks=(*case.checks, check))
-            attempts = [self._held(attempt, case.checks, base) for attempt in attempts]
-        return case, attempts, base
+                self.attempts = doubted
+                return
+            undecided, self.attempts = (
+                self.attempts,
+                doubted,
+            )  # as long as the answer was not held against them
+            self._hold(answered_check(question, answer), undecided)
+
+    def _hold(self, check: Check, attempts: Sequence[Attempt]) -> None:
+        """Hold the attempts against an answer too."""
+        base = [*self.base, self._validator.run(self._entry.code, [check])[0]]
+        case = dataclasses.replace(self.case, checks=(*self.case.checks, check))
+        held = [self._held(attempt, case.checks, base) for attempt in attempts]
+        self.case, self.base, self.attempts = case, base, held
 
     def _put(self, question: Question) -> Answer | None:
         """Ask, and keep question and answer; where there is nobody to ask, that is noted."""

@@ -261,13 +261,18 @@ class Loop:
         """Where plausible patches disagree, what is right is asked; each answer is one more check for all of them."""
         if case.entry.flags.get("side_effects") or not self._validator.light:
             return case
-        agreement = Agreement(case.entry, self._validator, self._bench, self._record, self._tell.ask)
+        agreement = Agreement(
+            case, self._attempts, self._base, self._validator, self._bench, self._record, self._tell.ask
+        )
         try:
-            case, self._attempts, self._base = agreement.reach(case, self._attempts, self._base, self._ranked)
+            agreement.reach(self._ranked)
+        except BudgetSpent as error:
+            self._notes.append(error.message)
         finally:  # what was asked is told also where the budget ends in the middle
+            self._attempts, self._base = agreement.attempts, agreement.base
             self._questions = agreement.questions
             self._notes += [agreement.note] if agreement.note else []
-        return case
+        return agreement.case
 
     def _ranked(self, attempts: Sequence[Attempt] | None = None) -> list[Attempt]:
         """Attempts, the likeliest right first: by verdict, then who proposed it, then that one's own order."""

@@ -432,6 +432,23 @@ def test_whoever_thinks_longer_than_the_budget_is_still_heard(healing: Healkit) 
     assert report.best.patch.code == STEP.replace("> 10", ">= 10")
 
 
+def test_where_an_answer_came_too_late_to_be_held_against_the_patches_none_of_them_is_cured(
+    healing: Healkit,
+) -> None:
+    healing.vault.add("step", STEP, examples=STEP_EXAMPLES)
+    stop = threading.Event()
+
+    def answer_and_stop(question: Question) -> Answer:
+        stop.set()
+        return Answer(20 if question.arguments["n"] >= 10 else 0)
+
+    ideas = Idea(STEP.replace("> 10", "> 4"), STEP.replace("> 10", ">= 10"))
+    report = healing.heal("step", advisors=[ideas], auto=True, ask=answer_and_stop, stop=stop)
+    assert report.outcome == "stopped"
+    assert [answered.answer for answered in report.questions] != [None]
+    assert {attempt.verdict for attempt in report.attempts} == {"unproven"}
+
+
 def test_a_question_that_nobody_answers_is_not_asked_again(healing: Healkit) -> None:
     healing.vault.add("step", STEP, examples=STEP_EXAMPLES)
     ideas = Idea(STEP.replace("> 10", "> 4"), STEP.replace("> 10", ">= 10"))

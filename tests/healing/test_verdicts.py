@@ -15,8 +15,11 @@ FAILING = Check(origin="failing", arguments={"x": 0})
 PASSING = Check(origin="passing", arguments={"x": 3}, known=True, expected=0.25)
 
 
-def patch(code: str = AFTER, *, guard: bool = False) -> Patch:
-    return Patch(code=code, advisor="rules", author="rule", reason="", guard=guard)
+ANSWERED = Check(origin="answered", arguments={"x": 1}, known=True, expected=0.5)
+
+
+def patch(code: str = AFTER, *, guard: bool = False, doubt: str = "") -> Patch:
+    return Patch(code=code, advisor="rules", author="rule", reason="", guard=guard, doubt=doubt)
 
 
 @pytest.mark.requirement("HEAL-3")
@@ -31,6 +34,9 @@ def patch(code: str = AFTER, *, guard: bool = False) -> Patch:
         ([FAILING, DECLARED], [RAISED, PASSED], [PASSED, PASSED], patch(), "unproven"),
         ([FAILING], [RAISED], [PASSED], patch(guard=True), "silenced"),
         ([FAILING], [RAISED], [RAISED], patch(guard=True), "not_cured"),
+        # What its own advisor would not vouch for is no cure, unless somebody was asked.
+        ([DECLARED], [RAISED], [PASSED], patch(doubt="Chance."), "unproven"),
+        ([DECLARED, ANSWERED], [RAISED, WRONG], [PASSED, PASSED], patch(doubt="Chance."), "cured"),
         # Where an example demands the guarded value, the guard is the cure.
         ([DECLARED], [RAISED], [PASSED], patch(guard=True), "cured"),
     ],
