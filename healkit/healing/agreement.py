@@ -27,7 +27,7 @@ from healkit.store.entries import VaultEntry
 
 _QUESTIONS_MAX = 3
 #: How long an input that tells patches apart may take, by the longest check that passed.
-_ASKED_LEAST_S, _ASKED_TIMES = 0.3, 4.0
+_ASKED_LEAST_S, _ASKED_TIMES = 0.1, 4.0
 Ranked = Callable[[Sequence[Attempt]], list[Attempt]]
 
 

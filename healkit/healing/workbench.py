@@ -46,6 +46,8 @@ LONG_TIMES, LONG_S = 2.0, 0.5
 UNKNOWN_LEAST_S = 0.02
 #: The slow lane's limit, and the one for trying once more in a process of its own, by the ordinary one.
 SLOW_TIMES = 10.0
+#: Which is at least this: few are tried so, and what is right may take longer than what failed at once.
+_RUN_LEAST_S = 2.0
 #: What finding out how long a check takes may cost, in seconds and as a part of the budget.
 _TIMING_FIRST_S, _TIMING_S, _TIMING_PART = 0.15, 5.0, 1 / 30
 _TIMING_LEAST_S = 0.8
@@ -200,6 +202,8 @@ class Bench:
             self._learn(checks, results)
             return [results]
         limits_s = [own_s * SLOW_TIMES for own_s in self._limits_of(base, checks, limit_s)]
+        if limit_s is None:
+            limits_s = [max(own_s, _RUN_LEAST_S) for own_s in limits_s]
         return self._wait(
             self._batches.run(
                 self._entry, codes, checks, limits_s, parallel=self._parallel, off_record=self._off_record

@@ -7,7 +7,6 @@ left to try, because what was deleted from a tool no rule brings back.
 
 from __future__ import annotations
 
-import ast
 import dataclasses
 import itertools
 import time
@@ -22,10 +21,12 @@ from healkit.healing.advisor import Case, Workbench
 from healkit.healing.search.choosing import Plausible, Ranked, ranked
 from healkit.healing.search.explaining import explain
 from healkit.healing.search.ingredients import constants
-from healkit.healing.search.localise import Suspicion, types_seen
+from healkit.healing.search.localise import ENDLESS, Suspicion, endless_loops, types_seen
+from healkit.healing.search.outcomes import late, leading, promise
 from healkit.healing.search.program import Hints, Program
 from healkit.healing.search.ranking import Candidate, Space, same_code
 from healkit.healing.search.second_order import Base, Further, bases, pairs
+from healkit.healing.search.vouching import UNCOMPARED, doubt
 
 #: How many checks of a kind are watched, and how many of those that do not end.
 _WATCHED, _WATCHED_HANGING = 10, 1
@@ -43,11 +44,6 @@ _FIRST_PART, _BASES_PART = 0.6, 0.15
 _LOOKED_AT, _KEPT, _SLOW = 3000, 400, 40
 #: Of those how many are given really long, in seconds and as a part of the budget: a right answer may take a second.
 _SLOWEST, _SLOWEST_S, _SLOWEST_PART = 4, 5.0, 0.15
-#: A kind of edit that is so rarely right, or one of so many plausible behaviours, is not vouched for.
-_RARE, _SURE = 0.25, 0.75
-_UNCOMPARED = "Time was up before it was compared with others."
-#: How suspicious every line is of a loop that does not end.
-_ENDLESS = 0.7
 #: Of how many single edits pairs are made: of the likeliest, and of those that change a result; and how many pairs.
 _PAIRED, _PAIRED_TELLING, _PAIRS = 64, 240, 20_000
 
@@ -114,7 +110,7 @@ class _Search:
         failed, passed = self._observe()
         self._suspicion = Suspicion(failed, passed)
         if "t" in before:
-            self._suspicion.lift(_in_endless_loops(self._code, failed), _ENDLESS)
+            self._suspicion.lift(endless_loops(Program(self._code), failed), ENDLESS)
         self._wrong = [
             msgspec.structs.replace(check, known=True, expected=one.result.value)
             for check, one in zip(self._watched, failed, strict=True)
@@ -165,7 +161,7 @@ class _Search:
         """What was found and not yet proposed, when time is up."""
         found, self._found = self._found, []
         for one in sorted(found, key=lambda one: -one.candidate.score):
-            yield self._patch(one, one.candidate.score, doubt=_UNCOMPARED)
+            yield self._patch(one, one.candidate.score, doubt=UNCOMPARED)
 
     _passed = False
 
@@ -238,7 +234,7 @@ class _Search:
         refused = 0
         for one in order:
             self._found.remove(one.patch)
-            attempt = yield self._patch(one.patch, one.rank, doubt=_doubt(one))
+            attempt = yield self._patch(one.patch, one.rank, doubt=doubt(self._code, one))
             refused += attempt is not None and attempt.verdict == "not_cured"
         return bool(order) and refused == len(order)
 
@@ -263,10 +259,10 @@ class _Search:
     def _retry_slow(self, first: _Tried) -> Generator[Patch, Attempt | None, None]:
         """Once more, with more time, what failed on time alone; and once more, if it mended a check meanwhile."""
         slow = _Tried()
-        self._try(_late(self._with_outcomes(first))[:_SLOW], slow, part=0.2, slow=True)
-        if not self._passed and (late := _late(self._with_outcomes(slow), mended=1)):
+        self._try(late(self._with_outcomes(first))[:_SLOW], slow, part=0.2, slow=True)
+        if not self._passed and (nearly := late(self._with_outcomes(slow), mended=1)):
             most_s = min(_SLOWEST_S, self._budget_s * _SLOWEST_PART)
-            self._try(late[:_SLOWEST], _Tried(), part=0.3, limit_s=most_s)
+            self._try(nearly[:_SLOWEST], _Tried(), part=0.3, limit_s=most_s)
         yield from self._chosen()
 
     def _with_outcomes(self, tried: _Tried) -> list[tuple[Candidate, str]]:
@@ -318,15 +314,15 @@ class _Search:
                 looked += len(places)
                 for place in places:
                     outcomes = stage.outcomes[place]
-                    leading = len(outcomes) - len(outcomes.lstrip("."))
-                    if 1 < leading < len(self._failing) and leading > self._best_leading:
-                        self._best_leading = leading
+                    mended = leading(outcomes)
+                    if 1 < mended < len(self._failing) and mended > self._best_leading:
+                        self._best_leading = mended
                         one = stage.candidates[place]
                         further.add(
                             Base(
                                 apply_edits(self._code, list(one.edits)),
                                 one,
-                                1.0 + leading / len(self._failing),
+                                1.0 + mended / len(self._failing),
                             )
                         )
 
@@ -334,7 +330,7 @@ class _Search:
 
     def _bases(self, tried: Sequence[tuple[Candidate, str]]) -> list[Base]:
         """The variants that get nearer: of the likeliest, all checks are run, whatever fails."""
-        ordered = sorted(tried, key=lambda pair: (-_promise(pair[1], self._before), -pair[0].score))[
+        ordered = sorted(tried, key=lambda pair: (-promise(pair[1], self._before), -pair[0].score))[
             :_LOOKED_AT
         ]
         most = time.monotonic() + _BASES_PART * self._budget_s
@@ -352,50 +348,9 @@ class _Search:
         outcomes = dict(self._bench.score(self._code, drawn(), self._checks, every=True))
         seen = [(candidates[place], letters) for place, letters in outcomes.items()]
         found = bases(self._code, seen, self._before, len(self._failing))
-        self._best_leading = max((_leading(letters) for _, letters in seen), default=0)
+        self._best_leading = max((leading(letters) for _, letters in seen), default=0)
         return found
-
-
-def _doubt(one: Ranked) -> str:
-    """Why the search would not vouch for a patch, though it passes; most of what it says to be right then is not."""
-    candidate = one.patch.candidate
-    if len(candidate.made_by) > 1:
-        return "It takes several edits at once, and of those some always fit a few examples by chance."
-    if candidate.prior < _RARE:
-        return f"What it does ({candidate.made_by[0]}) is seldom what was wrong."
-    if one.share < _SURE:
-        return "Other edits pass as well, and do something else on inputs near those of the checks."
-    return ""
-
-
-def _in_endless_loops(code: str, failed: Sequence[Observed]) -> set[int]:
-    """The lines of the loops that were seen running: what would end one may be on a way that was never taken."""
-    seen = {line for one in failed for line in one.lines}
-    return {
-        line
-        for loop in Program(code).nodes
-        if isinstance(loop, ast.While)
-        and seen & set(range(loop.lineno, (loop.end_lineno or loop.lineno) + 1))
-        for line in range(loop.lineno, (loop.end_lineno or loop.lineno) + 1)
-    }
 
 
 def _size(check: Check) -> int:
     return len(check.call) or len(repr(check.arguments))
-
-
-def _late(tried: Sequence[tuple[Candidate, str]], mended: int = 0) -> list[Candidate]:
-    """What failed on time alone and passed at least so many checks before that, nearest first."""
-    late = [pair for pair in tried if pair[1].rstrip("-")[-1:] == "t" and _leading(pair[1]) >= mended]
-    late.sort(key=lambda pair: (-_leading(pair[1]), -pair[0].score))
-    return [candidate for candidate, _ in late]
-
-
-def _leading(outcomes: str) -> int:
-    return len(outcomes) - len(outcomes.lstrip("."))
-
-
-def _promise(outcomes: str, before: str) -> float:
-    """How far a variant got: over the first failing checks, or at least to another failure."""
-    leading = _leading(outcomes)
-    return leading or 0.5 * (outcomes[:1] == "w" and before[:1] != "w")

@@ -82,13 +82,15 @@ class Ranked:
     """A plausible patch with its rank.
 
     kept: on which part of the inputs that count it does as the code did. share: how much of all that speaks for any
-    of the patches speaks for those that do as this one does, on all inputs that were tried; from 0 to 1.
+    of the patches speaks for those that do as this one does, on all inputs that were tried; from 0 to 1. behaviours: in
+    how many ways the patches differ there.
     """
 
     patch: Plausible
     rank: float
     kept: float = 0.0
     share: float = 0.0
+    behaviours: int = 1
 
 
 def ranked(
@@ -147,7 +149,7 @@ def _with_shares(order: Sequence[Ranked], alike: Sequence[tuple[str, str]]) -> l
     for weight, letters in zip(weights, alike, strict=True):
         of_kind[letters] += weight  # type: ignore[assignment]
     return [
-        dataclasses.replace(one, share=of_kind[letters] / total)
+        dataclasses.replace(one, share=of_kind[letters] / total, behaviours=len(of_kind))
         for one, letters in zip(order, alike, strict=True)
     ]
 

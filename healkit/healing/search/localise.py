@@ -19,6 +19,8 @@ from healkit.healing.search.program import Program
 TRACEBACK_BONUS = 0.3
 #: What every line counts, seen or not: a check that ends early may never have reached the mistake.
 FLOOR = 0.05
+#: How suspicious every line is of a loop that does not end.
+ENDLESS = 0.7
 
 
 class Suspicion:
@@ -77,3 +79,14 @@ def types_seen(observed: Sequence[Observed]) -> dict[str, frozenset[str]]:
         for name, kinds in one.types.items():
             found.setdefault(name, set()).update(kinds)
     return {name: frozenset(kinds) for name, kinds in found.items()}
+
+
+def endless_loops(program: Program, failed: Sequence[Observed]) -> set[int]:
+    """The lines of the loops that were seen running: what would end one may be on a way that was never taken."""
+    seen = {line for one in failed for line in one.lines}
+    found: set[int] = set()
+    for loop in program.nodes:
+        if isinstance(loop, ast.While):
+            lines = range(loop.lineno, (loop.end_lineno or loop.lineno) + 1)
+            found.update(lines if seen & set(lines) else ())
+    return found

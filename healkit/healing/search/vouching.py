@@ -1,0 +1,31 @@
+"""What the search would vouch for, of what passes every check.
+
+Of a few thousand edits some meet two or three examples by chance. What tells them from the right one is how the edit
+came about and what else passes, and where that says little the search says so: its patch is shown, not called cured.
+"""
+
+from __future__ import annotations
+
+from healkit.healing.search.choosing import Ranked
+from healkit.healing.search.sense import sense
+
+#: Not vouched for are a kind of edit that is so rarely right, a behaviour for which less speaks, one of more than so
+#: many, and literals from nowhere. (Of the likeliest patches for 127 tools, 99 were right; of the 64 that this leaves
+#: to be called cured, 59.)
+_RARE, _SURE, _BEHAVIOURS, _FOREIGN = 0.25, 0.85, 3, 0.9
+#: The doubt about a patch for which there was no time left.
+UNCOMPARED = "Time was up before it was compared with others."
+
+
+def doubt(code: str, one: Ranked) -> str:
+    """Why the search would not vouch for a patch of `code`, in a sentence; empty where it does."""
+    candidate = one.patch.candidate
+    if len(candidate.made_by) > 1:
+        return "It takes several edits at once, and of those some always fit a few examples by chance."
+    if candidate.prior < _RARE:
+        return f"What it does ({candidate.made_by[0]}) is seldom what was wrong."
+    if one.share < _SURE or one.behaviours > _BEHAVIOURS:
+        return "Other edits pass as well, and do something else on inputs near those of the checks."
+    if sense(code, one.patch.code).foreign > _FOREIGN:
+        return "It has a number in it that nothing in the tool explains."
+    return ""
