@@ -100,6 +100,63 @@ def test_what_may_not_or_cannot_be_searched_on_is_not_run_at_all(more: dict[str,
     assert list(SearchAdvisor().propose(case, Untouched())) == []  # type: ignore[arg-type]
 
 
+CLOCK = """def tool(seconds):
+    hours = seconds // 3600
+    minutes = seconds // 60
+    return f"{hours}:{minutes}:{seconds % 60:02d}"
+"""
+
+
+def test_two_mistakes_that_only_change_a_wrong_result_into_another_are_cured_but_not_vouched_for(
+    healkit: Healkit,
+) -> None:
+    checks = [
+        example("1:02:05", seconds=3725),
+        example("2:00:09", seconds=7209),
+        example("0:10:00", seconds=600),
+    ]
+    patch = first(healkit, case_of(CLOCK, *checks))
+    assert patch is not None
+    namespace: dict[str, Any] = {}
+    exec(patch.code, namespace)
+    assert [namespace["tool"](seconds) for seconds in (3599, 3661, 86399)] == [
+        "0:59:59",
+        "1:01:01",
+        "23:59:59",
+    ]
+    assert "several edits at once" in patch.doubt
+
+
+def test_what_would_end_a_loop_is_found_on_a_way_that_was_never_taken(healkit: Healkit) -> None:
+    code = """def tool(n):
+    bits = ""
+    while n > 0:
+        bits = str(n % 2) + bits
+        if n == 1:
+            n -= 1
+        n // 2
+    return bits or "0"
+"""
+    checks = [example("110", n=6), example("0", n=0), example("1011", n=11)]
+    patch = first(healkit, case_of(code, *checks))
+    assert patch is not None
+    assert "n //= 2" in patch.code
+
+
+def test_it_vouches_for_what_alone_passes_and_not_for_what_others_contradict(healkit: Healkit) -> None:
+    code = "def tool(age):\n    return age > 18\n"
+    few = [example(True, age=18), example(False, age=3)]
+    doubted = first(healkit, case_of(code, *few))
+    assert doubted is not None
+    assert doubted.code == code.replace(">", ">=")
+    assert "do something else" in doubted.doubt
+    more = [example(True, age=19), example(True, age=64), example(False, age=17), example(False, age=0)]
+    vouched = first(healkit, case_of(code, *few, *more))
+    assert vouched is not None
+    assert vouched.code == code.replace(">", ">=")
+    assert vouched.doubt == ""
+
+
 def test_it_gives_up_when_there_is_nothing_left_to_try(healkit: Healkit) -> None:
     case = case_of("def tool():\n    return 1\n", example("a text that stands nowhere" * 4))
     bench = bench_of(healkit, case, 60.0)
