@@ -39,7 +39,10 @@ TWO_BUGS_EXAMPLES = (
     {"arguments": {"scores": [4, 9, 2, 7], "keep": 2}, "result": 8.0},
     {"arguments": {"scores": [5], "keep": 1}, "result": 5.0},
     {"arguments": {"scores": [1, 2, 3, 4], "keep": 3}, "result": 3.0},
+    {"arguments": {"scores": [10, 20, 30, 40, 50], "keep": 4}, "result": 35.0},
+    {"arguments": {"scores": [3, 3, 9], "keep": 2}, "result": 6.0},
 )
+#: Five, because patches in two places are many, and of many some fit two or three examples by chance.
 #: At least one is kept: without that, patches that part at `keep=0` would be asked about.
 TWO_BUGS_SCHEMA = object_schema(
     scores={"type": "array", "items": {"type": "number"}, "minItems": 1},

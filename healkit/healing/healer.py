@@ -162,41 +162,46 @@ class Healer:
                 f"The policy forbids patches of {entry.tool_name!r} (heal_deny); it is shown only.",
                 {},
             )
-        said = True if word == "allow" else None if confirm is None else confirm(best)
-        if said is False:
+        if word == "allow":
+            return self._apply(found, best, record, log_id)
+        # On record before anybody is asked, so that no end of this process loses it.
+        request = self._request(entry, best, record, log_id)
+        said = None if confirm is None else confirm(best)
+        if said is None:
+            return self._waits(request, record, step)
+        if not said:
+            if request.state == "pending":
+                self.requests.decline(request.id, "declined when it was proposed")
             record.decided(step, "declined")
             return "declined", "The patch was declined; nothing was changed.", {}
-        if said is None:
-            request = self._request(entry, best, record, log_id)
-            known = {"request_id": request.id}
-            if request.state != "pending":
-                return (
-                    "declined",
-                    f"The same patch was {request.state} before, as request {request.id}.",
-                    known,
-                )
-            return "pending", f"It waits for consent as request {request.id}.", known
-        return self._apply(found, best, record, log_id)
+        return self._apply(found, best, record, log_id, request)
+
+    def _waits(
+        self, request: PatchRequest, record: HealRecord, step: str
+    ) -> tuple[Outcome, str, dict[str, Any]]:
+        record.decided(step, request.state, request_id=request.id)
+        known = {"request_id": request.id}
+        if request.state != "pending":
+            return "declined", f"The same patch was {request.state} before, as request {request.id}.", known
+        return "pending", f"It waits for consent as request {request.id}.", known
 
     def _apply(
-        self, found: Found, best: Attempt, record: HealRecord, log_id: int | None
+        self,
+        found: Found,
+        best: Attempt,
+        record: HealRecord,
+        log_id: int | None,
+        request: PatchRequest | None = None,
     ) -> tuple[Outcome, str, dict[str, Any]]:
         """Make it a revision, with the answers as examples; take it back where it fails on the road after all."""
         entry, step = found.case.entry, best.step_id or ""
         try:
-            kept = self.vault.patch(
-                entry.tool_name,
-                best.patch.code,
-                persona=entry.persona,
-                reason=f"{best.patch.reason} [{VERDICTS[best.verdict]}]",
-                author=best.patch.author,
-                parent=entry.revision,
-                motivating_log_id=log_id,
-            )
+            kept = self._keep(entry, best, log_id, request)
         except RevisionConflict as conflict:
             request = self._request(entry, best, record, log_id)
+            record.decided(step, request.state, request_id=request.id)
             record.stumbled(step, conflict)
-            reason = f"Somebody changed the tool meanwhile; the patch waits as request {request.id}."
+            reason = f"Somebody changed the tool meanwhile; the patch is kept as request {request.id}."
             return "pending", reason, {"request_id": request.id}
         record.decided(step, "kept", revision=kept.revision)
         for check in found.case.checks:
@@ -211,11 +216,28 @@ class Healer:
             return "rolled_back", f"It was taken back: {problem}", {"revision": back.revision}
         return "kept", f"{kept.label} is active: {VERDICTS[best.verdict]}.", {"revision": kept.revision}
 
+    def _keep(
+        self, entry: VaultEntry, best: Attempt, log_id: int | None, request: PatchRequest | None
+    ) -> VaultEntry:
+        """The revision with the patch; a request that waits for it is accepted with it, in one transaction."""
+        if request is not None and request.state == "pending":
+            accepted = self.requests.accept(request.id)
+            return self.vault.get(entry.tool_name, entry.persona, revision=accepted.revision)
+        return self.vault.patch(
+            entry.tool_name,
+            best.patch.code,
+            persona=entry.persona,
+            reason=f"{best.patch.reason} [{VERDICTS[best.verdict]}]",
+            author=best.patch.author,
+            parent=entry.revision,
+            motivating_log_id=log_id,
+        )
+
     def _request(
         self, entry: VaultEntry, best: Attempt, record: HealRecord, log_id: int | None
     ) -> PatchRequest:
         """Let the patch wait for the user's word; one that was decided before is what it was."""
-        request = self.requests.add(
+        return self.requests.add(
             entry.tool_name,
             best.patch.code,
             persona=entry.persona,
@@ -227,8 +249,6 @@ class Healer:
             motivating_log_id=log_id,
             run_id=record.run.run_id,
         )
-        record.decided(best.step_id or "", request.state, request_id=request.id)
-        return request
 
     def _fails_on_the_road(self, kept: VaultEntry, checks: Sequence[Check]) -> str:
         """Run the new revision once as any execution, on what failed; what is wrong with it, or nothing."""

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -124,6 +127,37 @@ def test_the_person_is_shown_the_patch_and_decides(
     report = healing.heal("ratio", advisors=[Idea(MENDED)], confirm=confirm)
     assert (report.outcome, healing.vault.get("ratio").revision) == (outcome, revision)
     assert [attempt.patch.code for attempt in seen] == [MENDED]
+
+
+KILLED_WHILE_ASKED = """
+import os, signal, sys
+from healing_samples import BROKEN, EXAMPLES, MENDED, Idea
+from healkit import Healkit
+healkit = Healkit(sys.argv[1])
+healkit.vault.add("ratio", BROKEN, examples=EXAMPLES)
+healkit.heal("ratio", advisors=[Idea(MENDED)], confirm=lambda _: os.kill(os.getpid(), signal.SIGKILL))
+"""
+
+
+def test_a_patch_about_which_somebody_was_being_asked_survives_a_kill(tmp_path: Path) -> None:
+    database = tmp_path / "killed.db"
+    command = [sys.executable, "-c", KILLED_WHILE_ASKED, str(database)]
+    killed = subprocess.run(command, cwd=Path(__file__).parent, timeout=120, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    with Healkit(database) as healkit:
+        (request,) = healkit.requests.pending()
+        assert request.code == MENDED
+        assert healkit.requests.accept(request.id).state == "accepted"
+        assert healkit.vault.get("ratio").code == MENDED
+
+
+def test_what_a_person_keeps_or_declines_is_their_decision_on_record(healing: Healkit) -> None:
+    healing.heal("ratio", advisors=[Idea(WRONG, MENDED)], confirm=lambda _: False)
+    healing.heal("ratio", advisors=[Idea(MENDED)], confirm=lambda _: True)
+    assert healing.requests.pending() == []
+    (declined,) = healing.requests.list()
+    assert (declined.state, declined.decided_by) == ("declined", "person")
+    assert healing.vault.get("ratio").code == MENDED
 
 
 @pytest.mark.requirement("HEAL-3", "HEAL-4")

@@ -212,7 +212,7 @@ class Search:
         refused = 0
         for one in order:
             self._found.remove(one.patch)
-            attempt = yield self._patch(one.patch, one.rank, doubt=doubt(self._code, one))
+            attempt = yield self._patch(one.patch, one.rank, doubt=doubt(self._code, one, len(self._failing)))
             refused += attempt is not None and attempt.verdict == "not_cured"
         return bool(order) and refused == len(order)
 

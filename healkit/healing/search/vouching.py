@@ -13,14 +13,19 @@ from healkit.healing.search.sense import sense
 #: many, and literals from nowhere. (Of the likeliest patches for 127 tools, 99 were right; of the 64 that this leaves
 #: to be called cured, 59.)
 _RARE, _SURE, _BEHAVIOURS, _FOREIGN = 0.25, 0.85, 3, 0.9
+#: Several edits have to mend so many checks each: pairs of edits are a thousand times as many as edits.
+_CHECKS_AN_EDIT = 2
 #: The doubt about a patch for which there was no time left.
 UNCOMPARED = "Time was up before it was compared with others."
 
 
-def doubt(code: str, one: Ranked) -> str:
-    """Why the search would not vouch for a patch of `code`, in a sentence; empty where it does."""
+def doubt(code: str, one: Ranked, mended: int) -> str:
+    """Why the search would not vouch for a patch of `code`, in a sentence; empty where it does.
+
+    mended: how many checks failed before that pass with it.
+    """
     candidate = one.patch.candidate
-    if len(candidate.made_by) > 1:
+    if mended < _CHECKS_AN_EDIT * len(candidate.made_by) and len(candidate.made_by) > 1:
         return "It takes several edits at once, and of those some always fit a few examples by chance."
     if candidate.prior < _RARE:
         return f"What it does ({candidate.made_by[0]}) is seldom what was wrong."
