@@ -10,20 +10,17 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import msgspec
 
 from healkit.contracts.healing import Attempt, Check, CheckResult
-from healkit.errors import ArgumentsInvalid, SchemaInvalid
 from healkit.healing.advisor import Case, Workbench
+from healkit.healing.inputs import accepted
 from healkit.healing.questions import Answer, AskPerson, Question, answered_check, question_on
 from healkit.healing.record import HealRecord
 from healkit.healing.report import Answered
 from healkit.healing.validation import Validator
 from healkit.healing.verdicts import verdict_on, why_not
-from healkit.store.arguments import validate_arguments
-from healkit.store.entries import VaultEntry
 
 _QUESTIONS_MAX = 3
 #: How long an input that tells patches apart may take, by the longest check that passed.
@@ -61,7 +58,7 @@ class Agreement:
         """
         for number in range(1, _QUESTIONS_MAX + 1):
             plausible = [attempt for attempt in ranked(self.attempts) if attempt.verdict != "not_cured"]
-            accepts = functools.partial(_accepted, self._entry)
+            accepts = functools.partial(accepted, self._entry)
             question = question_on(
                 self._entry.label,
                 plausible,
@@ -90,6 +87,9 @@ class Agreement:
         case = dataclasses.replace(self.case, checks=(*self.case.checks, check))
         held = [self._held(attempt, case.checks, base) for attempt in attempts]
         self.case, self.base, self.attempts = case, base, held
+        for before, now in zip(attempts, held, strict=True):
+            if now is not before and now.step_id is not None:
+                self._record.answered(now.step_id, now, check)
 
     def _put(self, question: Question) -> Answer | None:
         """Ask, and keep question and answer; where there is nobody to ask, that is noted."""
@@ -138,11 +138,3 @@ def _doubted(attempt: Attempt, question: Question) -> Attempt:
     return msgspec.structs.replace(
         attempt, verdict="unproven", patch=msgspec.structs.replace(attempt.patch, doubt=doubt)
     )
-
-
-def _accepted(entry: VaultEntry, arguments: dict[str, Any]) -> bool:
-    try:
-        validate_arguments(entry, arguments)
-    except (ArgumentsInvalid, SchemaInvalid):
-        return False
-    return True

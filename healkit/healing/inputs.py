@@ -12,7 +12,20 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from healkit.errors import ArgumentsInvalid, SchemaInvalid
+from healkit.store.arguments import validate_arguments
+from healkit.store.entries import VaultEntry
+
 Accepts = Callable[[dict[str, Any]], bool]
+
+
+def accepted(entry: VaultEntry, arguments: dict[str, Any]) -> bool:
+    """Whether a tool may be called with them at all, as its schema says."""
+    try:
+        validate_arguments(entry, arguments)
+    except (ArgumentsInvalid, SchemaInvalid):
+        return False
+    return True
 
 
 def variants(known: Iterable[dict[str, Any]], accepts: Accepts, limit: int) -> list[dict[str, Any]]:

@@ -126,6 +126,12 @@ class HealRecord:
         failed = next((r.failure or str(r.value) for r in attempt.results if r.outcome != "passed"), None)
         self._observe(step, attempt.patch, failed)
 
+    def answered(self, step: str, attempt: Attempt, check: Check) -> None:
+        """It was held against what the person said too; the check's outcome, and the verdict as it is now."""
+        self._asserted(step, [check], attempt.results[-1:])
+        event: EventType = "proposal_rejected" if attempt.verdict == "not_cured" else "proposal_accepted"
+        self.run.append(event, step_id=step, metadata={"verdict": attempt.verdict, "why": attempt.why})
+
     def retrying(self, step: str, action: str, error_code: str, attempt: int) -> Verdict:
         """Whether what failed through no fault of the patch may be tried again; the answer is on record."""
         verdict = self._policy.retry(action, error_code)

@@ -18,6 +18,7 @@ import msgspec
 
 from healkit.contracts.healing import Check, CheckResult
 from healkit.healing.advisor import Workbench
+from healkit.healing.inputs import Accepts
 from healkit.healing.search.fuzzing import edges, nearby
 from healkit.healing.search.ranking import Candidate
 from healkit.healing.search.sense import sense
@@ -100,11 +101,12 @@ def ranked(
     passing: Sequence[Check],
     failing: Sequence[Check],
     limit_s: float,
+    accepts: Accepts = lambda _: True,
     *,
     loud: bool = False,
     hangs: bool = False,
 ) -> list[Ranked]:
-    """The patches, likeliest first; `limit_s` is for each input. Raises `BudgetSpent`.
+    """The patches, likeliest first; `limit_s` is for each input, which `accepts` must allow. Raises `BudgetSpent`.
 
     hangs: the code ended on no check, so it is not asked what it does elsewhere either.
 
@@ -118,7 +120,7 @@ def ranked(
     if not first:
         return []
     ranks = [rank for rank, _ in own[:_COMPARED]]
-    compared = _compare(bench, code, first, passing, failing, limit_s, loud=loud, hangs=hangs)
+    compared = _compare(bench, code, first, passing, failing, limit_s, accepts, loud=loud, hangs=hangs)
     alike = list(zip(compared.same, compared.agreed, strict=True))
     support: dict[tuple[str, str], float] = {}
     for rank, letters in zip(ranks, alike, strict=True):
@@ -178,13 +180,14 @@ def _compare(
     passing: Sequence[Check],
     failing: Sequence[Check],
     limit_s: float,
+    accepts: Accepts,
     *,
     loud: bool,
     hangs: bool,
 ) -> Compared:
     """Try the patches on inputs near those of the checks, against what the code and the likeliest patch do there."""
-    near_right = [*edges([*passing, *failing], _EDGES), *nearby(passing, _NEAR_PASSING)]
-    probes = [*near_right, *nearby(failing, _NEAR_FAILING)]
+    near_right = _allowed([*edges([*passing, *failing], _EDGES), *nearby(passing, _NEAR_PASSING)], accepts)
+    probes = [*near_right, *_allowed(nearby(failing, _NEAR_FAILING), accepts)]
     if not probes:
         nothing = ["" for _ in found]
         return Compared([], nothing, nothing, [False for _ in found], [])
@@ -207,6 +210,10 @@ def _compare(
         always = [msgspec.structs.replace(probe, known=True, expected=values[0]) for probe in probes]
         constant = [set(letters) == {"."} for letters in _letters(bench, code, found, always, limit_s)]
     return Compared(before, same, agreed, constant, counted)
+
+
+def _allowed(probes: Sequence[Check], accepts: Accepts) -> list[Check]:
+    return [probe for probe in probes if probe.call or accepts(probe.arguments)]
 
 
 def _results(bench: Workbench, code: str, probes: Sequence[Check], limit_s: float) -> list[CheckResult]:

@@ -7,6 +7,7 @@ it; then two and more edits, from variants that got nearer.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import time
 from collections.abc import Generator, Iterable, Iterator, Sequence
@@ -15,6 +16,7 @@ import msgspec
 
 from healkit.contracts.healing import Attempt, Check, Edit, Observed, Patch, apply_edits
 from healkit.healing.advisor import Case, Workbench
+from healkit.healing.inputs import accepted
 from healkit.healing.search.choosing import Plausible, Ranked, ranked
 from healkit.healing.search.explaining import explain
 from healkit.healing.search.ingredients import constants
@@ -219,7 +221,10 @@ class Search:
     def _ranked(self) -> list[Ranked]:
         checks = (self._passing, self._failing)
         loud, hangs = "w" not in self._before, set(self._before) == {"t"}
-        return ranked(self._bench, self._code, self._found, *checks, self._probe_s, loud=loud, hangs=hangs)
+        accepts = functools.partial(accepted, self._case.entry)
+        return ranked(
+            self._bench, self._code, self._found, *checks, self._probe_s, accepts, loud=loud, hangs=hangs
+        )
 
     def _patch(self, one: Plausible, rank: float, doubt: str) -> Patch:
         # Where it is known what is right on the failing input, a guard that gives it is no guard only.
