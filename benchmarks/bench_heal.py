@@ -31,7 +31,7 @@ from typing import Any
 from heal import mutants, programs, quixbugs
 from heal.measuring import Row, measure
 from heal.programs import Example, Program
-from heal.scoring import Judge, hidden_examples
+from heal.scoring import Judge, hidden_examples, reference
 from heal.summary import summary
 from heal.tables import overview
 
@@ -59,7 +59,7 @@ def main() -> None:
             rows: list[Row] = []
             try:
                 for seed, chosen, unseen in _problems(name, options, judge):
-                    _run(options, seed, chosen, unseen, judge, rows)
+                    _run(options, name, seed, chosen, unseen, judge, rows)
             except KeyboardInterrupt:
                 print("stopped", file=sys.stderr)
             result["sets"][name] = {
@@ -87,12 +87,19 @@ def _keep(options: argparse.Namespace, result: dict[str, Any]) -> None:
         said = {key: result[key] for key in ("commit", "machine", "advisors", "budget_s")} | {
             "seeds": sorted(seeds)
         }
-        kept[f"{name}, {options.visible} visible" if name == "quixbugs" else name] = {**said, **summed}
+        kept[_title(name, options)] = {**said, **summed}
     options.keep.write_text(json.dumps(kept, indent=1) + "\n")
+
+
+def _title(name: str, options: argparse.Namespace) -> str:
+    if name == "quixbugs":
+        return f"{name}, {options.visible} visible"
+    return f"{name}, answered" if options.answered else name
 
 
 def _run(
     options: argparse.Namespace,
+    set_name: str,
     seed: int,
     chosen: list[Program],
     unseen: dict[str, list[Example]],
@@ -107,6 +114,7 @@ def _run(
             advisors=options.advisors,
             budget_s=options.budget,
             seed=seed,
+            right=reference(program.name, set_name) if options.answered else "",
         )
         rows.append(row)
         said = row.error or f"{row.outcome}, {row.attempts} patches, {row.candidates} candidates"
@@ -152,10 +160,15 @@ def options_of(command: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--seeds", nargs="+", type=int, default=[1], help="for quixbugs and mutants")
     parser.add_argument("--budget", type=float, default=30.0, help="seconds for each program")
     parser.add_argument("--advisors", nargs="+", default=["rules", "search"])
+    parser.add_argument(
+        "--answered", action="store_true", help="the right code answers the questions of a written set"
+    )
     parser.add_argument("--limit", type=int, help="the first so many programs of a set")
     parser.add_argument("--keep", type=Path, help="a JSON file to keep the summaries in")
     parser.add_argument("--only", nargs="+", help="these programs of a set, by name")
     options = parser.parse_args(command)
+    if options.answered and not set(options.set) <= set(programs.WRITTEN):
+        parser.error(f"--answered goes with {', '.join(programs.WRITTEN)}, whose right code is there")
     if "quixbugs" in options.set and options.quixbugs is None:
         parser.error("--set quixbugs needs --quixbugs PATH, a checkout of github.com/jkoppel/QuixBugs")
     return options

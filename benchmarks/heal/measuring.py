@@ -10,7 +10,7 @@ import difflib
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from heal.scoring import Judge
 from healkit import Config, Healkit
 from healkit.contracts.healing import same_value
 from healkit.errors import HealkitError
+from healkit.healing.questions import Answer
 
 #: Of the patches that are said to pass, so many are scored.
 _SCORED = 25
@@ -49,6 +50,7 @@ class Row:
     outcome: str = ""
     reason: str = ""
     attempts: int = 0
+    questions: int = 0
     candidates: int = 0
     seconds: float = 0.0
     plausible: bool = False
@@ -70,8 +72,12 @@ def measure(
     advisors: Sequence[str],
     budget_s: float,
     seed: int = 0,
+    right: str = "",
 ) -> Row:
-    """Heal it in a vault of its own, and score what came of it."""
+    """Heal it in a vault of its own, and score what came of it.
+
+    right: code that is right, which answers the loop's questions; with none there is nobody to ask.
+    """
     row = Row(program.name, program.kind, program.shows, program.bugs, program.places, program.knowable, seed)
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -80,7 +86,8 @@ def measure(
         register(healkit, program)
         begun = time.perf_counter()
         try:
-            report = _heal(healkit, program.name, advisors, budget_s)
+            ask = _answering(right, program.name, judge) if right else None
+            report = _heal(healkit, program.name, advisors, budget_s, ask)
         except Exception as error:
             row.error = f"{type(error).__name__}: {error}"
             report = None
@@ -89,7 +96,7 @@ def measure(
     if report is not None:
         row.outcome, row.reason = report.outcome, " ".join([report.reason, *report.notes])
         row.candidates = report.candidates_tried
-        row.attempts = len(report.attempts)
+        row.attempts, row.questions = len(report.attempts), len(report.questions)
     score(row, program, report.attempts if report else [], active, judge, unseen)
     return row
 
@@ -110,13 +117,27 @@ def register(healkit: Healkit, program: Program) -> None:
             healkit.execute(program.name, arguments=arguments, timeout=program.timeout_s)
 
 
-def _heal(healkit: Any, name: str, advisors: Sequence[str], budget_s: float) -> Any:
+def _answering(right: str, name: str, judge: Judge) -> Callable[[Any], Answer | None]:
+    """Somebody who knows what is right, and says it when asked."""
+
+    def answer(question: Any) -> Answer | None:
+        [[result]] = judge.results([right], name, [{"arguments": question.arguments}])
+        if result.ok:
+            return Answer(result.value)
+        return None if result.failure is None else Answer(raises=result.failure.ename)
+
+    return answer
+
+
+def _heal(healkit: Any, name: str, advisors: Sequence[str], budget_s: float, ask: Any) -> Any:
     """The report; raises `TimeoutError` for a healer that does not come back."""
     ended: concurrent.futures.Future[Any] = concurrent.futures.Future()
 
     def work() -> None:
         try:
-            ended.set_result(healkit.heal(name, advisors=list(advisors), auto=True, budget_s=budget_s))
+            ended.set_result(
+                healkit.heal(name, advisors=list(advisors), auto=True, budget_s=budget_s, ask=ask)
+            )
         except BaseException as error:
             ended.set_exception(error)
 

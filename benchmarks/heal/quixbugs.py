@@ -72,6 +72,17 @@ def survey(checkouts: list[Checkout], judge: Judge) -> tuple[dict[str, list[bool
     return passed, doubtful
 
 
+def _shown(checkout: Checkout, judge: Judge, tests: list[Example]) -> list[Example]:
+    """The tests as a healer sees them: it takes a value for exact, so where a test allows for a tolerance the value is
+    what the correct version gives.
+    """
+    [right] = judge.results([checkout.correct], checkout.name, tests)
+    return [
+        {**test, "result": result.value} if "within" in test and result.ok else test
+        for test, result in zip(tests, right, strict=True)
+    ]
+
+
 def problems(
     checkouts: list[Checkout], passed: dict[str, list[bool]], judge: Judge, seed: int, *, half: bool
 ) -> tuple[list[Program], dict[str, list[Example]]]:
@@ -94,7 +105,7 @@ def problems(
         program = Program(
             name=checkout.name,
             code=checkout.code,
-            examples=tuple(tests[i] for i in order),
+            examples=tuple(_shown(checkout, judge, [tests[i] for i in order])),
             kind="quixbugs",
             shows="wrong",
             failing=next(place for place, i in enumerate(order) if not passes[i]),

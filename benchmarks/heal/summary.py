@@ -21,6 +21,7 @@ def summary(rows: list[Row]) -> dict[str, Any]:
         "seconds": times([row.seconds for row in rows]),
         "seconds_of_the_healed": times([row.seconds for row in rows if row.kept_correct]),
         "candidates": times([row.candidates for row in rows]),
+        "questions": sum(row.questions for row in rows),
         "errors": sorted({row.error for row in rows if row.error}),
     }
     if unknowable:
