@@ -357,7 +357,7 @@ def test_a_kernel_that_is_restarted_while_a_patch_waits_for_consent_loses_nothin
         while page.ask(comm, "heal_open", **about)["value"]["state"]["phase"] != "consent":
             assert time.monotonic() < end
         assert page.run("print(6 * 7)").strip() == "42"  # the kernel is free meanwhile
-        assert [request.state for request in healkit.requests.pending()] == ["pending"]  # before anybody answers
+        assert len(healkit.requests.pending()) == 1  # before anybody answers
         page.manager.restart_kernel(now=False)
         (request,) = healkit.requests.pending()
         assert request.verdict == "cured"
