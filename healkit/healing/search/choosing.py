@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Sequence
 
 import msgspec
@@ -147,9 +147,9 @@ def _with_shares(order: Sequence[Ranked], alike: Sequence[tuple[str, str]]) -> l
     """The patches with the share of each one's behaviour; a rank is a logarithm of odds."""
     most = max(one.rank for one in order)
     weights = [math.exp(one.rank - most) for one in order]
-    total, of_kind = sum(weights), Counter[tuple[str, str]]()
+    total, of_kind = sum(weights), defaultdict[tuple[str, str], float](float)
     for weight, letters in zip(weights, alike, strict=True):
-        of_kind[letters] += weight  # type: ignore[assignment]
+        of_kind[letters] += weight
     return [
         dataclasses.replace(one, share=of_kind[letters] / total, behaviours=len(of_kind))
         for one, letters in zip(order, alike, strict=True)

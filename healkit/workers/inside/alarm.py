@@ -40,7 +40,7 @@ class Alarm:
         _signal(_RUNG_BY_CLOCK, self._ring)  # each time, because the code before may have taken the signals
         _signal(_RUNG_BY_COMPUTING, self._ring)
         _setitimer(_COMPUTING, timeout_s, _REPEAT_S)
-        _setitimer(_CLOCK, timeout_s * _WAIT_TIMES + _WAIT_MORE_S, _REPEAT_S)
+        _setitimer(_CLOCK, waited_s(timeout_s), _REPEAT_S)
 
     def stop(self) -> None:
         """Ring no more. What rings while this is being said raises `TimeIsUp` for the last time."""

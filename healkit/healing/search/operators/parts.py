@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 
 from healkit.contracts.healing import Edit
 from healkit.healing.search.kinds import NUMBERS, guess, may_be
@@ -112,13 +111,13 @@ def split_once(program: Program, node: ast.Assign) -> Changes:
     names = [program.segment(one) for one in target.elts]
     own, given = program.segment(func.value), ", ".join(map(program.segment, value.args[:1])) or "' '"
     start, end = program.source.span(node)
-    left, middle = (program.text[start : program.source.span(target.elts[0])[0]] or ""), "_"
+    if start != program.source.span(target.elts[0])[0]:  # brackets around the names
+        return
     for text in (
         f"{', '.join(names)} = {own}.split({given}, 1)",
         f"{', '.join(names)} = {own}.rsplit({given}, 1)",
-        f"{names[0]}, {middle}, {names[1]} = {own}.partition({given})",
-        f"{names[0]}, {middle}, {names[1]} = {own}.rpartition({given})",
+        f"{names[0]}, _, {names[1]} = {own}.partition({given})",
+        f"{names[0]}, _, {names[1]} = {own}.rpartition({given})",
         f"{names[1]}, {names[0]} = {own}.split({given})",
     ):
-        if not re.search(r"[(\[]", left):
-            yield Change((Edit(start, end, text),))
+        yield Change((Edit(start, end, text),))
