@@ -95,6 +95,7 @@ def report_json(report: HealReport) -> dict[str, Any]:
         "request_id": report.request_id,
         "run_id": report.run_id,
         "duration_s": round(report.duration_s, 3),
+        "think_time_s": round(report.think_time_s, 3),
         "candidates_tried": report.candidates_tried,
         "cost": report.cost,
         "notes": list(report.notes),

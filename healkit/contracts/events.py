@@ -59,8 +59,8 @@ CONTRACT_KEYS = frozenset(
         "action", "advisor", "author", "base_code_hash", "base_revision", "calls", "check", "checks", "code",
         "code_hash", "column", "count", "duration_ms", "ename", "expected", "failures", "fingerprint", "found",
         "hidden", "isolation", "kind", "line", "log_id", "mode", "not_kept", "origin", "outcome", "passed", "phase",
-        "request_id", "revision", "rule", "same", "same_state_count", "state_key", "status", "steps", "threshold",
-        "total", "trace_id", "tried", "truncated_from", "verdict", "wait_ms",
+        "request_id", "revision", "rule", "same", "same_state_count", "state_key", "status", "steps",
+        "think_time_ms", "threshold", "total", "trace_id", "tried", "truncated_from", "verdict", "wait_ms",
     }
 )  # fmt: skip
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Literal, Protocol
 
 from healkit.contracts.failure import Failure
@@ -58,6 +59,10 @@ class Workbench(Protocol):
     @property
     def left_s(self) -> float:
         """What is left of the budget, in seconds; 0 once Stop was pressed."""
+        ...
+
+    def off_the_clock(self) -> AbstractContextManager[None]:
+        """A block whose time is on nobody's budget: a person thinks in it, and nothing is tried."""
         ...
 
     def score(

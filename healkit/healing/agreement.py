@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import time
 from collections.abc import Callable, Sequence
 
 import msgspec
@@ -94,6 +95,9 @@ class Agreement:
     def _put(self, question: Question) -> Answer | None:
         """Ask, and keep question and answer; where there is nobody to ask, that is noted."""
         choices = tuple(choice.text for choice in question.choices)
+        if self._ask is not None:
+            self._record.asking(question.call, choices)
+        asked_at = time.monotonic()
         answer = None if self._ask is None else self._ask(question)
         if answer is None:
             said = " or ".join(choices)
@@ -105,7 +109,7 @@ class Agreement:
                 "" if answer is None else f"raises {answer.raises}" if answer.raises else repr(answer.value)
             )
             self.questions.append(Answered(question.call, choices, said or None))
-            self._record.asked(question.call, choices, said)
+            self._record.told(question.call, said, time.monotonic() - asked_at)
         return answer
 
     def _held(self, attempt: Attempt, checks: Sequence[Check], base: Sequence[CheckResult]) -> Attempt:

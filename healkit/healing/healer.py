@@ -6,7 +6,6 @@ the road that every execution takes, and is taken back where it fails there afte
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import threading
 import time
@@ -102,7 +101,7 @@ class Healer:
         if case.failure is not None and case.failure.code == "TOOL_TIMEOUT":
             bench.expect_hanging(case.failing)
         validating = bench.beside(_VALIDATION_S)
-        listeners = _unhurried(dataclasses.replace(listeners, asking=counted.asking), bench, validating)
+        listeners = _unhurried(dataclasses.replace(listeners, asking=counted.asking), bench)
         with self.runs.begin(
             "heal", allow=wish.tool, policy=policy, mode="dry_run" if wish.dry_run else "live"
         ) as run:
@@ -120,7 +119,7 @@ class Healer:
             )
             found = loop.look(case, log_id, self.isolation())
             found = dataclasses.replace(found, notes=(*notes, *found.notes))
-            outcome, reason, known = self._decide(wish, found, record, log_id, confirm)
+            outcome, reason, known = self._decide(wish, found, record, log_id, _unhurried_one(confirm, bench))
             run.finish("completed", f"{outcome}: {reason}")
             return HealReport(
                 tool_name=case.entry.tool_name,
@@ -133,6 +132,7 @@ class Healer:
                 best=found.best,
                 checks=found.case.checks,
                 duration_s=time.monotonic() - started,
+                think_time_s=bench.think_time_s,
                 candidates_tried=bench.tried + len(found.attempts),
                 run_id=run.run_id,
                 folder=run.folder,
@@ -284,24 +284,24 @@ class _Counted:
             self._tell(self._advisor, count)
 
 
-def _unhurried(listeners: Listeners, *benches: Bench) -> Listeners:
+def _unhurried(listeners: Listeners, bench: Bench) -> Listeners:
     """The same listeners; the time in which a person thinks is nobody's budget."""
-
-    def off_the_clock(heard: Callable[..., Any] | None) -> Callable[..., Any] | None:
-        if heard is None:
-            return None
-
-        def unhurried(*about: Any) -> Any:
-            with contextlib.ExitStack() as clocks:
-                for bench in benches:
-                    clocks.enter_context(bench.off_the_clock())
-                return heard(*about)
-
-        return unhurried
-
     return dataclasses.replace(
-        listeners, ask=off_the_clock(listeners.ask), before_patch=off_the_clock(listeners.before_patch)
+        listeners,
+        ask=_unhurried_one(listeners.ask, bench),
+        before_patch=_unhurried_one(listeners.before_patch, bench),
     )
+
+
+def _unhurried_one(heard: Callable[..., Any] | None, bench: Bench) -> Callable[..., Any] | None:
+    if heard is None:
+        return None
+
+    def unhurried(*about: Any) -> Any:
+        with bench.off_the_clock():
+            return heard(*about)
+
+    return unhurried
 
 
 def _example_of(check: Check) -> dict[str, Any]:

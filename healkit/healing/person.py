@@ -28,10 +28,14 @@ class PersonAdvisor:
     def propose(self, case: Case, bench: Workbench) -> Generator[Patch, Attempt | None, None]:
         """One patch a round; the loop sends back what became of it."""
         code, problem = case.entry.code, ""
-        while (edited := self._edit(case, code, problem)) is not None and edited != code:
+        while (edited := self._edited(case, code, problem, bench)) is not None and edited != code:
             attempt = yield Patch(
                 code=edited, advisor=self.name, author=self.author, reason="Edited by hand."
             )
             if attempt is None or attempt.verdict == "cured":
                 return
             code, problem = edited, attempt.why or "it passes, but no example says what is right"
+
+    def _edited(self, case: Case, code: str, problem: str, bench: Workbench) -> str | None:
+        with bench.off_the_clock():
+            return self._edit(case, code, problem)

@@ -157,15 +157,17 @@ class HealRecord:
             "recovery_finished", step_id=step, result={"revision": revision, "status": "reverted"}
         )
 
-    def asked(self, call: str, choices: Sequence[str], answer: str) -> None:
-        """A person was asked what is right, and what they said; empty where they did not."""
+    def asking(self, call: str, choices: Sequence[str]) -> None:
+        """A person is asked what is right; on record before they are waited for."""
         self.run.append(
             "inspection_started", metadata={"kind": "question", "call": call, "choices": list(choices)}
         )
+
+    def told(self, call: str, answer: str, think_time_s: float) -> None:
+        """What they said, empty where nothing, and how long they were waited for."""
         sentence = f"{call} is {answer}." if answer else f"Nobody could say what is right for {call}."
-        self.run.append(
-            "inspection_finished", result={"kind": "question", "sentence": sentence, "line": None}
-        )
+        known = {"kind": "question", "think_time_ms": round(think_time_s * 1000, 1), "line": None}
+        self.run.append("inspection_finished", result={**known, "sentence": sentence})
 
     def decided(self, step: str, action: str, **known: Any) -> None:
         """What the person or the policy said about the patch that was chosen."""

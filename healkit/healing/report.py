@@ -35,6 +35,9 @@ class HealReport:
     revision: what is active now, where the outcome is `kept`. best: the attempt that was chosen. reason: one sentence.
     notes: what did not go as planned on the way, such as an advisor that could not be asked. cost: what the advisors'
     work took, summed by unit. folder: the run folder; `healkit trace show` reads it.
+
+    duration_s: wall-clock time, all of it. think_time_s: the part of it in which a person was waited for, at a
+    question, for consent, or in an editor.
     """
 
     tool_name: str
@@ -55,6 +58,12 @@ class HealReport:
     questions: tuple[Answered, ...] = ()
     notes: tuple[str, ...] = ()
     cost: dict[str, float] = dataclasses.field(default_factory=dict)
+    think_time_s: float = 0.0
+
+    @property
+    def working_time_s(self) -> float:
+        """Wall-clock time without the time in which a person was waited for."""
+        return max(0.0, self.duration_s - self.think_time_s)
 
     @property
     def ok(self) -> bool:

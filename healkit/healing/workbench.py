@@ -65,6 +65,13 @@ class _Wanted:
     answer: Callable[[Sequence[Candidate]], object]
 
 
+@dataclasses.dataclass
+class _Thinking:
+    """How long a person has thought so far; benches side by side share one."""
+
+    total_s: float = 0.0
+
+
 class Bench:
     """Where code is tried, as `healing.advisor.Workbench` says; for one advisor's thread at a time.
 
@@ -96,16 +103,24 @@ class Bench:
         self._parallel, self._executor = parallel, executor
         self._limits: dict[bytes, float] = {}
         self._hanging: set[bytes] = set()
+        self._thinking = _Thinking()
         #: How many candidates were tried so far.
         self.tried = 0
 
     @property
     def left_s(self) -> float:
         """What is left of the budget, in seconds; 0 once Stop was pressed."""
-        return 0.0 if self._stop.is_set() else max(0.0, self._deadline - time.monotonic())
+        return (
+            0.0
+            if self._stop.is_set()
+            else max(0.0, self._deadline + self._thinking.total_s - time.monotonic())
+        )
 
     def beside(self, more_s: float) -> Bench:
-        """Another one with so many seconds more, which knows of the checks what this one knows, and tells nobody."""
+        """Another one with so many seconds more, which knows of the checks what this one knows, and tells nobody.
+
+        What is off the clock of one of them is off that of both.
+        """
         other = Bench(
             self._batches,
             self._submit,
@@ -117,7 +132,13 @@ class Bench:
             off_record=self._off_record,
         )
         other._limits, other._hanging = self._limits, self._hanging
+        other._thinking = self._thinking
         return other
+
+    @property
+    def think_time_s(self) -> float:
+        """How long a person was waited for so far."""
+        return self._thinking.total_s
 
     def expect_hanging(self, checks: Iterable[Check]) -> None:
         """These are known not to end, so that nobody has to wait for them to find it out."""
@@ -125,12 +146,12 @@ class Bench:
 
     @contextlib.contextmanager
     def off_the_clock(self) -> Iterator[None]:
-        """The block's time does not count: a person thinks in it, and nothing is tried."""
+        """As `Workbench.off_the_clock`."""
         began = time.monotonic()
         try:
             yield
         finally:
-            self._deadline += time.monotonic() - began
+            self._thinking.total_s += time.monotonic() - began
 
     def score(
         self,

@@ -17,6 +17,8 @@ from healkit.rendering.reports import diff_html
 
 #: Attempts that are told one by one; a search has many that came to nothing.
 _SHOWN_MAX = 8
+#: Waiting for a person that is shorter is not worth telling.
+_THINK_TIME_LEAST_S = 1.0
 
 _HEADS = {
     "kept": "a patch was kept",
@@ -67,7 +69,9 @@ class ReportView(Protocol):
     @property
     def checks(self) -> tuple[Check, ...]: ...
     @property
-    def duration_s(self) -> float: ...
+    def working_time_s(self) -> float: ...
+    @property
+    def think_time_s(self) -> float: ...
     @property
     def candidates_tried(self) -> int: ...
     @property
@@ -119,6 +123,13 @@ def verdict_line(attempt: Attempt) -> str:
     return f"{VERDICTS[attempt.verdict]}. {_means(attempt)}".rstrip()
 
 
+def _time(report: ReportView) -> str:
+    worked = plain.duration(report.working_time_s * 1000)
+    if report.think_time_s < _THINK_TIME_LEAST_S:
+        return worked
+    return f"{worked} (and {plain.duration(report.think_time_s * 1000)} waiting for you)"
+
+
 def _means(attempt: Attempt) -> str:
     if attempt.verdict == "unproven" and attempt.patch.doubt:
         return f"It passes every check, but nobody vouches for it. {attempt.patch.doubt}"
@@ -139,10 +150,8 @@ def report_facts(report: ReportView) -> list[tuple[str, str]]:
         found.append(("patch", f"{best.patch.reason} ({best.patch.advisor})"))
         found.append(("means", _means(best)))
     checked = plain.count(len(report.checks), "check")
-    tried = (
-        f"{plain.count(report.candidates_tried, 'candidate')} in {plain.duration(report.duration_s * 1000)}"
-    )
-    found.append(("held", f"against {checked}; {tried}"))
+    tried = plain.count(report.candidates_tried, "candidate")
+    found.append(("held", f"against {checked}; {tried} in {_time(report)}"))
     found += [("asked", f"{one.call} is {one.answer or 'not known'}") for one in report.questions]
     found += (
         [("cost", ", ".join(f"{amount:g} {unit}" for unit, amount in report.cost.items()))]

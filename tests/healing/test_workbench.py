@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -81,6 +82,19 @@ def test_stop_and_the_budget_end_a_search_at_once_and_leave_nothing_running(
         bench.run([CODE], [returns(1, 1)])
     with pytest.raises(BudgetSpent):
         bench.observe(CODE, [returns(1, 1)])
+
+
+def test_what_is_off_the_clock_of_one_bench_is_off_that_of_the_one_beside_it(healkit: Healkit) -> None:
+    bench = bench_of(healkit, 60.0)
+    beside = bench.beside(10.0)
+    before = bench.left_s, beside.left_s
+    with beside.off_the_clock(), bench.off_the_clock():
+        pass
+    with bench.off_the_clock():
+        time.sleep(2.0)
+    assert bench.think_time_s == beside.think_time_s >= 2.0
+    assert bench.left_s == pytest.approx(before[0], abs=1.0)
+    assert beside.left_s == pytest.approx(before[1], abs=1.0)
 
 
 def test_a_search_that_is_no_longer_looked_at_ends(healkit: Healkit) -> None:

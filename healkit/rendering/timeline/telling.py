@@ -133,6 +133,8 @@ class Teller(Notes):
         step = self._step(event, "diagnosed", words.sentence(said))
         if isinstance(found.get("kind"), str):
             step["facts"].append(("kind", words.short(found["kind"])))
+        if isinstance(thought := found.get("think_time_ms"), int | float):
+            step["facts"].append(("answered after", plain.duration(thought)))
         if isinstance(line := found.get("line"), int) and line > 0:
             step["facts"].append(("line", str(line)))
             message = self.failing["message"] if self.failing else words.short(said)

@@ -1,0 +1,98 @@
+"""How long a healing worked and how long it waited for a person, told apart."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+from healing_samples import MENDED, Idea
+
+from healkit import Healkit
+from healkit.cli.healing import report_json
+from healkit.contracts.healing import Attempt
+from healkit.healing.advisor import Case
+from healkit.healing.person import PersonAdvisor
+from healkit.healing.questions import Answer, Question
+from healkit.healing.report import HealReport
+from healkit.rendering.healing import report_facts
+from healkit.rendering.timeline import story_of
+from healkit.tracing.reader import read_run
+
+#: How long the people of these tests think.
+THOUGHT_S = 1.2
+STEP = "def step(n):\n    if n > 10:\n        return 20\n    return 0\n"
+STEP_EXAMPLES = [{"arguments": {"n": 10}, "result": 20}, {"arguments": {"n": 3}, "result": 0}]
+
+
+def held(report: HealReport) -> str:
+    """What the report says about the time."""
+    return dict(report_facts(report))["held"]
+
+
+def answer(question: Question) -> Answer:
+    time.sleep(THOUGHT_S)
+    return Answer(20 if question.arguments["n"] >= 10 else 0)
+
+
+def accept(_: Attempt) -> bool:
+    time.sleep(THOUGHT_S)
+    return True
+
+
+def write_it_by_hand(_: Case, code: str, problem: str) -> str | None:
+    time.sleep(THOUGHT_S)
+    return None if problem else MENDED
+
+
+def test_thinking_about_a_question_is_wall_time_and_no_work(healing: Healkit) -> None:
+    healing.vault.add("step", STEP, examples=STEP_EXAMPLES)
+    ideas = Idea(STEP.replace("> 10", "> 4"), STEP.replace("> 10", ">= 10"))
+    report = healing.heal("step", advisors=[ideas], auto=True, ask=answer)
+    assert len(report.questions) == 1
+    assert THOUGHT_S <= report.think_time_s < THOUGHT_S + 1
+    assert report.working_time_s == pytest.approx(report.duration_s - report.think_time_s)
+    assert f"(and {report.think_time_s:.1f} s waiting for you)" in held(report)
+    shown = report_json(report)
+    assert shown["think_time_s"] == round(report.think_time_s, 3)
+    assert shown["duration_s"] > shown["think_time_s"]
+
+
+def test_the_record_says_how_long_an_answer_took_and_that_it_was_waited_for(healing: Healkit) -> None:
+    healing.vault.add("step", STEP, examples=STEP_EXAMPLES)
+    ideas = Idea(STEP.replace("> 10", "> 4"), STEP.replace("> 10", ">= 10"))
+    report = healing.heal("step", advisors=[ideas], auto=True, ask=answer)
+    events = [event for event in read_run(report.folder).events if "inspection" in event.event_type]
+    asking, told = events[-2:]
+    assert (asking.event_type, asking.metadata["kind"]) == ("inspection_started", "question")
+    assert told.result is not None
+    assert told.result["think_time_ms"] >= THOUGHT_S * 1000
+    assert (told.ts_utc - asking.ts_utc).total_seconds() >= THOUGHT_S
+    assert "answered after" in json.dumps(story_of(read_run(report.folder)))
+
+
+def test_the_wait_for_consent_and_for_an_editor_are_told_apart_too(healing: Healkit) -> None:
+    report = healing.heal("ratio", advisors=[Idea(MENDED)], confirm=accept)
+    assert report.outcome == "kept"
+    assert THOUGHT_S <= report.think_time_s < THOUGHT_S + 1
+    healing.vault.revert("ratio", 1, reason="once more")
+    edited = healing.heal("ratio", advisors=[PersonAdvisor(write_it_by_hand)], auto=True)
+    assert edited.outcome == "kept"
+    assert THOUGHT_S <= edited.think_time_s < THOUGHT_S + 1
+
+
+def test_where_nobody_was_waited_for_only_the_work_is_told(healing: Healkit) -> None:
+    report = healing.heal("ratio", advisors=[Idea(MENDED)], auto=True)
+    assert report.think_time_s == 0
+    assert report.working_time_s == report.duration_s
+    assert "waiting" not in held(report)
+
+
+def test_a_report_that_was_put_together_without_think_time_has_none(tmp_path: Path) -> None:
+    report = HealReport(
+        tool_name="ratio", persona="default", label="ratio@1", outcome="not_cured", reason="", diagnosis="", attempts=(),
+        best=None, checks=(), duration_s=3.2, candidates_tried=0, run_id="r", folder=tmp_path,
+    )  # fmt: skip
+    assert (report.duration_s, report.think_time_s, report.working_time_s) == (3.2, 0.0, 3.2)
+    assert held(report) == "against 0 checks; 0 candidates in 3.2 s"
