@@ -54,6 +54,12 @@ class Veil:
         self.hidden.update(cleaned.hidden)
         return self.text(_encode(cleaned.value).decode())
 
+    def cleaned(self, text: str) -> str:
+        """The text with what is hidden in it gone for good: no mark of its own stands for it."""
+        cleaned = self._sanitizer.clean(text, limit_bytes=len(text.encode()) * 4)
+        self.hidden.update(cleaned.hidden)
+        return self.text(str(cleaned.value))
+
     def restored(self, text: str) -> str:
         """The text with what was hidden in place of the marks."""
         for original, mark in reversed(self._marks.items()):  # a later one may hold an earlier one's mark

@@ -19,13 +19,15 @@ from healkit.contracts.failure import Failure, Frame
 from healkit.contracts.healing import VERDICTS, Attempt, Check, CheckResult
 from healkit.contracts.post_mortem import KeptFrame, Local
 from healkit.errors import ModelInputTooLarge
-from healkit.healing.advisor import Case
+from healkit.healing.advisor import Case, Peer
 from healkit.healing.model.hiding import Veil, cut_text
 from healkit.healing.model.protocol import Prompt
 
 #: What one value, one message and one diff may take, in bytes and characters.
 _VALUE_MAX_BYTES, _MESSAGE_MAX_CHARS, _DIFF_MAX_CHARS = 2000, 2000, 4000
 _FRAMES_MAX, _LOCALS_MAX, _RESULTS_MAX, _TYPE_MAX_CHARS = 12, 40, 3, 100
+#: How many other versions of the tool and how many other tools are told, and how much of each.
+_VERSIONS_MAX, _OTHERS_MAX, _PEER_MAX_CHARS = 3, 2, 3000
 #: Which checks are told first, and so are last to be left out.
 _TELLING = {"failing": 0, "answered": 1, "declared": 1, "passing": 2}
 
@@ -78,6 +80,7 @@ class Briefing:
         self._context = [*self._diagnosed(diagnosis), *self._locals(stack, types, values)]
         telling = sorted(case.checks, key=lambda check: _TELLING[check.origin])
         self._checks = [self._check(check) for check in telling]
+        self._peers = [self._peer(peer) for peer in _worth_telling(case)]
 
     def prompt(self, told: Sequence[str]) -> Prompt:
         """The next question; raises `ModelInputTooLarge` where the code does not fit.
@@ -96,8 +99,9 @@ class Briefing:
         tried = parts.taken("What was tried, and why it would not do:", told, newest=True)
         checks = parts.taken("What it has to do:", self._checks)
         context = parts.taken("", self._context)
+        peers = parts.taken("Other code for the same purpose, right or not:", self._peers)
         asked = ["Answer with the sentence and the whole new code."]
-        return Prompt(self._system, "\n\n".join([*must, *context, *checks, *tried, *asked]))
+        return Prompt(self._system, "\n\n".join([*must, *context, *peers, *checks, *tried, *asked]))
 
     def attempt(self, attempt: Attempt) -> str:
         """A patch, whoever proposed it, and what its validation found."""
@@ -183,6 +187,16 @@ class Briefing:
             return f"{cut_text(self._veil.text(check.call), _MESSAGE_MAX_CHARS)}\n"
         return f"called with {self._veil.value(check.arguments, _VALUE_MAX_BYTES)} it"
 
+    def _peer(self, peer: Peer) -> str:
+        """An earlier revision or another persona's version of the tool, or another tool that takes the same.
+
+        What is hidden in another tool's code is gone for good, so that no answer brings it into this one.
+        """
+        what = "this tool" if peer.same_tool else "another tool with the same arguments"
+        code = self._veil.text(peer.code) if peer.same_tool else self._veil.cleaned(peer.code)
+        shown = f"{what}: {self._line(peer.label)}\n{cut_text(code.rstrip(), _PEER_MAX_CHARS)}"
+        return self._data("other code", shown)
+
     def _results(self, results: Sequence[CheckResult]) -> list[str]:
         """What the first checks that were not passed gave instead; results stand in the order of the checks."""
         if len(results) != len(self._case.checks):
@@ -218,6 +232,15 @@ class _Parts:
         if left_out:
             kept.append(f"({left_out} more are left out for want of room.)")
         return ["\n".join([heading, *kept]).lstrip("\n")] if kept else []
+
+
+def _worth_telling(case: Case) -> list[Peer]:
+    """The peers that a model is told of; those that were proposed already are told as that."""
+    tried = {attempt.patch.code for attempt in case.attempts}
+    left = [peer for peer in case.peers if peer.code not in tried]
+    versions = [peer for peer in left if peer.same_tool][:_VERSIONS_MAX]
+    others = [peer for peer in left if not peer.same_tool][:_OTHERS_MAX]
+    return [*versions, *others]
 
 
 def _place(frame: Frame) -> str:
