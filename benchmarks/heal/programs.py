@@ -14,9 +14,9 @@ from typing import Any
 from healkit.gallery import LESSONS
 
 HERE = Path(__file__).parent
-#: The sets that were written for this purpose, and where. Nobody tunes a healer to `fresh` or to `held_out`, which is
-#: for one measurement.
-WRITTEN = {"own": HERE, "fresh": HERE / "fresh", "held_out": HERE / "held_out"}
+#: The sets that were written for this purpose, and where. Nobody tunes a healer to `fresh`, `held_out` or
+#: `sealed`; the last two are for one measurement.
+WRITTEN = {"own": HERE, **{name: HERE / name for name in ("fresh", "held_out", "sealed")}}
 #: `{"arguments": {…}, "result": …}` or `{"call": "…", "result": …}`: for this, that is right.
 Example = dict[str, Any]
 

@@ -15,11 +15,15 @@ from healkit import Healkit
 ROOT = Path(__file__).parents[2]
 BENCHMARKS = ROOT / "benchmarks"
 SCORER = BENCHMARKS / "heal" / "scoring.py"
-written_sets = pytest.mark.parametrize("set_name", ["own", "fresh", "held_out"])
-#: How many tools a set that is not `own` has, how many of them have two bugs, and at least how many one bug in several places.
+written_sets = pytest.mark.parametrize("set_name", ["own", "fresh", "held_out", "sealed"])
+#: How many tools a set that is not `own` has, how many of them have two bugs and how many three, and at least how many
+#: one bug in several places.
 unseen_sets = pytest.mark.parametrize(
-    ("set_name", "tools", "two_bugs", "several_places"), [("fresh", 60, 10, 8), ("held_out", 40, 5, 5)]
+    ("set_name", "tools", "two_bugs", "three_bugs", "several_places"),
+    [("fresh", 60, 10, 0, 8), ("held_out", 40, 5, 0, 5), ("sealed", 60, 14, 2, 5)],
 )
+#: The shapes of the tools in `sealed`, which their kinds begin with.
+SHAPES = {"student": 20, "missing logic": 15, "several bugs": 13, "notebook": 12}
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +64,7 @@ def test_the_set_is_large_and_of_many_kinds(heal):
 
 @unseen_sets
 def test_a_set_that_nobody_tunes_to_is_of_small_tools_that_are_in_no_other_set(
-    heal, set_name, tools, two_bugs, several_places
+    heal, set_name, tools, two_bugs, three_bugs, several_places
 ):
     chosen = heal[0].written(set_name)
     assert len(chosen) == tools
@@ -69,9 +73,16 @@ def test_a_set_that_nobody_tunes_to_is_of_small_tools_that_are_in_no_other_set(
         program.name for program in chosen
     }
     assert all(6 <= len(program.code.splitlines()) <= 30 for program in chosen)
-    assert Counter(program.bugs for program in chosen) == {1: tools - two_bugs, 2: two_bugs}
+    bugs = Counter(program.bugs for program in chosen)
+    assert bugs == Counter({1: tools - two_bugs - three_bugs, 2: two_bugs, 3: three_bugs})
     assert sum(program.bugs == 1 and program.places > 1 for program in chosen) >= several_places
     assert all(8 <= len(unseen) <= 15 for _, unseen in _with_unseen(heal, set_name))
+
+
+def test_the_sealed_set_is_of_four_shapes(heal):
+    chosen = heal[0].written("sealed")
+    assert Counter(program.kind.split(":")[0] for program in chosen) == SHAPES
+    assert all(3 <= len(program.examples) <= 5 for program in chosen)
 
 
 @written_sets
@@ -101,7 +112,7 @@ def test_every_broken_tool_fails_the_example_that_is_said_to_fail(heal, judge, s
     assert unbroken == []
 
 
-@pytest.mark.parametrize("set_name", ["fresh", "held_out"])
+@pytest.mark.parametrize("set_name", ["fresh", "held_out", "sealed"])
 def test_the_hidden_examples_of_a_set_that_nobody_tunes_to_refute_every_broken_tool(heal, judge, set_name):
     unrefuted = []
     for program, unseen in _with_unseen(heal, set_name):

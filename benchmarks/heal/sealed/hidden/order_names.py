@@ -1,0 +1,11 @@
+import json
+
+catalogue = json.loads(arguments["catalogue"])
+orders = arguments["orders"]
+
+lines = []
+for number, amount in orders:
+    name = catalogue.get(str(number), "unknown")
+    lines.append(f"{amount} x {name}")
+
+result = lines

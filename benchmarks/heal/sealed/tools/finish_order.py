@@ -1,0 +1,12 @@
+from collections import deque
+
+
+def finish_order(jobs, slice_s):
+    queue = deque(jobs.items())
+    finished = []
+    while queue:
+        name, left = queue.popleft()
+        left -= slice_s
+        if left <= 0:
+            finished.append(name)
+    return finished

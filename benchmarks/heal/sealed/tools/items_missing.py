@@ -1,0 +1,7 @@
+def items_missing(shopping, basket):
+    missing = []
+    for wanted in shopping:
+        for item in basket:
+            if item != wanted:
+                missing.append(wanted)
+    return missing

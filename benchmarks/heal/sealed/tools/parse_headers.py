@@ -1,0 +1,13 @@
+def parse_headers(lines):
+    fields = {}
+    for line in lines:
+        if not line.strip():
+            break
+        name, value = line.split(":")
+        name = name.strip().lower()
+        value = value.strip()
+        if name in fields:
+            fields[name] += ", " + value
+        else:
+            fields[name] = value
+    return fields
