@@ -8,7 +8,7 @@ same fault. So they are left out then, and kept otherwise: a patch has to return
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from healkit.contracts.failure import Failure
@@ -26,7 +26,7 @@ from healkit.store.vault import Vault
 
 #: How many recorded runs that passed, and how many inputs that failed alike, are checks.
 _PASSING_MAX, _FAILING_MAX = 30, 3
-_PEERS_MAX = 12
+_PEERS_MAX, _REVISIONS_AT_ONCE = 12, 50
 #: Codes of rows in which the tool's own code was not run: the call was wrong, or the machine was.
 _NOT_THE_CODE = {
     "ARGUMENTS_INVALID",
@@ -139,13 +139,10 @@ def peers_of(vault: Vault, entry: VaultEntry) -> Iterable[Peer]:
             seen.add(code)
             yield Peer(label, code, same_tool)
 
-    for info in reversed(vault.history(entry.tool_name, entry.persona)):
-        if not info.draft:
-            try:
-                code = vault.code(info.code_hash)
-            except VaultError:
-                continue  # tampered: it is reported where it is run, and no ingredient
-            yield from peer(f"{entry.tool_name}@{info.number}", code, same_tool=True)
+    for number, code in _earlier(vault, entry):
+        yield from peer(f"{entry.tool_name}@{number}", code, same_tool=True)
+        if len(seen) > _PEERS_MAX:
+            return
     others = [other for other in vault.list() if other.type == entry.type and not other.draft]
     for other in others:
         if other.tool_name == entry.tool_name and other.persona != entry.persona:
@@ -154,6 +151,22 @@ def peers_of(vault: Vault, entry: VaultEntry) -> Iterable[Peer]:
     for other in others:
         if takes and other.tool_name != entry.tool_name and _takes(other) == takes:
             yield from peer(other.label, other.code, same_tool=False)
+
+
+def _earlier(vault: Vault, entry: VaultEntry) -> Iterator[tuple[int, str]]:
+    """Number and code of the revisions, newest first, each code once; read as they are drawn."""
+    known: set[str] = set()
+    before: int | None = None
+    while page := vault.history(entry.tool_name, entry.persona, limit=_REVISIONS_AT_ONCE, before=before):
+        for info in reversed(page):
+            if info.draft or info.code_hash in known:
+                continue
+            known.add(info.code_hash)
+            try:
+                yield info.number, vault.code(info.code_hash)
+            except VaultError:
+                continue  # tampered: it is reported where it is run, and no ingredient
+        before = page[0].number
 
 
 def own_code(vault: Vault, log: Log, entry: VaultEntry, check: Check) -> str | None:

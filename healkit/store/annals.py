@@ -6,43 +6,66 @@ Such rows count for `default`, unless the persona has an entry of its own.
 
 from __future__ import annotations
 
-from sqlalchemy import ColumnElement, and_, case, func, or_
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from sqlalchemy import ColumnElement, and_, case, func, or_, select
 from sqlalchemy.orm import Session
-from sqlmodel import col, select
+from sqlmodel import col
 
 from healkit.store.entries import Blame, RevisionInfo
 from healkit.store.models import ExecutionLog, Revision, ToolRegistry
-from healkit.store.vaultrows import revisions_of
 
 _STATUS, _REVISION = col(ExecutionLog.status), col(ExecutionLog.revision)
+#: What a history tells of a revision's own row. Columns and not objects: a session keeps every object that it has read.
+_TOLD_NAMES = (
+    "number",
+    "parent",
+    "author",
+    "reason",
+    "created_at",
+    "code_hash",
+    "draft",
+    "motivating_log_id",
+)
+_TOLD: tuple[Any, ...] = tuple(getattr(Revision, name) for name in _TOLD_NAMES)
+_ROWS_AT_ONCE = 500
+
+#: A condition for any column that holds a revision's number.
+Bound = Callable[[Any], ColumnElement[bool]]
 
 
-def history(session: Session, tool: ToolRegistry) -> list[RevisionInfo]:
-    """All revisions, oldest first, with how often each ran and failed."""
+def history(
+    session: Session, tool: ToolRegistry, limit: int | None = None, before: int | None = None
+) -> list[RevisionInfo]:
+    """Revisions, oldest first, with how often each ran and failed.
+
+    limit: the newest so many only. before: only those with a smaller number.
+    """
+    number = col(Revision.number)
+    of_tool = [col(Revision.tool_name) == tool.tool_name, col(Revision.target_persona) == tool.target_persona]
+    bounds = _bounds(session, of_tool, limit, before)
     failed = func.sum(case((_STATUS == "FAILURE", 1), else_=0))
-    counts = {
-        number: (int(runs), int(failures))
-        for number, runs, failures in session.execute(
-            select(_REVISION, func.count(), failed)
-            .where(_rows_of(session, tool), _STATUS != "RUNNING")
-            .group_by(_REVISION)
-        )
-    }
+    fared = (
+        select(_REVISION.label("number"), func.count().label("runs"), failed.label("failures"))
+        .where(_rows_of(session, tool), _STATUS != "RUNNING", *(bound(_REVISION) for bound in bounds))
+        .group_by(_REVISION)
+        .subquery()
+    )
+    statement = (
+        select(*_TOLD, func.coalesce(fared.c.runs, 0), func.coalesce(fared.c.failures, 0))
+        .outerjoin(fared, fared.c.number == number)
+        .where(*of_tool, *(bound(number) for bound in bounds))
+        .order_by(number)
+    )
     return [
         RevisionInfo(
-            number=row.number,
-            parent=row.parent,
-            author=row.author,
-            reason=row.reason,
-            created_at=row.created_at,
-            code_hash=row.code_hash,
-            draft=row.draft,
-            active=row.number == tool.active_revision,
-            runs=counts.get(row.number, (0, 0))[0],
-            failures=counts.get(row.number, (0, 0))[1],
-            motivating_log_id=row.motivating_log_id,
+            **dict(zip(_TOLD_NAMES, told, strict=True)),
+            active=told[0] == tool.active_revision,
+            runs=int(runs),
+            failures=int(failures),
         )
-        for row in session.scalars(revisions_of(tool).order_by(col(Revision.number)))
+        for *told, runs, failures in session.execute(statement.execution_options(yield_per=_ROWS_AT_ONCE))
     ]
 
 
@@ -52,36 +75,47 @@ def blame(session: Session, tool: ToolRegistry, fingerprint: str | None) -> Blam
     newest_first = (col(ExecutionLog.timestamp).desc(), col(ExecutionLog.id).desc())
     oldest_first = (col(ExecutionLog.timestamp), col(ExecutionLog.id))
     if fingerprint is None:
-        newest = select(ExecutionLog).where(mine, _STATUS == "FAILURE").order_by(*newest_first).limit(1)
-        row = session.scalars(newest).first()
-        fingerprint = row.fingerprint if row is not None else None
+        newest = select(col(ExecutionLog.fingerprint)).where(mine, _STATUS == "FAILURE")
+        fingerprint = session.scalars(newest.order_by(*newest_first).limit(1)).first()
         if not fingerprint:
             return Blame()
     alike = and_(mine, col(ExecutionLog.fingerprint) == fingerprint)
-    first = session.scalars(select(ExecutionLog).where(alike).order_by(*oldest_first).limit(1)).first()
-    last = session.scalars(select(ExecutionLog).where(alike).order_by(*newest_first).limit(1)).first()
+    told = select(_REVISION, col(ExecutionLog.id), col(ExecutionLog.timestamp)).where(alike)
+    first = session.execute(told.order_by(*oldest_first).limit(1)).first()
+    last = session.execute(told.order_by(*newest_first).limit(1)).first()
     if first is None or last is None:
         return Blame(fingerprint)
-    failing = _numbers(session, alike)
-    healthy = _numbers(session, and_(mine, _STATUS == "SUCCESS")) - failing
-    good = [n for n in healthy if first.revision is not None and n < first.revision]
-    cured = [n for n in healthy if failing and n > max(failing)]
+    healthy = and_(mine, _STATUS == "SUCCESS")
+    failing = select(_REVISION).where(alike)
+    good = select(func.max(_REVISION)).where(healthy, first[0] > _REVISION, _REVISION.not_in(failing))
+    newest_failing = select(func.max(_REVISION)).where(alike).scalar_subquery()
+    cured = select(func.min(_REVISION)).where(healthy, newest_failing < _REVISION)
     return Blame(
         fingerprint=fingerprint,
-        first_failed=first.revision,
-        first_failed_log_id=first.id,
-        first_failed_at=first.timestamp,
-        last_good=max(good, default=None),
-        last_cured_by=min(cured, default=None),
-        last_failed_at=last.timestamp,
+        first_failed=first[0],
+        first_failed_log_id=first[1],
+        first_failed_at=first[2],
+        last_good=session.scalar(good),
+        last_cured_by=session.scalar(cured),
+        last_failed_at=last[2],
         count=session.scalar(select(func.count()).select_from(ExecutionLog).where(alike)) or 0,
     )
 
 
-def _numbers(session: Session, condition: ColumnElement[bool]) -> set[int]:
-    """The revisions that the rows ran."""
-    found = session.scalars(select(_REVISION).where(condition).distinct())
-    return {number for number in found if number is not None}
+def _bounds(
+    session: Session, of_tool: Sequence[ColumnElement[bool]], limit: int | None, before: int | None
+) -> list[Bound]:
+    """What limits the numbers: conditions for any column that holds one."""
+    bounds: list[Bound] = []
+    if before is not None:
+        bounds.append(lambda number: number < before)
+    if limit is not None:
+        number = col(Revision.number)
+        newest = select(number).where(*of_tool, *(bound(number) for bound in bounds))
+        newest = newest.order_by(number.desc()).limit(limit)
+        lowest = session.scalar(select(func.min(newest.subquery().c.number))) or 0
+        bounds.append(lambda number: number >= lowest)
+    return bounds
 
 
 def _rows_of(session: Session, tool: ToolRegistry) -> ColumnElement[bool]:
@@ -89,7 +123,7 @@ def _rows_of(session: Session, tool: ToolRegistry) -> ColumnElement[bool]:
     persona = col(ExecutionLog.persona)
     served = persona == tool.target_persona
     if tool.target_persona == "default":
-        personas = select(ToolRegistry.target_persona).where(ToolRegistry.tool_name == tool.tool_name)
+        personas = select(col(ToolRegistry.target_persona)).where(ToolRegistry.tool_name == tool.tool_name)
         served = or_(served, persona.not_in(sorted(session.scalars(personas))))
     # Code that was only tried has a row and no revision.
     ran = and_(col(ExecutionLog.isolation).is_not(None), _REVISION.is_not(None))

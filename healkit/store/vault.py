@@ -21,7 +21,7 @@ from sqlmodel import col, select
 from healkit.contracts.examples import checked_examples
 from healkit.contracts.records import Grants, utc_now
 from healkit.contracts.tools import EntryRef
-from healkit.errors import RevisionConflict, ToolExists, VaultError
+from healkit.errors import RevisionConflict, ToolExists, UsageInvalid, VaultError
 from healkit.store import annals, vaultrows
 from healkit.store.arguments import check_schema
 from healkit.store.candidates import candidate
@@ -264,10 +264,23 @@ class Vault(Settings):
             check_untampered(f"hash {digest}", found[0])
             return found[0].code
 
-    def history(self, name: str, persona: str = DEFAULT_PERSONA) -> builtins.list[RevisionInfo]:
-        """All revisions, oldest first, with how often each ran and failed."""
+    def history(
+        self,
+        name: str,
+        persona: str = DEFAULT_PERSONA,
+        *,
+        limit: int | None = None,
+        before: int | None = None,
+    ) -> builtins.list[RevisionInfo]:
+        """All revisions, oldest first, with how often each ran and failed.
+
+        limit: the newest so many only, from 1. before: only those with a smaller number; the first of one page is
+        `before` of the page with older ones.
+        """
+        if limit is not None and limit < 1:
+            raise UsageInvalid(f"limit={limit!r} must be at least 1.")
         with self._database.read() as session:
-            return annals.history(session, vaultrows.resolve(session, name, persona))
+            return annals.history(session, vaultrows.resolve(session, name, persona), limit, before)
 
     def diff(
         self, name: str, a: int | None = None, b: int | None = None, persona: str = DEFAULT_PERSONA
