@@ -123,7 +123,9 @@ def _rows_of(session: Session, tool: ToolRegistry) -> ColumnElement[bool]:
     persona = col(ExecutionLog.persona)
     served = persona == tool.target_persona
     if tool.target_persona == "default":
-        personas = select(col(ToolRegistry.target_persona)).where(col(ToolRegistry.tool_name) == tool.tool_name)
+        personas = select(col(ToolRegistry.target_persona)).where(
+            col(ToolRegistry.tool_name) == tool.tool_name
+        )
         served = or_(served, persona.not_in(sorted(session.scalars(personas))))
     # Code that was only tried has a row and no revision.
     ran = and_(col(ExecutionLog.isolation).is_not(None), _REVISION.is_not(None))
