@@ -9,13 +9,12 @@ import dataclasses
 import weakref
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from healkit.config import Config
 from healkit.connecting import Connecting
 from healkit.contracts.records import Finished, Grants
 from healkit.contracts.runs import PolicyDefaults
-from healkit.doctor import DoctorReport, Status, examine, status_of
 from healkit.errors import ToolExecutionError
 from healkit.healing.policy import Policy
 from healkit.mending import Mending
@@ -42,6 +41,9 @@ from healkit.store.requests import Requests
 from healkit.store.vault import Vault
 from healkit.tracing.folders import runs_folder
 from healkit.workers.granting import check_grants
+
+if TYPE_CHECKING:
+    from healkit.doctor import DoctorReport, Status
 
 
 class Healkit(Reading, Connecting, Mending):
@@ -217,12 +219,16 @@ class Healkit(Reading, Connecting, Mending):
 
     def status(self) -> Status:
         """Where the database is, what is in it, which isolation is in force, and what is wrong, if anything."""
+        from healkit.doctor import status_of
+
         tools, traces = len(self.vault.names()), self.traces.state()
         found = status_of(self.url, self.config, tools, self.log, self._recorder.problem, traces)
         return dataclasses.replace(found, requests=self.requests.waiting())
 
     def doctor(self) -> DoctorReport:
         """What this machine can enforce, tried for real."""
+        from healkit.doctor import examine
+
         return examine(self.config)
 
     def close(self) -> None:

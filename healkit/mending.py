@@ -1,6 +1,7 @@
 """The mending face of Healkit: heal, try, run again, decide, undo.
 
-A mixin, like the other faces; nothing here changes a tool without being told to.
+A mixin, like the other faces; nothing here changes a tool without being told to. What heals is loaded by the first
+healing: a plain execution has no use for it.
 """
 
 from __future__ import annotations
@@ -10,17 +11,10 @@ import dataclasses
 import functools
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from healkit.config import Config
-from healkit.contracts.healing import Check, Patch
 from healkit.contracts.runs import PolicyDefaults
-from healkit.healing.advisor import Advisor, Case
-from healkit.healing.healer import Confirm, Healer, OnTried, Wish
-from healkit.healing.loop import Listeners
-from healkit.healing.questions import AskPerson
-from healkit.healing.report import HealReport
-from healkit.healing.workbench import Bench, bench_for
 from healkit.runtime.execution import Execution
 from healkit.runtime.recorder import Recorder
 from healkit.runtime.repeats import arguments_of, ending_of, logged
@@ -31,6 +25,14 @@ from healkit.store.log import Log
 from healkit.store.requests import Requests
 from healkit.store.vault import Vault
 from healkit.workers.probe import achieved_tier
+
+if TYPE_CHECKING:
+    from healkit.contracts.healing import Check, Patch
+    from healkit.healing.advisor import Advisor, Case
+    from healkit.healing.healer import Confirm, Healer, OnTried
+    from healkit.healing.questions import AskPerson
+    from healkit.healing.report import HealReport
+    from healkit.healing.workbench import Bench
 
 
 class Mending:
@@ -125,6 +127,9 @@ class Mending:
         Raises `HealError` where nothing says that the tool fails, `ConfigError` for an advisor that there is not, and
         as `vault.lookup` does. What an advisor or a patch does never raises.
         """
+        from healkit.healing.healer import Wish
+        from healkit.healing.loop import Listeners
+
         wish = Wish(
             tool_name,
             persona,
@@ -151,6 +156,8 @@ class Mending:
     @property
     def _healer(self) -> Healer:
         """The parts that a healing needs."""
+        from healkit.healing.healer import Healer
+        from healkit.healing.workbench import bench_for
 
         def bench(
             entry: VaultEntry, budget_s: float, stop: threading.Event, on_tried: Callable[[int], object]

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-
-import phonenumbers
-from stdnum import iban, luhn
+from importlib import import_module
+from typing import Any
 
 from healkit.tracing.sanitizing.names import word_set
 from healkit.tracing.sanitizing.rule import Rule, Span
@@ -109,7 +108,7 @@ def is_card(digits: str) -> bool:
         or (12 < size <= 19 and four in {5018, 5020, 5038, 5893, 6304, 6759, 6761, 6762, 6763})
         or (size == 16 and (two in {60, 81, 82} or 2200 <= four <= 2204))
     )
-    return plausible and len(set(digits)) > 2 - (size == 16) and luhn.is_valid(digits)
+    return plausible and len(set(digits)) > 2 - (size == 16) and _checksums("luhn").is_valid(digits)
 
 
 def _card(match: re.Match[str]) -> bool:
@@ -133,6 +132,7 @@ def _ssn_area(match: re.Match[str]) -> bool:
 
 def _iban(match: re.Match[str]) -> bool:
     text = match[0].rstrip()
+    iban = _checksums("iban")
     return bool(iban.is_valid(text)) or any(iban.is_valid(text[:-cut]) for cut in range(1, 5))
 
 
@@ -225,18 +225,26 @@ _NAMED_BEFORE = re.compile(r"(?i)(?:phone|mobile|tel|cell|fax|call)[\w .:=\"']{0
 
 @lru_cache(maxsize=4096)
 def _valid(number: str, region: str | None) -> bool:
-    try:
-        return phonenumbers.is_valid_number(phonenumbers.parse(number, region))
-    except phonenumbers.NumberParseException:
-        return False
+    return _phone_number(number, region, "is_valid_number")
 
 
 @lru_cache(maxsize=4096)
 def _possible(number: str, region: str | None) -> bool:
+    return _phone_number(number, region, "is_possible_number")
+
+
+def _phone_number(number: str, region: str | None, check: str) -> bool:
+    """Whether it is one by that check. Its package is loaded by the first text that may hold one; most hold none."""
+    phonenumbers = import_module("phonenumbers")
     try:
-        return phonenumbers.is_possible_number(phonenumbers.parse(number, region))
+        return bool(getattr(phonenumbers, check)(phonenumbers.parse(number, region)))
     except phonenumbers.NumberParseException:
         return False
+
+
+def _checksums(kind: str) -> Any:
+    """What knows the check digits of that kind of number; loaded by the first number that may be one."""
+    return import_module(f"stdnum.{kind}")
 
 
 PERSONAL: tuple[Rule, ...] = (

@@ -1,0 +1,78 @@
+"""Which packages are loaded by what is done most: `import healkit` and `healkit run`.
+
+Each costs its time at every start. A package that is really needed there is added to the list, on purpose.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from healkit import Healkit
+
+#: Prints the names of all loaded modules to a file when the interpreter ends.
+LISTED = """
+import atexit, json, sys
+from pathlib import Path
+atexit.register(lambda: Path(sys.argv[-1]).write_text(json.dumps(sorted(sys.modules))))
+"""
+RUN = """
+file = sys.argv.pop()
+atexit.register(lambda: sys.argv.append(file))
+from healkit.cli import main
+main()
+"""
+#: What a run has a use for: the database, the kernel protocol, the check of arguments, the command line.
+NEEDED = {"sqlalchemy", "sqlmodel", "jupyter_client", "zmq", "jsonschema", "typer", "msgspec"}
+#: What it has none for, and what is large or loads much.
+UNWANTED = {
+    "IPython", "alembic", "anywidget", "cryptography", "google", "httpx", "ipykernel", "ipywidgets", "jupyter_server",
+    "jupyterlab", "keyring", "matplotlib", "mcp", "nbclient", "nbformat", "numpy", "opentelemetry", "pandas",
+    "phonenumbers", "prometheus_client", "psutil", "psycopg", "pyarrow", "requests", "rich", "sqlglot", "stdnum",
+}  # fmt: skip
+#: Parts of healkit that a run has no use for.
+UNWANTED_PARTS = ("demo", "doctor", "healing.healer", "healing.loop", "healing.model", "healing.rules",
+                  "healing.search", "notebook", "server")  # fmt: skip
+
+
+def loaded(tmp_path: Path, program: str, *arguments: str) -> set[str]:
+    """The modules that an interpreter of its own has loaded at the end of the program."""
+    file = tmp_path / "modules.json"
+    command = [sys.executable, "-c", LISTED + program, *arguments, str(file)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=90, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    return set(json.loads(file.read_text()))
+
+
+def packages(modules: set[str]) -> set[str]:
+    return {name.partition(".")[0] for name in modules}
+
+
+@pytest.fixture(scope="module")
+def of_a_run(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
+    """What `healkit run` loads, for a tool whose result looks like nobody's number or address."""
+    folder = tmp_path_factory.mktemp("run")
+    with Healkit(folder / "healkit.db") as healkit:
+        healkit.vault.add("double", "def double(n):\n    return 2 * n\n")
+    return loaded(folder, RUN, "run", "double", "--args", '{"n": 4}', "--db", str(folder / "healkit.db"))
+
+
+def test_the_package_itself_loads_nothing_but_the_standard_library(tmp_path: Path) -> None:
+    alone = loaded(tmp_path, "")
+    with_healkit = loaded(tmp_path, "import healkit")
+    assert packages(with_healkit - alone) - set(sys.stdlib_module_names) == {"healkit"}
+    assert {name for name in with_healkit if name.startswith("healkit")} == {"healkit"}
+
+
+def test_a_run_loads_no_package_that_it_has_no_use_for(of_a_run: set[str]) -> None:
+    assert packages(of_a_run) & UNWANTED == set()
+    assert packages(of_a_run) >= NEEDED, "then the list above is wrong"
+
+
+def test_a_run_loads_no_part_of_healkit_that_it_has_no_use_for(of_a_run: set[str]) -> None:
+    unwanted = tuple(f"healkit.{part}" for part in UNWANTED_PARTS)
+    assert [name for name in sorted(of_a_run) if name.startswith(unwanted)] == []
