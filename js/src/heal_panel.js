@@ -25,9 +25,12 @@ function diffLines(text) {
 }
 
 export class Heal {
-  /** `logId` is the failure that is meant, or null; `headed` is whether the tool and its failure are named on top. */
-  constructor({ link, tool, persona, logId = null, headed = true }) {
-    Object.assign(this, { link, tool, persona, logId, headed });
+  /**
+   * `logId` is the failure that is meant, or null; `headed` is whether the tool and its failure are named on top;
+   * `carded` takes the static card anew, where there is one above.
+   */
+  constructor({ link, tool, persona, logId = null, headed = true, carded = null }) {
+    Object.assign(this, { link, tool, persona, logId, headed, carded });
     this.element = h("div", { class: "hk-part hk-heal", role: "group", "aria-label": `healing of ${tool}`, tabindex: "-1" });
     this.version = 0;
     this.shown = "";
@@ -41,7 +44,7 @@ export class Heal {
   async start() {
     await guarded(this.element, async () => {
       this.deaf = this.link.hear("heal", (event) => event.tool === this.tool && event.persona === this.persona && this.take(event.state));
-      this.unbound = this.link.lost(() => this.lose());
+      this.unbound = this.link.hear("live", (live) => live && this.refresh());
       this.opened = await progress(this.element, "Opening", this.ask("heal_open", { log_id: this.logId }), { stoppable: false });
       this.draw();
       this.take(this.opened.state);
@@ -70,24 +73,21 @@ export class Heal {
       missing.length ? fold("Who cannot be asked?", missing.map((one) => h("p", { class: "hk-muted hk-prewrap" }, `${one.name}: ${one.why_not}`))) : null,
     );
     this.said = h("div", { role: "status", class: "hk-unseen" });
-    this.warning = h("div", { role: "status" });
     this.problems = h("div", {});
     this.place = h("div", {});
     this.more = h("div", {});
     const unfailed = `no failure on record; ${count(opened.examples, "example")} to go by`;
     const why = opened.failure ? h("span", { class: "hk-bad hk-prewrap" }, `✗ ${opened.failure}`) : h("span", { class: "hk-muted" }, unfailed);
     const head = this.headed ? h("div", { class: "hk-headline" }, h("b", {}, `Heal ${opened.label} `), why) : null;
-    clear(this.element, head, this.form, this.said, this.warning, this.place, this.problems, this.more);
+    clear(this.element, head, this.form, this.said, this.place, this.problems, this.more);
   }
 
   /** A state from the kernel; one that is older than what is shown is no news. */
   take(state) {
     if (state.version <= this.version || !this.place) return;
-    if (this.lost) this.shown = "";
     this.version = state.version;
     this.state = state;
     this.heardAt = Date.now();
-    this.lost = false;
     this.show();
   }
 
@@ -116,7 +116,7 @@ export class Heal {
       this.shown = key;
       this.close(true);
       this.said.textContent = "";
-      clear(this.warning);
+      this.card();
       ({ idle: () => clear(this.place), working: () => this.showWork(), keeping: () => this.showWork(), question: () => this.showQuestion(), consent: () => this.showConsent(), done: () => this.showReport(), failed: () => this.showProblem() })[state.phase]();
       // Whoever was in the panel goes on in it; whoever types elsewhere is left alone.
       if (inside && (!this.focused || this.focused === this.element)) (this.place.querySelector("[data-first]") ?? this.element).focus({ preventScroll: true });
@@ -129,7 +129,7 @@ export class Heal {
     const { state } = this;
     if (!state || !this.running || !this.numbers?.isConnected) return;
     const waits = state.phase === "question" || state.phase === "consent";
-    const since = waits || this.lost ? 0 : (Date.now() - this.heardAt) / 1000;
+    const since = waits || !this.link.live ? 0 : (Date.now() - this.heardAt) / 1000;
     const spent = Math.min(state.spent_s + since, state.budget_s);
     this.bar.value = spent;
     const parts = [
@@ -141,15 +141,26 @@ export class Heal {
     const lines = state.sentences.map((sentence) => h("li", {}, coded(sentence)));
     if (this.told !== state.sentences.join("\n")) clear(this.log, lines);
     this.told = state.sentences.join("\n");
-    if (since > SILENT_S && state.spent_s + since > state.budget_s + SILENT_S) this.lose();
+    if (since > SILENT_S && state.spent_s + since > state.budget_s + SILENT_S) {
+      this.heardAt = Date.now();
+      this.link.check();
+    }
   }
 
-  lose() {
-    if (!this.running || this.lost) return;
-    this.lost = true;
-    clear(this.warning, h("p", { class: "hk-note" }, GONE));
-    for (const one of this.place.querySelectorAll("button")) one.disabled = true;
-    this.ask("heal_open", { log_id: this.logId }).then(({ state }) => this.take(state)).catch(() => {}); // it may be back
+  /** What is said where the kernel is gone; undefined where it is nothing of this panel's own. */
+  get gone() {
+    return this.running ? GONE : undefined;
+  }
+
+  /** What is so by now: the kernel was away, and what it told meanwhile is lost. */
+  refresh() {
+    this.shown = "";
+    this.ask("heal_open", { log_id: this.logId }).then(({ state }) => this.take(state)).catch(() => {});
+  }
+
+  /** The card above, which this page may have missed while it was reloaded. */
+  card() {
+    if (this.carded) this.link.ask("card").then((data) => data && this.carded(data)).catch(() => {});
   }
 
   begin() {

@@ -17,6 +17,7 @@ export class HealTimeline {
   /** `kept` is the promise of what the kernel remembered of this panel; without a kernel it never comes, and need not. */
   constructor({ link, story, kept }) {
     Object.assign(this, { link, story, kept });
+    this.alone = true;
     this.at = 0;
     this.furthest = 0;
     this.revealed = new Set();

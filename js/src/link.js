@@ -1,5 +1,10 @@
 // Questions to the panel's half in the kernel, and their answers.
 import { button, h } from "./dom.js";
+import { watchKernel } from "./page.js";
+
+/** So long after news of its kernel an answer is waited for, before it is called gone; it may only have reconnected. */
+const SILENT_MS = 1500;
+const NOBODY = { message: "The kernel is not there to be asked.", hint: "Restart it and run the cell again." };
 
 /** What the kernel's half raised. */
 export class KernelError extends Error {
@@ -18,6 +23,7 @@ export class Link {
     this.asked = 0;
     this.waiting = new Map();
     this.hears = new Map();
+    this.live = true;
     this.take = (content) => {
       for (const told of this.hears.get(content?.event) ?? []) told(content);
       const waiting = this.waiting.get(content?.id);
@@ -27,38 +33,65 @@ export class Link {
       else waiting.resolve(content.value);
     };
     model.on("msg:custom", this.take);
+    this.unwatch = watchKernel(model, () => this.check());
+  }
+
+  /** Find out whether the kernel is there still, and tell those who listen for `live` if that has changed. */
+  check() {
+    clearTimeout(this.silence);
+    this.silence = setTimeout(() => this.be(false), SILENT_MS);
+    const answer = this.sent("here");
+    answer.then(() => this.be(true)).catch(() => this.be(false));
+  }
+
+  be(live) {
+    clearTimeout(this.silence);
+    if (live === this.live) return;
+    this.live = live;
+    for (const told of this.hears.get("live") ?? []) told(live);
+    if (live) return;
+    for (const [id, { reject, op }] of this.waiting) {
+      if (op === "here") continue; // it may yet be answered
+      this.waiting.delete(id);
+      reject(new KernelError(NOBODY));
+    }
   }
 
   /** The answer's promise; its `stop()` ends what the question runs. */
   ask(op, args = {}) {
+    const answer = this.live ? this.sent(op, args) : Promise.reject(new KernelError(NOBODY));
+    answer.stop ??= () => {};
+    return answer;
+  }
+
+  sent(op, args = {}) {
     const id = `${this.prefix}-${(this.asked += 1)}`;
     const answer = new Promise((resolve, reject) => {
-      this.waiting.set(id, { resolve, reject });
+      this.waiting.set(id, { resolve, reject, op });
       try {
         this.model.send({ op, id, args });
       } catch {
         this.waiting.delete(id);
-        reject(new KernelError({ message: "The kernel is not there to be asked.", hint: "Restart it and run the cell again." }));
+        reject(new KernelError(NOBODY));
       }
     });
     answer.stop = () => this.model.send({ op: "stop", id });
     return answer;
   }
 
-  /** Call `told` with whatever the kernel tells of that kind, unasked; returns what ends that. */
+  /**
+   * Call `told` with whatever the kernel tells of that kind, unasked; returns what ends that. `live` is told with
+   * whether the kernel is there, when that has changed.
+   */
   hear(event, told) {
     const all = this.hears.get(event) ?? this.hears.set(event, new Set()).get(event);
     all.add(told);
     return () => all.delete(told);
   }
 
-  /** Call `told` when the kernel is restarted or gone; returns what ends that. */
-  lost(told) {
-    this.model.on("comm_live_update", told);
-    return () => this.model.off("comm_live_update", told);
-  }
-
   close() {
+    clearTimeout(this.silence);
+    this.unwatch();
     this.hears.clear();
     this.model.off("msg:custom", this.take);
     this.waiting.clear();

@@ -106,7 +106,7 @@ export class LogBrowser {
   /** New rows come in by themselves, on the first page only, while somebody can see it. */
   watch() {
     const seen = this.element.isConnected && this.element.offsetParent !== null && !document.hidden;
-    if (seen && this.liveBox.checked && !this.asking && !Object.keys(this.anchor).length) this.load();
+    if (seen && this.link.live && this.liveBox.checked && !this.asking && !Object.keys(this.anchor).length) this.load();
   }
 
   showChosen() {
@@ -188,6 +188,10 @@ export class LogBrowser {
     this.filters.fingerprint = group.fingerprint;
     this.anchor = {};
     return this.group(false);
+  }
+
+  get gone() {
+    return this.view?.gone;
   }
 
   async open(logId) {

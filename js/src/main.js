@@ -1,17 +1,19 @@
 // The bundle's one export: open the panel that a model is.
 import { CellOrder } from "./cell_order.js";
+import { button, clear, h } from "./dom.js";
 import { frame, guarded } from "./frame.js";
 import { Heal } from "./heal_panel.js";
 import { HealTimeline } from "./heal_timeline.js";
 import { Link } from "./link.js";
 import { LogBrowser } from "./log_browser.js";
+import { countView, putCard, Tab } from "./page.js";
 import { PatchEditor } from "./patch_editor.js";
 import { PostMortem } from "./post_mortem.js";
 import { TracebackView } from "./traceback_view.js";
 
 const KINDS = {
   CellOrder: (link) => new CellOrder({ link }),
-  HealPanel: (link, spec) => new Heal({ link, tool: spec.tool, persona: spec.persona, logId: spec.log_id }),
+  HealPanel: (link, spec, _, carded) => new Heal({ link, tool: spec.tool, persona: spec.persona, logId: spec.log_id, carded }),
   LogBrowser: (link, spec, memory) => new LogBrowser({ link, filters: spec.filters, memory }),
   PatchEditor: (link, spec, memory) => new PatchEditor({ link, tool: spec.tool, persona: spec.persona, logId: spec.log_id, memory: memory[`draft:${spec.tool}:${spec.persona}`] ?? null }),
   PostMortem: (link, spec) => new PostMortem({ link, logId: spec.log_id }),
@@ -25,23 +27,59 @@ function whole(model, link) {
   return new HealTimeline({ link, story, kept: link.ask("hello").then(({ memory }) => memory) });
 }
 
+const GONE = "The kernel does not answer: it was restarted or has ended. What stands here is how it was; run the cell again for a new panel.";
+
+/** Say on top of the panel when its kernel is gone, and put out of reach what would ask it. */
+function showLife(link, root, panel) {
+  const place = h("div", { role: "status" });
+  root.prepend(place);
+  const controls = () => root.querySelectorAll(".hk-button:not(.hk-close), .hk-link, input, select");
+  link.hear("live", (live) => {
+    clear(place, live ? null : h("p", { class: "hk-note" }, panel.gone ?? GONE));
+    if (panel.alone) return; // it can be read without a kernel
+    for (const one of controls()) {
+      if (live && one.dataset.lost) one.disabled = false;
+      else if (!live && !one.disabled) Object.assign(one, { disabled: true }).dataset.lost = "true";
+    }
+  });
+}
+
+/** The tab of a panel that is docked, with the button that closes it: JupyterLab's sidebar has none. */
+function dock(model, link, root, docked, onclose) {
+  const tab = new Tab(model, docked, onclose);
+  link.hear("live", (live) => tab.live(live));
+  tab.arrive(root, (id) => docked.new && link.ask("front", { tab: id }).catch(() => {})).catch(() => {});
+  root.classList.add("hk-docked");
+  root.prepend(button("✕", () => tab.close(), { class: "hk-quiet hk-close", "aria-label": "close this panel", title: "Close; a healing that goes on here ends" }));
+  return tab;
+}
+
 /** Draw the panel in `el`; returns what takes it away again. */
 export async function open(model, el) {
   const link = new Link(model);
   const around = frame(el, "healkit");
+  const left = [];
   let panel;
   await guarded(around.root, async () => {
     panel = whole(model, link);
+    let tab;
     if (!panel) {
-      const { kind, spec, memory } = await link.ask("hello");
-      panel = KINDS[kind](link, spec, memory);
+      const { kind, spec, memory, panel: id, docked } = await link.ask("hello");
+      const off = countView(model, id, el);
+      let byHand = false;
+      link.hear("who", () => link.ask("here").catch(() => {}));
+      panel = KINDS[kind](link, spec, memory, (data) => putCard(model, id, data));
+      if (docked) tab = dock(model, link, around.root, docked, () => (byHand = true));
+      left.push(() => off({ byHand, live: link.live }), () => tab?.forget());
     }
     around.root.append(panel.element);
+    showLife(link, around.root, panel);
     await panel.start();
   });
   return () => {
     panel?.close?.();
     around.close();
     link.close();
+    for (const end of left) end();
   };
 }

@@ -25,6 +25,10 @@ export class TracebackView {
     return this;
   }
 
+  get gone() {
+    return this.parts.heal?.gone;
+  }
+
   draw() {
     const { run } = this;
     const { failure } = run;

@@ -1,12 +1,15 @@
 """The dock: panels at the right-hand side of the window.
 
 JupyterLab and Notebook 7 have a sidebar there, which no kernel can reach by itself; ipylab's extension of them can, on
-a kernel's word. One panel of a kind is kept there: a second log beside the first would only be in its way.
+a kernel's word. One panel of a title is kept there: a second log beside the first would only be in its way. A panel
+whose kernel was restarted is closed by the page, as soon as the new kernel docks one of that title.
 """
 
 from __future__ import annotations
 
+import time
 import warnings
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from healkit.errors import DockUnavailable
@@ -17,12 +20,12 @@ if TYPE_CHECKING:
 
 #: ipylab's handle on the window; one for the kernel, made when it is first needed.
 _window: Any = None
-#: What is docked: the panel's kind → the box around it, and the panel.
+#: What is docked: a panel's title → the box around it, and the panel.
 _docked: dict[str, tuple[Any, Panel]] = {}
 
 
-def add(panel: Panel, title: str) -> None:
-    """Show a panel in the window's right sidebar, in place of the one of its kind; raises `DockUnavailable`."""
+def add(panel: Panel) -> None:
+    """Show a panel in the window's right sidebar, in place of the one of its title; raises `DockUnavailable`."""
     global _window
     try:
         with warnings.catch_warnings():
@@ -39,45 +42,58 @@ def add(panel: Panel, title: str) -> None:
         raise DockUnavailable("There is no window to dock a panel in.", hint="Leave the dock out.")
     if _window is None:
         _window = ipylab.JupyterFrontEnd()
-        _window.shell.observe(_placed, "_widgets")
-    _take_away(panel.KIND)
+    if panel.title in _docked:
+        take_away(_docked[panel.title][1])
     box = ipylab.Panel(children=[panel])
-    box.title.label = title
-    box.title.caption = f"{title} (healkit)"
-    _docked[panel.KIND] = box, panel
-    _window.shell.add(box, "right", {"rank": 0})
+    box.title.label = panel.title
+    box.title.caption = f"{panel.title} (healkit)"
+    panel.box_id = box.model_id
+    panel.operations["front"] = partial(front, panel)
+    _docked[panel.title] = box, panel
+    # A tab that is newer has a lower rank, and so is the first: also where another kernel's are, or a dead one's.
+    _window.shell.add(box, "right", {"rank": -time.time()})
+
+
+def take_away(panel: Panel) -> None:
+    """Close a panel and its tab, if it is docked still."""
+    box, docked = _docked.get(panel.title, (None, None))
+    if box is None or docked is not panel:
+        return
+    del _docked[panel.title]
+    if _window is not None:  # a page that is reloaded draws what stands here
+        kept = [one for one in _window.shell._widgets if not _is_of(one, box)]
+        _window.shell.set_trait("_widgets", kept)
+    for part in (panel, box.layout, box.title, box):
+        part.close()
 
 
 def close() -> None:
     """Take everything away that was docked, and let go of the window."""
     global _window
-    for kind in list(_docked):
-        _take_away(kind)
+    for _, panel in list(_docked.values()):
+        take_away(panel)
     window, _window = _window, None
     if window is not None:
         for part in (window.shell, window.commands, window.sessions, window.menu, window.toolbar, window):
             part.close()
 
 
-def _placed(change: Any) -> None:
-    """Bring what was just put into the sidebar to the front; called when the page says that it is there.
+def front(panel: Panel, tab: str) -> None:
+    """Bring a panel to the front, whose page says that it is there and not seen; `tab` is the page's id for it.
 
     JupyterLab and Notebook 7 have a command each, and neither has the other's. The former counts the sidebar's tabs, of
-    which rank 0 is the first.
+    which the newest is the first.
     """
-    if _window is None or len(change["new"]) <= len(change["old"]):
+    if _window is None or panel.title not in _docked:
         return
-    known, placed = _window.commands.list_commands(), change["new"][-1]
+    known = _window.commands.list_commands()
     if "application:toggle-sidebar-widget" in known:
         _window.commands.execute("application:toggle-sidebar-widget", {"side": "right", "index": 0})
     elif "application:toggle-panel" in known:
-        title = next((box.title.label for box, _ in _docked.values()), "")
-        asked = {"side": "right", "title": title, "id": placed["id"]}
+        asked = {"side": "right", "title": panel.title, "id": tab}
         _window.commands.execute("application:toggle-panel", asked)
 
 
-def _take_away(kind: str) -> None:
-    if kind in _docked:
-        box, panel = _docked.pop(kind)
-        for part in (panel, box.layout, box.title, box):
-            part.close()
+def _is_of(placed: dict[str, Any], box: Any) -> bool:
+    """Whether that is the page's note of this box."""
+    return bool(placed.get("serializedWidget") == f"IPY_MODEL_{box.model_id}")

@@ -15,19 +15,20 @@ from healkit.healing.advisors import advisor_names, advisors_for
 from healkit.healing.questions import Answer, answer_of
 from healkit.notebook.shown import Shown
 from healkit.notebook.widgets import heal_views as views
+from healkit.notebook.widgets.heal_card import heal_card
 from healkit.notebook.widgets.heal_session import HealSession, session_of
 from healkit.notebook.widgets.heal_timeline import shown_story
 from healkit.notebook.widgets.panel import Operation, Panel
 from healkit.notebook.widgets.patch_editor import Patching
 from healkit.notebook.widgets.recorded import Recorded
-from healkit.rendering import markup as m
 from healkit.rendering import plain
-from healkit.rendering.healing import report_html
 from healkit.tracing.reader import read_run
 
 #: What is sent to the page, unasked.
 Send = Callable[[dict[str, Any]], object]
 _ANSWER_MAX_CHARS = 20_000
+#: How much of a tool's name is on the tab of a docked panel.
+_TITLE_MAX_CHARS = 24
 
 
 class Healings:
@@ -200,7 +201,6 @@ class HealPanel(Panel):
     """
 
     KIND = "HealPanel"
-    TITLE = "Healing"
 
     def __init__(
         self,
@@ -214,52 +214,50 @@ class HealPanel(Panel):
     ) -> None:
         self._entry = healkit.vault.get(tool, persona)
         super().__init__(healkit, {"tool": tool, "persona": persona, "log_id": log_id})
-        healings = Healings(healkit, self.recorded, self._reply, advisors, budget_s)
+        self.title = f"Healing of {plain.one_line(self._entry.tool_name, _TITLE_MAX_CHARS)}"
+        healings = Healings(healkit, self.recorded, self._told, advisors, budget_s)
         self.operations |= Patching(healkit, self.recorded).operations
         self.operations |= healings.operations
-        self._session = healings.session(tool, persona)
-        self.endings = (lambda: self._session.leave(self._redraw), healings.close)
+        self.operations |= {"card": self._card_data}
+        self.endings = (healings.close,)
         self._card: Any = None
         self._carded: str | None = None
-        self._session.join(self._redraw)
+        healings.session(tool, persona)
+
+    @property
+    def _session(self) -> HealSession:
+        return session_of(self.healkit, self._entry.tool_name, self._entry.persona)
 
     def static_card(self) -> Shown | None:
-        """The report, once there is one; before, what the panel is for."""
-        state = self._session.state()
-        if (report := self._session.report) is not None:
-            since = state["settled"]
-            if state["undone"]:
-                since = f"Undone: {state['undone']} is active, with the code from before."
-            note = m.card(m.section(since), accent=m.AMBER) if since else ""
-            return Shown(f"{report}\n{since}".rstrip(), f"{report_html(report)}{note}")
-        if self.is_docked:
+        """How it stands: the report, once there is one; what waits for a person; before, what the panel is for."""
+        session = self._session
+        if self.is_docked and session.phase == "idle":
             return super().static_card()
-        if state["problem"] is not None:
-            said = f"{self._entry.label} could not be healed: {state['problem']['message']}"
-            head = m.heading("✗", said, m.RED, m.RED_SOFT)
-            return Shown(f"✗ {said}", m.card(head, m.section(state["problem"]["hint"]), accent=m.RED))
-        said, awaits = f"Healing of {self._entry.label}", "The report stands here once there is one."
-        flag = "" if self._entry.persona == "default" else f" --persona {self._entry.persona}"
-        command = f"%heal {self._entry.tool_name}{flag}"
-        note = m.tag(
-            "div", f"{awaits} ", m.chip(command, m.BLUE, m.BLUE_SOFT), m.muted(" does the same in a cell")
-        )
-        head = m.heading("", said, m.BLUE, m.BLUE_SOFT)
-        text = f"{said}. {awaits} {command} does the same in a cell."
-        return Shown(text, m.card(head, m.section(note), accent=m.BLUE))
+        return heal_card(session.state(), session.report, self._entry)
 
     def show(self, *, card: bool = True) -> None:
         """Display the card, which becomes the report in its place, and the panel below it."""
         if card and (shown := self.static_card()) is not None:
             self._carded = shown.html
-            self._card = display(shown, display_id=True)
+            self._card = display(shown, metadata=self._mark, display_id=True)
         super().show(card=False)
 
-    def _redraw(self) -> None:
-        """Put the report into the card's place; called whenever the healing has something to tell."""
-        if self._card is None or self._session.running:
+    @property
+    def _mark(self) -> dict[str, Any]:
+        """By what a page knows the card among the outputs: one that was reloaded is told of no display's changes."""
+        return {"healkit": {"panel": self.model_id}}
+
+    def _card_data(self) -> dict[str, str] | None:
+        """The card for a page to put in its place; None where there is none to be replaced."""
+        shown = None if self._card is None else self.static_card()
+        return None if shown is None else shown._repr_mimebundle_()
+
+    def _told(self, content: dict[str, Any]) -> None:
+        """Tell the page, and put how it stands into the card's place; called whenever the healing has news."""
+        self._reply(content)
+        if self._card is None:
             return
         shown = self.static_card()
         if shown is not None and shown.html != self._carded:
             self._carded = shown.html
-            self._card.update(shown)
+            self._card.update(shown, metadata=self._mark)

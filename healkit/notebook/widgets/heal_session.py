@@ -60,7 +60,6 @@ class HealSession:
         self.healkit, self.tool, self.persona = healkit, tool, persona
         #: What came of it, without secrets; None while there is none.
         self.report: HealReport | None = None
-        self._key = (healkit.url, tool, persona)
         self._recorded = Recorded(healkit)
         self._listeners: list[Changed] = []
         self._changed = threading.Condition()
@@ -185,16 +184,14 @@ class HealSession:
             self._listeners.append(changed)
 
     def leave(self, changed: Changed) -> None:
-        """Tell it no more; with the last listener the healing ends too."""
+        """Tell it no more; with the last listener the healing ends too, of which it is told still."""
+        with self._changed:
+            alone = self._listeners == [changed]
+        if alone:
+            self.end()
         with self._changed:
             if changed in self._listeners:
                 self._listeners.remove(changed)
-            alone = not self._listeners
-        if alone:
-            self.end()
-            with _lock:
-                if _sessions.get(self._key) is self:
-                    del _sessions[self._key]
 
     def end(self) -> None:
         """Stop it and wait until it has ended, some seconds at most."""
@@ -312,11 +309,14 @@ _lock = threading.Lock()
 
 
 def session_of(healkit: Healkit, tool: str, persona: str) -> HealSession:
-    """The one session of that tool in this process; a new one where the old one's Healkit is closed."""
+    """The one session of that tool in this process; a new one where the old one's Healkit is closed.
+
+    It outlives its panels, with its report: a cell that was taken away by mistake comes back with it.
+    """
     key = (healkit.url, tool, persona)
     with _lock:
         found = _sessions.get(key)
-        if found is None or (found.healkit is not healkit and not found.running):
+        if found is None or (found.healkit.closed and not found.running):
             found = _sessions[key] = HealSession(healkit, tool, persona)
         return found
 

@@ -31,7 +31,7 @@ class LogBrowser(Panel):
     """
 
     KIND = "LogBrowser"
-    TITLE = "Executions"
+    title = "Executions"
 
     def __init__(self, healkit: Healkit, **filters: Any) -> None:
         for name in filters:

@@ -41,6 +41,8 @@ _MEMORY_MAX_CHARS = 1_000_000
 #: Questions that one panel answers at a time; more than that is a page gone wild.
 _MAX_THREADS = 16
 _MAX_OPEN = 100
+#: How long a page has to say that it shows a panel too.
+_ROLL_CALL_S = 2.0
 _IN_PLAIN_TEXT = "(a live panel; it needs this notebook's kernel, the output above does not)"
 
 
@@ -64,9 +66,9 @@ class Panel(anywidget.AnyWidget):
     """
 
     KIND = ""
-    #: What a dock's tab is called.
-    TITLE = ""
-    #: What ends with the panel, besides itself.
+    #: What a dock's tab is called; where one is docked already that is called so, this one takes its place.
+    title = ""
+    #: What ends when no page shows the panel any more. A panel that comes back begins anew what it needs.
     endings: tuple[Callable[[], object], ...] = ()
 
     bundle = traitlets.Unicode().tag(sync=True)
@@ -77,10 +79,19 @@ class Panel(anywidget.AnyWidget):
         self._healkit = healkit
         self.recorded = Recorded(healkit)
         self.spec = dict(spec or {})
-        self.operations: dict[str, Operation] = {"hello": self._hello, "remember": self._remember}
+        self.operations: dict[str, Operation] = {
+            "hello": self._hello,
+            "remember": self._remember,
+            "here": self._here,
+            "left": self._left,
+        }
         self._memory: dict[str, Any] = {}
         self._running: dict[str, Stop] = {}
-        self.is_docked = False
+        #: The dock's box around it, in the page's words; None where it is in a cell.
+        self.box_id: str | None = None
+        #: Whether no page has drawn it yet: one that is drawn again must not push itself to the front.
+        self._is_new = True
+        self._seen = threading.Event()
         self._lock = threading.Lock()
         self.on_msg(self._received)
         _keep(self)
@@ -91,11 +102,16 @@ class Panel(anywidget.AnyWidget):
         assert self._healkit is not None
         return self._healkit
 
+    @property
+    def is_docked(self) -> bool:
+        """Whether it is at the right-hand side of the window, and in no cell."""
+        return self.box_id is not None
+
     def static_card(self) -> Shown | None:
         """What is displayed above the panel, or where it is when it is docked; None where that is there already."""
         if not self.is_docked:
             return None
-        said = f"{self.TITLE}: open at the right-hand side of the window"
+        said = f"{self.title}: open at the right-hand side of the window"
         return Shown(said, m.card(m.section(said), accent=m.BLUE))
 
     def docked(self) -> Panel:
@@ -104,11 +120,10 @@ class Panel(anywidget.AnyWidget):
 
         _open.remove(self)
         try:
-            dock.add(self, self.TITLE)
+            dock.add(self)
         except BaseException:
             self.close()
             raise
-        self.is_docked = True
         return self
 
     def show(self, *, card: bool = True) -> None:
@@ -120,8 +135,7 @@ class Panel(anywidget.AnyWidget):
 
     def close(self) -> None:
         """Let go of the panel, in the kernel and on the page; safe to call twice."""
-        for end in self.endings:
-            end()
+        self._end()
         if self.comm is not None:
             self.layout.close()
         super().close()
@@ -136,7 +150,36 @@ class Panel(anywidget.AnyWidget):
 
     def _hello(self) -> dict[str, Any]:
         """What a view needs to begin, also after the page was reloaded."""
-        return {"kind": self.KIND, "spec": self.spec, "memory": self._memory}
+        self._seen.set()
+        docked = None
+        if self.box_id is not None:
+            docked, self._is_new = {"box": self.box_id, "title": self.title, "new": self._is_new}, False
+        about = {"kind": self.KIND, "panel": self.model_id, "docked": docked}
+        return {**about, "spec": self.spec, "memory": self._memory}
+
+    def _here(self) -> None:
+        """A page's word that it shows the panel."""
+        self._seen.set()
+
+    def _left(self) -> None:
+        """Called when a page shows it no longer: its cell was deleted, or its tab closed; not as the page is reloaded.
+
+        The pages are asked, and not counted: one that was reloaded or lost its connection never said goodbye.
+        """
+        self._seen.clear()
+        self._reply({"event": "who"})
+        if self._seen.wait(_ROLL_CALL_S):
+            return
+        if self.is_docked:
+            from healkit.notebook.widgets import dock
+
+            dock.take_away(self)
+        else:
+            self._end()
+
+    def _end(self) -> None:
+        for end in self.endings:
+            end()
 
     def _remember(self, key: str, value: Any) -> None:
         if len(repr(value)) > _MEMORY_MAX_CHARS:
