@@ -204,7 +204,7 @@ def prune(
         wrong(f"--format {form!r} is none of jsonl, parquet.")
     age = None if older_than is None else parse_age(older_than)
     with open_healkit(db, create=False) as healkit:
-        report = healkit.log.prune(older_than=age, keep=keep, archive=archive, format=form)  # type: ignore[arg-type]
+        report = healkit.log.prune(older_than=age, keep=keep, archive=archive, format=form)  # type: ignore[arg-type]  # one of the two, as was checked above
     if as_json:
         print_json({**dataclasses.asdict(report), "archives": [str(path) for path in report.archives]})
     else:

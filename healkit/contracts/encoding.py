@@ -92,9 +92,9 @@ class _Walker:
         if value is None or kind is bool or kind is int:
             return value
         if kind is str:
-            return self.text(value, path)  # type: ignore[arg-type]
+            return self.text(value, path)  # type: ignore[arg-type]  # `kind` says so, which mypy does not see
         if kind is float:
-            return self.number(value, path)  # type: ignore[arg-type]
+            return self.number(value, path)  # type: ignore[arg-type]  # `kind` says so, which mypy does not see
         if depth > MAX_DEPTH:
             self.note(path, f"nested deeper than {MAX_DEPTH} levels, cut")
             return "…"

@@ -133,9 +133,9 @@ def _keys(wanted: object, told: TracebackType | None) -> Iterator[object]:
 
 def _keys_of(value: object) -> Iterator[object]:
     if issubclass(type(value), dict):
-        yield from itertools.islice(dict.keys(value), _CANDIDATES_MAX)  # type: ignore[arg-type]
+        yield from itertools.islice(dict.keys(value), _CANDIDATES_MAX)  # type: ignore[arg-type]  # `issubclass` says so, which mypy does not see
     elif _is_frame(value):
-        yield from value.columns[:_CANDIDATES_MAX].tolist()  # type: ignore[attr-defined]
+        yield from value.columns[:_CANDIDATES_MAX].tolist()  # type: ignore[attr-defined]  # a DataFrame, as `_is_frame` found without importing pandas
 
 
 def _is_frame(value: object) -> bool:
@@ -167,7 +167,7 @@ def _value(node: ast.expr, told: TracebackType) -> object | None:
         if type(outer) is dict:
             return outer.get(key)
         if type(outer) in {list, tuple} and type(key) is int:
-            found: object = outer[key]  # type: ignore[index]
+            found: object = outer[key]  # type: ignore[index]  # the types were looked at, which mypy does not see
             return found
     return None
 

@@ -194,7 +194,7 @@ class _Reader(ast.NodeVisitor):
             inner = _Reader(set(parameters))
             inner.bound |= _stored(nodes)
             inner.block(nodes)
-            inner.late(lambda name, inner=inner: name in inner.bound or is_bound(name))  # type: ignore[misc]
+            inner.late(lambda name, inner=inner: name in inner.bound or is_bound(name))  # type: ignore[misc]  # a default in a lambda is not inferred
             self.free |= {name: None for name in inner.free if not is_bound(name)}
 
     def visit_Name(self, node: ast.Name) -> None:
@@ -224,7 +224,7 @@ class _Reader(ast.NodeVisitor):
         for part in (node.iter, node.target, *node.body, *node.orelse):
             self.visit(part)
 
-    visit_AsyncFor = visit_For  # noqa: N815 - the name that ast.NodeVisitor calls
+    visit_AsyncFor = visit_For
 
     def visit_ExceptHandler(self, node: ast.ExceptHandler) -> None:
         if node.type is not None:
@@ -236,7 +236,7 @@ class _Reader(ast.NodeVisitor):
     def visit_Import(self, node: ast.Import | ast.ImportFrom) -> None:
         self.bound |= {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
 
-    visit_ImportFrom = visit_Import  # noqa: N815
+    visit_ImportFrom = visit_Import
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
         for part in (*node.decorator_list, *node.bases, *node.keywords):
@@ -253,7 +253,7 @@ class _Reader(ast.NodeVisitor):
         self.bound.add(node.name)
         self._bodies.append((node.body, _parameters(node.args)))
 
-    visit_AsyncFunctionDef = visit_FunctionDef  # noqa: N815
+    visit_AsyncFunctionDef = visit_FunctionDef
 
     def visit_Lambda(self, node: ast.Lambda) -> None:
         self._bodies.append(([ast.Expr(node.body)], _parameters(node.args)))
@@ -268,7 +268,7 @@ class _Reader(ast.NodeVisitor):
         self.free |= inner.free
         self._bodies += inner._bodies
 
-    visit_ListComp = visit_SetComp = visit_GeneratorExp = visit_DictComp = _comprehension  # noqa: N815
+    visit_ListComp = visit_SetComp = visit_GeneratorExp = visit_DictComp = _comprehension
 
 
 def _parameters(arguments: ast.arguments) -> set[str]:

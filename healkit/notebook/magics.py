@@ -88,7 +88,7 @@ class HealkitMagics(Magics):
                 self._after_error(error, result, {execution.trace_id for execution in waiting})
             self.cells.runs.note(result)
         except Exception as trouble:  # noqa: BLE001 - see above
-            print(f"healkit could not draw its card: {type(trouble).__name__}: {trouble}", file=sys.stderr)  # noqa: T201
+            print(f"healkit could not draw its card: {type(trouble).__name__}: {trouble}", file=sys.stderr)  # noqa: T201 - the last resort, when nothing can be drawn
 
     def _show_failure(self, healkit: Healkit, execution: Execution) -> None:
         """A tool's card, and the live panel below it, both of the database that holds the failure."""

@@ -275,7 +275,7 @@ def rest() -> None:
 def require_sdk() -> None:
     """Load the protocol's SDK in this thread, so that the event loop need not; raises `McpUnavailable` without it."""
     try:
-        import healkit.runtime.mcp_session  # noqa: F401
+        import healkit.runtime.mcp_session  # noqa: F401 - only whether it can be imported
     except ImportError as error:
         raise McpUnavailable(
             f"MCP servers need the package 'mcp' ({error}).", hint="Run: pip install 'healkit[mcp]'"

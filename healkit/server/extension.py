@@ -45,7 +45,7 @@ class _Jupyter(handlers.CollectorHandler):
 
     def deliver(self, body: bytes, content_type: str) -> None:
         """Send the answer, with the type as `APIHandler.finish` wants it."""
-        self.finish(body, set_content_type=content_type)  # type: ignore[call-arg]
+        self.finish(body, set_content_type=content_type)  # type: ignore[call-arg]  # jupyter_server's own, with one argument more than tornado's
 
     def check_xsrf_cookie(self) -> None:
         """As Jupyter does, for those who are known; nobody else comes further than this side's own refusal."""
@@ -57,36 +57,36 @@ class _Jupyter(handlers.CollectorHandler):
 
 
 @stream_request_body
-class _Traces(_Jupyter, handlers.TracesHandler, APIHandler):  # type: ignore[misc]
+class _Traces(_Jupyter, handlers.TracesHandler, APIHandler):  # type: ignore[misc]  # two bases with the same methods; jupyter_server carries no types
     @authenticated
     @authorized
-    async def post(self) -> None:  # type: ignore[override]
+    async def post(self) -> None:  # type: ignore[override]  # tornado lets each handler take its own arguments
         await super().post()
 
     @authenticated
     @authorized
-    async def get(self) -> None:  # type: ignore[override]
+    async def get(self) -> None:  # type: ignore[override]  # tornado lets each handler take its own arguments
         await super().get()
 
 
 @stream_request_body
-class _Trace(_Jupyter, handlers.TraceHandler, APIHandler):  # type: ignore[misc]
+class _Trace(_Jupyter, handlers.TraceHandler, APIHandler):  # type: ignore[misc]  # two bases with the same methods; jupyter_server carries no types
     @authenticated
     @authorized
-    async def get(self, trace_id: str) -> None:  # type: ignore[override]
+    async def get(self, trace_id: str) -> None:  # type: ignore[override]  # tornado lets each handler take its own arguments
         await super().get(trace_id)
 
 
 @stream_request_body
-class _Metrics(_Jupyter, handlers.MetricsHandler, APIHandler):  # type: ignore[misc]
+class _Metrics(_Jupyter, handlers.MetricsHandler, APIHandler):  # type: ignore[misc]  # two bases with the same methods; jupyter_server carries no types
     @authenticated
     @authorized
-    async def get(self) -> None:  # type: ignore[override]
+    async def get(self) -> None:  # type: ignore[override]  # tornado lets each handler take its own arguments
         await super().get()
 
 
 @stream_request_body
-class _Health(_Jupyter, handlers.HealthHandler, APIHandler):  # type: ignore[misc]
+class _Health(_Jupyter, handlers.HealthHandler, APIHandler):  # type: ignore[misc]  # two bases with the same methods; jupyter_server carries no types
     @allow_unauthenticated
     async def get(self) -> None:
         await super().get()

@@ -98,7 +98,7 @@ class CollectorHandler(RequestHandler):
             self.refusal = RequestRefused("FORBIDDEN", "Forbidden.") if known else self._nobody()
         if self._finished:
             return
-        self.request.connection.set_body_timeout(self.service.config.collect_timeout_s)  # type: ignore[union-attr]
+        self.request.connection.set_body_timeout(self.service.config.collect_timeout_s)  # type: ignore[union-attr]  # a request that is being handled has one
         try:
             self._admit()
         except RequestRefused as refusal:

@@ -27,14 +27,15 @@ from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, StatementError
 from sqlalchemy.orm import Session
 
 from healkit.contracts.records import utc_now
+from healkit.store.columns import table_of
 from healkit.store.database import Database
 from healkit.store.models import CollectedTrace, Revision, ToolRegistry
 
 Verdict = Literal["stored", "known", "replaced", "conflict", "refused"]
 
-TRACES: Table = CollectedTrace.__table__  # type: ignore[attr-defined]
-TOOLS: Table = ToolRegistry.__table__  # type: ignore[attr-defined]
-REVISIONS: Table = Revision.__table__  # type: ignore[attr-defined]
+TRACES: Table = table_of(CollectedTrace)
+TOOLS: Table = table_of(ToolRegistry)
+REVISIONS: Table = table_of(Revision)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -124,7 +125,7 @@ class CollectedTraces:
             conditions.append(TRACES.c.tool_name == tool)
         if success is not None:
             # As in the partial index: the planner must recognise its condition.
-            conditions.append(text("success") if success else text("NOT success"))  # type: ignore[arg-type]
+            conditions.append(text("success") if success else text("NOT success"))  # type: ignore[arg-type]  # a text stands for a condition
         if since is not None:
             conditions.append(TRACES.c.timestamp >= since)
         if cursor is not None:

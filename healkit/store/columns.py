@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import JSON, DateTime, Dialect, Text, TypeDecorator
+from sqlalchemy import JSON, DateTime, Dialect, Table, Text, TypeDecorator
 from sqlalchemy.orm import registry
 from sqlmodel import Field, SQLModel
 
@@ -48,3 +48,9 @@ def text_column(*, nullable: bool = False) -> Any:
 
 class Base(SQLModel, registry=registry()):
     """The root of healkit's tables, apart from a user's own SQLModel classes, whose names may be the same."""
+
+
+def table_of(model: type[SQLModel]) -> Table:
+    """A model's table, for statements of SQLAlchemy Core."""
+    table: Table = model.__table__  # type: ignore[attr-defined]  # SQLModel makes it, and its type does not say so
+    return table

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Table, select
 from sqlalchemy.orm import Session
 
+from healkit.store.columns import table_of
 from healkit.store.filters import Filters, moment
 from healkit.store.models import ToolRegistry
 from healkit.store.rows import LOG
@@ -26,7 +27,7 @@ from healkit.store.tallies import DAYS, GROUPS
 if TYPE_CHECKING:
     import pandas as pd
 
-_TOOLS: Table = ToolRegistry.__table__  # type: ignore[attr-defined]
+_TOOLS: Table = table_of(ToolRegistry)
 
 DEFAULT_PERSONA = "default"
 

@@ -154,12 +154,12 @@ def _choose(session: Session, now: datetime, limit: int, max_bytes: int) -> list
 def _due(now: datetime) -> Any:
     parent = aliased(TraceRow)
     earlier = select(literal(1)).where(
-        parent.trace_id == TRACES.c.parent_trace_id,  # type: ignore[arg-type]
-        parent.state == "pending",  # type: ignore[arg-type]
+        parent.trace_id == TRACES.c.parent_trace_id,  # type: ignore[arg-type]  # a comparison of columns, and no bool
+        parent.state == "pending",  # type: ignore[arg-type]  # a comparison of columns, and no bool
     )
     running = select(literal(1)).where(
         LOG.c.trace_id == TRACES.c.parent_trace_id,
-        ExecutionLog.status == "RUNNING",  # type: ignore[arg-type]
+        ExecutionLog.status == "RUNNING",  # type: ignore[arg-type]  # a comparison of columns, and no bool
     )
     alone = and_(~earlier.exists(), ~running.exists())
     free = or_(TRACES.c.parent_trace_id.is_(None), alone)

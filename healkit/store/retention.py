@@ -38,6 +38,7 @@ from sqlalchemy import ColumnElement, Table, and_, delete, func, select, tuple_
 
 from healkit.contracts.records import utc_now
 from healkit.errors import ArchiveBusy, LogFileError
+from healkit.store.columns import table_of
 from healkit.store.database import Database
 from healkit.store.logfiles import check_suffix, digest_of, read_file, sync_folder, write_unfinished
 from healkit.store.models import Revision
@@ -50,7 +51,7 @@ ArchiveFormat = Literal["jsonl", "parquet"]
 #: How long one transaction of deletions should take, in seconds, and how many rows the first one tries.
 _HOLD_S = 0.03
 _FIRST_BATCH, _LARGEST_BATCH = 50, 2000
-_REVISIONS: Table = Revision.__table__  # type: ignore[attr-defined]
+_REVISIONS: Table = table_of(Revision)
 
 
 @dataclasses.dataclass(frozen=True)

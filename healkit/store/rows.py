@@ -30,14 +30,15 @@ from healkit.contracts.records import (
     summarize,
 )
 from healkit.errors import ConfigError
+from healkit.store.columns import table_of
 from healkit.store.models import ExecutionCall, ExecutionDecision, ExecutionLog, TraceRow
 
 _INSERTS: dict[str, Callable[[Table], Any]] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
 
-LOG: Table = ExecutionLog.__table__  # type: ignore[attr-defined]
-CALLS: Table = ExecutionCall.__table__  # type: ignore[attr-defined]
-DECISIONS: Table = ExecutionDecision.__table__  # type: ignore[attr-defined]
-TRACES: Table = TraceRow.__table__  # type: ignore[attr-defined]
+LOG: Table = table_of(ExecutionLog)
+CALLS: Table = table_of(ExecutionCall)
+DECISIONS: Table = table_of(ExecutionDecision)
+TRACES: Table = table_of(TraceRow)
 
 _STARTED = (
     "trace_id", "timestamp", "tool_name", "persona", "arguments", "status", "parent_trace_id", "origin",

@@ -11,7 +11,7 @@ from sqlalchemy import BigInteger, Index, Table
 from sqlalchemy.orm import Session
 from sqlmodel import Field
 
-from healkit.store.columns import Base, UtcDateTime
+from healkit.store.columns import Base, UtcDateTime, table_of
 
 
 class ExecutionDay(Base, table=True):
@@ -52,8 +52,8 @@ class FailureGroup(Base, table=True):
     last_log_id: int
 
 
-DAYS: Table = ExecutionDay.__table__  # type: ignore[attr-defined]
-GROUPS: Table = FailureGroup.__table__  # type: ignore[attr-defined]
+DAYS: Table = table_of(ExecutionDay)
+GROUPS: Table = table_of(FailureGroup)
 
 
 def hold(session: Session) -> None:

@@ -104,7 +104,7 @@ class OtelExporter:
 
     def close(self) -> None:
         """Send what is queued, and stop."""
-        self._processor.shutdown()  # type: ignore[no-untyped-call]
+        self._processor.shutdown()  # type: ignore[no-untyped-call]  # has no annotations there
 
     def spans(self, trace: ExecutionTrace) -> Iterator[ReadableSpan]:
         """The execution's own span, then one for each call."""

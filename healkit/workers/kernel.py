@@ -33,7 +33,7 @@ _DRAIN_S, _DRAIN_DEAD_S = 1.0, 0.05
 _GREETING_S = 0.1
 
 
-class _WorkerSpecs(KernelSpecManager):  # type: ignore[misc]
+class _WorkerSpecs(KernelSpecManager):  # type: ignore[misc]  # jupyter_client carries no types
     """The one kernel spec of a worker; nothing has to be installed for it."""
 
     def get_kernel_spec(self, _kernel_name: str) -> KernelSpec:

@@ -55,7 +55,7 @@ class RestrictedProvisioner(LocalProvisioner):
         Raises `HealkitError` where there is no boundary, or a grant that does not exist.
         """
         if "launcher" in kwargs:
-            return await super().pre_launch(**kwargs)  # type: ignore[no-any-return]
+            return await super().pre_launch(**kwargs)  # type: ignore[no-any-return]  # jupyter_client carries no types
         if self.parent is None:
             raise WorkerStartFailed("A restricted kernel can only be started by a kernel manager.")
         if self._standalone is None:
@@ -66,7 +66,7 @@ class RestrictedProvisioner(LocalProvisioner):
             self.parent.transport, self.parent.ip = "ipc", self._standalone.ip
             self.parent.cache_ports = False
             self.kernel_spec.interrupt_mode = "message"
-            return await super().pre_launch(**kwargs)  # type: ignore[no-any-return]
+            return await super().pre_launch(**kwargs)  # type: ignore[no-any-return]  # jupyter_client carries no types
         except BaseException:
             await self._close()
             raise

@@ -181,7 +181,7 @@ def test_both_themes_and_a_narrow_window_are_readable(notebook: Open) -> None:
     browser.locator(".hk-rows").wait_for()
     for place in (panel, browser):
         assert place.evaluate("(panel) => panel.scrollWidth <= panel.clientWidth + 1")
-        assert place.bounding_box()["x"] + place.bounding_box()["width"] <= 391  # type: ignore[index]
+        assert place.bounding_box()["x"] + place.bounding_box()["width"] <= 391
     book.shot("5-narrow", panel)
     book.shot("6-narrow-log", browser)
     for theme, mark in (("JupyterLab Dark", "dark"), ("JupyterLab Light", "light")):

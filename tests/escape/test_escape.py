@@ -119,7 +119,7 @@ def test_removing_a_workers_folder_does_not_follow_its_links(
 
     def refuse_once(path: object, *args: Any, **kwargs: Any) -> None:
         # For root no folder is shut; for anybody else the first attempt fails like this.
-        if os.fspath(path).endswith("link") and not refused:  # type: ignore[call-overload]
+        if os.fspath(path).endswith("link") and not refused:
             refused.append(path)
             raise PermissionError(13, "Permission denied", path)
         unlink(path, *args, **kwargs)

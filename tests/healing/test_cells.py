@@ -241,7 +241,7 @@ SILENT: dict[str, tuple[list[str], list[Step]]] = {
 
 
 def told(cells: list[str], runs: list[Step], **more: object) -> Notebook:
-    book = Notebook(cells, **more)  # type: ignore[arg-type]
+    book = Notebook(cells, **more)
     for step in runs:
         book.run(step)
     return book

@@ -235,7 +235,7 @@ def test_values_of_local_variables_are_told_where_their_owner_says_so_and_cleane
 class Watched(Budget):
     """A budget on which something was observed."""
 
-    def observe(self, code: str, checks: Sequence[Check]) -> list[Observed]:  # type: ignore[override]
+    def observe(self, code: str, checks: Sequence[Check]) -> list[Observed]:
         assert checks
         assert {check.origin for check in checks} in ({"failing"}, {"declared"})
         return [
@@ -338,11 +338,11 @@ def test_a_providers_own_key_goes_to_that_provider_alone(server: ModelServer) ->
     for provider in ("openai", "anthropic"):
         server.plan.append(says(ANSWER))
         next(ModelAdvisor(server.config(provider), environ=own).propose(case(), Budget()))
-        access, _ = find_access(Config(heal_model="m", heal_model_provider=provider), own)  # type: ignore[arg-type]
+        access, _ = find_access(Config(heal_model="m", heal_model_provider=provider), own)
         assert access is not None
         assert access.key.reveal() == SECRET_KEY
         plain = access.adapter.default_url.replace("https:", "http:")
-        clear = Config(heal_model="m", heal_model_provider=provider, heal_model_url=plain)  # type: ignore[arg-type]
+        clear = Config(heal_model="m", heal_model_provider=provider, heal_model_url=plain)
         assert "in the clear" in ModelAdvisor(clear, environ=own).available().why
     assert SECRET_KEY not in str([request.headers for request in server.requests])
 
@@ -357,7 +357,7 @@ def test_a_providers_own_key_goes_to_that_provider_alone(server: ModelServer) ->
 def test_a_provider_without_a_key_is_not_available_and_says_where_one_goes(
     provider: str, host: str, variable: str
 ) -> None:
-    config = Config(heal_model="m", heal_model_provider=provider)  # type: ignore[arg-type]
+    config = Config(heal_model="m", heal_model_provider=provider)
     available = ModelAdvisor(config, environ={variable: ""}).available()
     assert not available
     assert re.search(
@@ -376,7 +376,7 @@ def test_a_key_that_no_header_can_carry_is_refused_without_showing_it() -> None:
 class InMemory(keyring.backend.KeyringBackend):
     """A keyring that a test can fill."""
 
-    priority = 0.1  # type: ignore[assignment]
+    priority = 0.1
 
     def __init__(self) -> None:
         super().__init__()

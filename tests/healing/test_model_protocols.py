@@ -185,4 +185,4 @@ def test_openai_itself_gets_the_newer_name_of_the_limit() -> None:
 )
 def test_settings_that_cannot_work_are_refused_by_name(wrong: dict[str, object], why: str) -> None:
     with pytest.raises(ConfigError, match=why):
-        Config(**wrong)  # type: ignore[arg-type]
+        Config(**wrong)

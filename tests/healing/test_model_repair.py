@@ -171,7 +171,7 @@ def test_nothing_is_asked_once_no_check_speaks_against_a_patch(server: ModelServ
     rounds = ModelAdvisor(server.config(), environ={}).propose(Case(_entry(), None, ()), Budget())
     patch = next(rounds)
     with pytest.raises(StopIteration):
-        rounds.send(Attempt(number=1, patch=patch, diff="", verdict=verdict))  # type: ignore[arg-type]
+        rounds.send(Attempt(number=1, patch=patch, diff="", verdict=verdict))
     assert len(server.requests) == 1
 
 

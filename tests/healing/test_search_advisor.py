@@ -97,7 +97,7 @@ def test_what_may_not_or_cannot_be_searched_on_is_not_run_at_all(more: dict[str,
         left_s = 10.0
 
     case = case_of(code, example(3, numbers=[-3]), **more)
-    assert list(SearchAdvisor().propose(case, Untouched())) == []  # type: ignore[arg-type]
+    assert list(SearchAdvisor().propose(case, Untouched())) == []
 
 
 CLOCK = """def tool(seconds):
@@ -193,7 +193,7 @@ def test_stop_ends_the_search_and_what_was_found_is_still_proposed(healkit: Heal
                     stop.set()
                     raise BudgetSpent("stopped", hint="")
 
-    patches = list(SearchAdvisor().propose(case, Stopping()))  # type: ignore[arg-type]
+    patches = list(SearchAdvisor().propose(case, Stopping()))
     assert [patch.code for patch in patches] == [
         ABSOLUTE.replace("max(best, number)", "max(best, abs(number))")
     ]

@@ -74,7 +74,7 @@ def test_lines_end_as_the_tokenizer_ends_them_not_as_splitlines_does() -> None:
 
 def test_columns_of_the_tree_count_bytes_and_places_in_the_text_count_characters() -> None:
     source = Source("größe = 'ä' if ß else 𝕩\n")
-    value = source.tree.body[0].value  # type: ignore[attr-defined]
+    value = source.tree.body[0].value
     assert source.segment(value.test) == "ß"
     assert source.segment(value.orelse) == "𝕩"
 
@@ -105,7 +105,7 @@ def test_a_text_is_an_atom_only_if_its_brackets_hold_all_of_it(text: str, atom: 
 def test_inserted_lines_are_indented_and_ended_like_their_neighbours() -> None:
     text = "def f(a):\r\n\tif a:\r\n\t\tb = a\r\n\treturn b"
     program = Program(text)
-    last = program.tree.body[0].body[-1]  # type: ignore[attr-defined]
+    last = program.tree.body[0].body[-1]
     edit = program.insert(last, ["if not a:", "\treturn 0"])
     assert edit is not None
     assert (

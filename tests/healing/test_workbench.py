@@ -100,7 +100,7 @@ def test_what_is_off_the_clock_of_one_bench_is_off_that_of_the_one_beside_it(hea
 def test_a_search_that_is_no_longer_looked_at_ends(healkit: Healkit) -> None:
     scores = bench_of(healkit).score(CODE, (number(value) for value in range(10**9)), [returns(3, 1)])
     assert next(scores)
-    scores.close()  # type: ignore[attr-defined]
+    scores.close()
     assert healkit.log.count(status="RUNNING") == 0
     assert children_of_templates() == []
 

@@ -262,7 +262,7 @@ def test_what_cannot_be_healed_says_why_with_its_code_and_the_next_step(healkit:
         asked.start()
     for budget_s in (0, None, "soon"):
         with pytest.raises(UsageInvalid, match="number of seconds"):
-            asked.start("rules", budget_s=budget_s)  # type: ignore[arg-type]
+            asked.start("rules", budget_s=budget_s)
     with pytest.raises(ToolNotFound):
         healkit.heal_panel("nothing")
     with pytest.raises(DockUnavailable):

@@ -69,7 +69,7 @@ class Page:
                 else {}
             )
             if content.get("id") == question:
-                return content  # type: ignore[no-any-return]
+                return content
         raise AssertionError(f"no answer to {question}")
 
 

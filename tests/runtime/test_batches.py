@@ -299,7 +299,7 @@ def test_a_template_that_tells_of_what_it_was_not_given_is_not_believed(healkit:
     batch = Batch(
         entry=ENTRY, code="", checks=[], every=False, memory_bytes=1, result_max_bytes=1, output_max_bytes=1
     )
-    worker = _Worker(batch, None, None, "process", healkit.config, None)  # type: ignore[arg-type]
+    worker = _Worker(batch, None, None, "process", healkit.config, None)
     assert worker._sound(Outcomes(0, ["", ""]), 2)
     assert not worker._sound(Outcomes(0, ["", ""]), 1)
     assert not worker._sound(Outcomes(0, ["x"]), 1)

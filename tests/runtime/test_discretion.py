@@ -104,7 +104,7 @@ def test_the_switch_can_be_turned_and_says_so_in_the_history_of_the_tool(
         with pytest.raises(VaultError, match="loud"):
             private.vault.set_flags("helper", loud=True)
         with pytest.raises(VaultError, match="log=1"):
-            private.vault.set_flags("helper", log=1)  # type: ignore[arg-type]
+            private.vault.set_flags("helper", log=1)
     assert on_disk(tmp_path) != []
 
 

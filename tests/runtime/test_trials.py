@@ -172,7 +172,7 @@ def test_the_subprocess_mode_runs_the_same_tool_under_the_same_restrictions(
 @pytest.mark.requirement("WORK-12")
 def test_an_unknown_mode_is_refused_by_name(healkit: Healkit) -> None:
     with pytest.raises(ConfigError, match="worker, subprocess"):
-        healkit.execute("x", mode="thread")  # type: ignore[arg-type]
+        healkit.execute("x", mode="thread")
     assert os.getpid()
 
 

@@ -103,7 +103,7 @@ def test_wrong_calls_name_the_argument_before_a_worker_is_touched_and_are_on_rec
         row = healkit.log.get(caught.value.log_id)
         assert (row.status, row.error_code, row.arguments) == ("FAILURE", "ARGUMENTS_INVALID", arguments)
     with pytest.raises(ArgumentsInvalid, match="must be a dict"):
-        healkit.execute("add", arguments=[1])  # type: ignore[arg-type]
+        healkit.execute("add", arguments=[1])
     with pytest.raises(ArgumentsInvalid, match="more than"):
         healkit.execute("add", arguments={"a": "x" * 50_000_000})
 

@@ -321,7 +321,7 @@ def test_writers_go_on_while_rows_are_deleted(database: Database, writer: LogWri
     ):  # the newest row stays: it must not be one of the old ones
         time.sleep(0.002)
     try:
-        report = Log(Database(database.path, wait_s=5.0)).prune(older_than=1)  # type: ignore[arg-type]
+        report = Log(Database(database.path, wait_s=5.0)).prune(older_than=1)
     finally:
         done.set()
         thread.join(timeout=30)

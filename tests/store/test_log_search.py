@@ -160,8 +160,8 @@ def test_a_page_goes_on_where_the_row_it_begins_after_was_deleted(
         session.execute(text("DELETE FROM executionlog WHERE id = :id"), {"id": ids[2]})
     log = Log(database)
     for filters in ({}, {"text": "common"}):
-        assert [row.id for row in log.query(before_id=ids[2], **filters)] == [ids[1], ids[0]]  # type: ignore[arg-type]
-        assert [row.id for row in log.query(after_id=ids[2], **filters)] == [ids[4], ids[3]]  # type: ignore[arg-type]
+        assert [row.id for row in log.query(before_id=ids[2], **filters)] == [ids[1], ids[0]]
+        assert [row.id for row in log.query(after_id=ids[2], **filters)] == [ids[4], ids[3]]
     with pytest.raises(ValueError, match="both"):
         log.query(before_id=1, after_id=2)
 
@@ -222,7 +222,7 @@ def test_common_words_are_streamed_from_the_index_without_a_sort(
         "run": "r",
         "status": "FAILURE",
     }
-    Log(database).query(text="such file", since="2026-01-01", **filters)  # type: ignore[arg-type]
+    Log(database).query(text="such file", since="2026-01-01", **filters)
     sql, values = next((s, v) for s, v in asked if "ORDER BY executionlog_fts" in s)
     with database.engine.connect() as connection:
         plan = [row[3] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {sql}", values)]

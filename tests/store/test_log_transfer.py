@@ -344,7 +344,7 @@ def test_export_and_import_hold_a_few_rows_in_memory_however_many_there_are(
         _, most = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         assert most < 6e6 < (tmp_path / "log.jsonl").stat().st_size
-    assert len(log_rows(other.path)) == 5_000  # type: ignore[arg-type]
+    assert len(log_rows(other.path)) == 5_000
 
 
 def test_without_pyarrow_the_message_says_what_to_install(

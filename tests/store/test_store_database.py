@@ -221,7 +221,7 @@ def test_every_code_of_the_tables_becomes_the_error_it_stands_for() -> None:
         assert type(translate(DBAPIError("SELECT 1", {}, error), "here")) is kind
     for state, kind in SQLSTATES.items():
         server = RuntimeError("said")
-        server.sqlstate = state.ljust(5, "0")  # type: ignore[attr-defined]
+        server.sqlstate = state.ljust(5, "0")
         assert type(translate(DBAPIError("SELECT 1", {}, server), "here")) is kind
     assert type(translate(RuntimeError("odd"), "here")) is DatabaseError
 
@@ -340,7 +340,7 @@ def test_the_logs_first_eight_columns_keep_their_names_and_order(database: Datab
     assert names[:8] == [
         "id", "timestamp", "tool_name", "persona", "arguments", "status", "result_summary", "error_traceback",
     ]  # fmt: skip
-    assert [column.name for column in ExecutionLog.__table__.columns] == names  # type: ignore[attr-defined]
+    assert [column.name for column in ExecutionLog.__table__.columns] == names
 
 
 def test_a_users_own_sqlmodel_tables_may_have_the_same_names(database: Database) -> None:

@@ -56,7 +56,7 @@ def test_the_row_is_committed_as_running_before_and_finished_after(
         "FAILURE",
         end.failure.traceback,
         "ZeroDivisionError",
-    )  # type: ignore[union-attr]
+    )
     assert (read.timestamp, read.finished_at, read.deadline) == (
         begun.timestamp,
         end.finished_at,
@@ -272,7 +272,7 @@ def test_every_filter_alone_and_together(database: Database, writer: LogWriter) 
     log = Log(database)
 
     def names(**conditions: object) -> list[str]:
-        return [row.tool_name for row in log.query(**conditions)]  # type: ignore[arg-type]
+        return [row.tool_name for row in log.query(**conditions)]
 
     assert names() == ["gamma", "beta", "alpha"]
     assert names(status="failure") == ["alpha"]
@@ -347,10 +347,10 @@ def test_each_common_question_is_answered_from_an_index_without_a_sort(
     event.listen(
         database.engine, "before_cursor_execute", lambda _c, _k, sql, values, *_: asked.append((sql, values))
     )
-    ask(Log(database))  # type: ignore[operator]
+    ask(Log(database))
     sql, values = next((s, v) for s, v in asked if "FROM executionlog" in s)
     with database.engine.connect() as connection:
-        plan = [row[3] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {sql}", values)]  # type: ignore[arg-type]
+        plan = [row[3] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {sql}", values)]
     assert index in plan[0]
     if "fingerprint" not in index:
         assert not any("TEMP B-TREE" in step for step in plan)

@@ -272,7 +272,7 @@ def test_what_could_not_be_saved_is_refused_when_it_is_asked_for(database: Datab
     with pytest.raises(VaultError, match="verdict='fine' is not known"):
         requests.add("share", MENDED, verdict="fine")
     with pytest.raises(VaultError, match="author='nobody' is not known"):
-        requests.add("share", MENDED, author="nobody")  # type: ignore[arg-type]
+        requests.add("share", MENDED, author="nobody")
     assert requests.list() == []
 
 

@@ -87,7 +87,7 @@ def test_a_record_that_nothing_can_store_is_kept_aside_and_the_rest_goes_on(spoo
 
 
 def test_a_torn_last_line_is_kept_aside_and_reported(spool: Spool) -> None:
-    whole, found = started(), []  # type: ignore[var-annotated]
+    whole, found = started(), []
     spool.append(whole)
     assert spool.folder is not None
     with (spool.folder / "records.jsonl").open("ab") as file:
@@ -99,7 +99,7 @@ def test_a_torn_last_line_is_kept_aside_and_reported(spool: Spool) -> None:
 
 
 def test_a_record_after_a_torn_line_does_not_go_down_with_it(spool: Spool) -> None:
-    first, second, found = started(), started(), []  # type: ignore[var-annotated]
+    first, second, found = started(), started(), []
     spool.append(first)
     assert spool.folder is not None
     with (spool.folder / "records.jsonl").open("ab") as file:
@@ -111,7 +111,7 @@ def test_a_record_after_a_torn_line_does_not_go_down_with_it(spool: Spool) -> No
 
 
 def test_a_record_that_comes_in_during_a_replay_stays_for_the_next(spool: Spool) -> None:
-    first, second, found = started(), started(), []  # type: ignore[var-annotated]
+    first, second, found = started(), started(), []
     spool.append(first)
 
     def take_and_add(record: Record) -> None:
@@ -128,7 +128,7 @@ def test_odd_text_waits_too(spool: Spool) -> None:
     found: list[Record] = []
     spool.append(succeeded(started(), "lone \ud800 surrogate"))
     spool.drain(taken(found))
-    assert found[0].result_summary == "lone \\ud800 surrogate"  # type: ignore[union-attr]
+    assert found[0].result_summary == "lone \\ud800 surrogate"
 
 
 def test_where_the_databases_folder_takes_nothing_the_users_state_folder_does(
@@ -140,7 +140,7 @@ def test_where_the_databases_folder_takes_nothing_the_users_state_folder_does(
         (folder / "state").chmod(0o777)
         monkeypatch.setenv("XDG_STATE_HOME", str(folder / "state"))
         (folder / "data").chmod(0o555)
-        spool, found = Spool(folder / "data" / "healkit.db"), []  # type: ignore[var-annotated]
+        spool, found = Spool(folder / "data" / "healkit.db"), []
         with as_ordinary_user():
             spool.append(started())
             assert spool.folder is not None
@@ -151,7 +151,7 @@ def test_where_the_databases_folder_takes_nothing_the_users_state_folder_does(
 def test_a_full_disk_leaves_no_half_record_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     with tiny_disk(tmp_path / "disk") as disk:
-        spool, found = Spool(disk / "healkit.db"), []  # type: ignore[var-annotated]
+        spool, found = Spool(disk / "healkit.db"), []
         first, second = started(), started(arguments='"' + "x" * 20_000 + '"')
         spool.append(first)
         fill(disk)
@@ -166,7 +166,7 @@ def test_an_ending_in_one_place_waits_for_its_beginning_in_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    spool, begun, found = Spool(tmp_path / "healkit.db"), started(), []  # type: ignore[var-annotated]
+    spool, begun, found = Spool(tmp_path / "healkit.db"), started(), []
     best, *others = spool.folders
     spool.folders = others
     spool.append(begun)

@@ -457,7 +457,7 @@ def test_a_new_tool_may_begin_as_a_draft_and_says_so(vault: Vault) -> None:
 )
 def test_a_schema_that_is_none_of_an_object_is_refused(vault: Vault, schema: object) -> None:
     with pytest.raises(SchemaInvalid, match="fibonacci"):
-        vault.add("fibonacci", BROKEN, input_schema=schema)  # type: ignore[arg-type]
+        vault.add("fibonacci", BROKEN, input_schema=schema)
     assert vault.names() == []
 
 
@@ -479,4 +479,4 @@ def test_text_that_no_file_can_hold_is_refused(vault: Vault) -> None:
     with pytest.raises(VaultError, match="surrogate at position"):
         vault.add("fibonacci", "def fibonacci(): return '\ud800'")
     with pytest.raises(VaultError, match="author='robot'"):
-        vault.add("fibonacci", BROKEN, author="robot")  # type: ignore[arg-type]
+        vault.add("fibonacci", BROKEN, author="robot")

@@ -240,7 +240,7 @@ def test_a_receiver_that_is_slow_or_away_holds_nobody_up(receiver: Receiver) -> 
 
 def test_a_version_that_is_not_in_the_table_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"1\.99"):
-        Config(otel_semconv="1.99")  # type: ignore[arg-type]
+        Config(otel_semconv="1.99")
 
 
 def test_without_opentelemetry_everything_else_works_and_the_setting_says_what_to_install(

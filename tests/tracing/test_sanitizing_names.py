@@ -16,7 +16,7 @@ SECRET_NAMES = """
     encryption_key signing_key session_key access_token accessToken refresh_token token auth_token csrftoken authorization
     Authorization Proxy-Authorization cookie Set-Cookie credentials passphrase bearer STRIPE_KEY openai_key webhook_url
     dsn connection_string database_url password_hash card_pin cvv PGPASSWORD smtp_pass secret_key_base userpassword
-""".split()  # noqa: SIM905
+""".split()  # noqa: SIM905 - a list of words reads better so
 
 OTHER_NAMES = """
     author authority authors max_tokens num_tokens token_count tokens tokenizer total_tokens prompt_tokens eos_token pad_token
@@ -25,7 +25,7 @@ OTHER_NAMES = """
     secret_name secretName secret_arn api_key_header private_key_path key_id access_key_id compass bypass passport passage
     passed pass_count monkey keyword hockey turkey signature cookies_enabled auth_type auth_url session_id id trace_id hash
     code_hash fingerprint error_code state_signature idempotency_key primaryKey publicKey tokenization secretion pinned
-""".split()  # noqa: SIM905
+""".split()  # noqa: SIM905 - a list of words reads better so
 
 
 @TRACE_2

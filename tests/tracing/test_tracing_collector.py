@@ -244,7 +244,7 @@ def test_secrets_are_in_neither_the_trace_nor_its_errors_and_what_was_hidden_is_
     assert sum(trace_of(hk, trip.trace_id).metadata["hidden"].values()) >= 2
     assert "email" in trace_of(hk, leaks.trace_id).metadata["hidden"]
     # The log is what a run is repeated from.
-    assert hk.execution(leaks.log_id).arguments == {"password": "hunter2-hunter2"}  # type: ignore[union-attr]
+    assert hk.execution(leaks.log_id).arguments == {"password": "hunter2-hunter2"}
 
 
 @TRACE_2

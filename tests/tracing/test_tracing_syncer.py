@@ -227,7 +227,7 @@ def test_one_trace_that_breaks_the_collector_does_not_hold_up_the_others(
     def broken_by_poison(body: bytes, headers: dict[str, str]) -> tuple[int, bytes]:
         return (500, b"oops") if poison.encode() in body else take(body, headers)
 
-    collector.take = broken_by_poison  # type: ignore[method-assign]
+    collector.take = broken_by_poison
     with sender.syncing(sync_backoff_max_s=0.02):
         assert soon(lambda: len(collector.stored) == 11)
         # Nothing else is to be sent now, so nothing proves that the collector works.
@@ -398,7 +398,7 @@ def test_a_backlog_goes_out_in_requests_of_bounded_size(sender: Sender, collecto
         sizes.append(len(body))
         return take(body, headers)
 
-    collector.take = measured  # type: ignore[method-assign]
+    collector.take = measured
     sender.record(300, arguments=payload)
     with sender.syncing(sync_batch=100, sync_timeout_s=20.0):
         assert soon(everything_sent(sender), 60)

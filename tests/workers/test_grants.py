@@ -9,7 +9,7 @@ import shlex
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pandas
@@ -72,8 +72,10 @@ def probe(modules: list, files: list) -> dict:
 """
 
 
-def probed(healkit: Healkit, modules: list[str], files: list[str] = [], **options: object) -> dict[str, str]:  # noqa: B006
-    execution = healkit.execute("probe", arguments={"modules": modules, "files": files}, **options)
+def probed(
+    healkit: Healkit, modules: list[str], files: Sequence[str] = (), **options: object
+) -> dict[str, str]:
+    execution = healkit.execute("probe", arguments={"modules": modules, "files": list(files)}, **options)
     assert execution.failure is None, execution.failure.traceback
     return execution.value
 
@@ -270,7 +272,7 @@ def test_a_patch_changes_grants_along_with_the_code_or_not_at_all(healkit: Healk
     assert (same.revision, same.grants) == (2, Grants(memory_mb=64))
 
 
-def installed(site: Path, name: str, files: list[str], requires: list[str] = []) -> None:  # noqa: B006
+def installed(site: Path, name: str, files: list[str], requires: Sequence[str] = ()) -> None:
     """A distribution as pip leaves it."""
     folder = site / f"{name}-1.0.dist-info"
     folder.mkdir(parents=True)

@@ -195,7 +195,7 @@ class Walk(ast.NodeVisitor):
         self._ways([_Way(once, f"for {short(node.target)} in {short(node.iter)}:")], whole=False)
         self.block(node.orelse)
 
-    visit_AsyncFor = visit_For  # noqa: N815 - the name that ast.NodeVisitor calls
+    visit_AsyncFor = visit_For
 
     def visit_With(self, node: ast.With | ast.AsyncWith) -> None:
         for item in node.items:
@@ -208,7 +208,7 @@ class Walk(ast.NodeVisitor):
         else:
             self._ways([self._way(node.body, f"with {short(held.context_expr)}:")], whole=False)
 
-    visit_AsyncWith = visit_With  # noqa: N815
+    visit_AsyncWith = visit_With
 
     def visit_Try(self, node: Any) -> None:
         soft = any(one.type is None or names_in(one.type) & _SOFT for one in node.handlers)
@@ -227,7 +227,7 @@ class Walk(ast.NodeVisitor):
             tried()
         self.block(node.finalbody)
 
-    visit_TryStar = visit_Try  # noqa: N815
+    visit_TryStar = visit_Try
 
     def _handler(self, handler: ast.ExceptHandler) -> Callable[[], None]:
         """The way through a handler; its name is gone again at its end, so it is nobody else's."""
@@ -308,7 +308,7 @@ class Walk(ast.NodeVisitor):
         self._hidden.pop()
         self._bind(node.name, node.lineno)
 
-    visit_AsyncFunctionDef = visit_FunctionDef  # noqa: N815
+    visit_AsyncFunctionDef = visit_FunctionDef
 
     def visit_Lambda(self, node: ast.Lambda) -> None:
         for part in (*node.args.defaults, *node.args.kw_defaults):
@@ -325,7 +325,7 @@ class Walk(ast.NodeVisitor):
             self.visit(part)
         self._hidden.pop()
 
-    visit_ListComp = visit_SetComp = visit_GeneratorExp = visit_DictComp = _comprehension  # noqa: N815
+    visit_ListComp = visit_SetComp = visit_GeneratorExp = visit_DictComp = _comprehension
 
     def _way(self, body: list[ast.stmt], under: str) -> _Way:
         return _Way(lambda: self.block(body), under, leaves(body))

@@ -198,8 +198,9 @@ def _negated(site: Site, test: ast.expr) -> str:
 
 def _with_else(node: ast.stmt) -> ast.If | None:
     """An `if` whose `else` holds one `return`, and nothing else."""
-    alone = isinstance(node, ast.If) and len(node.orelse) == 1 and isinstance(node.orelse[0], ast.Return)
-    return node if alone else None  # type: ignore[return-value]
+    if isinstance(node, ast.If) and len(node.orelse) == 1 and isinstance(node.orelse[0], ast.Return):
+        return node
+    return None
 
 
 def _followed(parent: ast.AST, loop: ast.stmt) -> bool:

@@ -94,7 +94,7 @@ def type_of(node: ast.AST, values: dict[str, Any]) -> str:
     values: what is known of the names: the arguments that failed.
     """
     if type(node) in _LITERALS:
-        return _LITERALS[type(node)]  # type: ignore[index]
+        return _LITERALS[type(node)]  # type: ignore[index]  # `in` says so, which mypy does not see
     match node:
         case ast.Constant(value=value):
             return type(value).__name__

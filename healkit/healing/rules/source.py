@@ -62,7 +62,7 @@ class Source:
         line, end = getattr(node, "lineno", None), getattr(node, "end_lineno", None)
         if line is None or end is None:
             raise ValueError(f"{type(node).__name__} has no place")
-        return self.at(line, node.col_offset), self.at(end, node.end_col_offset)  # type: ignore[attr-defined]
+        return self.at(line, node.col_offset), self.at(end, node.end_col_offset)  # type: ignore[attr-defined]  # what has a line has a column
 
     def of(self, node: ast.AST) -> str:
         """The node's own text."""
@@ -172,7 +172,7 @@ class Source:
 def first_line(stmt: ast.AST) -> int:
     """The first line of a statement, its decorators' included."""
     decorators = getattr(stmt, "decorator_list", [])
-    return int(min([stmt.lineno, *(d.lineno for d in decorators)]))  # type: ignore[attr-defined]
+    return int(min([stmt.lineno, *(d.lineno for d in decorators)]))  # type: ignore[attr-defined]  # every statement has one, an AST node need not
 
 
 def own_nodes(node: ast.AST) -> Iterator[ast.AST]:

@@ -84,7 +84,7 @@ def sentence(text: Any) -> str:
 
 def verdict_words(verdict: str) -> str:
     """`cured and regression-free`; an unknown verdict is its own word."""
-    return {**VERDICTS}.get(verdict, verdict)  # type: ignore[call-overload, no-any-return]
+    return next((words for known, words in VERDICTS.items() if known == verdict), verdict)
 
 
 def check_row(result: dict[str, Any]) -> dict[str, str]:

@@ -135,7 +135,7 @@ class Candidates:
                 return RAISED
             if shape.kind == "script":
                 namespace["arguments"] = arguments
-            exec(code, namespace)  # noqa: S102
+            exec(code, namespace)  # noqa: S102 - what this process is for, and restricted to
             value = enter(namespace, shape, arguments)
         if check.raises:
             return WRONG
@@ -179,7 +179,7 @@ class Candidates:
             process.begin()
             alarm.set(_FIRST_LOOK_S)
             namespace = fresh_namespace(process.names)
-            exec(code, namespace)  # noqa: S102
+            exec(code, namespace)  # noqa: S102 - what this process is for, and restricted to
         except BaseException:  # noqa: BLE001, S110 - the candidates' own outcomes will tell
             pass
         alarm.stop()

@@ -6,7 +6,7 @@ An alarm signal raises `TimeIsUp` wherever Python code is running; a hang in C c
 
 from __future__ import annotations
 
-import _signal  # type: ignore[import-not-found]
+import _signal  # type: ignore[import-not-found]  # the built-in module behind `signal` has no stubs
 import contextlib
 import faulthandler
 import signal

@@ -36,7 +36,7 @@ class Call:
             exec(self._statements, namespace)  # noqa: S102 - what a worker is for
         if self._value is None:
             return None
-        return awaited(eval(self._value, namespace))  # noqa: S307
+        return awaited(eval(self._value, namespace))  # noqa: S307 - what the caller was asked to evaluate, in the restricted worker
 
 
 def fresh_namespace(names: dict[str, Any]) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from healkit.workers.inside.proxies import build_servers
 
 _modules, _path, _builtins, _environment = sys.modules, sys.path, builtins.__dict__, os.environ
 #: What is in it, undecoded: comparing the mapping itself decodes every name, and took a third of a check.
-_variables: dict[Any, Any] = os.environ._data  # type: ignore[attr-defined]
+_variables: dict[Any, Any] = os.environ._data  # type: ignore[attr-defined]  # CPython's own mapping behind it
 
 
 class Silence(PlainStream):

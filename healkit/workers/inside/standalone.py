@@ -37,7 +37,7 @@ class Options(msgspec.Struct, frozen=True):
     folder: str
 
 
-class StandaloneKernel(IPythonKernel):  # type: ignore[misc]
+class StandaloneKernel(IPythonKernel):  # type: ignore[misc]  # ipykernel carries no types
     """An IPython kernel that interrupts itself and nobody else."""
 
     def _send_interrupt_children(self) -> None:

@@ -10,7 +10,7 @@ from ipykernel.iostream import OutStream
 from healkit.workers.inside.capture import OVER_LIMIT, Output, OutputLimit
 
 
-class KernelStream(OutStream):  # type: ignore[misc]
+class KernelStream(OutStream):  # type: ignore[misc]  # ipykernel carries no types
     """ipykernel's output stream; over the budget, writing raises `OutputLimit`."""
 
     def write(self, string: str) -> Any:
