@@ -7,6 +7,8 @@ from typing import Literal
 
 from healkit.contracts.healing import Attempt, Patch
 from healkit.healing.advisor import Case, Workbench
+from healkit.healing.report import HealReport
+from healkit.tracing.reader import read_run
 
 BROKEN = "def ratio(a, b):\n    return a / b  # how many times\n"
 MENDED = "def ratio(a, b):\n    return a / b if b else 0.0  # how many times\n"
@@ -14,6 +16,12 @@ EXAMPLES = [
     {"arguments": {"a": 1, "b": 0}, "result": 0.0},
     {"arguments": {"a": 6, "b": 3}, "result": 2.0},
 ]
+WRONG = BROKEN.replace("a / b", "b / a")
+SILENT = (
+    "def ratio(a, b):\n    try:\n        return a / b\n    except ZeroDivisionError:\n        return None\n"
+)
+STEP = "def step(n):\n    if n > 10:\n        return 20\n    return 0\n"
+STEP_EXAMPLES = [{"arguments": {"n": 10}, "result": 20}, {"arguments": {"n": 3}, "result": 0}]
 
 
 class Idea:
@@ -45,3 +53,10 @@ class Idea:
                     )
                 )
             )
+
+
+def events(report: HealReport) -> list[str]:
+    """The types of its events; its record must be in order."""
+    run = read_run(report.folder)
+    assert run.problems == []
+    return [event.event_type for event in run.events]

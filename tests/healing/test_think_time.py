@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from healing_samples import MENDED, Idea
+from healing_samples import MENDED, STEP, STEP_EXAMPLES, Idea
 
 from healkit import Healkit
 from healkit.cli.healing import report_json
@@ -22,8 +22,6 @@ from healkit.tracing.reader import read_run
 
 #: How long the people of these tests think.
 THOUGHT_S = 1.2
-STEP = "def step(n):\n    if n > 10:\n        return 20\n    return 0\n"
-STEP_EXAMPLES = [{"arguments": {"n": 10}, "result": 20}, {"arguments": {"n": 3}, "result": 0}]
 
 
 def held(report: HealReport) -> str:

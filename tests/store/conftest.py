@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from healkit.store.database import Database
+from healkit.store.vault import Vault
 
 
 @pytest.fixture
@@ -18,3 +19,9 @@ def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Databa
     opened = Database(tmp_path / "healkit.db", wait_s=0.2)
     yield opened
     opened.close()
+
+
+@pytest.fixture
+def vault(database: Database) -> Vault:
+    """An empty vault."""
+    return Vault(database)

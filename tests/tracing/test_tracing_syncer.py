@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import email.utils
-import itertools
 import os
 import signal
 import sqlite3
@@ -11,40 +9,21 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import httpx  # noqa: F401 - the first request would load it, which takes its time
 import pytest
-from misbehaving import Collector, collecting
-from tracing_samples import QUICK, Sender, soon, trace_rows
+from misbehaving import Collector
+from syncer_samples import TRACE_3, everything_sent
+from tracing_samples import Sender, soon, trace_rows
 
 from healkit.config import Config
 from healkit.contracts.records import utc_now
 from healkit.errors import ConfigError
 
-TRACE_3 = pytest.mark.requirement("TRACE-3")
 SAMPLES = str(Path(__file__).parent)
-
-
-@pytest.fixture
-def collector() -> Iterator[Collector]:
-    with collecting() as serving:
-        yield serving
-
-
-@pytest.fixture
-def sender(tmp_path: Path, collector: Collector, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sender]:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    made = Sender(tmp_path / "healkit.db", Config(sync_url=collector.url, **QUICK))
-    yield made
-    made.close()
-
-
-def everything_sent(sender: Sender) -> Callable[[], bool]:
-    return lambda: set(sender.states().values()) == {"sent"}
 
 
 @TRACE_3
@@ -105,141 +84,6 @@ def test_whatever_the_collector_does_traces_wait_and_arrive_once(
 
 
 @TRACE_3
-@pytest.mark.parametrize("status", ["429", "503"])
-@pytest.mark.parametrize("form", ["seconds", "date"])
-def test_retry_after_is_honoured(sender: Sender, collector: Collector, status: str, form: str) -> None:
-    collector.plan.append(status)
-    wait_s = 1
-    if form == "date":  # it has whole seconds only
-        wait_s = 4  # and some of them pass before the request
-        collector.retry_after = email.utils.format_datetime(
-            utc_now() + timedelta(seconds=wait_s), usegmt=True
-        )
-    else:
-        collector.retry_after = str(wait_s)
-    sender.record(3)
-    with sender.syncing():
-        assert soon(everything_sent(sender))
-    first, second = (at for at, _, _ in collector.requests)
-    assert second - first >= 0.9
-    assert collector.words() == [status, "accept"]
-
-
-@TRACE_3
-def test_a_request_that_is_too_large_is_halved_and_a_trace_that_is_too_large_alone_is_parked(
-    sender: Sender, collector: Collector
-) -> None:
-    small = sender.record(8)
-    large = sender.record(arguments='"' + "x" * 9000 + '"')
-    collector.max_body = 6000
-    with sender.syncing():
-        assert soon(lambda: set(sender.states().values()) == {"sent", "parked"})
-    assert set(collector.stored) == set(small)
-    assert set(collector.taken.values()) == {1}
-    assert sender.states()[large[0]] == "parked"
-    assert [
-        reason for reason in sender.outbox.state().parked_for if "413" in reason and "characters" in reason
-    ]
-
-
-@TRACE_3
-def test_a_refused_trace_is_sent_four_times_then_parked_and_the_others_once(
-    sender: Sender, collector: Collector
-) -> None:
-    ids = sender.record(6)
-    unwanted = ids[2]
-    error = {"code": "BUSY", "message": "not\nnow", "retryable": True}
-    collector.judge = lambda trace: error if trace["id"] == unwanted else None
-    with sender.syncing() as syncer:
-        assert soon(lambda: sender.states()[unwanted] == "parked")
-        assert collector.taken == {trace: 4 if trace == unwanted else 1 for trace in ids}
-        state = sender.outbox.state()
-        assert (state.sent, state.parked, state.parked_for) == (5, 1, {"BUSY: not now": 1})
-        collector.judge = lambda trace: None
-        assert sender.outbox.requeue(parked=True) == 1
-        syncer.send_now(10)
-        assert sender.states()[unwanted] == "sent"
-
-
-@TRACE_3
-def test_what_the_collector_will_never_take_is_parked_at_once(sender: Sender, collector: Collector) -> None:
-    ids = sender.record(3)
-    collector.judge = lambda trace: {"code": "TRACE_INVALID", "message": "no", "retryable": False}
-    with sender.syncing():
-        assert soon(lambda: set(sender.states().values()) == {"parked"})
-    assert collector.taken == dict.fromkeys(ids, 1)
-
-
-@TRACE_3
-def test_a_collector_that_stored_fewer_than_it_says_is_asked_one_by_one(
-    sender: Sender, collector: Collector
-) -> None:
-    collector.plan.append("forgets")
-    ids = sender.record(5)
-    with sender.syncing():
-        assert soon(everything_sent(sender))
-    assert set(collector.stored) == set(ids)
-    assert [len(ids) for _, _, ids in collector.requests][:2] == [5, 2]
-
-
-@TRACE_3
-@pytest.mark.parametrize("status", ["401", "403"])
-def test_a_collector_that_does_not_know_this_sender_is_left_alone_until_somebody_says_so(
-    sender: Sender, collector: Collector, status: str
-) -> None:
-    collector.plan.append(status)
-    sender.record(12)
-    with sender.syncing() as syncer:
-        assert soon(lambda: syncer.problem)
-        sender.record(12)
-        threading.Event().wait(0.5)
-        assert collector.words() == [status]
-        assert set(sender.states().values()) == {"pending"}
-        assert "sync_token" in sender.outbox.state().problem
-        syncer.send_now(10)
-        assert set(sender.states().values()) == {"sent"}
-
-
-@TRACE_3
-def test_a_collector_that_is_away_for_long_parks_nothing(
-    sender: Sender, collector: Collector, tmp_path: Path
-) -> None:
-    words = itertools.cycle(["503", "reset", "500", "html"])
-    collector.otherwise = lambda: next(words)
-    ids = sender.record(3)
-    with sender.syncing(sync_backoff_max_s=0.02):
-        assert soon(lambda: len(collector.requests) > 40)
-        assert set(sender.states().values()) == {"pending"}
-        assert sender.outbox.state().problem
-        collector.otherwise = lambda: "accept"
-        assert soon(everything_sent(sender))
-    assert set(collector.stored) == set(ids)
-
-
-@TRACE_3
-def test_one_trace_that_breaks_the_collector_does_not_hold_up_the_others(
-    sender: Sender, collector: Collector
-) -> None:
-    ids = sender.record(12)
-    poison = ids[1]
-    take = collector.take
-
-    def broken_by_poison(body: bytes, headers: dict[str, str]) -> tuple[int, bytes]:
-        return (500, b"oops") if poison.encode() in body else take(body, headers)
-
-    collector.take = broken_by_poison
-    with sender.syncing(sync_backoff_max_s=0.02):
-        assert soon(lambda: len(collector.stored) == 11)
-        # Nothing else is to be sent now, so nothing proves that the collector works.
-        while sender.states()[poison] == "pending":
-            sender.record()
-            assert soon(lambda: list(sender.states().values()).count("pending") <= 1)
-    states = sender.states()
-    assert states.pop(poison) == "parked"
-    assert set(states.values()) == {"sent"}
-
-
-@TRACE_3
 def test_a_child_waits_for_its_parent_and_comes_after_it(sender: Sender, collector: Collector) -> None:
     parent = sender.begin("caller")
     children = sender.record(11, parent_trace_id=parent.trace_id)
@@ -254,18 +98,6 @@ def test_a_child_waits_for_its_parent_and_comes_after_it(sender: Sender, collect
     assert order[0] == parent.trace_id
     assert set(order[1:]) == set(children)
     assert collector.stored[children[0]]["parentId"] == parent.trace_id
-
-
-@TRACE_3
-def test_a_parked_parent_holds_its_children_up_no_longer(sender: Sender, collector: Collector) -> None:
-    parent = sender.begin("caller")
-    (child,) = sender.record(parent_trace_id=parent.trace_id)
-    sender.end(parent)
-    collector.judge = lambda trace: (
-        {"code": "NO", "message": "", "retryable": False} if trace["id"] == parent.trace_id else None
-    )
-    with sender.syncing():
-        assert soon(lambda: sender.states() == {parent.trace_id: "parked", child: "sent"})
 
 
 @TRACE_3

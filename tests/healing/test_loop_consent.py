@@ -1,0 +1,130 @@
+"""Who decides about a patch: the person, `--auto`, a request that waits; and what is on record of it."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from healing_samples import BROKEN, MENDED, SILENT, WRONG, Idea, events
+
+from healkit import Healkit
+from healkit.contracts.healing import Attempt
+from healkit.tracing.reader import read_run
+
+
+@pytest.mark.requirement("HEAL-4")
+def test_without_consent_the_patch_waits_and_the_tool_is_what_it_was(healing: Healkit) -> None:
+    report = healing.heal("ratio", advisors=[Idea(MENDED)])
+    assert report.outcome == "pending"
+    assert healing.vault.get("ratio").revision == 1
+    (request,) = healing.requests.pending()
+    assert (request.id, request.code, request.verdict) == (report.request_id, MENDED, "cured")
+    healing.requests.accept(request.id)
+    assert healing.execute_tool("ratio", arguments={"a": 1, "b": 0}) == 0.0
+
+
+@pytest.mark.requirement("HEAL-4")
+def test_a_patch_that_was_declined_before_is_not_said_to_wait(healing: Healkit) -> None:
+    first = healing.heal("ratio", advisors=[Idea(MENDED)])
+    assert first.request_id is not None
+    healing.requests.decline(first.request_id, "not like that")
+    again = healing.heal("ratio", advisors=[Idea(MENDED)])
+    assert (again.outcome, again.request_id) == ("declined", first.request_id)
+    assert "declined before" in again.reason
+
+
+@pytest.mark.requirement("HEAL-4")
+@pytest.mark.parametrize(
+    ("said", "outcome", "revision"), [(True, "kept", 2), (False, "declined", 1), (None, "pending", 1)]
+)
+def test_the_person_is_shown_the_patch_and_decides(
+    healing: Healkit, said: bool | None, outcome: str, revision: int
+) -> None:
+    seen: list[Attempt] = []
+
+    def confirm(attempt: Attempt) -> bool | None:
+        seen.append(attempt)
+        return said
+
+    report = healing.heal("ratio", advisors=[Idea(MENDED)], confirm=confirm)
+    assert (report.outcome, healing.vault.get("ratio").revision) == (outcome, revision)
+    assert [attempt.patch.code for attempt in seen] == [MENDED]
+
+
+KILLED_WHILE_ASKED = """
+import os, signal, sys
+from healing_samples import BROKEN, EXAMPLES, MENDED, Idea
+from healkit import Healkit
+healkit = Healkit(sys.argv[1])
+healkit.vault.add("ratio", BROKEN, examples=EXAMPLES)
+healkit.heal("ratio", advisors=[Idea(MENDED)], confirm=lambda _: os.kill(os.getpid(), signal.SIGKILL))
+"""
+
+
+def test_a_patch_about_which_somebody_was_being_asked_survives_a_kill(tmp_path: Path) -> None:
+    database = tmp_path / "killed.db"
+    command = [sys.executable, "-c", KILLED_WHILE_ASKED, str(database)]
+    killed = subprocess.run(command, cwd=Path(__file__).parent, timeout=120, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    with Healkit(database) as healkit:
+        (request,) = healkit.requests.pending()
+        assert request.code == MENDED
+        assert healkit.requests.accept(request.id).state == "accepted"
+        assert healkit.vault.get("ratio").code == MENDED
+
+
+def test_what_a_person_keeps_or_declines_is_their_decision_on_record(healing: Healkit) -> None:
+    healing.heal("ratio", advisors=[Idea(WRONG, MENDED)], confirm=lambda _: False)
+    healing.heal("ratio", advisors=[Idea(MENDED)], confirm=lambda _: True)
+    assert healing.requests.pending() == []
+    (declined,) = healing.requests.list()
+    assert (declined.state, declined.decided_by) == ("declined", "person")
+    assert healing.vault.get("ratio").code == MENDED
+
+
+@pytest.mark.requirement("HEAL-3", "HEAL-4")
+def test_auto_keeps_no_patch_that_is_only_silent(healing: Healkit) -> None:
+    healing.vault.add("bare", BROKEN.replace("ratio", "bare"))
+    healing.execute("bare", arguments={"a": 1, "b": 0})
+    idea = Idea(SILENT.replace("ratio", "bare"))
+    report = healing.heal("bare", advisors=[idea], auto=True)
+    assert (report.outcome, report.verdict) == ("pending", "silenced only")
+    assert healing.vault.get("bare").revision == 1
+
+
+@pytest.mark.requirement("HEAL-1")
+def test_a_patch_that_fails_on_the_road_after_all_is_taken_back(healing: Healkit) -> None:
+    treacherous = MENDED.replace(
+        "def ratio(a, b):\n", "import sys\ndef ratio(a, b):\n    if 'ipykernel' in sys.modules: 1 / 0\n"
+    )
+    report = healing.heal("ratio", advisors=[Idea(treacherous)], auto=True)
+    assert report.outcome == "rolled_back"
+    assert "ZeroDivisionError" in report.reason
+    assert healing.vault.get("ratio").code == BROKEN
+    assert [info.author for info in healing.vault.history("ratio")] == ["person", "rule", "person"]
+    assert {"recovery_started", "recovery_finished"} <= set(events(report))
+
+
+def test_somebody_elses_change_meanwhile_is_not_overwritten(healing: Healkit) -> None:
+    def meanwhile(_: Attempt) -> bool:
+        healing.vault.patch("ratio", BROKEN + "# somebody was here\n")
+        return True
+
+    report = healing.heal("ratio", advisors=[Idea(MENDED)], confirm=meanwhile)
+    assert report.outcome == "pending"
+    assert healing.vault.get("ratio").code.endswith("# somebody was here\n")
+    assert healing.requests.get(report.request_id).code == MENDED
+
+
+@pytest.mark.requirement("RUN-1")
+def test_a_dry_run_shows_the_patch_and_keeps_nothing(healing: Healkit) -> None:
+    report = healing.heal("ratio", advisors=[Idea(MENDED)], auto=True, dry_run=True)
+    assert (report.outcome, report.verdict) == ("shown", "cured and regression-free")
+    manifest = read_run(report.folder).manifest
+    assert manifest is not None
+    assert manifest.execution_mode == "dry_run"
+    assert healing.vault.get("ratio").revision == 1
+    assert healing.requests.pending() == []

@@ -1,0 +1,94 @@
+"""Where plausible patches disagree, a person is asked what is right."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+from healing_samples import STEP, STEP_EXAMPLES, Idea
+
+from healkit import Healkit
+from healkit.healing.questions import Answer, Choice, Question, answer_of
+
+
+@pytest.mark.requirement("HEAL-1")
+def test_where_patches_disagree_the_smallest_input_is_asked_about_and_the_answer_is_kept(
+    healing: Healkit,
+) -> None:
+    healing.vault.add("step", STEP, examples=STEP_EXAMPLES)
+    asked: list[Question] = []
+
+    def ask(question: Question) -> Answer:
+        asked.append(question)
+        return Answer(20 if question.arguments["n"] >= 10 else 0)
+
+    ideas = Idea(STEP.replace("> 10", "> 4"), STEP.replace("> 10", "== 10"), STEP.replace("> 10", ">= 10"))
+    report = healing.heal("step", advisors=[ideas], auto=True, ask=ask)
+    assert report.outcome == "kept"
+    assert report.best is not None
+    assert report.best.patch.code == STEP.replace("> 10", ">= 10")
+    assert 1 <= len(asked) <= 3
+    assert {choice.text for choice in asked[0].choices} == {"0", "20"}
+    assert [attempt.verdict for attempt in report.attempts] == ["cured", "not_cured", "not_cured"]
+    assert "your answer for (n=" in report.attempts[1].why
+    examples = healing.vault.get("step").examples
+    assert len(examples) == 2 + len(asked)
+    healing.vault.patch("step", STEP)
+    again = healing.heal("step", advisors=[ideas], auto=True, ask=ask)
+    assert again.outcome == "kept"
+    assert again.questions == ()
+
+
+def test_whoever_thinks_longer_than_the_budget_is_still_heard(healing: Healkit) -> None:
+    healing.vault.add("step", STEP, examples=STEP_EXAMPLES)
+
+    def think(question: Question) -> Answer:
+        time.sleep(4.5)
+        return Answer(20 if question.arguments["n"] >= 10 else 0)
+
+    ideas = Idea(STEP.replace("> 10", "> 4"), STEP.replace("> 10", ">= 10"))
+    report = healing.heal("step", advisors=[ideas], auto=True, ask=think, budget_s=4.0)
+    assert report.outcome == "kept"
+    assert report.notes == ()
+    assert report.best is not None
+    assert report.best.patch.code == STEP.replace("> 10", ">= 10")
+
+
+def test_where_an_answer_came_too_late_to_be_held_against_the_patches_none_of_them_is_cured(
+    healing: Healkit,
+) -> None:
+    healing.vault.add("step", STEP, examples=STEP_EXAMPLES)
+    stop = threading.Event()
+
+    def answer_and_stop(question: Question) -> Answer:
+        stop.set()
+        return Answer(20 if question.arguments["n"] >= 10 else 0)
+
+    ideas = Idea(STEP.replace("> 10", "> 4"), STEP.replace("> 10", ">= 10"))
+    report = healing.heal("step", advisors=[ideas], auto=True, ask=answer_and_stop, stop=stop)
+    assert report.outcome == "stopped"
+    assert [answered.answer for answered in report.questions] != [None]
+    assert {attempt.verdict for attempt in report.attempts} == {"unproven"}
+
+
+def test_a_question_that_nobody_answers_is_not_asked_again(healing: Healkit) -> None:
+    healing.vault.add("step", STEP, examples=STEP_EXAMPLES)
+    ideas = Idea(STEP.replace("> 10", "> 4"), STEP.replace("> 10", ">= 10"))
+    report = healing.heal("step", advisors=[ideas], auto=True, ask=lambda _: None)
+    assert [answered.answer for answered in report.questions] == [None]
+    assert (report.outcome, report.verdict) == ("pending", "cured but unproven")
+    assert "Plausible patches disagree on step(n=" in report.notes[-1]
+    assert report.best is not None
+    assert report.best.patch.code == STEP.replace("> 10", "> 4")
+
+
+@pytest.mark.parametrize(
+    ("said", "answer"),
+    [("", None), ("1", Answer(0)), ("2", Answer(raises="KeyError")), ("= 2", Answer(2)), ("7", Answer(7)),
+     ("raises ValueError", Answer(raises="ValueError")), ('"text"', Answer("text")), ("bare text", Answer("bare text")),
+     ("[1, 2]", Answer([1, 2]))],
+)  # fmt: skip
+def test_what_is_typed_is_a_choice_or_a_value(said: str, answer: Answer | None) -> None:
+    question = Question("step@1", {"n": 3}, (Choice(0), Choice(None, "KeyError")), 1)
+    assert answer_of(question, said) == answer

@@ -1,0 +1,190 @@
+"""Questions to a failed run's worker are as restricted as the run, and bounded in time and size."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from healkit import Execution, Healkit
+from healkit.errors import PostMortemError, PostMortemGone
+from healkit.runtime import engine
+
+
+@pytest.fixture(autouse=True, scope="module")
+def all_gone_afterwards() -> Iterator[None]:
+    yield
+    engine.shutdown()
+
+
+def test_an_expression_that_hangs_in_c_code_costs_the_worker_and_not_the_caller(
+    failed: Callable[..., Execution],
+) -> None:
+    asked = failed("def tool():\n    return 1 / 0\n").post_mortem()
+    began = time.monotonic()
+    with pytest.raises(PostMortemGone, match=r"gave no answer within 3\.2 s"):
+        asked.eval("sum(range(10**12))", timeout=0.2)
+    assert time.monotonic() - began < 6
+    with pytest.raises(PostMortemGone, match="gave no answer"):
+        asked.locals()
+
+
+HOSTILE = """\
+class Raises:
+    def __repr__(self):
+        raise ValueError("no")
+    shape = property(__repr__)
+
+class Hangs:
+    def __repr__(self):
+        while True:
+            pass
+
+class Huge:
+    def __repr__(self):
+        return "x" * 10**8
+
+class Meta(type):
+    def __getattribute__(cls, name):
+        while True:
+            pass
+
+class Odd(metaclass=Meta):
+    pass
+
+def tool():
+    raises, hangs, huge, odd = Raises(), Hangs(), Huge(), Odd()
+    text, raw, number = "é" * 10**7, bytes(10**8), 10**100_000
+    cycle = []
+    cycle.append(cycle)
+    lots = dict.fromkeys(range(10**6))
+    lone = "\\ud800"
+    nested = [raises]
+    return 1 / 0
+"""
+
+
+@pytest.mark.requirement("WORK-5")
+def test_hostile_values_neither_hang_nor_flood(failed: Callable[..., Execution]) -> None:
+    asked = failed(HOSTILE).post_mortem()
+    began = time.monotonic()
+    told = {one.name: one for one in asked.locals()}
+    assert time.monotonic() - began < 4
+    assert told["raises"].repr == "<Raises object, its repr raises ValueError>"
+    assert told["hangs"].repr == "<Hangs object, its repr takes too long>"
+    assert told["nested"].repr == "[<Raises object, its repr raises ValueError>]"
+    assert "[100,000,000 long]" in told["raw"].repr
+    assert told["number"].repr == "<int of 332,193 bits>"
+    assert told["cycle"].repr == "[[[[[...]]]]]"
+    assert told["lots"].repr.endswith("...}")
+    assert told["lone"].repr == r"'\ud800'"
+    assert told["odd"].type == "Odd"
+    assert max(len(one.repr) for one in told.values()) < 300
+    assert len(asked.eval("huge").repr) < 2200
+
+
+def test_of_very_many_locals_the_rest_is_counted(failed: Callable[..., Execution]) -> None:
+    asked = failed("for i in range(1000):\n    globals()[f'name_{i}'] = i\nresult = 1 / 0\n").post_mortem()
+    told = asked.locals()
+    assert len(told) == 201
+    assert told[-1].repr == "802 more are not shown"
+    assert not {"mcp", "Tool"} & {one.name for one in told}
+
+
+def test_a_deep_recursion_keeps_both_ends_under_their_numbers(failed: Callable[..., Execution]) -> None:
+    asked = failed("def tool(depth=0):\n    return tool(depth + 1)\n").post_mortem()
+    frames = asked.frames()
+    assert len(frames) == 200
+    assert asked.eval("depth", frame=frames[-1]).repr == str(frames[-1].number)
+    assert asked.eval("depth", frame=0).repr == "0"
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        (
+            "def tool():\n    held = []\n    while True:\n        held.append(bytearray(10**8))\n",
+            "MemoryError",
+        ),
+        ("import time\n\ndef tool():\n    waited = 1\n    time.sleep(60)\n", "TimeoutError"),
+    ],
+)
+def test_a_run_that_met_its_limit_can_be_asked_too(healkit: Healkit, code: str, expected: str) -> None:
+    healkit.vault.add("tool", code)
+    execution = healkit.execute("tool", timeout=3)
+    assert execution.failure is not None
+    assert execution.failure.ename == expected
+    asked = execution.post_mortem()
+    assert len(asked.locals()) == 1
+    done = asked.eval("bytearray(2 * 10**9)")
+    assert done.ename == "MemoryError"
+    assert asked.eval("[None for _ in range(10**6)][0]").repr == "None"
+
+
+@pytest.mark.requirement("WORK-5", "WORK-3")
+def test_the_restrictions_of_the_run_hold_for_questions(failed: Callable[..., Execution]) -> None:
+    asked = failed("def tool():\n    return 1 / 0\n").post_mortem()
+    for expression in (
+        "open('/etc/passwd').read()",
+        "__import__('socket').socket()",
+        "__import__('os').fork()",
+        "__import__('os').kill(__import__('os').getppid(), 9)",
+        "open('/tmp/outside', 'w')",
+    ):
+        assert asked.eval(expression).ename in {
+            "FileNotFoundError",
+            "PermissionError",
+            "OSError",  # a file system that is mounted read-only
+        }, expression
+
+
+def test_what_is_no_answer_is_refused(failed: Callable[..., Execution]) -> None:
+    """A tool can make its kernel answer anything; in size, in type and in signature it is checked."""
+    code = """
+def tool():
+    import gc
+    from ipykernel.kernelbase import Kernel
+    kernel = Kernel.instance()
+    for kind in list(kernel.shell_handlers):
+        if "post_mortem" in kind:
+            def handle(stream, idents, message):
+                content = {"answer": '{"type": "frames", "frames": [{"number": "one"}]}'}
+                kernel.session.send(stream, "any", content, parent=message, ident=idents)
+            kernel.shell_handlers[kind] = handle
+    return 1 / 0
+"""
+    execution = failed(code)
+    with pytest.raises(PostMortemError, match="what is no answer"):
+        execution.post_mortem()
+
+
+def test_an_answer_of_megabytes_is_never_read(failed: Callable[..., Execution]) -> None:
+    code = """
+def tool():
+    from ipykernel.kernelbase import Kernel
+    kernel = Kernel.instance()
+    for kind in list(kernel.shell_handlers):
+        if "post_mortem" in kind:
+            def handle(stream, idents, message):
+                kernel.session.send(stream, "any", {"answer": "x" * 2**23}, parent=message, ident=idents)
+            kernel.shell_handlers[kind] = handle
+    return 1 / 0
+"""
+    execution = failed(code)
+    with pytest.raises(PostMortemGone, match="gave no answer"):
+        execution.post_mortem()
+
+
+@pytest.mark.requirement("FACE-4", "TRACE-3")
+def test_what_looks_like_a_secret_is_not_told(healkit):
+    code = "def f():\n    password, n = 'kor' + 'rekthorse', 3\n    token = 'ghp_' + '0123456789abcdefghijABCDEFGHIJ012345'\n    1 / 0\n"
+    healkit.vault.add("f", code)
+    asked = healkit.execute("f").post_mortem()
+    told = {one.name: one.repr for one in asked.locals()}
+    assert told["n"] == "3"
+    assert "rekthorse" not in told["password"]
+    assert "0123456789" not in told["token"]
+    assert "0123456789" not in asked.eval("token").repr
+    assert "0123456789" not in asked.to_text()
+    asked.close()

@@ -1,0 +1,125 @@
+"""A Jupyter client or a console attached to a failed run's worker."""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jupyter_client import BlockingKernelClient
+from post_mortem_samples import NESTED
+
+from healkit import Execution
+from healkit.errors import PostMortemError
+from healkit.runtime import engine
+
+
+@pytest.fixture(autouse=True, scope="module")
+def all_gone_afterwards() -> Iterator[None]:
+    yield
+    engine.shutdown()
+
+
+@pytest.mark.requirement("WORK-5")
+def test_any_jupyter_client_can_attach_and_debug_enters_the_failed_stack(
+    failed: Callable[..., Execution],
+) -> None:
+    asked = failed(NESTED, "report", n=3).post_mortem()
+    client = BlockingKernelClient(connection_file=str(asked.attach()))
+    client.load_connection_file()
+    client.start_channels()
+    try:
+        client.wait_for_ready(timeout=20)
+        printed: list[str] = []
+        typed = iter(["p weights", "up", "p n", "q"])
+
+        def hear(message: dict[str, Any]) -> None:
+            if message["msg_type"] == "stream":
+                printed.append(message["content"]["text"])
+
+        def run(code: str) -> str:
+            printed.clear()
+            client.execute_interactive(
+                code,
+                timeout=20,
+                allow_stdin=True,
+                output_hook=hear,
+                stdin_hook=lambda _: client.input(next(typed)),
+            )
+            return "".join(printed)
+
+        assert run("print(table.shape, weights)") == "(3, 2) [0, 0, 0]\n"
+        debugged = run("%debug")
+        assert "[0, 0, 0]" in debugged
+        assert debugged.rstrip().endswith("3")
+        assert run("try:\n    open('/etc/passwd')\nexcept OSError as e:\n    print('denied')") == "denied\n"
+        assert asked.eval("len(weights)").repr == "3"  # both at once
+    finally:
+        client.stop_channels()
+
+
+@pytest.mark.requirement("WORK-5")
+def test_the_console_opens_in_a_terminal_and_leaves_the_worker_to_be_asked(tmp_path: Path) -> None:
+    script = f"""
+from healkit import Healkit
+hk = Healkit({str(tmp_path / "healkit.db")!r})
+hk.vault.add("tool", "def tool(n):\\n    return 1 / n\\n")
+asked = hk.execute("tool", arguments={{"n": 0}}).post_mortem()
+asked.console()
+print("back:", asked.eval("n + 41").repr)
+"""
+    leader, follower = pty.openpty()
+    environment = {**os.environ, "HOME": str(tmp_path), "TERM": "dumb", "JUPYTER_PLATFORM_DIRS": "1"}
+    process = subprocess.Popen(
+        [sys.executable, "-c", script], stdin=follower, stdout=follower, stderr=follower, env=environment,
+        start_new_session=True,
+    )  # fmt: skip
+    os.close(follower)
+    heard = ""
+
+    def hear_until(text: str, within_s: float = 60) -> None:
+        nonlocal heard
+        end = time.monotonic() + within_s
+        while text not in heard:
+            assert time.monotonic() < end, heard
+            if select.select([leader], [], [], 0.2)[0]:
+                try:
+                    heard += os.read(leader, 65536).decode(errors="replace")
+                except OSError:  # the other side has closed
+                    break
+        assert text in heard, heard
+
+    try:
+        hear_until("In [1]:")
+        os.write(leader, b"print('seen', n + 100)\r")
+        hear_until("seen 100")
+        os.write(leader, b"quit(keep_kernel=True)\r")
+        hear_until("back:")
+        hear_until("41")
+        process.wait(timeout=30)
+    finally:
+        process.kill()
+        process.wait()
+        os.close(leader)
+
+
+def test_without_a_terminal_the_console_says_what_to_type(failed: Callable[..., Execution]) -> None:
+    asked = failed("def tool():\n    return 1 / 0\n").post_mortem()
+    with pytest.raises(PostMortemError, match=r"jupyter console --existing \S+connection\.json"):
+        asked.console()
+
+
+def test_without_the_package_the_console_names_the_extra(
+    failed: Callable[..., Execution], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = failed("def tool():\n    return 1 / 0\n").post_mortem()
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(PostMortemError, match=r"pip install 'healkit\[console\]'.*--existing"):
+        asked.console()

@@ -1,0 +1,218 @@
+"""How many failed runs' workers are kept, for how long, and what becomes of them."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from healkit import Config, Execution, Healkit
+from healkit.errors import PostMortemError, PostMortemGone
+from healkit.runtime import engine
+
+
+@pytest.fixture(autouse=True, scope="module")
+def all_gone_afterwards() -> Iterator[None]:
+    yield
+    engine.shutdown()
+
+
+def until(true: Callable[[], Any], within_s: float = 10) -> None:
+    end = time.monotonic() + within_s
+    while not true():
+        assert time.monotonic() < end, "waited in vain"
+        threading.Event().wait(0.02)
+
+
+def processes_of_healkit() -> list[str]:
+    """The command lines of this process's descendants, all of which are nurseries or workers.
+
+    But for one: Python's own `multiprocessing`, once it was used, keeps a process of its own until the very end.
+    """
+    descendants = psutil.Process().children(recursive=True)
+    commands = [" ".join(process.cmdline()) for process in descendants]
+    return [command for command in commands if "multiprocessing.resource_tracker" not in command]
+
+
+@pytest.mark.requirement("WORK-5")
+def test_a_bounded_number_is_kept_and_the_oldest_goes(tmp_path: Path) -> None:
+    config = Config.from_environment({**os.environ, "HEALKIT_POST_MORTEM_KEPT": "2"})
+    with Healkit(tmp_path / "healkit.db", config=config) as healkit:
+        healkit.vault.add("tool", "def tool(n):\n    return 1 / 0\n")
+        first, second, third = (healkit.execute("tool", arguments={"n": n}) for n in range(3))
+        assert second.post_mortem().eval("n").repr == "1"
+        assert third.post_mortem().eval("n").repr == "2"
+        with pytest.raises(PostMortemGone, match="newer failures took its place"):
+            first.post_mortem()
+
+
+@pytest.mark.requirement("WORK-5")
+def test_each_is_kept_for_a_bounded_time_that_a_question_renews(tmp_path: Path) -> None:
+    config = Config.from_environment({**os.environ, "HEALKIT_POST_MORTEM_S": "1.0"})
+    with Healkit(tmp_path / "healkit.db", config=config) as healkit:
+        healkit.vault.add("tool", "import os\n\ndef tool():\n    return 1 / 0\n")
+        execution = healkit.execute("tool")
+        asked = execution.post_mortem()
+        for _ in range(3):
+            assert asked.eval("__import__('time').sleep(0.5)").repr == "None"
+
+        def gone() -> bool:
+            return engine.loop.submit(kept()).result() == []
+
+        async def kept() -> list[Any]:
+            return [
+                one for pool in engine._pools.values() for one in pool.kept._kept if one == execution.trace_id
+            ]
+
+        assert not gone()
+        until(gone)
+        with pytest.raises(PostMortemGone, match=r"nobody asked it anything for 1 s"):
+            asked.frames(), asked.locals()
+
+
+def test_none_is_kept_where_none_is_wanted(tmp_path: Path) -> None:
+    config = Config.from_environment({**os.environ, "HEALKIT_POST_MORTEM_KEPT": "0"})
+    with Healkit(tmp_path / "healkit.db", config=config) as healkit:
+        healkit.vault.add("tool", "def tool():\n    return 1 / 0\n")
+        with pytest.raises(PostMortemGone, match="HEALKIT_POST_MORTEM_KEPT=0"):
+            healkit.execute("tool").post_mortem()
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        ("def tool():\n    import os\n    os._exit(3)\n", "its process died"),
+        ("def tool():\n    sum(range(10**12))\n", "did not react to its timeout and was killed"),
+        ("def tool():\n    return 'x' * 11 * 2**20\n", "the tool had returned, and its frames were gone"),
+    ],
+)
+def test_a_run_that_was_killed_or_had_returned_says_why_it_cannot_be_asked(
+    healkit: Healkit, code: str, reason: str
+) -> None:
+    healkit.vault.add("tool", code)
+    with pytest.raises(PostMortemGone, match=reason) as raised:
+        healkit.execute("tool", timeout=2).post_mortem()
+    assert raised.value.code == "POST_MORTEM_GONE"
+
+
+def test_a_run_in_a_plain_subprocess_and_a_success_say_so(healkit: Healkit) -> None:
+    healkit.vault.add("tool", "def tool(n):\n    return 1 / n\n")
+    with pytest.raises(PostMortemGone, match="plain subprocess"):
+        healkit.execute("tool", arguments={"n": 0}, mode="subprocess").post_mortem()
+    with pytest.raises(PostMortemError, match="did not fail"):
+        healkit.execute("tool", arguments={"n": 1}).post_mortem()
+
+
+@pytest.mark.requirement("WORK-5")
+def test_a_kept_worker_that_is_killed_is_gone_with_a_clear_error(failed: Callable[..., Execution]) -> None:
+    asked = failed("def tool():\n    return 1 / 0\n").post_mortem()
+    with pytest.raises(PostMortemGone, match="ended"):
+        asked.eval("__import__('os')._exit(1)")
+    with pytest.raises(PostMortemGone, match="its process has ended"):
+        asked.locals()
+
+
+def test_it_can_be_let_go_before_its_time(failed: Callable[..., Execution]) -> None:
+    asked = failed("def tool():\n    return 1 / 0\n").post_mortem()
+    asked.close()
+    asked.close()
+    with pytest.raises(PostMortemGone, match="it was let go"):
+        asked.locals()
+
+
+def test_an_execution_read_back_from_the_log_can_be_asked_in_this_process_only(
+    healkit: Healkit, failed: Callable[..., Execution]
+) -> None:
+    failed("def tool(n):\n    return 1 / n\n", n=0)
+    found = healkit.last_error("tool")
+    assert found is not None
+    assert found.post_mortem().eval("n").repr == "0"
+    other = f"""
+from healkit import Healkit
+from healkit.errors import PostMortemGone
+try:
+    Healkit({str(healkit.path)!r}).last_error("tool").post_mortem()
+except PostMortemGone as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", other], capture_output=True, text=True, check=True)
+    assert "the run was another process's" in done.stdout
+
+
+def test_threads_that_a_tool_left_running_do_not_run_while_nobody_asks(
+    failed: Callable[..., Execution],
+) -> None:
+    code = """
+import threading
+
+def burn():
+    while True:
+        count[0] += 1
+        print("still here")
+
+def tool():
+    global count
+    count = [0]
+    for _ in range(4):
+        threading.Thread(target=burn, daemon=True).start()
+    return 1 / 0
+"""
+    failed("def tool():\n    return 1 / 0\n", "first")  # by now there is a nursery, or there never will be
+    until(lambda: engine.loop.submit(_hatched()).result())
+    asked = failed(code).post_mortem()
+    pid = int(asked.eval("__import__('os').getpid()").repr)
+    stopped = [p for p in psutil.Process().children(recursive=True) if p.status() == psutil.STATUS_STOPPED]
+    assert stopped
+    assert pid > 0
+    before = sum(sum(p.cpu_times()[:2]) for p in stopped)
+    threading.Event().wait(0.3)
+    assert sum(sum(p.cpu_times()[:2]) for p in stopped) == before
+    assert asked.eval("count[0] > 0").repr == "True"
+
+
+async def _hatched() -> bool:
+    return all(one.done() for pool in engine._pools.values() for one in pool._nurseries.values())
+
+
+@pytest.mark.requirement("WORK-5")
+def test_nothing_is_left_after_a_shutdown(healkit: Healkit, failed: Callable[..., Execution]) -> None:
+    asked = failed("def tool():\n    return 1 / 0\n").post_mortem()
+    attached = healkit.execute("tool").post_mortem()
+    file = attached.attach()
+    assert file.exists()
+    assert processes_of_healkit()
+    lock = multiprocessing.get_context(
+        "spawn"
+    ).Lock()  # as a pool of processes, in any test before this one, makes
+    engine.shutdown()
+    assert not file.exists()
+    assert processes_of_healkit() == []
+    del lock
+    for one in (asked, attached):
+        with pytest.raises(PostMortemGone, match="shut down"):
+            one.locals()
+
+
+def test_an_interpreter_that_ends_with_workers_kept_ends_quietly(tmp_path: Path) -> None:
+    script = f"""
+from healkit import Healkit
+hk = Healkit({str(tmp_path / "healkit.db")!r})
+hk.vault.add("tool", "def tool():\\n    return 1 / 0\\n")
+print(hk.execute("tool").post_mortem().eval("__import__('os').getcwd()").repr)
+"""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", script], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    scratch = Path(done.stdout.strip().strip("'"))
+    assert scratch.name == "scratch"
+    assert not scratch.parent.exists()

@@ -1,0 +1,145 @@
+"""What a run may do, and what a try or a second run of a row is."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import msgspec
+import pytest
+from recorded_run_samples import BROKEN, MENDED, recorded, types
+
+from healkit import Healkit
+from healkit.contracts.runs import PolicyDefaults
+from healkit.errors import (
+    ArgumentsInvalid,
+    PolicyHalted,
+    RunNotAllowed,
+    ToolNotFound,
+    UsageInvalid,
+)
+from healkit.tracing.validate import validate_run
+
+
+@pytest.mark.requirement("RUN-6")
+def test_the_third_time_in_the_same_failing_state_ends_the_run(divide: Healkit) -> None:
+    with divide.run() as run:
+        for _ in range(3):
+            execution = divide.execute("divide", arguments={"n": 0})
+            assert execution.failure is not None  # each outcome reaches the caller as it is
+        assert run.halted is not None
+        with pytest.raises(PolicyHalted, match="observed 3 times; 2 are allowed") as refused:
+            divide.execute("divide", arguments={"n": 2})
+    row = divide.log.get(refused.value.log_id)
+    assert (row.status, row.error_code, row.run_id) == ("FAILURE", "POLICY_HALT", run.run_id)
+    read = validate_run(run.folder)
+    assert read.problems == []
+    counts = [e.metadata["same_state_count"] for e in read.events if e.metadata.get("phase") == "after"]
+    assert counts == [1, 2, 3]
+    (halt,) = [event for event in read.events if event.event_type == "policy_halt"]
+    assert halt.error is not None
+    assert (halt.error.error_code, halt.error.stage) == ("POLICY_HALT", "policy")
+    assert halt.state_signature_after is not None
+    assert halt.error.details == {
+        "rule": "same_state", "state_key": halt.state_signature_after.state_key, "count": 3, "threshold": 2,
+    }  # fmt: skip
+    assert read.events[-1].result == {"outcome": "halted", "steps": 3, "failures": 3}
+    assert divide.execute("divide", arguments={"n": 2}).ok  # the run is over, healkit is not
+
+
+@pytest.mark.requirement("RUN-6")
+def test_a_run_makes_the_steps_it_may_and_no_more(divide: Healkit) -> None:
+    with divide.run(policy=PolicyDefaults(max_steps=2)) as run:
+        for _ in range(2):
+            assert divide.execute("divide", arguments={"n": 2}).ok
+        for _ in range(2):
+            with pytest.raises(PolicyHalted, match="max_steps"):
+                divide.execute("divide", arguments={"n": 2})
+    read = validate_run(run.folder)
+    assert read.manifest is not None
+    assert read.manifest.policy_defaults.max_steps == 2
+    assert types(read).count("policy_halt") == 1
+    assert types(read).count("action_started") == 2
+
+
+def test_a_run_executes_only_the_tools_on_its_list(divide: Healkit) -> None:
+    divide.vault.add("other", "def other():\n    return 1\n")
+    with divide.run(allow="div*") as run:
+        assert divide.execute("divide", arguments={"n": 1}).ok
+        with pytest.raises(RunNotAllowed, match="'other' is not on the list"):
+            divide.execute("other")
+    read = validate_run(run.folder)
+    assert read.manifest is not None
+    assert read.manifest.allowlist == ["div*"]
+    assert types(read).count("action_started") == 1
+    assert [event.error.error_code for event in read.events if event.error is not None] == ["RUN_NOT_ALLOWED"]
+
+
+@pytest.mark.requirement("LOG-1")
+def test_a_try_runs_with_the_tools_grants_and_leaves_the_vault_alone(divide: Healkit) -> None:
+    failed = divide.try_code(
+        "divide", "def divide(n: int, m: int = 2):\n    return n / 0\n", {"n": 1, "m": 3}
+    )
+    assert failed.failure is not None
+    assert failed.failure.tool_frame is not None
+    assert failed.failure.tool_frame.filename == "<divide@0>"
+    row = divide.log.get(failed.log_id)
+    assert (row.origin, row.revision, row.status) == ("try", None, "FAILURE")
+    assert len(divide.vault.history("divide")) == 1
+    assert divide.vault.history("divide")[0].runs == 0
+    with pytest.raises(ArgumentsInvalid, match="`m`"):
+        divide.try_code("divide", BROKEN, {"n": 1, "m": 3})
+    with pytest.raises(ToolNotFound):
+        divide.try_code("nothing", BROKEN)
+    divide.vault.add("rows", "SELECT :n AS n", type="sql")
+    assert divide.try_code("rows", "SELECT :n + 1 AS n", {"n": 1}).value["rows"] == [[2]]
+
+
+def test_a_rerun_takes_the_arguments_of_the_row_and_the_revision_of_today(divide: Healkit) -> None:
+    first = divide.execute("divide", arguments={"n": 0})
+    assert first.log_id is not None
+    divide.vault.patch("divide", MENDED)
+    again = divide.rerun(first.log_id, record=True)
+    assert (again.value, again.revision, again.arguments) == (0, 2, {"n": 0})
+    assert divide.log.get(again.log_id).origin == "rerun"
+    (compared,) = [e.result for e in recorded(divide).events if e.event_type == "assert_checked"]
+    assert compared is not None
+    assert (compared["same"], compared["found"]) == (False, "SUCCESS")
+    divide.vault.add("counting", "import time\ndef counting():\n    return time.time()\n")
+    for tool, arguments, same in (("divide", {"n": 4}, True), ("counting", {}, False)):
+        row = divide.execute(tool, arguments=arguments)
+        assert row.log_id is not None
+        divide.rerun(row.log_id, record=True)
+        (compared,) = [e.result for e in recorded(divide).events if e.event_type == "assert_checked"]
+        assert compared == {"expected": "SUCCESS", "found": "SUCCESS", "same": same}
+    with pytest.raises(UsageInvalid, match="There is no log row 999"):
+        divide.rerun(999)
+
+
+def test_a_row_whose_arguments_were_cut_cannot_be_run_again(divide: Healkit) -> None:
+    row = divide.execute("divide", arguments={"n": 1})
+    import sqlite3
+
+    with sqlite3.connect(divide.path) as connection:
+        connection.execute('UPDATE executionlog SET arguments = \'"{\\"n\\": 1… cut"\'')
+    connection.close()
+    assert row.log_id is not None
+    with pytest.raises(ArgumentsInvalid, match="were cut"):
+        divide.rerun(row.log_id)
+
+
+def test_the_manifest_says_who_wrote_it_under_which_policy(divide: Healkit) -> None:
+    with divide.run("lesson\ud800", allow=["\ud800*"]) as odd:
+        pass
+    assert validate_run(odd.folder).problems == []
+    with divide.run("lesson") as run:
+        pass
+    manifest = validate_run(run.folder).manifest
+    assert manifest is not None
+    fields = msgspec.to_builtins(manifest)
+    assert (fields["run_id"], fields["execution_profile"], fields["execution_mode"]) == (
+        run.run_id, "lesson", "live",
+    )  # fmt: skip
+    assert fields["allowlist"] == ["*"]
+    assert fields["redaction_policy"]["payload"] == "sanitised"
+    assert set(fields["platform"]) == {"system", "machine", "python"}
+    assert dataclasses.is_dataclass(run.halted) is False

@@ -1,0 +1,177 @@
+"""The vault's revisions: patched, compared, reverted, counted, and who is to blame."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+import sys
+
+import pytest
+from store_samples import failed, started, succeeded
+from vault_samples import BROKEN, FIXED, V4, V5
+
+from healkit.errors import (
+    RevisionConflict,
+)
+from healkit.store.database import Database
+from healkit.store.log import Log, LogWriter
+from healkit.store.vault import Blame, Vault
+
+
+@V4
+def test_a_patch_is_a_new_revision_that_knows_where_it_came_from(vault: Vault) -> None:
+    vault.add("fibonacci", BROKEN)
+    entry = vault.patch(
+        "fibonacci", FIXED, reason="divided by zero", author="rule", parent=1, motivating_log_id=7
+    )
+    assert (entry.revision, entry.code) == (2, FIXED)
+    assert vault.get("fibonacci", revision=1).code == BROKEN
+    first, second = vault.history("fibonacci")
+    assert (first.number, first.parent, first.active) == (1, None, False)
+    assert (second.number, second.parent, second.active) == (2, 1, True)
+    assert (second.author, second.reason, second.motivating_log_id) == ("rule", "divided by zero", 7)
+    assert first.created_at <= second.created_at
+    assert second.created_at.tzinfo is not None
+
+
+def test_a_patch_with_the_active_code_adds_nothing(vault: Vault) -> None:
+    first = vault.add("fibonacci", BROKEN)
+    assert vault.patch("fibonacci", BROKEN) == first
+    assert vault.history("fibonacci")[-1].number == 1
+
+
+@V4
+def test_of_two_patches_of_one_parent_the_later_gets_both_sides_and_loses_nothing(vault: Vault) -> None:
+    vault.add("fibonacci", BROKEN)
+    vault.patch("fibonacci", FIXED, parent=1)
+    later = BROKEN.replace("n / 0", "n // 1")
+    with pytest.raises(RevisionConflict) as caught:
+        vault.patch("fibonacci", later, parent=1)
+    message = str(caught.value)
+    assert "fibonacci@2 is the active revision" in message
+    assert "+    return n if n < 2" in message
+    assert "+    return n // 1" in message
+    digest = message.split("under the hash ")[1].split(".")[0]
+    assert vault.code(digest) == later
+    assert [info.number for info in vault.history("fibonacci")] == [1, 2]
+    assert vault.patch("fibonacci", later, parent=2).revision == 3
+
+
+@V4
+def test_patches_from_several_processes_at_once_never_overwrite_each_other(
+    vault: Vault, database: Database
+) -> None:
+    vault.add("fibonacci", BROKEN)
+    program = """
+import json, sys
+from healkit.errors import RevisionConflict
+from healkit.store.database import Database
+from healkit.store.vault import Vault
+vault = Vault(Database(sys.argv[1], wait_s=20))
+print("ready", flush=True)
+sys.stdin.readline()
+won = []
+for n in range(10):
+    try:
+        won.append(vault.patch("fibonacci", f"def fibonacci(n): return {sys.argv[2]}{n}", parent=1 +
+        n).revision)
+    except RevisionConflict:
+        pass
+print(json.dumps(won))
+"""
+    patching = [
+        subprocess.Popen(
+            [sys.executable, "-c", program, str(database.path), str(n)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for n in range(1, 4)
+    ]
+    for process in patching:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+    for process in patching:
+        assert process.stdin is not None
+        process.stdin.write("\n")
+        process.stdin.flush()
+    won = [json.loads(process.communicate(timeout=60)[0]) for process in patching]
+    numbers = sorted(number for numbers in won for number in numbers)
+    assert numbers == list(range(2, 2 + len(numbers)))
+    history = vault.history("fibonacci")
+    assert [info.number for info in history] == [1, *numbers]
+    assert [info.parent for info in history] == [None, *range(1, len(numbers) + 1)]
+
+
+@V5
+def test_any_two_revisions_can_be_compared(vault: Vault) -> None:
+    vault.add("fibonacci", BROKEN)
+    assert vault.diff("fibonacci") == ""
+    vault.patch("fibonacci", FIXED)
+    vault.patch("fibonacci", FIXED + "# end")
+    assert vault.diff("fibonacci").splitlines()[:2] == ["--- fibonacci@2", "+++ fibonacci@3"]
+    backwards = vault.diff("fibonacci", 3, 1)
+    assert "+    return n / 0\n" in backwards
+    assert vault.diff("fibonacci", 1, 1) == ""
+
+
+@V5
+def test_a_revert_is_a_new_revision_and_the_history_stays_whole(vault: Vault) -> None:
+    vault.add("fibonacci", BROKEN)
+    vault.patch("fibonacci", FIXED)
+    entry = vault.revert("fibonacci", 1, reason="the exam needs it", author="person")
+    assert (entry.revision, entry.code) == (3, BROKEN)
+    assert [(i.number, i.parent, i.active) for i in vault.history("fibonacci")] == [
+        (1, None, False),
+        (2, 1, False),
+        (3, 2, True),
+    ]
+    assert vault.history("fibonacci")[-1].reason == "the exam needs it"
+
+
+@V5
+def test_the_history_counts_how_each_revision_fared(vault: Vault, database: Database) -> None:
+    vault.add("fibonacci", BROKEN)
+    vault.patch("fibonacci", FIXED)
+    vault.add("fibonacci", BROKEN, persona="teacher")
+    with contextlib.closing(LogWriter(database)) as writer:
+        for begun, end in (
+            (started(revision=1), failed),
+            (started(revision=1), failed),
+            (started(revision=2), succeeded),
+            (started(revision=2, persona="student"), succeeded),  # served by the default entry
+            (started(revision=1, persona="teacher"), failed),  # has an entry of its own
+        ):
+            writer.insert_finished(begun, end(begun))
+        writer.begin(started(revision=2))  # has not ended: counts for nothing
+    assert [(i.runs, i.failures) for i in vault.history("fibonacci")] == [(2, 2), (2, 0)]
+    assert [(i.runs, i.failures) for i in vault.history("fibonacci", "teacher")] == [(1, 1)]
+
+
+@V5
+@pytest.mark.requirement("LOG-11")
+def test_blame_names_who_broke_it_who_was_good_and_who_cured_it(vault: Vault, database: Database) -> None:
+    for n in range(4):
+        code = f"def fibonacci(n): return {n}"
+        vault.patch("fibonacci", code) if n else vault.add("fibonacci", code)
+    assert vault.blame("fibonacci") == Blame()
+    with contextlib.closing(LogWriter(database)) as writer:
+        begun = started(revision=1)
+        writer.insert_finished(begun, succeeded(begun))
+        breaking = started(revision=2)
+        log_id = writer.insert_finished(breaking, failed(breaking))
+        begun = started(revision=3)
+        writer.insert_finished(begun, failed(begun))
+        uncured = vault.blame("fibonacci")
+        begun = started(revision=4)
+        writer.insert_finished(begun, succeeded(begun))
+        other = started(revision=4)
+        writer.insert_finished(other, failed(other, "return other", "KeyError"))
+    assert (uncured.first_failed, uncured.last_good, uncured.last_cured_by, uncured.count) == (2, 1, None, 2)
+    row = Log(database).get(log_id)
+    assert row is not None
+    cured = vault.blame("fibonacci", row.fingerprint)
+    assert (cured.first_failed, cured.last_good, cured.last_cured_by, cured.count) == (2, 1, 4, 2)
+    assert (cured.first_failed_log_id, cured.first_failed_at) == (log_id, breaking.timestamp)
+    assert vault.blame("fibonacci").first_failed == 4

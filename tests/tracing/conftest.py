@@ -1,0 +1,26 @@
+"""What the tests of tracing share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from misbehaving import Collector, collecting
+from tracing_samples import QUICK, Sender
+
+from healkit.config import Config
+
+
+@pytest.fixture
+def collector() -> Iterator[Collector]:
+    with collecting() as serving:
+        yield serving
+
+
+@pytest.fixture
+def sender(tmp_path: Path, collector: Collector, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sender]:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    made = Sender(tmp_path / "healkit.db", Config(sync_url=collector.url, **QUICK))
+    yield made
+    made.close()
