@@ -192,8 +192,25 @@ export class Beside {
   }
 
   markFailing(side, failing) {
+    const isNew = side === "mine" && failing && !this.marks.mine;
     this.marks[side] = failing;
     this.redrawMarks();
+    if (isNew) this.goTo(failing.lineno);
+  }
+
+  /** Put the cursor into a line and the line into view; nothing is scrolled but the code. */
+  goTo(lineno) {
+    const { editor } = this;
+    if (lineno < 1 || lineno > editor.state.doc.lines) return;
+    const line = editor.state.doc.line(lineno);
+    editor.dispatch({ selection: { anchor: line.from + line.text.search(/\S|$/) } });
+    const scroller = this.narrow ? editor.scrollDOM : this.view.dom;
+    editor.requestMeasure({
+      read: () => editor.lineBlockAt(line.from),
+      write: ({ top, bottom }) => {
+        if (bottom > scroller.clientHeight) scroller.scrollTop = top - scroller.clientHeight / 2;
+      },
+    });
   }
 
   focus() {

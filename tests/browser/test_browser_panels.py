@@ -94,6 +94,30 @@ def test_a_failure_is_mended_tried_accepted_run_again_and_reverted_below_the_fai
 
 
 @pytest.mark.requirement("FACE-4")
+@pytest.mark.parametrize("width", [1280, 600], ids=["wide", "narrow"])
+def test_of_a_long_code_the_failing_line_is_in_view_with_the_cursor_in_it(notebook: Open, width: int) -> None:
+    name = f"longest_{width}"
+    steps = "".join(f"    step_{number} = values  # größer als eins\n" for number in range(60))
+    code = f"%%tool {name}\ndef {name}(values: list):\n{steps}    return values / 0"
+    book = notebook(name, LOAD, code, f"%run_tool {name} values=[2]", width=width)
+    for number in range(3):
+        book.run(number)
+    panel = book.panel(2)
+    editor = open_editor(panel)
+    line = editor.locator(".hk-failing-line")
+    expect(line).to_contain_text("return values / 0")
+    area = panel.locator(".hk-code-area").bounding_box()
+    place = line.bounding_box()
+    assert area is not None
+    assert place is not None
+    assert area["y"] <= place["y"] <= area["y"] + area["height"] - place["height"]
+    expect(editor).to_be_focused()
+    book.page.keyboard.type("1 + ")
+    expect(line).to_contain_text("1 + return values / 0")
+    assert book.problems == []
+
+
+@pytest.mark.requirement("FACE-4")
 def test_everything_is_done_from_the_keyboard_and_no_shortcut_of_the_page_fires(notebook: Open) -> None:
     book, panel = failing(notebook, "median_of", "1 + 1")
     cells, keyboard = book.cells(), book.page.keyboard
