@@ -33,21 +33,8 @@ def advisors_for(names: Sequence[str | Advisor], config: Config) -> tuple[list[A
     """
     found: list[Advisor] = []
     notes: list[str] = []
-    plugins = {point.name: point for point in _plugins()}
     for name in dict.fromkeys(names):
-        if not isinstance(name, str):
-            advisor = name
-        elif name in _OWN:
-            advisor = _own(name, config)
-        elif name in plugins:
-            make: Callable[[Config], Advisor] = plugins[name].load()
-            advisor = make(config)
-        else:
-            known = advisor_names()
-            raise ConfigError(
-                f"There is no advisor {name!r}.{did_you_mean(name, known)}",
-                hint=f"There are {', '.join(known)}.",
-            )
+        advisor = _named(name, config) if isinstance(name, str) else name
         missing = getattr(advisor, "unavailable", "")
         if missing:
             notes.append(f"{advisor.name}: {missing}")
@@ -56,11 +43,27 @@ def advisors_for(names: Sequence[str | Advisor], config: Config) -> tuple[list[A
     return found, notes
 
 
+def _named(name: str, config: Config) -> Advisor:
+    return _own(name, config) if name in _OWN else _plugin(name, config)
+
+
 def _own(name: str, config: Config) -> Advisor:
     module, _, kind = _OWN[name].partition(":")
     made = getattr(importlib.import_module(module), kind)
     advisor: Advisor = made(config) if name == "model" else made()
     return advisor
+
+
+def _plugin(name: str, config: Config) -> Advisor:
+    """Installed by somebody else; what is installed is read only when one of them is asked for, which takes a while."""
+    for point in _plugins():
+        if point.name == name:
+            make: Callable[[Config], Advisor] = point.load()
+            return make(config)
+    known = advisor_names()
+    raise ConfigError(
+        f"There is no advisor {name!r}.{did_you_mean(name, known)}", hint=f"There are {', '.join(known)}."
+    )
 
 
 def _plugins() -> list[EntryPoint]:

@@ -8,6 +8,7 @@ start small and grow. MacIver and Donaldson, "Test-Case Reduction via Test-Case 
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -32,7 +33,7 @@ def variants(known: Iterable[dict[str, Any]], accepts: Accepts, limit: int) -> l
     """Up to `limit` inputs that `accepts` allows, the smallest first, none of them among the known ones."""
     known = list(known)
     seen = {_key(arguments) for arguments in known}
-    found: dict[str, dict[str, Any]] = {}
+    found: list[dict[str, Any]] = []
     # Two rounds: what is one change away, then what is two away, as long as there is room.
     sources = known
     for _ in range(2):
@@ -40,14 +41,15 @@ def variants(known: Iterable[dict[str, Any]], accepts: Accepts, limit: int) -> l
         for arguments in sources:
             for other in _changed(arguments):
                 key = _key(other)
-                if key not in seen and accepts(other):
+                if key not in seen:
                     seen.add(key)
-                    found[key] = other
                     made.append(other)
-            if len(found) >= 8 * limit:
+            if len(found) + len(made) >= 8 * limit:
                 break
+        found += made
         sources = made
-    return sorted(found.values(), key=size)[:limit]
+    # Asked last, and only of as many as are wanted: a schema takes longer to ask than an input to make.
+    return list(itertools.islice(filter(accepts, sorted(found, key=size)), limit))
 
 
 def size(arguments: Any) -> tuple[int, str]:

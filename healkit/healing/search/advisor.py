@@ -11,7 +11,7 @@ from typing import Literal
 from healkit.contracts.healing import Attempt, Patch
 from healkit.errors import BudgetSpent
 from healkit.healing.advisor import Case, Workbench
-from healkit.healing.search.stages import Search
+from healkit.healing.search.stages import begin
 
 
 class SearchAdvisor:
@@ -21,14 +21,15 @@ class SearchAdvisor:
     author: Literal["search"] = "search"
 
     def propose(self, case: Case, bench: Workbench) -> Generator[Patch, Attempt | None, None]:
-        """Patches that pass every check, likeliest first; none for SQL, side effects and what does not parse."""
+        """Patches that pass every check, likeliest first; none for SQL and side effects."""
         entry = case.entry
         if entry.type != "python" or entry.flags.get("side_effects"):
             return
-        search = Search(case, bench)
+        search = None
         try:
-            if not search.begin():
-                return
-            yield from search.patches()
+            search = begin(case, bench)
+            if search is not None:
+                yield from search.patches()
         except BudgetSpent:
-            yield from search.rest()
+            if search is not None:
+                yield from search.rest()

@@ -22,6 +22,7 @@ from healkit.healing.inputs import Accepts
 from healkit.healing.search.fuzzing import edges, nearby
 from healkit.healing.search.ranking import Candidate
 from healkit.healing.search.sense import sense
+from healkit.healing.search.subject import Subject
 
 #: So many patches are compared by behaviour; the rest keep the order of their scores, behind them.
 _COMPARED = 40
@@ -95,32 +96,22 @@ class Ranked:
 
 
 def ranked(
-    bench: Workbench,
-    code: str,
-    found: Sequence[Plausible],
-    passing: Sequence[Check],
-    failing: Sequence[Check],
-    limit_s: float,
-    accepts: Accepts = lambda _: True,
-    *,
-    loud: bool = False,
-    hangs: bool = False,
+    bench: Workbench, subject: Subject, found: Sequence[Plausible], accepts: Accepts = lambda _: True
 ) -> list[Ranked]:
-    """The patches, likeliest first; `limit_s` is for each input, which `accepts` must allow. Raises `BudgetSpent`.
+    """The patches, likeliest first; they are run on inputs that `accepts` allows. Raises `BudgetSpent`.
 
-    hangs: the code ended on no check, so it is not asked what it does elsewhere either.
-
-    loud: the code was never seen to return something wrong; where it is wrong it fails. So what it returns elsewhere is
-    likely right, also near a failing check.
+    Code that ended on no check is not asked what it does elsewhere. What one returns that never returned something
+    wrong is likely right elsewhere too, also near a failing check.
     """
-    demanded = any(check.known for check in failing)
+    code, loud = subject.code, subject.loud
+    demanded = any(check.known for check in subject.failing)
     own = [(_own(code, one, demanded=demanded), one) for one in found]
     own.sort(key=lambda pair: -pair[0])
     first, rest = [one for _, one in own[:_COMPARED]], [one for _, one in own[_COMPARED:]]
     if not first:
         return []
     ranks = [rank for rank, _ in own[:_COMPARED]]
-    compared = _compare(bench, code, first, passing, failing, limit_s, accepts, loud=loud, hangs=hangs)
+    compared = _compare(bench, subject, first, accepts)
     alike = list(zip(compared.same, compared.agreed, strict=True))
     support: dict[tuple[str, str], float] = {}
     for rank, letters in zip(ranks, alike, strict=True):
@@ -173,29 +164,19 @@ def _own(code: str, one: Plausible, *, demanded: bool) -> float:
     )
 
 
-def _compare(
-    bench: Workbench,
-    code: str,
-    found: Sequence[Plausible],
-    passing: Sequence[Check],
-    failing: Sequence[Check],
-    limit_s: float,
-    accepts: Accepts,
-    *,
-    loud: bool,
-    hangs: bool,
-) -> Compared:
+def _compare(bench: Workbench, subject: Subject, found: Sequence[Plausible], accepts: Accepts) -> Compared:
     """Try the patches on inputs near those of the checks, against what the code and the likeliest patch do there."""
+    code, passing, failing, limit_s = subject.code, subject.passing, subject.failing, subject.probe_s
     near_right = _allowed([*edges([*passing, *failing], _EDGES), *nearby(passing, _NEAR_PASSING)], accepts)
     probes = [*near_right, *_allowed(nearby(failing, _NEAR_FAILING), accepts)]
     if not probes:
         nothing = ["" for _ in found]
         return Compared([], nothing, nothing, [False for _ in found], [])
     before = [CheckResult(outcome="timeout") for _ in probes]
-    if not hangs:
+    if not subject.hangs:
         before = _results(bench, code, probes, limit_s)
     counted = [
-        result.outcome == "passed" and (loud or place < len(near_right))
+        result.outcome == "passed" and (subject.loud or place < len(near_right))
         for place, result in enumerate(before)
     ]
     same = _letters(bench, code, found, _expecting(probes, before), limit_s)

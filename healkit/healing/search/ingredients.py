@@ -119,6 +119,8 @@ def conditions(program: Program, node: ast.AST) -> list[str]:
         kinds = program.types(name, node)
         if not kinds or not kinds <= {"function", "type", "module"}:
             found[f"not {name}"] = None
+            if "str" in kinds:
+                found[f"not {name}.strip()"] = None
             if not kinds or kinds & NUMBERS:
                 for ask in ("== 0", "<= 0", "< 0", "== 1", "<= 1", "> 0"):
                     found[f"{name} {ask}"] = None
@@ -158,7 +160,8 @@ def _imported(program: Program) -> frozenset[str]:
     )
 
 
-def results(program: Program, function: ast.AST) -> list[str]:
+@functools.lru_cache(maxsize=256)
+def results(program: Program, function: ast.AST) -> tuple[str, ...]:
     """What a function may return early: its own plain results, expected values, its parameters."""
     found: dict[str, None] = {}
     for node in ast.walk(function):
@@ -178,7 +181,7 @@ def results(program: Program, function: ast.AST) -> list[str]:
             if arg.arg != "self":
                 found[arg.arg] = None
                 found[f"[{arg.arg}]"] = None
-    return list(found)[:24]
+    return tuple(found)[:24]
 
 
 @functools.lru_cache(maxsize=32)

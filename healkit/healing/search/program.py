@@ -63,6 +63,7 @@ class Program:
         #: Each statement's block and its place in it.
         self.places: dict[ast.stmt, tuple[list[ast.stmt], int]] = {}
         self._statement: dict[ast.AST, ast.stmt] = {}
+        self._rows: dict[ast.stmt, tuple[int, int] | None] = {}
         self._visit(self.tree, None)
 
     def _visit(self, node: ast.AST, statement: ast.stmt | None) -> None:
@@ -182,6 +183,11 @@ class Program:
 
     def rows(self, statement: ast.stmt) -> tuple[int, int] | None:
         """The whole lines of a statement, from its first character's line; None where others stand on them too."""
+        if statement not in self._rows:
+            self._rows[statement] = self._rows_of(statement)
+        return self._rows[statement]
+
+    def _rows_of(self, statement: ast.stmt) -> tuple[int, int] | None:
         start, end = self.source.span(statement)
         first = min([statement.lineno, *(d.lineno for d in getattr(statement, "decorator_list", []))])
         last = statement.end_lineno or statement.lineno

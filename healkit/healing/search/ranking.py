@@ -72,13 +72,16 @@ class Space:
         heapq.heappush(self._heap, (-score, self._count, item))
 
     def _open(self, row: Operator, node: ast.AST) -> None:
+        suspicion: dict[int, float] = {}  # by the line that a change is at; most are at the node's own
         for change in self._changes(row, node):
             key = hash(apply_edits(self._program.text, list(change.edits)))
             if key in self._seen:
                 continue
             self._seen.add(key)
             prior = row.prior * min(change.weight, _MOST_WEIGHT)
-            score = prior * self._suspicion.of(self._program, node, change.line)
+            if change.line not in suspicion:
+                suspicion[change.line] = self._suspicion.of(self._program, node, change.line)
+            score = prior * suspicion[change.line]
             self._push(score, Candidate(change.edits, score, prior, (row.name,), change.guard))
 
     def _changes(self, row: Operator, node: ast.AST) -> Iterator[Change]:

@@ -19,13 +19,13 @@ _CHECKS_AN_EDIT = 2
 UNCOMPARED = "Time was up before it was compared with others."
 
 
-def doubt(code: str, one: Ranked, mended: int) -> str:
+def doubt(code: str, one: Ranked, edits: int, mended: int) -> str:
     """Why the search would not vouch for a patch of `code`, in a sentence; empty where it does.
 
-    mended: how many checks failed before that pass with it.
+    edits: how many mistakes it mends. mended: how many checks failed before that pass with it.
     """
     candidate = one.patch.candidate
-    if mended < _CHECKS_AN_EDIT * len(candidate.made_by) and len(candidate.made_by) > 1:
+    if mended < _CHECKS_AN_EDIT * edits and edits > 1:
         return "It takes several edits at once, and of those some always fit a few examples by chance."
     if candidate.prior < _RARE:
         return f"What it does ({candidate.made_by[0]}) is seldom what was wrong."

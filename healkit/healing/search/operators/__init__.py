@@ -3,6 +3,7 @@
 from healkit.healing.search.operators import (  # noqa: F401 - each adds its rows
     arguments,
     arithmetic,
+    branches,
     calls,
     choices,
     comparing,

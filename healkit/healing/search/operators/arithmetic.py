@@ -120,6 +120,26 @@ def regrouped(program: Program, node: ast.BinOp) -> Changes:
         yield from program.put(node, f"{left} {inner[2]} {program.segment(node.right.right)}", 1.0)
 
 
+@operator("one operation before the other", 0.4, ast.BinOp, before="x = (a + 1) % 12", after="x = a % 12 + 1")
+def exchanged(program: Program, node: ast.BinOp) -> Changes:
+    """What is done first and what then, as where something goes round from the last to the first."""
+    outer, inner = _token(program, node), None
+    if isinstance(node.left, ast.BinOp):
+        inner = _token(program, node.left)
+    if outer is None or inner is None or outer[2] == inner[2]:
+        return
+    assert isinstance(node.left, ast.BinOp)
+    first = fit(_joined(program, node.left.left, outer[2], node.right), _needed(inner[2]))
+    yield from program.put(
+        node, f"{first} {inner[2]} {program.piece(node.left.right, _needed(inner[2]) + 1)}"
+    )
+
+
+def _needed(sign: str) -> int:
+    """How tightly what stands before an operator has to bind."""
+    return binds(ast.parse(f"a {sign} b", mode="eval").body)
+
+
 @operator("off by one", 0.75, ast.expr, before="x = items[n]", after="x = items[n - 1]")
 def off_by_one(program: Program, node: ast.expr) -> Changes:
     parent, field = program.parents[node]

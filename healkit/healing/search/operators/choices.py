@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from healkit.contracts.healing import Edit
+from healkit.healing.search.ingredients import conditions
 from healkit.healing.search.operators.table import Changes, operator
 from healkit.healing.search.program import Change, Program
 from healkit.healing.search.splices import OR, TEST
@@ -101,3 +102,17 @@ def named(program: Program, node: ast.Return) -> Changes:
     for name in [*program.names(node)[:14], "True", "False", "None"]:
         if node.value is None or program.segment(node.value) != name:
             yield Change((Edit(start, end, f"return {name}"),))
+
+
+@operator(
+    "a condition returned",
+    0.45,
+    ast.Return,
+    before="def f(n):\n    while n > 1:\n        n -= 2\n    return True",
+    after="def f(n):\n    while n > 1:\n        n -= 2\n    return n == 0",
+)
+def answered(program: Program, node: ast.Return) -> Changes:
+    """What is said to be always so, or never, may depend on something."""
+    if isinstance(node.value, ast.Constant) and isinstance(node.value.value, bool):
+        for text in conditions(program, node):
+            yield from program.put(node.value, text)

@@ -9,7 +9,7 @@ from healkit.contracts.healing import Edit
 from healkit.healing.search.kinds import NUMBERS, guess, may_be
 from healkit.healing.search.operators.table import Changes, operator
 from healkit.healing.search.program import Change, Program
-from healkit.healing.search.splices import BIT_OR
+from healkit.healing.search.splices import ATOM, BIT_OR
 
 _TOKEN = re.compile(r"not\s+in|is\s+not|==|!=|<=|>=|<|>|\bin\b|\bis\b")
 #: For each comparison what is meant instead, likeliest first: the bound, then the direction, then another question.
@@ -19,6 +19,7 @@ _OTHERS = {
     "is": ("==", "is not", "!="), "is not": ("!=", "is", "=="), "in": ("not in", "=="), "not in": ("in", "!="),
 }  # fmt: skip
 _WEIGHTS = (1.0, 0.95, 0.85, 0.7, 0.7, 0.6, 0.5)
+_ORDER = ("<", "<=", ">", ">=")
 
 
 def _token(program: Program, node: ast.Compare, position: int) -> tuple[int, int, str] | None:
@@ -43,13 +44,26 @@ def comparison(program: Program, node: ast.Compare) -> Changes:
                 continue
             if other in ("is", "is not") and _is_literal(node, position):
                 continue
+            if token in ("==", "!=") and other in _ORDER and _is_text(program, node, position):
+                continue
             yield Change((Edit(start, end, other),), weight)
+
+
+def _sides(node: ast.Compare, position: int) -> tuple[ast.expr, ast.expr]:
+    return (node.left if position == 0 else node.comparators[position - 1], node.comparators[position])
 
 
 def _is_literal(node: ast.Compare, position: int) -> bool:
     """Whether one side is a number or a text, of which nobody asks whether it is the same object."""
-    sides = (node.left if position == 0 else node.comparators[position - 1], node.comparators[position])
-    return any(isinstance(side, ast.Constant) and not isinstance(side.value, bool | None) for side in sides)
+    return any(
+        isinstance(side, ast.Constant) and not isinstance(side.value, bool | None)
+        for side in _sides(node, position)
+    )
+
+
+def _is_text(program: Program, node: ast.Compare, position: int) -> bool:
+    """Whether one side is a text: who asks whether two of them are equal does not mean which comes first."""
+    return any(guess(program, side) == {"str"} for side in _sides(node, position))
 
 
 def _may_contain(program: Program, node: ast.expr) -> bool:
@@ -110,6 +124,33 @@ def none_too(program: Program, node: ast.Compare) -> Changes:
         yield from program.put(node, f"not {program.segment(node.left)}", 1.0)
     elif isinstance(right, ast.Constant) and right.value is None:
         yield from program.put(node, f"not {program.segment(node.left)}", 1.0)
+
+
+@operator("both sides measured", 0.35, ast.Compare, before="x = a > b", after="x = len(a) > len(b)")
+def measured(program: Program, node: ast.Compare) -> Changes:
+    """What is compared is not the values but how long they are, how far from zero, or their letters in any case."""
+    right, sign = node.comparators[0], node.ops[0]
+    if len(node.ops) != 1 or isinstance(sign, ast.Is | ast.IsNot | ast.In | ast.NotIn):
+        return
+    if isinstance(node.left, ast.Constant) or isinstance(right, ast.Constant):
+        return
+    kinds = guess(program, node.left) | guess(program, right)
+    forms = []
+    if not kinds <= NUMBERS or not kinds:
+        forms.append(("len({})", 1.0))
+    if may_be(kinds, NUMBERS) and not isinstance(sign, ast.Eq | ast.NotEq):
+        forms.append(("abs({})", 0.8))
+    if may_be(kinds, frozenset({"str"})):
+        forms.append(("{}.lower()", 0.9))
+    for form, weight in forms:
+        need = ATOM if form[0] == "{" else 0
+        yield Change(
+            tuple(
+                Edit(*program.source.span(side), form.format(program.piece(side, need)))
+                for side in (node.left, right)
+            ),
+            weight,
+        )
 
 
 @operator("up to a bound", 0.5, ast.Compare, before="x = a == 0", after="x = a <= 1")

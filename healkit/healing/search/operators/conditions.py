@@ -9,7 +9,7 @@ from healkit.contracts.healing import Edit
 from healkit.healing.search.ingredients import conditions
 from healkit.healing.search.operators.table import Changes, operator
 from healkit.healing.search.program import Change, Program
-from healkit.healing.search.splices import AND, NOT
+from healkit.healing.search.splices import AND, BIT_OR, NOT
 
 
 @operator("and, or", 0.9, ast.BoolOp, before="x = a and b", after="x = a or b")
@@ -73,6 +73,34 @@ def negated(
                 continue
             if not isinstance(part, ast.Constant):
                 yield from program.put(part, f"not {program.piece(part, NOT)}", weight)
+
+
+@operator(
+    "whether a key is there",
+    0.5,
+    ast.Call,
+    ast.Subscript,
+    before="def f(d, k):\n    if d.get(k):\n        return 1",
+    after="def f(d, k):\n    if k in d:\n        return 1",
+)
+def there(program: Program, node: ast.Call | ast.Subscript) -> Changes:
+    """A value may be 0 or empty, and its key there all the same."""
+    if isinstance(node, ast.Call):
+        if not (isinstance(node.func, ast.Attribute) and node.func.attr == "get" and node.args):
+            return
+        owner, key = node.func.value, node.args[0]
+    else:
+        owner, key = node.value, node.slice
+    parent, field = program.parents[node]
+    if isinstance(key, ast.Slice) or not (
+        field in ("test", "ifs") or isinstance(parent, ast.BoolOp | ast.UnaryOp)
+    ):
+        return
+    negated = isinstance(parent, ast.UnaryOp) and isinstance(parent.op, ast.Not)
+    if isinstance(parent, ast.UnaryOp) and not negated:
+        return
+    text = f"{program.piece(key, BIT_OR)} {'not in' if negated else 'in'} {program.piece(owner, BIT_OR)}"
+    yield from program.put(parent if isinstance(parent, ast.UnaryOp) else node, text)
 
 
 @operator(

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from healkit.contracts.healing import Edit
+from healkit.healing.search.ingredients import names_in
 from healkit.healing.search.kinds import COLLECTIONS, NUMBERS, guess, may_be
 from healkit.healing.search.operators.table import Changes, operator
 from healkit.healing.search.program import Change, Program
@@ -99,6 +100,53 @@ def _ways_through(loop: ast.While) -> Iterator[tuple[ast.stmt, bool]]:
             for block in (part.body, part.orelse):
                 if block and not isinstance(block[-1], leaving):
                     yield block[-1], True
+
+
+@operator(
+    "the last group too",
+    0.45,
+    ast.For,
+    ast.While,
+    before="def f(a):\n    b, c = [], []\n    for x in a:\n        if not x:\n            b.append(c)\n            c = []\n"
+    "        c.append(x)\n    return b",
+    after="def f(a):\n    b, c = [], []\n    for x in a:\n        if not x:\n            b.append(c)\n            c = []\n"
+    "        c.append(x)\n    if c:\n        b.append(c)\n    return b",
+)
+def left_over(program: Program, node: ast.For | ast.While) -> Changes:
+    """What a loop puts away when the next group begins is left over when there is no next one."""
+    own = (
+        {part.id for part in ast.walk(node.target) if isinstance(part, ast.Name)}
+        if isinstance(node, ast.For)
+        else set()
+    )
+    bound = {
+        part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)
+    } - own
+    for statement in ast.walk(node):
+        value = _put_away(statement)
+        if value is None or not isinstance(statement, ast.stmt) or statement.lineno != statement.end_lineno:
+            continue
+        text = program.segment(statement)
+        carried = [
+            name for name in names_in(value) if name in bound or program.types(name, node) & COLLECTIONS
+        ]
+        for name in sorted(carried):
+            for test, weight in ((name, 1.0), (f"{name} is not None", 0.7)):
+                edit = program.insert(node, [f"if {test}:", f"\t{text}"], after=True)
+                if edit is not None:
+                    yield Change((edit,), weight, line=node.lineno)
+        if carried and (edit := program.insert(node, [text], after=True)) is not None:
+            yield Change((edit,), 0.8, line=node.lineno)
+
+
+def _put_away(statement: ast.AST) -> ast.expr | None:
+    """What a statement puts into a collection or adds to a total."""
+    match statement:
+        case ast.Expr(value=ast.Call(func=ast.Attribute(attr="append" | "add" | "extend"), args=[value])):
+            return value
+        case ast.AugAssign(value=value) | ast.Assign(targets=[ast.Subscript()], value=value):
+            return value
+    return None
 
 
 @operator(

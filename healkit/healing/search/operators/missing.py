@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from healkit.contracts.healing import Edit
-from healkit.healing.search.ingredients import conditions, results
+from healkit.healing.search.ingredients import conditions, names_in, results
 from healkit.healing.search.operators.table import Changes, operator
 from healkit.healing.search.program import Change, Program
+from healkit.healing.search.splices import BIT_OR
 
 
 def _inserted(edit: Edit | None, weight: float, *, guard: bool = False, line: int = 0) -> Changes:
@@ -100,9 +102,18 @@ def only_if(program: Program, node: ast.stmt) -> Changes:
     whole = (program.source.line_start(rows[0]), program.source.line_stop(rows[1]))
     line, indent, newline = program.source.line(rows[0]).strip(), program.indent(node), program.source.newline
     wider = [name for name in program.names(node)[:8] if not program.types(name, node) & {"function", "type"}]
-    for place, test in enumerate(dict.fromkeys([*conditions(program, node)[:24], *wider])):
+    unequal = _unequal(program, node) if isinstance(node, ast.Expr) else ()
+    for place, test in enumerate(dict.fromkeys([*unequal, *conditions(program, node)[:24], *wider])):
         text = f"{indent}if {test}:{newline}{indent}{program.step}{line}"
         yield Change((Edit(*whole, text),), 1.0 if place < 12 else 0.7, line=node.lineno)
+
+
+def _unequal(program: Program, node: ast.Expr) -> Iterator[str]:
+    """Of what is put somewhere, whether it is something else than a name that it is made of."""
+    for part in ast.walk(node):
+        if isinstance(part, ast.BinOp | ast.Subscript) and program.is_value(part):
+            for name in sorted(names_in(part) & set(program.names(node)))[:3]:
+                yield f"{program.piece(part, BIT_OR)} != {name}"
 
 
 @operator(

@@ -7,6 +7,7 @@ import itertools
 import re
 
 from healkit.contracts.healing import Edit
+from healkit.healing.search.ingredients import names_in
 from healkit.healing.search.operators.table import Changes, operator
 from healkit.healing.search.program import Change, Program
 
@@ -91,11 +92,68 @@ def forgotten_f(program: Program, node: ast.Constant) -> Changes:
         program.parent(node), ast.FormattedValue | ast.JoinedStr | ast.Attribute
     ):
         return
-    names = re.findall(r"\{([A-Za-z_]\w*)[^{}]*\}", node.value)
-    known = {*program.names(node), *program.defined}
     start, _ = program.source.span(node)
-    if names and set(names) <= known and program.text[start] in "'\"":
+    needed = _filled_in(node.value)
+    if needed and needed <= {*program.names(node), *program.defined} and program.text[start] in "'\"":
         yield Change((Edit(start, start, "f"),))
+
+
+def _filled_in(text: str) -> frozenset[str]:
+    """The names that a text would read were it an f-string; none where it would be no expression."""
+    try:
+        tree = ast.parse(f"f{text!r}", mode="eval")
+    except (SyntaxError, ValueError):
+        return frozenset()
+    return names_in(tree)
+
+
+@operator(
+    "the same sign everywhere",
+    0.35,
+    ast.FunctionDef,
+    ast.Module,
+    before="def f(a, b):\n    if a <= b:\n        a += 1\n    if b <= 9:\n        return a",
+    after="def f(a, b):\n    if a < b:\n        a += 1\n    if b < 9:\n        return a",
+)
+def signs(program: Program, node: ast.FunctionDef | ast.Module) -> Changes:
+    """Who takes a bound for inclusive takes the others of that kind for inclusive too."""
+    places: dict[str, list[Edit]] = {}
+    for part in ast.walk(node):
+        if isinstance(part, ast.Compare) and part in program.parents:
+            for left, right in itertools.pairwise([part.left, *part.comparators]):
+                start, end = program.source.span(left)[1], program.source.span(right)[0]
+                if (found := _SIGN.search(program.text[start:end])) is not None:
+                    edit = Edit(start + found.start(), start + found.end(), _STRICTNESS[found.group()])
+                    places.setdefault(found.group(), []).append(edit)
+    for edits in places.values():
+        if 2 <= len(edits) <= 4:
+            yield Change(tuple(edits))
+
+
+@operator(
+    "a key as what the keys are",
+    0.4,
+    ast.Compare,
+    before="def f(d, k):\n    if k in d:\n        return d[k]",
+    after="def f(d, k):\n    if str(k) in d:\n        return d[str(k)]",
+)
+def keys(program: Program, node: ast.Compare) -> Changes:
+    """A number looked for among texts, as JSON's keys are; the same at each place where it is looked up."""
+    if len(node.ops) != 1 or not isinstance(node.ops[0], ast.In | ast.NotIn):
+        return
+    key, owner = node.left, node.comparators[0]
+    if isinstance(key, ast.Constant):
+        return
+    texts, around = (program.segment(owner), program.segment(key)), program.function(node) or program.tree
+    places: list[ast.expr] = [key]
+    for part in ast.walk(around):
+        if not isinstance(part, ast.Subscript) or part not in program.parents:
+            continue
+        if (program.segment(part.value), program.segment(part.slice)) == texts:
+            places.append(part.slice)
+    if len(places) > 1:
+        for form in ("str", "int"):
+            yield Change(tuple(Edit(*program.source.span(one), f"{form}({texts[1]})") for one in places))
 
 
 @operator(

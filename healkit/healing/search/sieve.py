@@ -1,0 +1,89 @@
+"""The sieve: candidates go in, and those that pass every check stay."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Iterable, Iterator, Sequence
+
+from healkit.contracts.healing import Check, Edit, apply_edits
+from healkit.healing.advisor import Workbench
+from healkit.healing.search.choosing import Plausible
+from healkit.healing.search.ranking import Candidate, same_code
+
+#: After the first plausible patch, others are looked for: for so many candidates, or as many as it took, within these
+#: bounds and this part of the budget.
+_MORE_LEAST, _MORE_LEAST_S, _MORE_MOST_S, _MORE_PART = 1200, 0.15, 4.0, 0.15
+
+
+@dataclasses.dataclass
+class Tried:
+    """What became of the candidates of one stage, by position."""
+
+    candidates: list[Candidate] = dataclasses.field(default_factory=list)
+    outcomes: dict[int, str] = dataclasses.field(default_factory=dict)
+
+    def with_outcomes(self) -> list[tuple[Candidate, str]]:
+        """The candidates that were run, with their letters."""
+        return [(self.candidates[place], outcomes) for place, outcomes in self.outcomes.items()]
+
+
+class Sieve:
+    """Tries candidates for a code against its checks; `found` is what passed all of them and was not taken yet."""
+
+    def __init__(self, bench: Workbench, code: str, checks: Sequence[Check], budget_s: float) -> None:
+        self._bench, self._code, self._checks, self._budget_s = bench, code, checks, budget_s
+        self._same: set[str] = set()
+        self.found: list[Plausible] = []
+        #: Whether anything has ever passed.
+        self.passed = False
+
+    def fill(
+        self,
+        source: Iterable[Candidate],
+        tried: Tried,
+        *,
+        part: float = 1.0,
+        slow: bool = False,
+        limit_s: float | None = None,
+        enough: bool = True,
+    ) -> None:
+        """Try candidates until the source, the part of the budget, or (enough) patience after a success ends."""
+        began = time.monotonic()
+        most = began + part * self._budget_s
+        offset = len(tried.candidates)
+        passed_at: list[tuple[float, int]] = []
+
+        def drawn() -> Iterator[tuple[Edit, ...]]:
+            for candidate in source:
+                tried.candidates.append(candidate)
+                yield candidate.edits
+                now = time.monotonic()
+                if now > most or (
+                    passed_at and self._looked_on(began, *passed_at[0], len(tried.candidates) - offset)
+                ):
+                    return
+
+        for position, outcomes in self._bench.score(
+            self._code, drawn(), self._checks, slow=slow, limit_s=limit_s
+        ):
+            tried.outcomes[offset + position] = outcomes
+            if outcomes == "." * len(self._checks):
+                self._keep(tried.candidates[offset + position])
+                if enough and not passed_at:
+                    passed_at.append((time.monotonic(), len(tried.candidates) - offset))
+
+    def _looked_on(self, began: float, passed_at: float, passed_after: int, tried: int) -> bool:
+        """Whether enough was tried after the first candidate that passed."""
+        since = time.monotonic() - passed_at
+        if since < _MORE_LEAST_S:
+            return False
+        most_s = min(max(_MORE_LEAST_S, passed_at - began + 2.0), _MORE_MOST_S, self._budget_s * _MORE_PART)
+        return since > most_s or tried - passed_after >= max(_MORE_LEAST, passed_after)
+
+    def _keep(self, candidate: Candidate) -> None:
+        code = apply_edits(self._code, list(candidate.edits))
+        if (same := same_code(code)) not in self._same:
+            self._same.add(same)
+            self.found.append(Plausible(code, candidate))
+            self.passed = True
