@@ -99,7 +99,9 @@ class ExecutionComplete(msgspec.Struct, frozen=True, tag="execution_complete", o
     """The worker's claim of how it ended: a value as JSON, or a failure.
 
     `conversions` says, path by path, what JSON could not hold and how it is shown instead. `shown` is false when there
-    was no output at all, and so none to wait for. `watched` is what `Init.watch` asked for, as JSON.
+    was no output at all, and so none to wait for. `watched` is what `Init.watch` asked for, as JSON. `took_s` is how
+    long the code ran, in seconds: by the clock, or where it never waited for anything, of the processor's time, which a
+    busy machine does not make longer.
     """
 
     value: msgspec.Raw = msgspec.Raw(b"null")
@@ -107,6 +109,7 @@ class ExecutionComplete(msgspec.Struct, frozen=True, tag="execution_complete", o
     conversions: list[str] = []
     shown: bool = True
     watched: msgspec.Raw = msgspec.Raw(b"null")
+    took_s: float = 0.0
 
 
 FromWorker = Ready | RpcCall | ExecutionComplete

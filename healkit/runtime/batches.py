@@ -155,7 +155,7 @@ class Batches:
         ]
         results = await self._trials.run(trials, parallel, executor, off_record=off_record)
         found = [
-            judged(checks[i % len(checks)], r.value, r.failure, r.duration_ms / 1000, r.trace_id)
+            judged(checks[i % len(checks)], r.value, r.failure, _took_s(r.took_s, r.duration_ms), r.trace_id)
             for i, r in enumerate(results)
         ]
         return [found[i * len(checks) : (i + 1) * len(checks)] for i in range(len(codes))]
@@ -181,7 +181,8 @@ class Batches:
             async for position, outcome, duration_ms in coming:
                 failure, claim = failure_of(outcome, inits[position]), outcome.complete
                 value = msgspec.json.decode(claim.value) if claim is not None and failure is None else None
-                result = judged(checks[position], value, failure, duration_ms / 1000)
+                took_s = _took_s(0.0 if claim is None else claim.took_s, duration_ms)
+                result = judged(checks[position], value, failure, took_s)
                 seen = _seen(claim.watched if claim is not None else msgspec.Raw(b"null"))
                 if not seen.failed_lines and failure is not None:  # killed before it could tell
                     seen = msgspec.structs.replace(
@@ -273,6 +274,12 @@ def _as_sent(check: Check, limit_s: float) -> BatchCheck:
         raises=check.raises,
         timeout_s=limit_s,
     )
+
+
+def _took_s(claimed_s: float, duration_ms: float) -> float:
+    """How long a check took: what its worker says, where it says something that can be."""
+    own_s = duration_ms / 1000
+    return claimed_s if 0.0 < claimed_s < own_s else own_s
 
 
 def _seen(claim: msgspec.Raw) -> _Observation:

@@ -58,6 +58,8 @@ class TrialResult(msgspec.Struct, frozen=True):
     value: Any = None
     failure: Failure | None = None
     printed: str = ""
+    #: What its worker says of how long the code itself ran (`ExecutionComplete.took_s`); 0 where it said nothing.
+    took_s: float = 0.0
 
     @property
     def ok(self) -> bool:
@@ -105,7 +107,8 @@ async def run_here(
         claim = outcome.complete
         value = msgspec.json.decode(claim.value) if claim is not None and failure is None else None
         trace_id = records[position].trace_id
-        on_result(position, TrialResult(trace_id, duration_ms, value, failure, outcome.last_output))
+        took_s = 0.0 if claim is None else claim.took_s
+        on_result(position, TrialResult(trace_id, duration_ms, value, failure, outcome.last_output, took_s))
 
 
 def run_elsewhere(trials: list[Trial], records: list[Started], config: Config) -> list[TrialResult]:

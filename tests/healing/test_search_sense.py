@@ -42,6 +42,8 @@ def test_a_number_from_nowhere_is_odd_and_a_usual_one_or_a_neighbour_is_not_or_l
     [
         "total // total", "total % 1", "total + 0", "3 - 1", "total if size else total", "min(total, total)", "int()",
         "total and total", "total == total", "len(values) >= 0", "total % size < 0", "1 if True else 2", "(total, total)",
+        "size < 3 and size > 12", "size < 3 and size < 12", "size > 3 or size < 12", "size != 3 or size != 4",
+        "size == 3 and size == 4",
     ],
 )  # fmt: skip
 def test_what_always_gives_the_same_is_idle(idle: str) -> None:
@@ -49,10 +51,33 @@ def test_what_always_gives_the_same_is_idle(idle: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "busy", ["total // (size - 1)", "total * 2", "len(values) > 0", "total % size == 0", "-total"]
+    "busy",
+    [
+        "total // (size - 1)",
+        "total * 2",
+        "len(values) > 0",
+        "total % size == 0",
+        "-total",
+        "size > 3 and size < 12",
+        "size < 3 or size > 12",
+        "size == 3 or size == 4",
+        "size != 3 and size != 4",
+        "size < 3 or total < 3",
+    ],
 )
 def test_what_does_something_is_not_idle(busy: str) -> None:
     assert changed("total // size", busy).idle == 0
+
+
+def test_a_loop_that_changes_what_it_goes_over_is_odd_and_one_over_a_copy_is_not() -> None:
+    over, copied = "for x in a:\n    a.remove(x)\n", "for x in list(a):\n    a.remove(x)\n"
+    assert sense("for x in a:\n    b.remove(x)\n", over).idle == 1
+    assert sense(over, copied) == Sense(added=3, mended=1)
+
+
+def test_what_was_idle_before_and_is_no_longer_speaks_for_a_change() -> None:
+    assert sense("x = a < 3 and a > 9\n", "x = a < 3 or a > 9\n").mended == 1
+    assert sense("x = a < 3 and a > 9\n", "x = a < 3 and a < 9\n").mended == 0
 
 
 def test_what_was_idle_before_is_not_held_against_a_change() -> None:

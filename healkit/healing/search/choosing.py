@@ -34,7 +34,7 @@ _AGREED, _KEPT, _KEPT_LOUD, _FAILED, _CONSTANT = 0.5, 0.8, 3.0, 0.8, 1.5
 #: The kind of an edit tells more than its place: the place has done its work when the edit is tried early.
 _PRIOR, _PLACE = 1.6, 0.5
 _REMOVED, _ADDED, _MOST_TOKENS = 0.05, 0.02, 20
-_UNREAD, _FOREIGN, _IDLE, _SILENT = 1.3, 0.8, 1.0, 1.0
+_UNREAD, _FOREIGN, _IDLE, _MENDED, _SILENT = 1.3, 0.8, 1.0, 0.8, 1.0
 _GUARD, _GUARD_DEMANDED = 2.0, 0.6
 
 
@@ -159,6 +159,7 @@ def _own(code: str, one: Plausible, *, demanded: bool) -> float:
         - _UNREAD * change.unread
         - _FOREIGN * min(change.foreign, 2.0)
         - _IDLE * min(change.idle, 2)
+        + _MENDED * min(change.mended, 1)
         - _SILENT * min(change.silent, 1)
         - (guard if candidate.guard else 0.0)
     )

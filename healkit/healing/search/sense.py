@@ -31,7 +31,8 @@ class Sense:
 
     unread: how many names are bound and no longer read, and functions that no longer call themselves. foreign: how many
     literals stand nowhere in the program and are not usual. idle: how many expressions always give the same, or what
-    they are given. silent: how many functions that return something may now end without.
+    they are given, and how many loops take from or add to what they go over; mended: how many no longer do. silent: how
+    many functions that return something may now end without.
     """
 
     removed: int = 0
@@ -39,6 +40,7 @@ class Sense:
     unread: int = 0
     foreign: float = 0.0
     idle: int = 0
+    mended: int = 0
     silent: int = 0
 
 
@@ -55,6 +57,7 @@ def sense(before: str, after: str) -> Sense:
         unread=len(_unread(new) - _unread(old)) + len(_recursive(old) - _recursive(new)),
         foreign=sum(_foreign(_literals(old), _literals(new))),
         idle=sum((Counter(_idle(new)) - Counter(_idle(old))).values()),
+        mended=max(0, sum(1 for _ in _idle(old)) - sum(1 for _ in _idle(new))),
         silent=len(_silent(new) - _silent(old)),
     )
 
@@ -164,7 +167,8 @@ def _idle(tree: ast.Module) -> Iterator[str]:
         if (
             (isinstance(node, ast.BinOp) and _idle_sum(node))
             or (isinstance(node, ast.Compare) and _idle_question(node))
-            or (isinstance(node, ast.BoolOp) and _repeats(node.values))
+            or (isinstance(node, ast.BoolOp) and (_repeats(node.values) or _idle_bounds(node)))
+            or (isinstance(node, ast.For) and _changes_its_own(node))
             or (isinstance(node, ast.IfExp) and ast.dump(node.body) == ast.dump(node.orelse))
             or (isinstance(node, ast.Call) and _idle_call(node))
             or (
@@ -203,6 +207,48 @@ def _idle_question(node: ast.Compare) -> bool:
     )
     zero = isinstance(right, ast.Constant) and right.value == 0
     return never_negative and zero and isinstance(sign, ast.GtE | ast.Lt)
+
+
+def _idle_bounds(node: ast.BoolOp) -> bool:
+    """Two bounds of one value that leave nothing, leave everything, or of which one says all: `a < 3 and a > 12`."""
+    bounds: dict[str, dict[type[ast.cmpop], list[ast.expr]]] = {}
+    for part in node.values:
+        if isinstance(part, ast.Compare) and len(part.ops) == 1:
+            kind = {ast.LtE: ast.Lt, ast.GtE: ast.Gt}.get(type(part.ops[0]), type(part.ops[0]))
+            bounds.setdefault(ast.dump(part.left), {}).setdefault(kind, []).append(part.comparators[0])
+    both = isinstance(node.op, ast.And)
+    for of in bounds.values():
+        below, above = of.get(ast.Lt, []), of.get(ast.Gt, [])
+        fixed = [one for one in of.get(ast.Eq if both else ast.NotEq, []) if _number(one) is not None]
+        if len(below) > 1 or len(above) > 1 or len(fixed) > 1:
+            return True
+        low, high = (_number(one[0]) if one else None for one in (above, below))
+        if low is not None and high is not None and (low > high if both else low < high):
+            return True
+    return False
+
+
+def _number(node: ast.expr) -> float | None:
+    sign = -1 if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) else 1
+    value = node.operand if isinstance(node, ast.UnaryOp) else node
+    known = value.value if isinstance(value, ast.Constant) else None
+    return sign * known if isinstance(known, int | float) and not isinstance(known, bool) else None
+
+
+def _changes_its_own(node: ast.For) -> bool:
+    """Whether a loop takes from what it goes over, or adds to it."""
+    if not isinstance(node.iter, ast.Name):
+        return False
+    for part in ast.walk(node):
+        match part:
+            case ast.Call(
+                func=ast.Attribute(value=ast.Name(id=name), attr="remove" | "pop" | "append" | "insert")
+            ):
+                if name == node.iter.id:
+                    return True
+            case ast.Delete(targets=[ast.Subscript(value=ast.Name(id=name))]) if name == node.iter.id:
+                return True
+    return False
 
 
 def _idle_call(node: ast.Call) -> bool:

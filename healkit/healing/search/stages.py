@@ -26,8 +26,9 @@ from healkit.healing.search.vouching import UNCOMPARED, doubt
 #: A likeliest patch that keeps less than this of what seemed right, and mends so few failing checks that it may do so
 #: by chance, has so many further candidates looked at, for this part of the budget.
 _KEPT_ENOUGH, _FEW, _LOOK_ON, _LOOK_ON_PART = 0.75, 2, 2500, 0.15
-#: What part of the budget single edits may take while nothing is found, and then several; and looking for bases.
-_FIRST_PART, _FURTHER_PART, _BASES_PART = 0.35, 0.5, 0.15
+#: What part of the budget single edits may take while nothing is found, then several, and single ones once more; and
+#: looking for bases.
+_FIRST_PART, _FURTHER_PART, _AGAIN_PART, _BASES_PART = 0.15, 0.35, 0.2, 0.15
 #: The most candidates looked at for bases, kept for pairs, and retried with more time.
 _LOOKED_AT, _KEPT, _SLOW = 3000, 400, 40
 #: Of those how many are given really long, in seconds and as a part of the budget: a right answer may take a second.
@@ -92,6 +93,7 @@ class Search:
         stages: tuple[Callable[[], None], ...] = (
             lambda: self._retry_slow(sieve, first),
             lambda: self._go_on(sieve, first),
+            lambda: sieve.fill(space, first, part=_AGAIN_PART),
             lambda: self._from_pairs(sieve, first),
             lambda: sieve.fill(space, first),
         )

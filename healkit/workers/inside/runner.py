@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import resource
 import socket
 import sys
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -58,9 +60,12 @@ class Runner:
 
     def complete(self, init: rpc.Init) -> rpc.ExecutionComplete:
         """Execute the work and say how it ended; never raises."""
+        began = _now()
         try:
             complete = self._execute(init)
+            took_s = _since(began)
         except BaseException as error:  # noqa: BLE001 - the report must go out, whatever happened
+            took_s = _since(began)
             lockdown.lift_for_report()
             complete = rpc.ExecutionComplete(failure=capture.to_failure(error, init.entry, init.timeout_s))
             self.post_mortem = PostMortem(error, init.entry.filename)
@@ -68,7 +73,7 @@ class Runner:
         with contextlib.suppress(Exception):  # a display that fails must not take the report with it
             self.finish()
         watched = msgspec.Raw(b"null") if self.watch is None else rpc.raw(self.watch.seen())
-        return msgspec.structs.replace(complete, shown=capture.Output.shown, watched=watched)
+        return msgspec.structs.replace(complete, shown=capture.Output.shown, watched=watched, took_s=took_s)
 
     def _execute(self, init: rpc.Init) -> rpc.ExecutionComplete:
         capture.show_source(init.entry, init.code)
@@ -141,3 +146,15 @@ def no_running_loop() -> Iterator[None]:
         yield
     finally:
         asyncio._set_running_loop(loop)
+
+
+def _now() -> tuple[float, float, int]:
+    """The clock, the processor's time, and how often this process has waited for something."""
+    return time.perf_counter(), time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw
+
+
+def _since(began: tuple[float, float, int]) -> float:
+    """How long it was since then, as `ExecutionComplete.took_s` counts."""
+    clock_s, computed_s = time.perf_counter() - began[0], time.process_time() - began[1]
+    waited = resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw > began[2]
+    return clock_s if waited else computed_s

@@ -73,8 +73,8 @@ def _may_contain(program: Program, node: ast.expr) -> bool:
 
 @operator("compared sides swapped", 0.8, ast.Compare, before="x = a in b", after="x = b in a")
 def sides(program: Program, node: ast.Compare) -> Changes:
-    if len(node.ops) != 1 or isinstance(node.ops[0], ast.Eq | ast.NotEq | ast.Is | ast.IsNot):
-        return
+    if len(node.ops) != 1 or not isinstance(node.ops[0], ast.In | ast.NotIn):
+        return  # of an order the other direction says the same
     left, right = node.left, node.comparators[0]
     yield Change(
         (

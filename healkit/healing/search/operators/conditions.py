@@ -77,7 +77,7 @@ def negated(
 
 @operator(
     "whether a key is there",
-    0.5,
+    0.6,
     ast.Call,
     ast.Subscript,
     before="def f(d, k):\n    if d.get(k):\n        return 1",

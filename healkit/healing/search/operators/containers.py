@@ -55,6 +55,22 @@ def key_value(program: Program, node: ast.DictComp) -> Changes:
     )
 
 
+@operator(
+    "a list of its own for each",
+    0.7,
+    ast.BinOp,
+    before="def f(n):\n    return [[]] * n",
+    after="def f(n):\n    return [[] for _ in range(n)]",
+)
+def each(program: Program, node: ast.BinOp) -> Changes:
+    """A list repeated is one list at many places."""
+    if isinstance(node.op, ast.Mult) and isinstance(node.left, ast.List) and len(node.left.elts) == 1:
+        one = node.left.elts[0]
+        if isinstance(one, ast.List | ast.Dict | ast.Set | ast.BinOp | ast.ListComp | ast.Call):
+            text, count = program.segment(one), program.segment(node.right)
+            yield from program.put(node, f"[{text} for _ in range({count})]")
+
+
 @operator("an element dropped", 0.4, ast.List, ast.Tuple, ast.Set, before="x = [a, b]", after="x = [b]")
 def element(program: Program, node: ast.List | ast.Tuple | ast.Set) -> Changes:
     if (

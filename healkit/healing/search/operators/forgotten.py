@@ -95,11 +95,13 @@ def _ways_through(loop: ast.While) -> Iterator[tuple[ast.stmt, bool]]:
     leaving = (ast.Return, ast.Break, ast.Continue, ast.Raise)
     if not isinstance(loop.body[-1], leaving):
         yield loop.body[-1], True
-    for part in loop.body:
-        if isinstance(part, ast.If):
-            for block in (part.body, part.orelse):
-                if block and not isinstance(block[-1], leaving):
-                    yield block[-1], True
+    branches = [part for part in loop.body if isinstance(part, ast.If)]
+    for branch in branches:
+        for block in (branch.body, branch.orelse):
+            if len(block) == 1 and isinstance(block[0], ast.If):
+                branches.append(block[0])  # an elif, or an if that is all there is in a branch
+            elif block and not isinstance(block[-1], leaving):
+                yield block[-1], True
 
 
 @operator(

@@ -86,11 +86,11 @@ def converted(program: Program, node: ast.expr) -> Changes:
     if not splits and not (isinstance(node, ast.Name) and guess(program, node) == {"list"}):
         return
     text, weight = program.segment(node), 1.0 if splits else 0.35
-    for made, condition in (
-        ("int(part)", ""), ("part.strip()", ""), ("part", " if part"), ("float(part)", ""),
-        ("part.strip()", " if part.strip()"), ("part.lower()", ""), ("int(part)", " if part"),
+    for made, condition, share in (
+        ("int(part)", "", 1.0), ("part.strip()", "", 1.0), ("part.strip()", " if part.strip()", 1.1),
+        ("part", " if part", 1.0), ("float(part)", "", 1.0), ("part.lower()", "", 1.0), ("int(part)", " if part", 1.0),
     ):  # fmt: skip
-        yield from program.put(node, f"[{made} for part in {text}{condition}]", weight)
+        yield from program.put(node, f"[{made} for part in {text}{condition}]", weight * share)
 
 
 @operator(
