@@ -235,3 +235,29 @@ def test_checks_that_call_source_beside_the_code_are_searched_with(healkit: Heal
     patch = first(healkit, case_of(code, check))
     assert patch is not None
     assert "pop(0)" not in patch.code
+
+
+@pytest.mark.parametrize(
+    ("code", "draft"),
+    [
+        ("def tool(prices, limit)\n    return [price for price in prices if price > limit]\n", True),
+        ("def tool(prices, limit):\n    return [price for price in prizes if price > limit]\n", False),
+    ],
+    ids=["a colon is missing", "a name is misspelt"],
+)
+def test_a_second_mistake_is_searched_for_behind_the_one_that_a_rule_knows(
+    healkit: Healkit, code: str, draft: bool
+) -> None:
+    examples = [
+        {"arguments": {"prices": [1, 2, 3], "limit": 2}, "result": [1, 2]},
+        {"arguments": {"prices": [5, 4], "limit": 4}, "result": [4]},
+        {"arguments": {"prices": [], "limit": 4}, "result": []},
+    ]
+    healkit.vault.add("tool", code, examples=examples, draft=draft)
+    report = healkit.heal("tool", advisors=["rules", "search"], budget_s=30)
+    assert report.best is not None
+    assert (
+        report.best.patch.code
+        == "def tool(prices, limit):\n    return [price for price in prices if price <= limit]\n"
+    )
+    assert report.best.verdict == "unproven"  # two edits, and few examples

@@ -196,3 +196,22 @@ def test_a_call_is_evaluated_beside_code_that_need_not_be_a_tool(healkit: Healki
         "SyntaxError",
         "healkit.errors.ToolShapeError",
     ]
+
+
+def test_how_long_a_trial_ran_is_told_by_the_clock_where_it_waited_and_else_by_what_it_computed(
+    healkit: Healkit,
+) -> None:
+    computing = """import os, time
+def f():
+    began = time.process_time()
+    while time.process_time() - began < 0.1:
+        pass
+    return time.process_time() - began
+"""
+    waits = "import time\ndef f():\n    time.sleep(0.2)\n"
+    busy, waiting, failing = healkit.trials(
+        [(computing, {}), (waits, {}), ("def f():\n    return 1 / 0\n", {})]
+    )
+    assert busy.value <= busy.took_s <= busy.duration_ms / 1000
+    assert 0.2 <= waiting.took_s <= waiting.duration_ms / 1000
+    assert 0.0 < failing.took_s <= failing.duration_ms / 1000
