@@ -20,6 +20,11 @@ def test_a_small_change_is_counted_in_tokens_wherever_it_stands() -> None:
     assert changed("    total = 0\n", "") == Sense(removed=4)
 
 
+def test_what_only_goes_elsewhere_is_counted_apart() -> None:
+    assert changed("total // size", "size // total") == Sense(moved=2)
+    assert sense("a = 1\nb = 2\n", "b = 2\na = 1\n") == Sense(moved=4)
+
+
 def test_a_layout_and_a_comment_are_no_change() -> None:
     assert changed("total = 0", "total  =  0  # yet") == Sense()
 
@@ -42,7 +47,7 @@ def test_a_number_from_nowhere_is_odd_and_a_usual_one_or_a_neighbour_is_not_or_l
     [
         "total // total", "total % 1", "total + 0", "3 - 1", "total if size else total", "min(total, total)", "int()",
         "total and total", "total == total", "len(values) >= 0", "total % size < 0", "1 if True else 2", "(total, total)",
-        "size < 3 and size > 12", "size < 3 and size < 12", "size > 3 or size < 12", "size != 3 or size != 4",
+        "size < 3 and size > 12", "size < 3 and size != 12", "size < total and size < 2", "size < 3 and size < 12", "size > 3 or size < 12", "size != 3 or size != 4",
         "size == 3 and size == 4",
     ],
 )  # fmt: skip

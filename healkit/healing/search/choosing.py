@@ -33,7 +33,7 @@ _EDGES, _NEAR_PASSING, _NEAR_FAILING = 6, 16, 6
 _AGREED, _KEPT, _KEPT_LOUD, _FAILED, _CONSTANT = 0.5, 0.8, 3.0, 0.8, 1.5
 #: The kind of an edit tells more than its place: the place has done its work when the edit is tried early.
 _PRIOR, _PLACE = 1.6, 0.5
-_REMOVED, _ADDED, _MOST_TOKENS = 0.05, 0.02, 20
+_REMOVED, _ADDED, _MOVED, _MOST_TOKENS = 0.05, 0.02, 0.03, 20
 _UNREAD, _FOREIGN, _IDLE, _MENDED, _SILENT = 1.3, 0.8, 1.0, 0.8, 1.0
 _GUARD, _GUARD_DEMANDED = 2.0, 0.6
 
@@ -156,6 +156,7 @@ def _own(code: str, one: Plausible, *, demanded: bool) -> float:
         + _PLACE * math.log(max(candidate.score, 1e-9) / max(candidate.prior, 1e-9))
         - _REMOVED * min(change.removed, _MOST_TOKENS)
         - _ADDED * min(change.added, _MOST_TOKENS)
+        - _MOVED * min(change.moved, _MOST_TOKENS)
         - _UNREAD * change.unread
         - _FOREIGN * min(change.foreign, 2.0)
         - _IDLE * min(change.idle, 2)

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from healkit.contracts.healing import Edit
+from healkit.contracts.shapes import assigned_names
 from healkit.healing.search.splices import Source, fit, needed_by
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
@@ -134,6 +135,14 @@ class Program:
             if isinstance(around, ast.FunctionDef | ast.AsyncFunctionDef):
                 return around
         return None
+
+    def home(self, node: ast.AST) -> ast.FunctionDef | ast.AsyncFunctionDef | ast.Module | None:
+        """The innermost `def` around a node; of a script, the module; None for what stands beside functions."""
+        return self.function(node) or (self.tree if self._is_script else None)
+
+    @functools.cached_property
+    def _is_script(self) -> bool:
+        return "result" in assigned_names(self.tree)
 
     def around(self, node: ast.AST) -> Iterator[ast.AST]:
         """The nodes around a node, innermost first."""

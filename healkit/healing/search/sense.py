@@ -14,20 +14,26 @@ import dataclasses
 import difflib
 import functools
 import io
+import operator
 import tokenize
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 _NO_TOKENS = (tokenize.COMMENT, tokenize.NL, tokenize.ENCODING)
 #: Numbers that may come from anywhere.
 _USUAL = (0, 1, -1, 2)
 _SAME_ON_BOTH_SIDES = (ast.Sub, ast.Div, ast.FloorDiv, ast.Mod, ast.BitXor, ast.BitAnd, ast.BitOr)
+_HOLDS: dict[type[ast.cmpop], Callable[[float, float], bool]] = {
+    ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge, ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+}  # fmt: skip
+_DIRECTIONS: dict[type[ast.cmpop], int] = {ast.Lt: -1, ast.LtE: -1, ast.Gt: 1, ast.GtE: 1}
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
 @dataclasses.dataclass(frozen=True)
 class Sense:
-    """What a change does to the text: tokens out and in, and what is odd about it.
+    """What a change does to the text: tokens out, in, and elsewhere, and what is odd about it.
 
     unread: how many names are bound and no longer read, and functions that no longer call themselves. foreign: how many
     literals stand nowhere in the program and are not usual. idle: how many expressions always give the same, or what
@@ -37,6 +43,7 @@ class Sense:
 
     removed: int = 0
     added: int = 0
+    moved: int = 0
     unread: int = 0
     foreign: float = 0.0
     idle: int = 0
@@ -50,10 +57,8 @@ def sense(before: str, after: str) -> Sense:
         old, new = ast.parse(before), ast.parse(after)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return Sense()
-    removed, added = _tokens(before, after)
     return Sense(
-        removed,
-        added,
+        *_tokens(before, after),
         unread=len(_unread(new) - _unread(old)) + len(_recursive(old) - _recursive(new)),
         foreign=sum(_foreign(_literals(old), _literals(new))),
         idle=sum((Counter(_idle(new)) - Counter(_idle(old))).values()),
@@ -62,19 +67,20 @@ def sense(before: str, after: str) -> Sense:
     )
 
 
-def _tokens(before: str, after: str) -> tuple[int, int]:
-    """How many tokens are taken out and put in; a level of indentation is one."""
+def _tokens(before: str, after: str) -> tuple[int, int, int]:
+    """How many tokens are taken out, put in, and taken from one place to another; a level of indentation is one."""
     old, new = _words(before), _words(after)
     same = next((at for at, (one, other) in enumerate(zip(old, new, strict=False)) if one != other), 0)
     old, new = old[same:], new[same:]  # most of two programs is the same, and need not be searched
-    removed = added = 0
+    removed, added = Counter[str](), Counter[str]()
     for kind, low, high, other_low, other_high in difflib.SequenceMatcher(
         None, old, new, autojunk=False
     ).get_opcodes():
         if kind != "equal":
-            removed += high - low
-            added += other_high - other_low
-    return removed, added
+            removed.update(old[low:high])
+            added.update(new[other_low:other_high])
+    moved = (removed & added).total()
+    return removed.total() - moved, added.total() - moved, moved
 
 
 @functools.lru_cache(maxsize=64)
@@ -210,20 +216,26 @@ def _idle_question(node: ast.Compare) -> bool:
 
 
 def _idle_bounds(node: ast.BoolOp) -> bool:
-    """Two bounds of one value that leave nothing, leave everything, or of which one says all: `a < 3 and a > 12`."""
-    bounds: dict[str, dict[type[ast.cmpop], list[ast.expr]]] = {}
+    """Two questions about one value that leave nothing, leave everything, or of which one says all.
+
+    As `a < 3 and a > 12`, or `a < 3 and a < 12`; of bounds that are no numbers, two in one direction.
+    """
+    asked: dict[str, list[tuple[type[ast.cmpop], float | None]]] = {}
     for part in node.values:
-        if isinstance(part, ast.Compare) and len(part.ops) == 1:
-            kind = {ast.LtE: ast.Lt, ast.GtE: ast.Gt}.get(type(part.ops[0]), type(part.ops[0]))
-            bounds.setdefault(ast.dump(part.left), {}).setdefault(kind, []).append(part.comparators[0])
-    both = isinstance(node.op, ast.And)
-    for of in bounds.values():
-        below, above = of.get(ast.Lt, []), of.get(ast.Gt, [])
-        fixed = [one for one in of.get(ast.Eq if both else ast.NotEq, []) if _number(one) is not None]
-        if len(below) > 1 or len(above) > 1 or len(fixed) > 1:
-            return True
-        low, high = (_number(one[0]) if one else None for one in (above, below))
-        if low is not None and high is not None and (low > high if both else low < high):
+        if isinstance(part, ast.Compare) and len(part.ops) == 1 and type(part.ops[0]) in _HOLDS:
+            question = (type(part.ops[0]), _number(part.comparators[0]))
+            asked.setdefault(ast.dump(part.left), []).append(question)
+    meets = all if isinstance(node.op, ast.And) else any
+    for of in asked.values():
+        known = [(sign, at) for sign, at in of if at is not None]
+        if len(known) < len(of):
+            directions = [_DIRECTIONS[sign] for sign, _ in of if sign in _DIRECTIONS]
+            if len(set(directions)) < len(directions):
+                return True
+        places = [at + by for _, at in known for by in (-0.5, 0.0, 0.5)]
+        one_by_one = [[_HOLDS[sign](place, at) for place in places] for sign, at in known]
+        whole = [meets(answers) for answers in zip(*one_by_one, strict=True)]
+        if len(known) > 1 and (len(set(whole)) == 1 or whole in one_by_one):
             return True
     return False
 

@@ -36,9 +36,7 @@ def _at(program: Program, node: ast.stmt, line: str, weight: float) -> Changes:
     after="def f(a, b):\n    a.append(b)\n    a.append(b)\n    return a",
 )
 def copied(program: Program, node: ast.stmt) -> Changes:
-    if program.function(node) is None or isinstance(
-        node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
-    ):
+    if program.home(node) is None or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return
     for text, weight in statements(program, node):
         yield from _at(program, node, text, weight)
@@ -52,9 +50,7 @@ def copied(program: Program, node: ast.stmt) -> Changes:
     after="def f(items, a):\n    b = items\n    items.append(a)\n    return items",
 )
 def called(program: Program, node: ast.stmt) -> Changes:
-    if program.function(node) is None or isinstance(
-        node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
-    ):
+    if program.home(node) is None or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return
     names = program.names(node)[:12]
     used = {part.attr for part in ast.walk(program.tree) if isinstance(part, ast.Attribute)}
@@ -78,8 +74,7 @@ def called(program: Program, node: ast.stmt) -> Changes:
     after="def f(a, b):\n    c = a\n    b = a\n    return b",
 )
 def assigned(program: Program, node: ast.stmt) -> Changes:
-    function = program.function(node)
-    if function is None or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+    if program.home(node) is None or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return
     names = program.names(node)[:10]
     for name in names:
@@ -142,7 +137,7 @@ def left(program: Program, node: ast.If | ast.For) -> Changes:
     after="def f(a, b):\n    a += 1\n    a += 1\n    return a",
 )
 def replaced(program: Program, node: ast.stmt) -> Changes:
-    if program.function(node) is None:
+    if program.home(node) is None:
         return
     for text, weight in statements(program, node):
         yield Change((Edit(*program.source.span(node), text),), weight)

@@ -68,9 +68,9 @@ def _is_text(node: ast.stmt) -> bool:
     after="def f(a):\n    for x in a:\n        if x == 0:\n            continue\n        y = 1 / x\n    return y",
 )
 def case(program: Program, node: ast.stmt) -> Changes:
-    function = program.function(node)
+    home, function = program.home(node), program.function(node)
     block, position = program.places[node]
-    if function is None or isinstance(node, ast.FunctionDef) or (position == 0 and block is function.body):
+    if home is None or isinstance(node, ast.FunctionDef) or (position == 0 and block is home.body):
         return
     in_loop = any(isinstance(around, ast.For | ast.While) for around in program.around(node))
     tests = conditions(program, node)
@@ -78,7 +78,7 @@ def case(program: Program, node: ast.stmt) -> Changes:
         if in_loop:
             for word in ("continue", "break"):
                 yield from _inserted(program.insert(node, [f"if {test}:", f"\t{word}"]), 1.0, guard=True)
-        for value in results(program, function)[:8]:
+        for value in results(program, function)[:8] if function is not None else ():
             yield from _inserted(program.insert(node, [f"if {test}:", f"\treturn {value}"]), 0.8, guard=True)
         for error in program.hints.errors:
             yield from _inserted(
@@ -97,7 +97,7 @@ def case(program: Program, node: ast.stmt) -> Changes:
 )
 def only_if(program: Program, node: ast.stmt) -> Changes:
     rows = program.rows(node)
-    if rows is None or program.function(node) is None or rows[0] != rows[1]:
+    if rows is None or program.home(node) is None or rows[0] != rows[1]:
         return
     whole = (program.source.line_start(rows[0]), program.source.line_stop(rows[1]))
     line, indent, newline = program.source.line(rows[0]).strip(), program.indent(node), program.source.newline
@@ -213,8 +213,8 @@ def started(program: Program, node: ast.For | ast.While) -> Changes:
 
 def _outer(program: Program, node: ast.stmt) -> set[str]:
     """The names that the loop around a loop reads and that are bound before it."""
-    function = program.function(node)
-    return set(program.locals(function)[:12]) if function else set()
+    home = program.home(node)
+    return set(program.locals(home)[:12]) if home else set()
 
 
 @operator(
@@ -229,14 +229,13 @@ def _outer(program: Program, node: ast.stmt) -> set[str]:
 )
 def caught(program: Program, node: ast.stmt) -> Changes:
     rows, function = program.rows(node), program.function(node)
-    if rows is None or function is None or rows[0] != rows[1]:
+    if rows is None or program.home(node) is None or rows[0] != rows[1]:
         return
     line, indent, newline = program.source.line(rows[0]).strip(), program.indent(node), program.source.newline
     in_loop = any(isinstance(around, ast.For | ast.While) for around in program.around(node))
     whole = (program.source.line_start(rows[0]), program.source.line_stop(rows[1]))
-    endings = [f"return {value}" for value in results(program, function)[:8]] + (
-        ["continue"] if in_loop else []
-    )
+    values = results(program, function)[:8] if function is not None else ()
+    endings = [f"return {value}" for value in values] + (["continue"] if in_loop else [])
     for error in (
         "ValueError",
         "KeyError",

@@ -87,7 +87,7 @@ def converted(program: Program, node: ast.expr) -> Changes:
         return
     text, weight = program.segment(node), 1.0 if splits else 0.35
     for made, condition, share in (
-        ("int(part)", "", 1.0), ("part.strip()", "", 1.0), ("part.strip()", " if part.strip()", 1.1),
+        ("int(part)", "", 1.0), ("part.strip()", "", 1.0), ("part.strip()", " if part.strip()", 1.3),
         ("part", " if part", 1.0), ("float(part)", "", 1.0), ("part.lower()", "", 1.0), ("int(part)", " if part", 1.0),
     ):  # fmt: skip
         yield from program.put(node, f"[{made} for part in {text}{condition}]", weight * share)
