@@ -25,10 +25,11 @@ def replaced(program: Program, node: ast.expr) -> Changes:
         or isinstance(parent, ast.Attribute | ast.Expr | ast.FormattedValue)
     ):
         return
-    if isinstance(node, ast.Constant) and isinstance(parent, ast.Subscript) and isinstance(node.value, str):
-        return
+    key = isinstance(node, ast.Constant) and isinstance(parent, ast.Subscript) and isinstance(node.value, str)
     own = guess(program, node)
     for other, text in expressions(program, node):
+        if key and not isinstance(other, ast.Attribute):  # a key that is written down may be one that changes
+            continue
         weight = agree(own, guess(program, other)) if other is not None else 0.6
         if weight:
             yield from program.put(node, text, weight if not isinstance(node, ast.Constant) else weight * 0.7)

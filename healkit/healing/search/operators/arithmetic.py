@@ -254,6 +254,33 @@ def grown_by_number(program: Program, node: ast.expr) -> Changes:
             yield from program.put(node, f"{program.piece(node, need)} {sign} {number}", likely)
 
 
+@operator(
+    "a number read digit by digit",
+    0.35,
+    ast.BinOp,
+    ast.AugAssign,
+    before="n = n + int(c)",
+    after="n = n * 10 + int(c)",
+)
+def digits(program: Program, node: ast.BinOp | ast.AugAssign) -> Changes:
+    """Each further digit makes what came before it ten times as much."""
+    right = node.right if isinstance(node, ast.BinOp) else node.value
+    left = node.left if isinstance(node, ast.BinOp) else node.target
+    if (
+        not isinstance(node.op, ast.Add)
+        or not isinstance(left, ast.Name)
+        or not may_be(guess(program, right), NUMBERS)
+    ):
+        return
+    if isinstance(right, ast.Constant) or not may_be(guess(program, left), NUMBERS):
+        return
+    text = f"{left.id} * 10 + {program.piece(right, TERM)}"
+    if isinstance(node, ast.BinOp):
+        yield from program.put(node, text)
+    else:
+        yield Change((Edit(*program.source.span(node), f"{left.id} = {text}"),))
+
+
 @operator("squared, doubled or halved", 0.3, ast.expr, before="x = y - a", after="x = y - a ** 2")
 def powers(program: Program, node: ast.expr) -> Changes:
     parent, field = program.parents[node]

@@ -10,6 +10,9 @@ from healkit.healing.search.operators.table import Changes, operator
 from healkit.healing.search.program import Change, Program
 from healkit.healing.search.splices import TEST
 
+#: What makes something new each time that it is evaluated, and can be changed afterwards.
+_OWN = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.Call)
+
 
 @operator("two elements swapped", 0.8, ast.List, ast.Tuple, ast.Dict, before="x = [a, b]", after="x = [b, a]")
 def swapped(program: Program, node: ast.List | ast.Tuple | ast.Dict) -> Changes:
@@ -66,9 +69,32 @@ def each(program: Program, node: ast.BinOp) -> Changes:
     """A list repeated is one list at many places."""
     if isinstance(node.op, ast.Mult) and isinstance(node.left, ast.List) and len(node.left.elts) == 1:
         one = node.left.elts[0]
-        if isinstance(one, ast.List | ast.Dict | ast.Set | ast.BinOp | ast.ListComp | ast.Call):
+        if isinstance(one, (*_OWN, ast.BinOp)):
             text, count = program.segment(one), program.segment(node.right)
             yield from program.put(node, f"[{text} for _ in range({count})]")
+
+
+@operator(
+    "of its own for each object",
+    0.6,
+    ast.ClassDef,
+    before="class A:\n    items = []\n\n    def __init__(self, n):\n        self.n = n\n",
+    after="class A:\n\n    def __init__(self, n):\n        self.items = []\n        self.n = n\n",
+)
+def each_object(program: Program, node: ast.ClassDef) -> Changes:
+    """What stands in a class's body is one for all of its objects."""
+    makers = [one for one in node.body if isinstance(one, ast.FunctionDef) and one.name == "__init__"]
+    for statement in node.body:
+        if not (makers and makers[0].args.args and isinstance(statement, ast.Assign)):
+            continue
+        target, rows = statement.targets[0], program.rows(statement)
+        if rows is None or not isinstance(target, ast.Name) or not isinstance(statement.value, _OWN):
+            continue
+        text = f"{makers[0].args.args[0].arg}.{target.id} = {program.segment(statement.value)}"
+        start, stop = program.source.line_start(rows[0]), program.source.line_stop(rows[1])
+        if (edit := program.insert(makers[0].body[0], [text])) is not None:
+            end = stop + len(program.source.newline)
+            yield Change((Edit(start, end, ""), edit), line=statement.lineno)
 
 
 @operator("an element dropped", 0.4, ast.List, ast.Tuple, ast.Set, before="x = [a, b]", after="x = [b]")
