@@ -12,7 +12,7 @@ from healkit.healing.search.program import Program
 
 @operator(
     "another expression of the program",
-    0.35,
+    0.28,
     ast.expr,
     before="def f(a, b):\n    c = a[b]\n    return len(a) + len(c)",
     after="def f(a, b):\n    c = a[b]\n    return len(a) + a[b]",

@@ -37,7 +37,7 @@ def _token(program: Program, node: ast.BinOp) -> tuple[int, int, str] | None:
     return start + found.start(), start + found.end(), found.group()
 
 
-@operator("another arithmetic operator", 0.9, ast.BinOp, before="x = a + b", after="x = a - b")
+@operator("another arithmetic operator", 0.8, ast.BinOp, before="x = a + b", after="x = a - b")
 def binary(program: Program, node: ast.BinOp) -> Changes:
     found = _token(program, node)
     if found is None:
@@ -140,7 +140,7 @@ def _needed(sign: str) -> int:
     return binds(ast.parse(f"a {sign} b", mode="eval").body)
 
 
-@operator("off by one", 0.75, ast.expr, before="x = items[n]", after="x = items[n - 1]")
+@operator("off by one", 0.8, ast.expr, before="x = items[n]", after="x = items[n - 1]")
 def off_by_one(program: Program, node: ast.expr) -> Changes:
     parent, field = program.parents[node]
     if (
@@ -233,7 +233,7 @@ def grown(program: Program, node: ast.expr) -> Changes:
 
 @operator(
     "an expression grown by a number",
-    0.35,
+    0.3,
     ast.expr,
     before="x = len(a) // 60\ny = 'abc'",
     after="x = len(a) // 60 % 60\ny = 'abc'",

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 
 from healkit.contracts.healing import Edit
-from healkit.healing.search.ingredients import conditions
+from healkit.healing.search.ingredients import conditions, names_in
 from healkit.healing.search.operators.table import Changes, operator
-from healkit.healing.search.program import Change, Program
+from healkit.healing.search.program import Change, Program, parameters
 from healkit.healing.search.splices import OR, TEST
 
 
@@ -112,7 +112,10 @@ def named(program: Program, node: ast.Return) -> Changes:
     after="def f(n):\n    while n > 1:\n        n -= 2\n    return n == 0",
 )
 def answered(program: Program, node: ast.Return) -> Changes:
-    """What is said to be always so, or never, may depend on something."""
-    if isinstance(node.value, ast.Constant) and isinstance(node.value.value, bool):
-        for text in conditions(program, node):
-            yield from program.put(node.value, text)
+    """What is said to be always so, or never, may depend on something, most likely on what was found out until then."""
+    if not isinstance(node.value, ast.Constant) or not isinstance(node.value.value, bool):
+        return
+    given = set(parameters(program.function(node) or program.tree))
+    for text in conditions(program, node):
+        found_out = not names_in(ast.parse(text, mode="eval")) <= given
+        yield from program.put(node.value, text, 1.0 if found_out else 0.7)

@@ -19,6 +19,8 @@ _OTHERS = {
     "is": ("==", "is not", "!="), "is not": ("!=", "is", "=="), "in": ("not in", "=="), "not in": ("in", "!="),
 }  # fmt: skip
 _WEIGHTS = (1.0, 0.95, 0.85, 0.7, 0.7, 0.6, 0.5)
+#: Who asks whether two are the same seldom means which comes first.
+_WEIGHTS_OF_SAME = (1.0, 0.75, 0.7, 0.7, 0.55, 0.55, 0.5)
 _ORDER = ("<", "<=", ">", ">=")
 
 
@@ -39,7 +41,8 @@ def comparison(program: Program, node: ast.Compare) -> Changes:
         if found is None:
             continue
         start, end, token = found
-        for other, weight in zip(_OTHERS[token], _WEIGHTS, strict=False):
+        weights = _WEIGHTS_OF_SAME if token in ("==", "!=") else _WEIGHTS
+        for other, weight in zip(_OTHERS[token], weights, strict=False):
             if other in ("in", "not in") and not _may_contain(program, node.comparators[position]):
                 continue
             if other in ("is", "is not") and _is_literal(node, position):

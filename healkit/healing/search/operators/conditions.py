@@ -121,7 +121,7 @@ def loop(program: Program, node: ast.While) -> Changes:
 
 @operator(
     "another condition of the program",
-    0.35,
+    0.28,
     ast.If,
     ast.While,
     before="def f(a, b):\n    if a > b:\n        return b\n    if a:\n        return a",
@@ -134,7 +134,7 @@ def replaced(program: Program, node: ast.If | ast.While) -> Changes:
 
 @operator(
     "one more condition",
-    0.4,
+    0.33,
     ast.If,
     ast.While,
     ast.IfExp,

@@ -9,7 +9,7 @@ from healkit.healing.search.operators.table import Changes, operator
 from healkit.healing.search.program import Program
 
 
-@operator("another whole number", 0.9, ast.Constant, before="x = 1", after="x = 0")
+@operator("another whole number", 0.75, ast.Constant, before="x = 1", after="x = 0")
 def whole(program: Program, node: ast.Constant) -> Changes:
     value = node.value
     if type(value) is not int:

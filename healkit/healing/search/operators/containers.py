@@ -17,6 +17,7 @@ _OWN = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.Call)
 @operator("two elements swapped", 0.8, ast.List, ast.Tuple, ast.Dict, before="x = [a, b]", after="x = [b, a]")
 def swapped(program: Program, node: ast.List | ast.Tuple | ast.Dict) -> Changes:
     groups = [node.elts] if not isinstance(node, ast.Dict) else [node.values]
+    share = 1.0 if len(groups[0]) < 4 else 0.5  # of many, each pair is the less likely
     for group in groups:
         for first in range(len(group)):
             for second in range(first + 1, min(first + 7, len(group))):
@@ -29,7 +30,7 @@ def swapped(program: Program, node: ast.List | ast.Tuple | ast.Dict) -> Changes:
                             Edit(*program.source.span(one), program.piece(other, TEST)),
                             Edit(*program.source.span(other), program.piece(one, TEST)),
                         ),
-                        1.0 if second == first + 1 else 0.8,
+                        share if second == first + 1 else 0.8 * share,
                     )
     if isinstance(node, ast.Dict):
         for key, value in zip(node.keys, node.values, strict=True):

@@ -196,7 +196,7 @@ _NOTES = (
 
 @operator(
     "the same the other way round",
-    0.5,
+    0.55,
     ast.Expr,
     ast.Assign,
     ast.AugAssign,

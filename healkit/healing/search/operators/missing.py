@@ -19,7 +19,7 @@ def _inserted(edit: Edit | None, weight: float, *, guard: bool = False, line: in
 
 @operator(
     "a case at the beginning",
-    0.3,
+    0.25,
     ast.FunctionDef,
     ast.AsyncFunctionDef,
     before="def f(n):\n    return n * f(n - 1)",
@@ -62,7 +62,7 @@ def _is_text(node: ast.stmt) -> bool:
 
 @operator(
     "a case in the middle",
-    0.2,
+    0.17,
     ast.stmt,
     before="def f(a):\n    for x in a:\n        y = 1 / x\n    return y",
     after="def f(a):\n    for x in a:\n        if x == 0:\n            continue\n        y = 1 / x\n    return y",
@@ -136,7 +136,7 @@ def last(program: Program, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Chan
 
 @operator(
     "an else",
-    0.3,
+    0.25,
     ast.If,
     before="def f(a):\n    b = 0\n    if a:\n        b = 1\n    return b",
     after="def f(a):\n    b = 0\n    if a:\n        b = 1\n    else:\n        b = 0\n    return b",
@@ -219,7 +219,7 @@ def _outer(program: Program, node: ast.stmt) -> set[str]:
 
 @operator(
     "a failure caught",
-    0.12,
+    0.14,
     ast.Assign,
     ast.Return,
     ast.Expr,

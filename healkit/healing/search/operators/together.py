@@ -17,7 +17,7 @@ _STRICTNESS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
 
 @operator(
     "all bounds of a condition",
-    0.6,
+    0.7,
     ast.BoolOp,
     ast.Compare,
     before="x = 0 < a <= 8",
@@ -43,7 +43,7 @@ def bounds(program: Program, node: ast.BoolOp | ast.Compare) -> Changes:
 
 @operator(
     "a constant at all its places",
-    0.5,
+    0.42,
     ast.Constant,
     before="x = a['n']\ny = b['n']\nz = c['m']",
     after="x = a['m']\ny = b['m']\nz = c['m']",
