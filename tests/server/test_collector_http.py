@@ -370,7 +370,7 @@ bodies = st.one_of(
 )
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=SLOW_OK)
+@settings(max_examples=300, suppress_health_check=SLOW_OK)
 @given(body=bodies, kind=st.sampled_from(["application/json", "text/html", ""]), packed=st.booleans())
 def test_no_body_whatever_makes_the_collector_fail(
     collector: Collecting, body: bytes, kind: str, packed: bool
@@ -387,7 +387,7 @@ def test_no_body_whatever_makes_the_collector_fail(
         error(answer)
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=SLOW_OK)
+@settings(max_examples=100, suppress_health_check=SLOW_OK)
 @given(
     st.dictionaries(
         st.sampled_from(["tool", "success", "since", "limit", "cursor", "x"]),

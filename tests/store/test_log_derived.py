@@ -114,7 +114,7 @@ def ended(begun: Started, ending: tuple[str | None, float]) -> Finished:
 
 @LOG_10
 @LOG_11
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=120, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=STEPS)
 def test_days_and_groups_are_what_a_recount_says_whatever_happens_to_rows(
     database: Database, writer: LogWriter, steps: list[tuple[Any, ...]]

@@ -91,7 +91,7 @@ def searched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Log]:
 
 
 @LOG_10
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.text() | st.text("ab \"*^(){}:-+.,'\x00\ud800 ANDORT", max_size=12), st.text(max_size=5) | st.none()
 )

@@ -211,7 +211,7 @@ def test_a_value_that_its_column_cannot_hold_is_named(
 
 
 @LOG_12
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.dictionaries(
         st.sampled_from(["trace_id", "timestamp", "tool_name", "persona", "status", "arguments", "calls", "traces", "x", "grants", "failure"]),

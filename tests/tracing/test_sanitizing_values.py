@@ -166,7 +166,7 @@ WORDS = st.sampled_from(
 
 
 @TRACE_2
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(JSON)
 def test_any_value_becomes_json_and_cleaning_it_again_changes_nothing(value: object) -> None:
     cleaned = SANITIZER.clean(value, limit_bytes=400)
@@ -177,7 +177,7 @@ def test_any_value_becomes_json_and_cleaning_it_again_changes_nothing(value: obj
 
 
 @TRACE_2
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(st.lists(WORDS, max_size=25).map("".join))
 def test_texts_made_of_what_the_rules_look_for_are_clean_after_one_cleaning(text: str) -> None:
     cleaned = SANITIZER.text(text)
