@@ -101,8 +101,9 @@ def load_once() -> list[float]:
     try:
         said: list[str] = []
         for code in ("pass", LOAD):
-            take = lambda message: said.append(message["content"].get("text", ""))  # noqa: E731
-            client.execute_interactive(code, timeout=60, output_hook=take)
+            client.execute_interactive(
+                code, timeout=60, output_hook=lambda message: said.append(message["content"].get("text", ""))
+            )
         found: list[float] = json.loads("".join(said))
         return found
     finally:

@@ -108,15 +108,15 @@ def main() -> None:
             begun = started()
             ended = finished(begun.trace_id)
             first, second = texts(started_values(begun)), texts(finished_values(ended))
-            ours.append(timed(lambda: (writer.begin(begun), writer.finish(ended))))  # noqa: B023
+            ours.append(timed(lambda: (writer.begin(begun), writer.finish(ended))))  # noqa: B023 - called at once
             floor.append(
-                timed(lambda: bare.execute(update, [*second, bare.execute(insert, first).lastrowid]))  # noqa: B023
+                timed(lambda: bare.execute(update, [*second, bare.execute(insert, first).lastrowid]))  # noqa: B023 - called at once
             )
             bad = started()
             worse = failed(bad.trace_id)
-            failures.append(timed(lambda: (writer.begin(bad), writer.finish(worse))))  # noqa: B023
+            failures.append(timed(lambda: (writer.begin(bad), writer.finish(worse))))  # noqa: B023 - called at once
             record = call(begun.trace_id, 1)
-            calls.append(timed(lambda: writer.call(record)))  # noqa: B023
+            calls.append(timed(lambda: writer.call(record)))  # noqa: B023 - called at once
         writer.close()
         database.close()
         bare.close()

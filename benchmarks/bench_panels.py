@@ -54,7 +54,7 @@ def pages(path: Path) -> dict[str, float]:
     with Healkit(path) as healkit:
         browser = healkit.browse()
         asked = {
-            name: milliseconds(lambda: json.dumps(browser.operations[op](**arguments)))  # noqa: B023
+            name: milliseconds(lambda: json.dumps(browser.operations[op](**arguments)))  # noqa: B023 - called at once
             for name, (op, arguments) in QUESTIONS.items()
         }
         return {**asked, "opening_a_panel": milliseconds(healkit.browse)}

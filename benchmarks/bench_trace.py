@@ -62,7 +62,7 @@ def compared(folder: Path) -> dict[str, dict[str, float]]:
             for turn in range(rounds + WARM_UP):
                 for name, healkit in (("on", on), ("off", off))[:: 1 if turn % 2 else -1]:
                     time.sleep(REFILL_S if tool == "worker" else 0)
-                    times[name].append(timed(lambda: healkit.execute(tool, arguments=ARGUMENTS)))  # noqa: B023
+                    times[name].append(timed(lambda: healkit.execute(tool, arguments=ARGUMENTS)))  # noqa: B023 - called at once
             pairs = list(zip(times["on"], times["off"], strict=True))[WARM_UP:]
             found[tool] = {
                 "on_ms": round(statistics.median(on_ms for on_ms, _ in pairs), 3),
@@ -87,10 +87,10 @@ def parts(folder: Path) -> dict[str, float]:
         whole = collector.conclude(finished)
         making.append((time.perf_counter() - started) * 1e6)
         writer.begin(begun)
-        with_trace.append(timed(lambda: writer.finish(whole)) * 1000)  # noqa: B023
+        with_trace.append(timed(lambda: writer.finish(whole)) * 1000)  # noqa: B023 - called at once
         begun, _, finished = sample()
         writer.begin(begun)
-        without.append(timed(lambda: writer.finish(finished)) * 1000)  # noqa: B023
+        without.append(timed(lambda: writer.finish(finished)) * 1000)  # noqa: B023 - called at once
     writer.close()
     database.close()
     return {

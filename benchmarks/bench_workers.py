@@ -102,7 +102,7 @@ async def fresh_workers(config: Config, rounds: int) -> tuple[list[float], float
                 10**7,
                 10**7,
             )
-            await worker.run(init, NoCalls())  # type: ignore[arg-type]
+            await worker.run(init, NoCalls())  # type: ignore[arg-type]  # it makes no calls
             times.append((time.perf_counter() - begun) * 1000)
             await worker.close()
     finally:
@@ -214,7 +214,7 @@ def main() -> None:
             "value": round(overshoot(healkit, config), 1),
             "bound": "<= 100",
         }
-        report[f"growth_over_{count}"] = growth(healkit, count) | {"bound": "none, 10 MiB"}  # type: ignore[operator]
+        report[f"growth_over_{count}"] = growth(healkit, count) | {"bound": "none, 10 MiB"}  # type: ignore[operator]  # a dict
     bare.close()
     json.dump(report, sys.stdout, indent=2)
     print()

@@ -12,11 +12,12 @@ from hypothesis import settings
 
 # Tests share two cores with each other's kernels; a start that takes six seconds there is not a failure.
 os.environ.setdefault("HEALKIT_START_TIMEOUT_S", "30")
-# And no example that a property is held against fails for being slow there.
-settings.register_profile("healkit", deadline=None)
-settings.load_profile("healkit")
 
 from healkit import Healkit
+
+# Nor does an example that a property is held against fail for being slow there.
+settings.register_profile("healkit", deadline=None)
+settings.load_profile("healkit")
 
 
 @pytest.fixture

@@ -146,7 +146,7 @@ def _move_across_indent(tree: ast.Module, r: random.Random) -> bool:
     if not places:
         return False
     block, i = r.choice(places)
-    inner = block[i].body  # type: ignore[attr-defined]
+    inner = block[i].body  # type: ignore[attr-defined]  # as the slot was chosen
     if len(inner) > 1 and r.random() < 0.5:
         block.insert(i + 1, inner.pop())
     elif i + 1 < len(block):
@@ -191,7 +191,7 @@ def _slots(tree: ast.Module, kinds: type | tuple[type, ...]) -> list[tuple[ast.A
 def _get(slot: tuple[ast.AST, str, int | None]) -> ast.expr:
     parent, field, i = slot
     value = getattr(parent, field)
-    return value if i is None else value[i]  # type: ignore[no-any-return]
+    return value if i is None else value[i]  # type: ignore[no-any-return]  # a node's field
 
 
 def _put(slot: tuple[ast.AST, str, int | None], value: ast.expr) -> None:
@@ -234,11 +234,11 @@ def _wrong_name(tree: ast.Module, r: random.Random) -> bool:
     slots = _slots(tree, ast.Name)
     stored = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
     names = sorted(stored | {n.arg for n in ast.walk(tree) if isinstance(n, ast.arg)})
-    slots = [slot for slot in slots if _get(slot).id in names]  # type: ignore[attr-defined]
+    slots = [slot for slot in slots if _get(slot).id in names]  # type: ignore[attr-defined]  # as the slot was chosen
     if not slots or len(names) < 2:
         return False
     slot = r.choice(slots)
-    others = [name for name in names if name != _get(slot).id]  # type: ignore[attr-defined]
+    others = [name for name in names if name != _get(slot).id]  # type: ignore[attr-defined]  # as the slot was chosen
     _put(slot, ast.Name(r.choice(others), ast.Load()))
     return True
 
@@ -249,7 +249,7 @@ def _wrong_constant(tree: ast.Module, r: random.Random) -> bool:
     if not slots:
         return False
     slot = r.choice(slots)
-    value = _get(slot).value  # type: ignore[attr-defined]
+    value = _get(slot).value  # type: ignore[attr-defined]  # as the slot was chosen
     if isinstance(value, bool):
         changed: object = not value
     elif isinstance(value, int | float):
@@ -272,7 +272,7 @@ def _lose_part(tree: ast.Module, r: random.Random) -> bool:
     slots = [
         slot
         for slot in _slots(tree, (ast.BoolOp, ast.BinOp, ast.Call))
-        if not isinstance(_get(slot), ast.Call) or isinstance(_get(slot).func, ast.Attribute)  # type: ignore[attr-defined]
+        if not isinstance(_get(slot), ast.Call) or isinstance(_get(slot).func, ast.Attribute)  # type: ignore[attr-defined]  # as the slot was chosen
     ]
     if not slots:
         return False

@@ -193,7 +193,7 @@ def _asserted(condition: ast.expr, test: ast.FunctionDef) -> tuple[ast.expr, Any
     match condition:
         case ast.Compare(left=left, ops=[ast.Eq()], comparators=[right]):
             if isinstance(right, ast.Name):
-                right = next((s.value for s in test.body if _assigns(s, right.id)), right)  # type: ignore[attr-defined]
+                right = next((s.value for s in test.body if _assigns(s, right.id)), right)  # type: ignore[attr-defined]  # a name
             known = _literal(right)
             if known is not None:
                 return left, to_jsonable(known[0])[0]

@@ -26,7 +26,8 @@ from healkit.store.vault import Vault
 
 #: How many recorded runs that passed, and how many inputs that failed alike, are checks.
 _PASSING_MAX, _FAILING_MAX = 30, 3
-_PEERS_MAX, _REVISIONS_AT_ONCE = 12, 50
+#: How many peers are shown at most, and how many of these are earlier revisions: a long history leaves room for others.
+_PEERS_MAX, _REVISIONS_MAX, _REVISIONS_AT_ONCE = 12, 8, 50
 #: Codes of rows in which the tool's own code was not run: the call was wrong, or the machine was.
 _NOT_THE_CODE = {
     "ARGUMENTS_INVALID",
@@ -141,8 +142,8 @@ def peers_of(vault: Vault, entry: VaultEntry) -> Iterable[Peer]:
 
     for number, code in _earlier(vault, entry):
         yield from peer(f"{entry.tool_name}@{number}", code, same_tool=True)
-        if len(seen) > _PEERS_MAX:
-            return
+        if len(seen) > _REVISIONS_MAX:
+            break
     others = [other for other in vault.list() if other.type == entry.type and not other.draft]
     for other in others:
         if other.tool_name == entry.tool_name and other.persona != entry.persona:

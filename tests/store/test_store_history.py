@@ -106,3 +106,12 @@ def test_earlier_code_of_a_long_history_is_found_in_pages_each_code_once(
     found = [(peer.label, peer.code) for peer in peers_of(vault, vault.get("f"))]
     assert found[0] == ("f@300", CODE)
     assert found[1:] == [(f"f@{number}", f"{CODE}# {number}\n") for number in (4, 3, 2)]
+
+
+def test_a_tool_of_many_revisions_leaves_room_for_other_personas_versions(vault: Vault) -> None:
+    for number in range(20):
+        vault.patch("g", f"{CODE}# {number}\n") if number else vault.add("g", CODE)
+    vault.add("g", f"{CODE}# another's\n", persona="reviewer")
+    peers = list(peers_of(vault, vault.get("g")))
+    assert sum(peer.label.startswith("g@") for peer in peers) == 8
+    assert f"{CODE}# another's\n" in [peer.code for peer in peers]

@@ -247,14 +247,14 @@ class Program:
                 found.update(dict.fromkeys(self.locals(around)))
         return list(found)
 
-    def locals(self, owner: ast.AST) -> list[str]:
+    def locals(self, owner: Any) -> list[str]:
         """The variables of a function or of the module, parameters first; its functions and imports are none."""
         known: list[str] | None = getattr(owner, "_locals", None)
         if known is None:
             found = dict.fromkeys(parameters(owner))
             found.update(dict.fromkeys(_assigned(owner)))
             known = [name for name in found if name != "_"]
-            owner._locals = known  # type: ignore[attr-defined]
+            owner._locals = known
         return known
 
     @functools.cached_property

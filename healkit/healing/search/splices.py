@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import functools
 import re
+from typing import Any
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
@@ -64,15 +65,12 @@ class Source:
         line = self.text[start : self._stops[lineno - 1]]
         return start + len(line.encode(errors="surrogatepass")[:column].decode(errors="ignore"))
 
-    def span(self, node: ast.AST) -> tuple[int, int]:
+    def span(self, node: Any) -> tuple[int, int]:
         """Where a node stands, half-open, without parentheses around it."""
-        known = getattr(node, "_span", None)
+        known: tuple[int, int] | None = getattr(node, "_span", None)
         if known is None:
-            known = (
-                self.offset(node.lineno, node.col_offset),  # type: ignore[attr-defined]
-                self.offset(node.end_lineno, node.end_col_offset),  # type: ignore[attr-defined]
-            )
-            node._span = known  # type: ignore[attr-defined]
+            start = self.offset(node.lineno, node.col_offset)
+            known = node._span = (start, self.offset(node.end_lineno, node.end_col_offset))
         return known
 
     def segment(self, node: ast.AST) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from healkit.contracts.healing import Edit
 from healkit.healing.search.ingredients import names_in
@@ -212,13 +212,14 @@ def mirrored(program: Program, node: ast.stmt) -> Changes:
             kinds = program.types(one, node), program.types(other, node)
             if kinds[0] and kinds[1] and not kinds[0] & kinds[1]:
                 continue
-            swapped = re.sub(
-                rf"\b({re.escape(one)}|{re.escape(other)})\b",
-                lambda found, one=one, other=other: other if found[1] == one else one,  # type: ignore[misc]
-                text,
-            )
+            instead = {one: other, other: one}
+            swapped = re.sub(rf"\b({'|'.join(map(re.escape, instead))})\b", _by_name(instead), text)
             if swapped != text and (edit := program.insert(node, [swapped], after=True)) is not None:
                 yield Change((edit,), 1.0 if kinds[0] and kinds[1] else 0.5, line=node.lineno)
+
+
+def _by_name(instead: dict[str, str]) -> Callable[[re.Match[str]], str]:
+    return lambda found: instead[found[0]]
 
 
 @operator(

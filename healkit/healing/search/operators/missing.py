@@ -142,7 +142,8 @@ def last(program: Program, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Chan
     after="def f(a):\n    b = 0\n    if a:\n        b = 1\n    else:\n        b = 0\n    return b",
 )
 def otherwise(program: Program, node: ast.If) -> Changes:
-    if node.orelse or program.rows(node) is None:
+    rows = program.rows(node)
+    if node.orelse or rows is None:
         return
     lines: dict[str, None] = {}
     for part in node.body[:3]:
@@ -180,7 +181,7 @@ def otherwise(program: Program, node: ast.If) -> Changes:
         else ()
     ):
         lines[line] = None
-    at = program.source.line_stop(program.rows(node)[1])  # type: ignore[index]
+    at = program.source.line_stop(rows[1])
     indent, newline = program.indent(node), program.source.newline
     for line in lines:
         yield Change(

@@ -80,6 +80,12 @@ def swapped(program: Program, node: ast.stmt) -> Changes:
     yield Change((first, second))
 
 
+def _lines(program: Program, block: list[ast.stmt]) -> tuple[int, int] | None:
+    """The first and the last line of a block; None where something else stands on them."""
+    first, last = program.rows(block[0]), program.rows(block[-1])
+    return None if first is None or last is None else (first[0], last[1])
+
+
 def _shifted(program: Program, rows: tuple[int, int], by: int) -> str:
     step, lines = program.step, []
     for lineno in range(rows[0], rows[1] + 1):
@@ -108,7 +114,7 @@ def dedented(program: Program, node: ast.stmt) -> Changes:
         return
     if isinstance(owner, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return
-    if getattr(owner, "orelse", None) and block is not owner.orelse:  # type: ignore[attr-defined]
+    if (otherwise := getattr(owner, "orelse", None)) and block is not otherwise:
         return
     yield Change(
         (
@@ -216,15 +222,11 @@ def inlined(program: Program, node: ast.If) -> Changes:
 def sides(program: Program, node: ast.If) -> Changes:
     if not node.orelse or len(node.body) > 6:
         return
-    first = [program.rows(one) for one in (node.body[0], node.body[-1])]
-    second = [program.rows(one) for one in (node.orelse[0], node.orelse[-1])]
-    if (
-        None in first
-        or None in second
-        or program.text.startswith("elif", program.source.span(node.orelse[0])[0])
-    ):
+    if program.text.startswith("elif", program.source.span(node.orelse[0])[0]):
         return
-    one, other = (first[0][0], first[1][1]), (second[0][0], second[1][1])  # type: ignore[index]
+    one, other = _lines(program, node.body), _lines(program, node.orelse)
+    if one is None or other is None:
+        return
     yield Change(
         (
             Edit(
