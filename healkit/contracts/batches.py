@@ -33,7 +33,11 @@ class BatchCheck(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Batch(msgspec.Struct, frozen=True, tag="batch", kw_only=True):
-    """What stays the same for all candidates; `every` goes on after the first check that is not passed."""
+    """What stays the same for all candidates; `every` goes on after the first check that is not passed.
+
+    as_code: where nothing is known of a check, what the code itself returns there is right; where it returns nothing,
+    any value is.
+    """
 
     entry: EntryRef
     code: str
@@ -42,6 +46,7 @@ class Batch(msgspec.Struct, frozen=True, tag="batch", kw_only=True):
     memory_bytes: int
     result_max_bytes: int
     output_max_bytes: int
+    as_code: bool = False
 
 
 class Share(msgspec.Struct, frozen=True, tag="share"):

@@ -73,6 +73,7 @@ class Workbench(Protocol):
         *,
         every: bool = False,
         slow: bool = False,
+        as_code: bool = False,
         limit_s: float | None = None,
     ) -> Iterator[tuple[int, str]]:
         """Run many variants of a code by the thousand; yields (position, outcomes) as they end, in no order.
@@ -80,8 +81,9 @@ class Workbench(Protocol):
         Candidates are drawn as they are needed, so a generator may look at earlier outcomes. The outcomes have one
         letter a check: `.` passed, `w` wrong, `e` raised, `t` timed out, `d` died, `-` not run; a candidate that does
         not compile is all `-`. every: go on after the first check that is not passed. slow: ten times the time for
-        each check, for promising candidates that timed out. limit_s: each check's time, where it is not to be found
-        out by running the code as it is.
+        each check, for promising candidates that timed out. as_code: of a check of which nothing is known, what the
+        code itself returns there is right, and where it returns nothing any value is. limit_s: each check's time, where
+        it is not to be found out by running the code as it is.
         """
         ...
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from healkit.contracts.healing import Attempt, Check, CheckResult, difference
 from healkit.healing.advisor import Workbench
-from healkit.healing.inputs import size, variants
+from healkit.healing.inputs import variants
 
 #: Inputs that are tried for one question, and patches that are told apart at once.
 _INPUTS_MAX, _PATCHES_MAX = 40, 6
@@ -97,26 +97,15 @@ def _told_apart(
     codes: Sequence[str], probes: Sequence[Check], bench: Workbench, limit_s: float
 ) -> list[Check]:
     """The probes on which some code does not do what the first one does, smallest first."""
-    (results,) = bench.run(codes[:1], probes, limit_s=limit_s)
-    as_first = [_as_found(probe, result) for probe, result in zip(probes, results, strict=True)]
-    held = [check for check in as_first if check is not None]
-    if not held:
-        return []
-    others = [[difference(codes[0], code)] for code in codes[1:]]
-    apart: set[int] = set()
-    for _, letters in bench.score(codes[0], others, held, every=True, limit_s=limit_s):
-        apart.update(place for place, letter in enumerate(letters) if letter in "we")
-    return sorted((held[place] for place in apart), key=lambda check: size(check.arguments))
-
-
-def _as_found(probe: Check, result: CheckResult) -> Check | None:
-    """The probe with what was found as what is right; None where that was no value and no exception."""
-    if result.outcome in ("timeout", "died", "not_run"):
-        return None
-    raises = _raised(result)
-    return Check(
-        origin="answered", arguments=probe.arguments, known=True, expected=result.value, raises=raises
-    )
+    edits = [(), *([difference(codes[0], code)] for code in codes[1:])]
+    letters = dict(bench.score(codes[0], edits, probes, every=True, as_code=True, limit_s=limit_s))
+    ends = letters.pop(0, "")
+    return [
+        probe
+        for place, probe in enumerate(probes[: len(ends)])
+        if (ends[place] == "." and any(row[place] in "we" for row in letters.values()))
+        or (ends[place] == "e" and any(row[place] == "." for row in letters.values()))
+    ]
 
 
 def answered_check(question: Question, answer: Answer) -> Check:

@@ -37,13 +37,11 @@ _Run = Callable[
 ]
 
 #: A check's limit by its own time on the code as it is: so many times that, and at least so many seconds.
-LIMIT_TIMES, LIMIT_LEAST_S = 6.0, 0.02
-#: What of that is a process's coming and going, and not the check's.
-_OVERHEAD_S = 0.004
+LIMIT_TIMES, LIMIT_LEAST_S = 6.0, 0.012
 #: Of what takes long by itself: twice that and half a second.
 LONG_TIMES, LONG_S = 2.0, 0.5
 #: Where that time is not known, by the longest that is. It is what a candidate costs that hangs, and there are many.
-UNKNOWN_LEAST_S = 0.02
+UNKNOWN_LEAST_S = 0.012
 #: The slow lane's limit, and the one for trying once more in a process of its own, by the ordinary one.
 SLOW_TIMES = 10.0
 #: Which is at least this: few are tried so, and what is right may take longer than what failed at once.
@@ -161,6 +159,7 @@ class Bench:
         *,
         every: bool = False,
         slow: bool = False,
+        as_code: bool = False,
         limit_s: float | None = None,
     ) -> Iterator[tuple[int, str]]:
         """As `Workbench.score`."""
@@ -183,7 +182,7 @@ class Bench:
             self._submit,
             self._batches.score(
                 self._entry, code, draw, checks, limits_s, events.put,
-                every=every, parallel=self._parallel, executor=self._executor,
+                every=every, as_code=as_code, parallel=self._parallel, executor=self._executor,
             ),
             lambda: events.put(None),
         )  # fmt: skip
@@ -334,7 +333,6 @@ def _key(check: Check) -> bytes:
 
 def _limit_s(own_s: float) -> float:
     """The limit of what takes that long: some times that; less of what is long already, and costs it in full."""
-    own_s = max(0.0, own_s - _OVERHEAD_S)
     return min(LIMIT_TIMES * own_s, LONG_S + LONG_TIMES * own_s)
 
 

@@ -97,6 +97,7 @@ class Batches:
         on_scores: Callable[[Scores], None],
         *,
         every: bool = False,
+        as_code: bool = False,
         parallel: int | None = None,
         executor: Executor | None = None,
     ) -> Score:
@@ -106,7 +107,7 @@ class Batches:
         `concurrent.futures.Executor`, whose workers then do the work. Cancelling it ends what runs; what was counted
         until then is on record.
         """
-        batch = self._batch(entry, code, checks, limits_s, every)
+        batch = msgspec.structs.replace(self._batch(entry, code, checks, limits_s, every), as_code=as_code)
         parallel = max(1, parallel or os.cpu_count() or 1)
         score = Score()
         async with self._recorded(entry, {"checks": len(checks)}, score.summary) as tier:

@@ -36,9 +36,11 @@ Draw = Callable[[int], Awaitable[Sequence[Candidate]]]
 Scores = list[tuple[int, str]]
 
 #: What a share is to take; more where a child needs long to get ready, so that most of the time is not spent on that.
-SHARE_S = 0.05
+SHARE_S = 0.08
 _SETUP_TIMES = 8
-_FIRST_SHARE = 8
+_FIRST_SHARE = 16
+#: How long the last word of a share is waited for, when all of its outcomes are there.
+_LAST_WORD_S = 0.25
 #: How long a template may be silent beyond what one candidate's checks may take together.
 _SILENCE_S = 15.0
 _CHECK_EXTRA_S = 1.0
@@ -76,7 +78,9 @@ class Pace:
     def learn(self, count: int, took_s: float, setup_s: float) -> None:
         """Take note of a share of so many."""
         wanted_s = max(self.share_s, _SETUP_TIMES * setup_s)
-        fitting = int(count * wanted_s / max(took_s, 1e-4))
+        # A child that is made ready has also to be forked and to end, which takes about as long again.
+        own_s = max(took_s - 2 * setup_s, took_s / 4, 1e-4)
+        fitting = int(count * wanted_s / own_s)
         most = min(SHARE_MAX, SHARE_OUTCOMES_MAX // max(self.checks, 1))
         self.size = max(1, min(fitting, 4 * self.size, most))
 
@@ -100,6 +104,8 @@ async def run_batch(
             if scores is not None:  # None: somebody has found the end
                 told += len(scores)
                 yield scores
+        # All has been told; a template that has yet to say so is spared, as another one would have to be started.
+        await asyncio.wait(workers, timeout=_LAST_WORD_S)
     finally:
         for worker in workers:
             worker.cancel()

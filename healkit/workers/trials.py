@@ -183,11 +183,14 @@ class Templates:
         self._idle: dict[Template, asyncio.TimerHandle] = {}
         self._ending: set[asyncio.Task[None]] = set()
         self._starting: set[asyncio.Task[Template]] = set()
+        #: Those of them that nobody waits for any more, with what they were started for.
+        self._unwanted: dict[asyncio.Task[Template], tuple[Tier, Config]] = {}
 
     async def take(self, tier: Tier, config: Config) -> Template:
         """An idle one for these settings, else a new one; raises `WorkerStartFailed`.
 
-        One that is no longer waited for when it is ready is kept for the next who asks.
+        One that is no longer waited for is the next one's who asks, before it is ready or afterwards: short runs one
+        after the other start no further one each.
         """
         for template in list(self._idle):
             if not template.alive:
@@ -195,13 +198,17 @@ class Templates:
             elif template.serves(tier, config):
                 self._idle.pop(template).cancel()
                 return template
-        sandbox = Sandbox(tier, self._folders.next(), Grants(), config.scratch_mb, config.open_files)
-        starting = asyncio.create_task(Template.start(sandbox, config))
-        self._starting.add(starting)
-        starting.add_done_callback(self._starting.discard)
+        starting = next((task for task, asked in self._unwanted.items() if asked == (tier, config)), None)
+        if starting is None:
+            sandbox = Sandbox(tier, self._folders.next(), Grants(), config.scratch_mb, config.open_files)
+            starting = asyncio.create_task(Template.start(sandbox, config))
+            self._starting.add(starting)
+            starting.add_done_callback(self._starting.discard)
+        self._unwanted.pop(starting, None)
         try:
             return await asyncio.shield(starting)
         except asyncio.CancelledError:
+            self._unwanted[starting] = (tier, config)
             starting.add_done_callback(self._keep)
             raise
 
@@ -214,7 +221,8 @@ class Templates:
         return await self.take(tier, config)
 
     def _keep(self, starting: asyncio.Task[Template]) -> None:
-        if not starting.cancelled() and starting.exception() is None:
+        unwanted = self._unwanted.pop(starting, None) is not None
+        if unwanted and not starting.cancelled() and starting.exception() is None:
             self.give_back(starting.result())
 
     def give_back(self, template: Template) -> None:

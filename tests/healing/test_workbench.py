@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from template_samples import children_of_templates
+from template_samples import children_of_templates, templates
 
 from healkit import Healkit
 from healkit.contracts.healing import Check, Edit
@@ -42,6 +42,25 @@ def test_a_bench_is_what_an_advisor_expects_and_finds_the_candidate_that_passes(
     assert tried == sorted(tried)
     assert tried[-1] == 200
     assert 0 < bench.left_s < 60
+
+
+def test_a_search_that_came_to_its_end_leaves_its_templates_to_the_next(healkit: Healkit) -> None:
+    bench = bench_of(healkit)
+    before = None
+    for _ in range(5):
+        assert len(dict(bench.score(CODE, map(number, range(100)), [returns(8, 1)]))) == 100
+        before = before or {process.pid for process in templates()}
+    assert before
+    assert {process.pid for process in templates()} == before
+
+
+def test_what_the_code_itself_returns_can_be_what_is_right(healkit: Healkit) -> None:
+    code = "def f(n):\n    return 1 // n\n"
+    at = code.index("//")
+    edits = [[], [Edit(at, at + 2, "/")], [Edit(at - 2, at - 1, "2")], [Edit(at + 3, at + 4, "1")]]
+    checks = [Check(origin="answered", arguments={"n": n}) for n in (1, 2, 0)] + [returns(7, 1)]
+    scores = dict(bench_of(healkit).score(code, edits, checks, every=True, as_code=True))
+    assert scores == {0: "..ew", 1: ".wew", 2: "wwew", 3: ".w.w"}
 
 
 def test_a_generator_of_candidates_runs_in_its_owners_thread_and_sees_earlier_outcomes(

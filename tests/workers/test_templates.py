@@ -136,3 +136,11 @@ def test_a_rehearsal_leaves_its_process_as_it_was() -> None:
     before = state()
     rehearse()
     assert state() == before
+
+
+def test_short_runs_one_after_the_other_do_not_start_a_template_each(healkit: Healkit) -> None:
+    for _ in range(12):
+        assert values(healkit, "def f():\n    return 1\n") == [1]
+        results = healkit.trials([Trial("def f():\n    return 2\n", {}, "f")] * 3, parallel=2)
+        assert [result.value for result in results] == [2, 2, 2]
+    assert len(templates()) <= 2

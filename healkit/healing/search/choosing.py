@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from healkit.contracts.healing import Check, CheckResult
+from healkit.contracts.healing import Check, CheckResult, difference
 from healkit.healing.advisor import Workbench
 from healkit.healing.inputs import Accepts
 from healkit.healing.search.fuzzing import edges, nearby
@@ -175,17 +175,18 @@ def _compare(bench: Workbench, subject: Subject, found: Sequence[Plausible], acc
         nothing = ["" for _ in found]
         return Compared([], nothing, nothing, [False for _ in found], [])
     before = [CheckResult(outcome="timeout") for _ in probes]
-    if not subject.hangs:
-        before = _results(bench, code, probes, limit_s)
+    if subject.hangs:
+        same = _letters(bench, code, found, probes, limit_s)
+    else:
+        own, *same = _as_code(bench, code, [code, *(one.code for one in found)], probes, limit_s)
+        before = _values(bench, code, probes, own, limit_s)
     counted = [
         result.outcome == "passed" and (subject.loud or place < len(near_right))
         for place, result in enumerate(before)
     ]
-    same = _letters(bench, code, found, _expecting(probes, before), limit_s)
     agreed = same
     if len(found) > 1:
-        leader = _results(bench, found[0].code, probes, limit_s)
-        agreed = _letters(bench, code, found, _expecting(probes, leader), limit_s)
+        agreed = _as_code(bench, found[0].code, [one.code for one in found], probes, limit_s)
     constant = [False for _ in found]
     values = [check.expected for check in (*passing, *failing) if check.known and not check.raises]
     varies = len({msgspec.json.encode(result.value) for result in before if result.outcome == "passed"}) > 1
@@ -199,22 +200,22 @@ def _allowed(probes: Sequence[Check], accepts: Accepts) -> list[Check]:
     return [probe for probe in probes if probe.call or accepts(probe.arguments)]
 
 
-def _results(bench: Workbench, code: str, probes: Sequence[Check], limit_s: float) -> list[CheckResult]:
-    """What a code gives on inputs of which nothing is known; those on which it fails cost the least that way."""
-    letters = dict(bench.score(code, [()], probes, every=True, limit_s=limit_s)).get(0, "-" * len(probes))
+def _as_code(
+    bench: Workbench, code: str, others: Sequence[str], probes: Sequence[Check], limit_s: float
+) -> list[str]:
+    """For each of the others, in letters, where it does as a code does, or merely returns where that fails."""
+    edits = [[difference(code, other)] if other != code else [] for other in others]
+    rows = dict(bench.score(code, edits, probes, every=True, as_code=True, limit_s=limit_s))
+    return [rows.get(place, "-" * len(probes)) for place in range(len(others))]
+
+
+def _values(
+    bench: Workbench, code: str, probes: Sequence[Check], letters: str, limit_s: float
+) -> list[CheckResult]:
+    """What a code gives on inputs of which its letters are known."""
     returning = [probe for probe, letter in zip(probes, letters, strict=True) if letter == "."]
     values = iter(bench.run([code], returning, limit_s=limit_s)[0] if returning else ())
     return [next(values) if letter == "." else CheckResult(outcome="raised") for letter in letters]
-
-
-def _expecting(probes: Sequence[Check], results: Sequence[CheckResult]) -> list[Check]:
-    """The inputs with what came out there as what is right; where nothing did, returning is enough."""
-    return [
-        msgspec.structs.replace(probe, known=True, expected=result.value)
-        if result.outcome == "passed"
-        else probe
-        for probe, result in zip(probes, results, strict=True)
-    ]
 
 
 def _letters(

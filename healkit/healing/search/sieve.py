@@ -15,6 +15,9 @@ from healkit.healing.search.ranking import Candidate, same_code
 #: bounds and this part of the budget.
 _MORE_LEAST, _MORE_LEAST_S, _MORE_MOST_S, _MORE_PART = 1200, 0.15, 4.0, 0.15
 
+#: How many times its part of the budget a stage may take that has tried too few.
+_LEAST_TIMES = 4.0
+
 
 @dataclasses.dataclass
 class Tried:
@@ -44,13 +47,17 @@ class Sieve:
         tried: Tried,
         *,
         part: float = 1.0,
+        least: int = 0,
         slow: bool = False,
         limit_s: float | None = None,
         enough: bool = True,
     ) -> None:
-        """Try candidates until the source, the part of the budget, or (enough) patience after a success ends."""
+        """Try candidates until the source, the part of the budget, or (enough) patience after a success ends.
+
+        least: so many are tried also where they are slow, and take up to four times that part.
+        """
         began = time.monotonic()
-        most = began + part * self._budget_s
+        most, last = began + part * self._budget_s, began + _LEAST_TIMES * part * self._budget_s
         offset = len(tried.candidates)
         passed_at: list[tuple[float, int]] = []
 
@@ -58,9 +65,9 @@ class Sieve:
             for candidate in source:
                 tried.candidates.append(candidate)
                 yield candidate.edits
-                now = time.monotonic()
-                if now > most or (
-                    passed_at and self._looked_on(began, *passed_at[0], len(tried.candidates) - offset)
+                now, count = time.monotonic(), len(tried.candidates) - offset
+                if (now > most and (count >= least or now > last)) or (
+                    passed_at and self._looked_on(began, *passed_at[0], count)
                 ):
                     return
 

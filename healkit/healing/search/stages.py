@@ -26,6 +26,8 @@ from healkit.healing.search.vouching import UNCOMPARED, doubt
 #: A likeliest patch that keeps less than this of what seemed right, and mends so few failing checks that it may do so
 #: by chance, has so many further candidates looked at, for this part of the budget.
 _KEPT_ENOUGH, _FEW, _LOOK_ON, _LOOK_ON_PART = 0.75, 2, 2500, 0.15
+#: So many single edits are tried before anything else, as far as time allows.
+_FIRST_LEAST = 3000
 #: What part of the budget single edits may take while nothing is found, then several, and single ones once more; and
 #: looking for bases.
 _FIRST_PART, _FURTHER_PART, _AGAIN_PART, _BASES_PART = 0.15, 0.35, 0.2, 0.15
@@ -74,7 +76,7 @@ class Search:
         """The three stages."""
         sieve, first = self._sieve, Tried()
         space = iter(self._subject.space(self._seen) or ())
-        sieve.fill(space, first, part=_FIRST_PART)
+        sieve.fill(space, first, part=_FIRST_PART, least=_FIRST_LEAST)
         order = self._ranked()
         if order and order[0].kept < _KEPT_ENOUGH and len(self._subject.failing) <= _FEW:
             # Even the likeliest breaks what seemed to be right: perhaps a less likely edit does not.
