@@ -174,19 +174,19 @@ def _compare(bench: Workbench, subject: Subject, found: Sequence[Plausible], acc
     if not probes:
         nothing = ["" for _ in found]
         return Compared([], nothing, nothing, [False for _ in found], [])
-    before = [CheckResult(outcome="timeout") for _ in probes]
-    if subject.hangs:
-        same = _letters(bench, code, found, probes, limit_s)
-    else:
-        own, *same = _as_code(bench, code, [code, *(one.code for one in found)], probes, limit_s)
-        before = _values(bench, code, probes, own, limit_s)
+    own = "t" * len(probes)
+    if not subject.hangs:
+        own = dict(bench.score(code, [()], probes, every=True, limit_s=limit_s)).get(0, "-" * len(probes))
+    codes = [one.code for one in found]
+    same = _beside(bench, code, own, codes, probes, limit_s)
+    before = _values(bench, code, probes, own, limit_s)
     counted = [
         result.outcome == "passed" and (subject.loud or place < len(near_right))
         for place, result in enumerate(before)
     ]
     agreed = same
     if len(found) > 1:
-        agreed = _as_code(bench, found[0].code, [one.code for one in found], probes, limit_s)
+        agreed = _beside(bench, found[0].code, same[0].replace("w", "."), codes, probes, limit_s)
     constant = [False for _ in found]
     values = [check.expected for check in (*passing, *failing) if check.known and not check.raises]
     varies = len({msgspec.json.encode(result.value) for result in before if result.outcome == "passed"}) > 1
@@ -200,13 +200,24 @@ def _allowed(probes: Sequence[Check], accepts: Accepts) -> list[Check]:
     return [probe for probe in probes if probe.call or accepts(probe.arguments)]
 
 
-def _as_code(
-    bench: Workbench, code: str, others: Sequence[str], probes: Sequence[Check], limit_s: float
+def _beside(
+    bench: Workbench, code: str, own: str, others: Sequence[str], probes: Sequence[Check], limit_s: float
 ) -> list[str]:
-    """For each of the others, in letters, where it does as a code does, or merely returns where that fails."""
+    """For each of the others, in letters, where it does as a code does, or merely returns where that fails.
+
+    own: that code's letters. Where it fails it is not run again, which may take long.
+    """
     edits = [[difference(code, other)] if other != code else [] for other in others]
-    rows = dict(bench.score(code, edits, probes, every=True, as_code=True, limit_s=limit_s))
-    return [rows.get(place, "-" * len(probes)) for place in range(len(others))]
+    rows = [["-"] * len(probes) for _ in others]
+    for returns in (True, False):
+        places = [place for place, letter in enumerate(own) if (letter == ".") == returns]
+        if not places:
+            continue
+        some = [probes[place] for place in places]
+        for other, letters in bench.score(code, edits, some, every=True, as_code=returns, limit_s=limit_s):
+            for place, letter in zip(places, letters, strict=True):
+                rows[other][place] = letter
+    return ["".join(row) for row in rows]
 
 
 def _values(
