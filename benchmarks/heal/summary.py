@@ -35,7 +35,7 @@ def summary(rows: list[Row]) -> dict[str, Any]:
 
 _GROUPS: dict[str, Callable[[Row], Any]] = {
     "by_seed": lambda row: row.seed,
-    "by_kind": lambda row: row.kind,
+    "by_kind": lambda row: row.kind.partition(":")[0],  # of `shape: mistake` the shape
     "by_how_it_shows": lambda row: row.shows,
     "by_bugs": lambda row: row.bugs,
 }

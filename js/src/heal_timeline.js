@@ -160,7 +160,7 @@ export class HealTimeline {
     this.redraw();
     if (chip >= 0) this.strip.children[chip].focus({ preventScroll: true });
     // A button that was just disabled, or a part that was replaced, must not take the arrow keys with it.
-    else if (inside && !this.element.contains(root.activeElement)) this.element.focus({ preventScroll: true });
+    else if (inside && (root.activeElement?.disabled || !this.element.contains(root.activeElement))) this.element.focus({ preventScroll: true });
   }
 
   redraw() {
