@@ -35,8 +35,8 @@ class BatchCheck(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Batch(msgspec.Struct, frozen=True, tag="batch", kw_only=True):
     """What stays the same for all candidates; `every` goes on after the first check that is not passed.
 
-    as_code: where nothing is known of a check, what the code itself returns there is right; where it returns nothing,
-    any value is.
+    as_code: where nothing is known of a check, what the code itself does there is right, be it a value or an exception;
+    where it does not end, any value is.
     """
 
     entry: EntryRef

@@ -82,8 +82,8 @@ class Workbench(Protocol):
         letter a check: `.` passed, `w` wrong, `e` raised, `t` timed out, `d` died, `-` not run; a candidate that does
         not compile is all `-`. every: go on after the first check that is not passed. slow: ten times the time for
         each check, for promising candidates that timed out. as_code: of a check of which nothing is known, what the
-        code itself returns there is right, and where it returns nothing any value is. limit_s: each check's time, where
-        it is not to be found out by running the code as it is.
+        code itself does there is right, a value or an exception; where it does not end, any value is. limit_s: each
+        check's time, where it is not to be found out by running the code as it is.
         """
         ...
 

@@ -103,8 +103,7 @@ def _told_apart(
     return [
         probe
         for place, probe in enumerate(probes[: len(ends)])
-        if (ends[place] == "." and any(row[place] in "we" for row in letters.values()))
-        or (ends[place] == "e" and any(row[place] == "." for row in letters.values()))
+        if ends[place] == "." and any(row[place] in "we" for row in letters.values())
     ]
 
 

@@ -60,7 +60,7 @@ def test_what_the_code_itself_returns_can_be_what_is_right(healkit: Healkit) -> 
     edits = [[], [Edit(at, at + 2, "/")], [Edit(at - 2, at - 1, "2")], [Edit(at + 3, at + 4, "1")]]
     checks = [Check(origin="answered", arguments={"n": n}) for n in (1, 2, 0)] + [returns(7, 1)]
     scores = dict(bench_of(healkit).score(code, edits, checks, every=True, as_code=True))
-    assert scores == {0: "..ew", 1: ".wew", 2: "wwew", 3: ".w.w"}
+    assert scores == {0: "...w", 1: ".w.w", 2: "ww.w", 3: ".www"}
 
 
 def test_a_generator_of_candidates_runs_in_its_owners_thread_and_sees_earlier_outcomes(

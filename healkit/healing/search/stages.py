@@ -73,7 +73,7 @@ class Search:
         self._sieve = Sieve(bench, subject.code, subject.checks, self._budget_s)
 
     def patches(self) -> Generator[Patch, Attempt | None, None]:
-        """The three stages."""
+        """What single edits give; else what is left to do."""
         sieve, first = self._sieve, Tried()
         space = iter(self._subject.space(self._seen) or ())
         sieve.fill(space, first, part=_FIRST_PART, least=_FIRST_LEAST)

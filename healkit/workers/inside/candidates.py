@@ -61,8 +61,9 @@ class Candidates:
         self._filename = batch.entry.filename
         self._checks = [_Prepared(check, batch.result_max_bytes) for check in batch.checks]
         self._shapes: dict[Any, Shape | None] = {}
-        #: What the last check returned, as JSON has it.
+        #: What the last check that ended returned, as JSON has it, and the name of what the last that raised did raise.
         self._found: Any = None
+        self._raised = ""
 
     def run(self, candidates: Sequence[Sequence[Edit]], sheet: Sheet, start: tuple[int, int]) -> None:
         """Candidates from `start` on (candidate, check), outcomes into the sheet, until the end or a need to leave."""
@@ -101,15 +102,19 @@ class Candidates:
         return True
 
     def _take_as_right(self, alarm: Alarm, process: Process) -> bool:
-        """What the batch's own code returns is right; False when the process is not fit for more."""
+        """What the batch's own code does is right; False when the process is not fit for more."""
         code = self._compiled([])
         if code is None:
             return True
         for check in self._checks:
-            self._found = None
+            if check.known or check.raises:
+                continue
+            self._raised = ""
             letter, fit = self._outcome(code, check, alarm, process)
-            if letter == PASSED and not check.known and not check.raises:
+            if letter == PASSED:
                 check.expected, check.known = self._found, True
+            elif letter == RAISED:
+                check.raises = self._raised
             if not (process.restore() and fit):
                 return False
         return True
@@ -130,7 +135,9 @@ class Candidates:
             except BaseException as error:  # noqa: BLE001 - whatever a candidate raises is its outcome
                 alarm.stop()
                 fit = not isinstance(error, MemoryError)
-                letter = PASSED if check.raises and check.raises in _names(error) else RAISED
+                names = _names(error)
+                letter = PASSED if check.raises and check.raises in names else RAISED
+                self._raised = names[1]
             if alarm.rang:  # it may have caught the alarm, and returned all the same
                 letter = TIMED_OUT
         except TimeIsUp:  # rang between two of the lines above

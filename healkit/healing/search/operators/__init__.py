@@ -1,4 +1,4 @@
-"""Some sixty kinds of edits, each a row of one table."""
+"""More than a hundred kinds of edits, each a row of one table."""
 
 from healkit.healing.search.operators import (  # noqa: F401 - each adds its rows
     arguments,
