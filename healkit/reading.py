@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from healkit.config import Config
 from healkit.errors import VaultError
 from healkit.rendering.plots import Plot
-from healkit.runtime.execution import Execution
+from healkit.runtime.execution import Execution, Executions
 from healkit.runtime.history import execution_of
 from healkit.runtime.plotting import plot_of
 from healkit.runtime.reports import last_error_report
@@ -56,11 +56,16 @@ class Reading:
         row = self.log.get(log_id)
         return None if row is None else self._with_calls(row)
 
-    def executions(self, **filters: Any) -> list[Execution]:
-        """One page of the log, newest first; the filters are those of `Log.query`."""
+    def executions(self, *, tried: bool = False, **filters: Any) -> Executions:
+        """One page of the log, newest first; the filters are those of `Log.query`.
+
+        tried: with the runs that only try code out, such as a healing's trials and searches. Without, the list's
+        `left_out` says how many of them stand between its rows.
+        """
         explained = self.config.explain
-        rows = self.log.query(**filters)
-        return [dataclasses.replace(execution_of(row, []), explained=explained) for row in rows]
+        page = self.log.query(tried=tried, **filters)
+        rows = (dataclasses.replace(execution_of(row, []), explained=explained) for row in page)
+        return Executions(rows, page.left_out)
 
     def replay_of(self, failed: Execution) -> Execution | None:
         """A later revision's execution with the same arguments that passed; None while there is none on record."""
@@ -85,6 +90,7 @@ class Reading:
     def browse(self, *, dock: bool = False, **filters: Any) -> Any:
         """A live browser of the log, as a cell's value; the filters are those of `Log.query`, and since="2h" too.
 
+        Trials and searches are left out, and counted, unless tried=True.
         dock: open it at the right-hand side of JupyterLab's window instead, in place of the one that is there.
 
         Raises `UsageInvalid` for a filter that there is not, and `DockUnavailable` without the extra `healkit[dock]`.

@@ -47,6 +47,7 @@ FingerprintOption = Annotated[
     str | None, typer.Option(help="Only of this failure; --group lists them.", show_default=False)
 ]
 RunOption = Annotated[str | None, typer.Option("--run", help="Only of this run.", show_default=False)]
+TrialsOption = Annotated[bool, typer.Option("--trials", help="Also a healing's trials and searches.")]
 
 
 @told
@@ -60,6 +61,7 @@ def listing(
     text: TextOption = None,
     fingerprint: FingerprintOption = None,
     run: RunOption = None,
+    tried: TrialsOption = False,
     group: Annotated[bool, typer.Option("--group", help="Failures grouped by what went wrong.")] = False,
     summary: Annotated[
         bool, typer.Option("--summary", help="Runs, failures, durations of each tool.")
@@ -88,8 +90,12 @@ def listing(
         return OK
     filters = _filters(status, tool, persona, since, until, text, fingerprint, run)
     if group or summary:
+        if tried:
+            wrong(f"--trials cannot be combined with {'--group' if group else '--summary'}.")
         return _tallied(filters, group, summary, by or [], limit, as_json, db)
-    return _listed({**filters, "before_id": before, "after_id": after, "limit": limit}, as_json, db)
+    return _listed(
+        {**filters, "tried": tried, "before_id": before, "after_id": after, "limit": limit}, as_json, db
+    )
 
 
 app.callback(invoke_without_command=True)(listing)
@@ -108,6 +114,8 @@ def _listed(filters: dict[str, Any], as_json: bool, db: str | None) -> int:
         typer.echo(rendering.executions_text(rows, terminal_width()))
         if len(rows) == filters["limit"]:
             say(f"There may be more: add --before {rows[-1].log_id}")
+    if rows.left_out:
+        say(rendering.left_out_line(rows.left_out, "--trials"))
     return OK
 
 

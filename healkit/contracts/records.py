@@ -24,6 +24,8 @@ from healkit.contracts.failure import Failure
 SUMMARY_MAX_CHARS = 2000
 #: Origins of runs that try code out. They are on record, and say nothing of how the tool itself fares.
 TRIED_ORIGINS = ("trial", "search")
+#: How many of them are counted where they are left out; nobody reads further.
+TRIED_COUNTED_MAX = 10_000
 #: What is kept of a bridged call's arguments, and of its result, in characters.
 CALL_MAX_CHARS = 10_000
 

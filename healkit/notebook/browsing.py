@@ -12,7 +12,7 @@ from healkit.errors import PostMortemError, UsageInvalid
 from healkit.notebook import cards
 from healkit.notebook.cells import FailedCell
 from healkit.notebook.commands import VAULT_COMMANDS
-from healkit.notebook.shown import Shown
+from healkit.notebook.shown import Shown, listed
 from healkit.parsing import parse_revision, parse_since, read_grants, split_label, unknown
 from healkit.rendering import markup as m
 from healkit.rendering.asides import Aside
@@ -98,13 +98,13 @@ def executions(healkit: Healkit, options: Namespace) -> Shown:
         typed = getattr(options, name)
         filters[name] = None if typed is None else parse_since(typed)
     rest = {name: getattr(options, name) for name in ("status", "text", "run")}
+    wanted = {**filters, **rest, "tried": options.tried}
     if options.dock:
-        return _docked(healkit, options, {**filters, **rest})
+        return _docked(healkit, options, wanted)
     if options.group or options.summary:
-        return _tallies(healkit, options, filters, rest)
-    rows = healkit.executions(**filters, **rest, before_id=options.before, limit=options.limit)
-    live = panel(healkit, "LogBrowser", **filters, **rest)
-    return Shown(rendering.executions_text(rows), rendering.executions_html(rows), live)
+        return _tallies(healkit, options, filters, {**rest, "trials": options.tried or None})
+    rows = healkit.executions(**wanted, before_id=options.before, limit=options.limit)
+    return listed(rows, panel(healkit, "LogBrowser", **wanted))
 
 
 def _docked(healkit: Healkit, options: Namespace, filters: dict[str, Any]) -> Shown:

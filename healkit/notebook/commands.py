@@ -197,6 +197,9 @@ def executions_parser() -> MagicParser:
     parser.add_argument("--text", metavar="WORDS", help="only with these words in the traceback")
     parser.add_argument("--fingerprint", metavar="F", help="only of this failure; --group lists them")
     parser.add_argument("--run", metavar="RUN", help="only of this run")
+    parser.add_argument(
+        "--trials", dest="tried", action="store_true", help="also a healing's trials and searches"
+    )
     parser.add_argument("--before", type=int, metavar="ROW", help="only older than that row")
     parser.add_argument("--group", action="store_true", help="failures grouped by what went wrong")
     parser.add_argument("--summary", action="store_true", help="runs, failures and durations of each tool")

@@ -10,8 +10,11 @@ from IPython import get_ipython
 from IPython.core.displaypub import CapturingDisplayPublisher
 from IPython.display import display
 
+from healkit import rendering
+
 if TYPE_CHECKING:
     from healkit.notebook.widgets.panel import Panel
+    from healkit.runtime.execution import Executions
 
 
 def live_page() -> bool:
@@ -44,3 +47,9 @@ class Shown:
         display(self)
         if self.panel is not None and live_page():
             self.panel().show(card=False)
+
+
+def listed(rows: Executions, live: Callable[[], Panel] | None = None) -> Shown:
+    """A page of the log, with what it leaves out and the magic that lists it."""
+    about: Any = {"left_out": rows.left_out, "ask": "%executions --trials"}
+    return Shown(rendering.executions_text(rows, **about), rendering.executions_html(rows, **about), live)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         grants_text,
         history_html,
         history_text,
+        left_out_line,
         vault_html,
         vault_text,
     )
@@ -59,6 +60,7 @@ _HOMES = {
     "groups_text": "tallies",
     "history_html": "listings",
     "history_text": "listings",
+    "left_out_line": "listings",
     "locals_html": "locals",
     "locals_text": "locals",
     "problems_text": "runs",
@@ -102,6 +104,7 @@ __all__ = [
     "groups_text",
     "history_html",
     "history_text",
+    "left_out_line",
     "locals_html",
     "locals_text",
     "problems_text",

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from healkit.contracts.records import TRIED_COUNTED_MAX, TRIED_ORIGINS
 from healkit.rendering import markup as m
 from healkit.rendering import parts, plain
 from healkit.rendering.markup import Html, visible
@@ -16,29 +17,41 @@ _VAULT = ("tool", "persona", "rev", "type", "group", "description")
 _HISTORY = ("rev", "from", "author", "when", "runs", "failed", "code", "reason")
 
 
-def executions_text(executions: Sequence[ExecutionView], width: int | None = None) -> str:
-    """One line an execution, newest first as given."""
+def executions_text(
+    executions: Sequence[ExecutionView], width: int | None = None, *, left_out: int = 0, ask: str = ""
+) -> str:
+    """One line an execution, newest first as given; then how many trials were left out, and what to `ask` for them."""
+    below = [left_out_line(left_out, ask)] if left_out else []
     if not executions:
-        return "No executions match."
+        return "\n".join(["No executions match.", *below])
     rows = []
     for e in executions:
         mark = {"SUCCESS": "✓", "FAILURE": "✗"}.get(e.status, "…")
         when, took = plain.moment(e.timestamp), plain.duration(e.duration_ms)
-        rows.append((_row_id(e), when, e.label, f"{mark} {e.status}", took, e.isolation or "–", _outcome(e)))
-    return plain.text_table(_EXECUTIONS, rows, width)
+        label = f"{e.label} ({e.origin})" if e.origin in TRIED_ORIGINS else e.label
+        rows.append((_row_id(e), when, label, f"{mark} {e.status}", took, e.isolation or "–", _outcome(e)))
+    return "\n".join([plain.text_table(_EXECUTIONS, rows, width), *below])
 
 
-def executions_html(executions: Sequence[ExecutionView]) -> str:
+def executions_html(executions: Sequence[ExecutionView], *, left_out: int = 0, ask: str = "") -> str:
     """The same list as a card."""
+    below = [m.section(m.muted(left_out_line(left_out, ask)))] if left_out else []
     if not executions:
-        return m.card(m.section("No executions match."))
+        return m.card(m.section("No executions match."), *below)
     rows = []
     for e in executions:
         when, took = plain.moment(e.timestamp), plain.duration(e.duration_ms)
-        rows.append(
-            (_row_id(e), when, m.chip(e.label), _status(e.status), took, e.isolation or "–", _outcome(e))
-        )
-    return m.card(m.section(m.table(_EXECUTIONS, rows)), accent=m.BLUE)
+        tried = [m.muted(f" {e.origin}")] if e.origin in TRIED_ORIGINS else []
+        tool = m.join([m.chip(e.label), *tried])
+        rows.append((_row_id(e), when, tool, _status(e.status), took, e.isolation or "–", _outcome(e)))
+    return m.card(m.section(m.table(_EXECUTIONS, rows)), *below, accent=m.BLUE)
+
+
+def left_out_line(number: int, ask: str) -> str:
+    """How many runs that only try code out are not listed, and what lists them."""
+    more = " or more" if number >= TRIED_COUNTED_MAX else ""
+    runs, them = ("trial run", "it") if number == 1 else ("trial runs", "them")
+    return f"{number:,}{more} {runs}, such as a healing makes, not listed here; {ask} lists {them} too."
 
 
 def vault_text(entries: Sequence[EntryView], width: int | None = None) -> str:

@@ -128,10 +128,11 @@ class LogTools:
         }
 
     def _executions(
-        self, tool_name: str | None = None, status: str | None = None, limit: int = 20
+        self, tool_name: str | None = None, status: str | None = None, limit: int = 20, tried: bool = False
     ) -> list[dict[str, Any]]:
-        """The newest rows of the log, without their tracebacks."""
-        page = self._log.query(tool=tool_name, status=status, limit=min(max(1, limit), _MAX_ROWS))
+        """The newest rows of the log, without their tracebacks; `tried` with a healing's trials and searches."""
+        most = min(max(1, limit), _MAX_ROWS)
+        page = self._log.query(tool=tool_name, status=status, limit=most, tried=tried)
         return [
             {
                 "id": row.id,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,9 @@ from healkit.rendering import parts
 if TYPE_CHECKING:
     from healkit.rendering.explaining import Explanation
     from healkit.runtime.post_mortem import PostMortem
+
+#: What lists trials and searches too.
+_ALL_OF_THEM = "hk.executions(tried=True)"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -123,3 +127,27 @@ class Execution:
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         """What Jupyter shows; called by IPython's display formatter."""
         return {"text/plain": self.to_text(), "text/html": self.to_html()}
+
+
+class Executions(list[Execution]):
+    """One page of the log as a list; `left_out` counts the trials and searches that it does not show."""
+
+    def __init__(self, executions: Iterable[Execution] = (), left_out: int = 0) -> None:
+        super().__init__(executions)
+        self.left_out = left_out
+
+    def to_text(self) -> str:
+        """A table, and what is left out."""
+        return rendering.executions_text(self, left_out=self.left_out, ask=_ALL_OF_THEM)
+
+    def to_html(self) -> str:
+        """The same as a card."""
+        return rendering.executions_html(self, left_out=self.left_out, ask=_ALL_OF_THEM)
+
+    def _repr_html_(self) -> str:
+        """Called by a notebook that shows it."""
+        return self.to_html()
+
+    def _repr_pretty_(self, printer: Any, _cycle: bool) -> None:
+        """Called by IPython in a terminal, which would print a list item by item."""
+        printer.text(self.to_text())

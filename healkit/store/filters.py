@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from datetime import UTC, date, datetime, time
 
-from sqlalchemy import ColumnElement, literal_column, or_
+from sqlalchemy import ColumnElement, false, literal_column, or_
 
 from healkit.contracts.records import TRIED_ORIGINS
 from healkit.store.rows import LOG, escaped
@@ -26,7 +26,8 @@ class Filters:
     since, until: an aware time (a naive one is local), a date (local midnight), or either in ISO 8601; until is
     exclusive. text: words in the traceback (`store.words` says what matches). trace: that execution and the calls it
     made of other tools. run: all executions of that run.
-    origin: who asked for it. tried: whether runs that only try code out (trials, searches) are meant too.
+    origin: who asked for it. tried: whether runs that only try code out (trials, searches) are meant too; who names
+    their origin means them in any case.
     """
 
     status: str | None = None
@@ -64,7 +65,7 @@ class Filters:
         ):
             if value is not None:
                 found.append(column == value)
-        if not self.tried:
+        if self.leaves_out_tried:
             found += own_only()
         if self.since is not None:
             found.append(LOG.c.timestamp >= moment(self.since))
@@ -73,6 +74,17 @@ class Filters:
         if self.trace is not None:
             found.append(or_(LOG.c.trace_id == self.trace, LOG.c.parent_trace_id == self.trace))
         return found
+
+    @property
+    def leaves_out_tried(self) -> bool:
+        """Whether these leave out runs that only try code out."""
+        return not self.tried and self.origin not in TRIED_ORIGINS
+
+    def left_out(self) -> tuple[Filters, ColumnElement[bool]]:
+        """What is left out for being a trial or a search alone: filters, and a condition besides."""
+        if not self.leaves_out_tried:
+            return self, false()
+        return dataclasses.replace(self, tried=True), tried_only()
 
     @property
     def facts(self) -> list[str]:
@@ -93,6 +105,11 @@ def status_is(status: str) -> ColumnElement[bool]:
 def own_only() -> list[ColumnElement[bool]]:
     """What leaves out runs that only tried code out, as the indexes of a tool's own failures say it."""
     return [LOG.c.origin != literal_column(f"'{origin}'") for origin in TRIED_ORIGINS]
+
+
+def tried_only() -> ColumnElement[bool]:
+    """What leaves those alone."""
+    return or_(*(LOG.c.origin == literal_column(f"'{origin}'") for origin in TRIED_ORIGINS))
 
 
 def moment(value: Moment) -> datetime:

@@ -75,7 +75,8 @@ class Log:
         midnight), or either in ISO 8601; until is exclusive. text: words in the traceback, each from its beginning,
         and phrases in double quotes (`store.words` says exactly what matches). trace: that execution and the calls it
         made of other tools. run: all executions of that run. origin: who asked for it, e.g. `magic`, `trial`. tried:
-        whether runs that only try code out (trials, searches) are among them. before_id, after_id: `next_before_id` or
+        whether runs that only try code out (trials, searches) are among them; without them, `left_out` counts those
+        that the page leaves out. before_id, after_id: `next_before_id` or
         `next_after_id` of another page with the same filters.
         """
         filters = Filters(status, tool, persona, since, until, text, trace, fingerprint, run, origin, tried)

@@ -13,9 +13,10 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import ColumnElement, Select, select, tuple_
+from sqlalchemy import ColumnElement, Select, func, select, tuple_
 from sqlalchemy.orm import Session
 
+from healkit.contracts.records import TRIED_COUNTED_MAX
 from healkit.store import words
 from healkit.store.filters import Filters, moment
 from healkit.store.models import ExecutionLog
@@ -31,11 +32,14 @@ class Page:
 
     `next_before_id` asks for the next page, of older rows; None at the end. `next_after_id` asks for the one before
     this, of newer rows; None at the beginning, where new rows come in: ask again with the first row's id.
+    `left_out` counts the trials and searches that would stand on this page without `tried=False`, up to
+    `TRIED_COUNTED_MAX`; each of them is counted on one page, going from the newest to the oldest.
     """
 
     rows: list[ExecutionLog]
     next_before_id: int | None = None
     next_after_id: int | None = None
+    left_out: int = 0
 
     def __iter__(self) -> Iterator[ExecutionLog]:
         return iter(self.rows)
@@ -65,10 +69,15 @@ def read_page(
     statement = _statement(session, filters, anchor, time, newer=newer)
     rows = list(session.scalars(statement.limit(limit + 1)))
     more, rows = len(rows) > limit, rows[:limit]
+    left_out = 0
+    if filters.leaves_out_tried:
+        end = rows[-1] if more else None
+        left_out = _left_out(session, filters, anchor, time, end, newer=newer)
     if newer:
         rows.reverse()
-        return Page(rows, rows[-1].id if rows else None, rows[0].id if more else None)
-    return Page(rows, rows[-1].id if more else None, rows[0].id if rows and before_id is not None else None)
+        return Page(rows, rows[-1].id if rows else None, rows[0].id if more else None, left_out)
+    after = rows[0].id if rows and before_id is not None else None
+    return Page(rows, rows[-1].id if more else None, after, left_out)
 
 
 def oldest_first(session: Session, filters: Filters, last: tuple[datetime, int] | None) -> Select[Any]:
@@ -96,6 +105,25 @@ def _statement(
         if anchor is not None:
             statement = statement.where(_beyond(anchor, time, newer=newer))
     return statement
+
+
+def _left_out(
+    session: Session,
+    filters: Filters,
+    anchor: int | None,
+    time: datetime | None,
+    end: ExecutionLog | None,
+    *,
+    newer: bool,
+) -> int:
+    """How many trials and searches there are from that row to the page's `end`; None is the end of the log."""
+    wanted, tried = filters.left_out()
+    statement = _statement(session, wanted, anchor, time, newer=newer).where(tried)
+    if end is not None:
+        assert end.id is not None
+        statement = statement.where(_beyond(end.id, end.timestamp, newer=not newer))
+    found = statement.with_only_columns(LOG.c.id).limit(TRIED_COUNTED_MAX).subquery()
+    return session.scalar(select(func.count()).select_from(found)) or 0
 
 
 def _all_conditions(pieces: list[words.Piece], filters: Filters) -> list[ColumnElement[bool]]:

@@ -50,6 +50,7 @@ export class LogBrowser {
     };
     for (const [name, words, placeholder, type] of TEXTS) this.fields[name] = h("input", { class: "hk-input", type, "aria-label": words, title: words, placeholder, oninput: typed });
     for (const [name, field] of Object.entries(this.fields)) field.value = this.filters[name] ?? "";
+    this.triedBox = h("input", { type: "checkbox", checked: Boolean(this.filters.tried), onchange: changed });
     this.groupButton = button("Group alike failures", () => this.group(!this.grouped), { "aria-pressed": String(this.grouped) });
     this.liveBox = h("input", { type: "checkbox", checked: true });
     this.chosen = h("div", {});
@@ -58,7 +59,7 @@ export class LogBrowser {
     this.detail = h("div", { class: "hk-detail" });
     clear(
       this.element,
-      h("form", { class: "hk-filters", role: "search", onsubmit: (event) => event.preventDefault() }, Object.values(this.fields), this.names, this.groupButton, h("label", { class: "hk-line" }, this.liveBox, "live")),
+      h("form", { class: "hk-filters", role: "search", onsubmit: (event) => event.preventDefault() }, Object.values(this.fields), this.names, this.groupButton, h("span", { class: "hk-line" }, h("label", { class: "hk-line", title: "also a healing's trials and searches" }, this.triedBox, "trials"), h("label", { class: "hk-line" }, this.liveBox, "live"))),
       this.chosen,
       this.list,
       this.paging,
@@ -68,6 +69,7 @@ export class LogBrowser {
 
   filtered() {
     for (const [name, field] of Object.entries(this.fields)) this.filters[name] = field.value.trim();
+    this.filters.tried = this.triedBox.checked ? "yes" : "";
     this.anchor = {};
     this.remember();
     return this.load();
@@ -135,7 +137,19 @@ export class LogBrowser {
       button("← Newer", () => this.turn({ after_id: page.newer }), { disabled: page.newer === null }),
       button("Older →", () => this.turn({ before_id: page.older }), { disabled: page.older === null }),
       Object.keys(this.anchor).length ? button("Newest", () => this.turn({})) : null,
+      page.left_out ? this.leftOut(page) : null,
     );
+  }
+
+  /** What the page does not list, said in words, and a press away. */
+  leftOut({ left_out: number, most_left_out: most }) {
+    const many = `${count(number, "trial run")}${number >= most ? " or more" : ""}`;
+    const show = () => {
+      this.triedBox.checked = true;
+      this.triedBox.focus();
+      return this.filtered();
+    };
+    return h("span", { class: "hk-muted hk-left-out" }, `${many}, such as a healing makes, not listed. `, button(number === 1 ? "Show it" : "Show them", show, { class: "hk-quiet" }));
   }
 
   turn(anchor) {
@@ -159,7 +173,7 @@ export class LogBrowser {
       { class: fresh ? "hk-fresh" : "", "aria-selected": String(this.opened === row.log_id) },
       h("td", { class: tone }, h("b", { title: row.status }, mark)),
       h("td", { class: "hk-nowrap" }, moment(row.when)),
-      h("td", {}, open),
+      h("td", {}, open, row.tried ? h("span", { class: "hk-muted" }, ` ${row.origin}`) : null),
       h("td", { class: "hk-outcome-cell" }, row.outcome),
       h("td", { class: "hk-nowrap hk-muted" }, row.took),
       h("td", { class: "hk-muted" }, String(row.log_id)),

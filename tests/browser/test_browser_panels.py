@@ -303,6 +303,36 @@ for n in [1] * 30 + [0] * 3:
     assert book.problems == []
 
 
+@pytest.mark.requirement("LOG-10", "FACE-4")
+def test_trial_runs_are_counted_below_the_log_and_shown_on_a_press(notebook: Open) -> None:
+    fill = """
+from healkit import Healkit
+hk = Healkit()
+hk.vault.add("third_of", "def third_of(n: int):\\n    return 3 // n")
+hk.execute("third_of", arguments={"n": 0}, mode="subprocess")
+from healkit.runtime.trials import Trial
+tries = hk.trials([Trial("def third_of(n): return 3 // n", {"n": n}, "third_of") for n in (0, 1, 2)])
+"""
+    book = notebook("tries", fill, "hk.browse(tool='third_of')")
+    book.run(0)
+    book.run(1)
+    panel = book.panel(1)
+    rows = panel.locator(".hk-rows tbody tr")
+    expect(rows).to_have_count(1)
+    expect(panel.locator(".hk-left-out")).to_contain_text(
+        "3 trial runs, such as a healing makes, not listed."
+    )
+    book.shot("11-trials-left-out", panel)
+    press(panel, "Show them")
+    expect(rows).to_have_count(4)
+    expect(rows.first).to_contain_text("third_of trial")
+    expect(panel.get_by_label("trials", exact=True)).to_be_focused()
+    book.shot("11-trials-shown", panel)
+    panel.get_by_label("trials", exact=True).uncheck()
+    expect(rows).to_have_count(1)
+    assert book.problems == []
+
+
 @pytest.mark.requirement("FACE-4")
 def test_what_a_callback_raises_is_seen_in_the_panel(notebook: Open) -> None:
     cell = """

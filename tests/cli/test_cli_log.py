@@ -30,9 +30,10 @@ def write(
     message: str = "",
     tool: str = "parse",
     run: str | None = None,
+    origin: str = "python",
 ) -> None:
     begun = Started(
-        new_trace_id(), when, tool, "default", '{"text":"x"}', "python", host_identity(), when, revision=revision,
+        new_trace_id(), when, tool, "default", '{"text":"x"}', origin, host_identity(), when, revision=revision,
         isolation="namespaces", run_id=run,
     )  # fmt: skip
     failure = None
@@ -113,6 +114,31 @@ def test_the_list_is_filtered_and_paged(log: Cli) -> None:
         refused = log(*words)
         assert (refused.returncode, refused.stdout) == (2, "")
         assert said in refused.stderr
+
+
+@pytest.mark.requirement("LOG-10")
+def test_a_healings_trials_are_counted_and_listed_when_asked_for(log: Cli, tmp_path: Path) -> None:
+    now = utc_now()
+    database = Database(tmp_path / "healkit.db")
+    with contextlib.closing(LogWriter(database)) as writer:
+        for origin, message in (("trial", ""), ("trial", "no cure"), ("search", "")):
+            write(writer, now + DAY, 1, message, origin=origin)
+    database.close()
+    listed = log()
+    assert [line.split()[0] for line in listed.stdout.splitlines()[1:]] == [*"87654321"]
+    assert (
+        listed.stderr == "3 trial runs, such as a healing makes, not listed here; --trials lists them too.\n"
+    )
+    asked = log("--trials", "--limit", "4")
+    assert [line.split()[0] for line in asked.stdout.splitlines()[1:]] == ["11", "10", "9", "8"]
+    assert "parse@1 (search)" in asked.stdout
+    assert "not listed" not in asked.stderr
+    failed = log("--json", "--text", "cure")
+    assert json.loads(failed.stdout) == []
+    assert failed.stderr == "1 trial run, such as a healing makes, not listed here; --trials lists it too.\n"
+    (row,) = json.loads(log("--json", "--text", "cure", "--trials").stdout)
+    assert (row["log_id"], row["origin"]) == (10, "trial")
+    assert "--trials cannot be combined with --group" in log("--group", "--trials").stderr
 
 
 @pytest.mark.requirement("LOG-11")

@@ -44,6 +44,24 @@ def test_a_cure_is_kept_with_auto_and_everything_about_it_is_known(healing: Heal
     assert report.run_id in text
 
 
+@pytest.mark.requirement("LOG-9", "LOG-10")
+def test_a_healing_leaves_the_users_own_runs_and_last_failure_in_sight(healing: Healkit) -> None:
+    failed = healing.last_error()
+    before = [execution.log_id for execution in healing.executions()]
+    assert failed is not None
+    assert healing.heal("ratio", advisors=[Idea(WRONG)], auto=True).outcome == "not_cured"
+    listed = healing.executions()
+    assert [execution.log_id for execution in listed] == before
+    assert listed.left_out == healing.log.count() - len(before) > 0
+    tried = healing.executions(tried=True, status="FAILURE")
+    assert tried[0].origin == "trial"  # the newest failure of all, and nobody's
+    last = healing.last_error()
+    assert last is not None
+    assert last.log_id == failed.log_id
+    healing.heal("ratio", advisors=[Idea(MENDED)], auto=True)
+    assert [(e.origin, e.revision) for e in healing.executions()][: -len(before)] == [("heal", 2)]
+
+
 def test_what_is_told_on_the_way_reads_as_sentences(tmp_path: Path) -> None:
     said: list[str] = []
     counted: list[tuple[str, int]] = []

@@ -9,6 +9,7 @@ import sys
 import pytest
 from IPython.core.completer import provisionalcompleter, rectify_completions
 
+from healkit.defaults import default_healkit
 from healkit.errors import ToolExecutionError, UsageInvalid
 
 
@@ -137,12 +138,23 @@ def test_executions_are_searched_grouped_and_summed_up(shell, capsys):
 
     assert len(shown("--text ZeroDivisionError")) == 3
     assert len(shown("--before 2")) == 2
+    shell.user_ns["hk"] = default_healkit()
+    default_healkit().trials([("def half(n): return 1 / n", {"n": 0})] * 2)
+    *listed, said = shown("")
+    assert [line.split()[0] for line in listed] == ["row", "3", "2", "1"]
+    assert (
+        said == "2 trial runs, such as a healing makes, not listed here; %executions --trials lists them too."
+    )
+    assert [line.split()[0] for line in shown("--trials --limit 3")] == ["row", "5", "4", "3"]
+    shell.run_cell("hk.executions(limit=2)")
+    assert "hk.executions(tried=True) lists them too.\n" in capsys.readouterr().out
     (line,) = shown("--group --tool half")[1:]
     assert line.startswith("2 ")
     assert "ZeroDivisionError: division by zero" in line
     (line,) = shown("--summary --since 1h")[1:]
     assert line.split()[:4] == ["half", "3", "2", "66.7%"]
     for wrong in (
+        "--group --trials",
         "--group --summary",
         "--group --status FAILURE",
         "--summary --text x",

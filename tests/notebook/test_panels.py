@@ -243,6 +243,24 @@ def test_what_a_tool_displays_comes_back_cleaned(healkit: Healkit) -> None:
     assert [output["data"]["text/html"] for output in came["run"]["outputs"]] == ["<b>bold</b>"]
 
 
+@pytest.mark.requirement("LOG-10", "FACE-4")
+def test_the_browser_leaves_trials_out_and_counts_them_unless_they_are_asked_for(healkit: Healkit) -> None:
+    healkit.vault.add("mean_of", BROKEN)
+    healkit.execute("mean_of", arguments={"values": [1]}, mode="subprocess")
+    healkit.trials([(MENDED, {"values": [1]}), (BROKEN, {"values": [1]})])
+    answers = healkit.browse().operations["page"]
+    page = answers(filters={})
+    assert [row["origin"] for row in page["rows"]] == ["python"]
+    assert (page["left_out"], page["most_left_out"]) == (2, 10_000)
+    asked = answers(filters={"tried": "yes"})
+    assert [(row["origin"], row["tried"]) for row in asked["rows"]] == [
+        ("trial", True), ("trial", True), ("python", False),
+    ]  # fmt: skip
+    assert asked["left_out"] == 0
+    assert "2 trial runs" in healkit.browse().static_card().text
+    assert "trial runs" not in healkit.browse(tried=True).static_card().text
+
+
 def test_a_filter_that_there_is_not_is_named(healkit: Healkit) -> None:
     with pytest.raises(UsageInvalid, match="'colour'"):
         healkit.browse(colour="red")

@@ -35,6 +35,25 @@ def test_a_list_of_executions_is_cut_to_the_terminal(make):
     assert "ValueError: bad" in rendering.executions_html(rows)
 
 
+def test_what_a_list_leaves_out_is_said_below_it_with_what_lists_it(make):
+    rows = [make(), make(origin="trial")]
+    for shown in (rendering.executions_text, rendering.executions_html):
+        text = shown(rows, left_out=1234, ask="%executions --trials")
+        assert (
+            "1,234 trial runs, such as a healing makes, not listed here; %executions --trials lists them"
+            in text
+        )
+        assert "trial runs" not in shown(rows)
+        assert "No executions match." in shown([], left_out=1, ask="x")
+        assert "1 trial run, such as a healing makes, not listed here; x lists it too." in shown(
+            [], left_out=1, ask="x"
+        )
+    own, tried = rendering.executions_text(rows).splitlines()[1:]
+    assert "(trial)" in tried
+    assert "(trial)" not in own
+    assert "10,000 or more trial runs" in rendering.left_out_line(10_000, "x")
+
+
 def test_empty_lists_say_so():
     assert rendering.executions_text([]) == "No executions match."
     assert "No executions match." in rendering.executions_html([])

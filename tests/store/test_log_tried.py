@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import create_engine, text
@@ -83,6 +84,64 @@ def test_they_are_counted_among_the_rows_and_found_by_their_origin(
     assert [row.origin for row in log.query(origin="search")] == ["search"]
     assert [row.origin for row in log.query(status="FAILURE")] == ["python", "search", "trial"]
     assert [row.origin for row in log.query(status="FAILURE", tried=False)] == ["python"]
+
+
+def test_a_page_without_them_counts_each_of_them_once(database: Database, writer: LogWriter) -> None:
+    log = Log(database)
+    own = []
+    for second in range(12):  # from the oldest: two trials, then a run of the tool's own, four times
+        if second % 3 == 2:
+            begun = started(timestamp=at(second))
+            own.append(writer.insert_finished(begun, failed(begun)))
+        else:
+            try_out(writer, TRIED[second % 3], second, well=True)
+    try_out(writer, "trial", 20)
+    first = log.query(tried=False, limit=2)
+    assert [row.origin for row in first] == ["python", "python"]
+    second = log.query(tried=False, limit=2, before_id=first.next_before_id)
+    assert second.next_before_id is None
+    assert (first.left_out, second.left_out) == (3, 6)  # the newest of all, and two below each but the last
+    back = log.query(tried=False, limit=2, after_id=second.next_after_id)
+    assert [row.id for row in back] == [row.id for row in first]
+    assert log.query(limit=2).left_out == 0
+
+
+@pytest.mark.requirement("LOG-10")
+@pytest.mark.parametrize(
+    ("filters", "left_out"),
+    [
+        ({}, 6),
+        ({"status": "FAILURE"}, 2),
+        ({"tool": "fibonacci"}, 6),
+        ({"tool": "fibonacci", "status": "SUCCESS"}, 4),
+        ({"tool": "other"}, 0),
+        ({"persona": "teacher"}, 0),
+        ({"text": "ZeroDivisionError"}, 2),
+        ({"text": "=>"}, 0),
+        ({"since": "2026-01-02T03:04:03Z"}, 4),
+        ({"until": "2026-01-02T03:04:03Z"}, 2),
+        ({"run": "r1"}, 0),
+        ({"origin": "python"}, 0),
+    ],
+    ids=str,
+)
+def test_what_a_page_leaves_out_is_counted_with_the_same_filters(
+    database: Database, writer: LogWriter, filters: dict[str, Any], left_out: int
+) -> None:
+    log = Log(database)
+    begun = started(timestamp=at(0), run_id="r1")
+    writer.insert_finished(begun, failed(begun))
+    for second in range(1, 7):
+        try_out(writer, TRIED[second % 2], second, well=second % 3 != 0)
+    page = log.query(**filters, tried=False)
+    assert page.left_out == left_out
+    assert len(log.query(**filters)) == len(page) + page.left_out
+
+
+def test_who_names_their_origin_gets_them(database: Database, writer: LogWriter) -> None:
+    try_out(writer, "search", 1)
+    page = Log(database).query(origin="search", tried=False)
+    assert (len(page), page.left_out) == (1, 0)
 
 
 def test_what_was_counted_before_they_were_told_apart_is_moved(tmp_path: Path) -> None:

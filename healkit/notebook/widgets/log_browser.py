@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from datetime import date, timedelta
 from typing import Any
 
-from healkit import rendering
 from healkit.app import Healkit
+from healkit.contracts.records import TRIED_COUNTED_MAX
 from healkit.errors import UsageInvalid
-from healkit.notebook.shown import Shown
+from healkit.notebook.shown import Shown, listed
 from healkit.notebook.widgets.heal_panel import Healings
 from healkit.notebook.widgets.panel import Panel
 from healkit.notebook.widgets.traceback_view import Looking
@@ -18,7 +18,7 @@ from healkit.runtime.history import execution_of
 from healkit.store.filters import STATUSES
 
 #: What a filter may be called; the names are those of `Log.query`.
-FILTERS = ("status", "tool", "persona", "since", "until", "text", "fingerprint", "run", "trace")
+FILTERS = ("status", "tool", "persona", "since", "until", "text", "fingerprint", "run", "trace", "tried")
 _GROUPED_BY = ("tool", "persona", "fingerprint", "since", "until")
 PAGE_ROWS = 25
 _GROUPS_MAX = 100
@@ -37,7 +37,7 @@ class LogBrowser(Panel):
         for name in filters:
             if name not in FILTERS:
                 raise UsageInvalid(f"There is no filter {name!r}.", hint=f"Filters are {', '.join(FILTERS)}.")
-        given = {name: str(value) for name, value in filters.items() if value is not None}
+        given = {name: str(value) for name, value in filters.items() if value not in {None, False}}
         self._filters = _read(given)
         super().__init__(healkit, {"filters": given})
         self.operations |= Looking(healkit, self.recorded).operations
@@ -50,8 +50,7 @@ class LogBrowser(Panel):
         """The first page as a table; where the browser is instead, once it is docked."""
         if self.is_docked:
             return super().static_card()
-        rows = self.healkit.executions(**self._filters, limit=20)
-        return Shown(rendering.executions_text(rows), rendering.executions_html(rows))
+        return listed(self.healkit.executions(**self._filters, limit=20))
 
     def _page(
         self,
@@ -66,6 +65,8 @@ class LogBrowser(Panel):
             "rows": self.recorded.rows([execution_of(row, []) for row in page]),
             "older": page.next_before_id,
             "newer": page.next_after_id,
+            "left_out": page.left_out,
+            "most_left_out": TRIED_COUNTED_MAX,
         }
 
     def _groups(self, filters: dict[str, Any]) -> dict[str, Any]:
@@ -87,6 +88,7 @@ def _read(filters: Mapping[str, Any]) -> dict[str, Any]:
         raise UsageInvalid(
             f"There is no status {read['status']!r}.", hint=f"It is one of {', '.join(STATUSES)}."
         )
+    read["tried"] = "tried" in read
     if "since" in read:
         read["since"] = parse_since(read["since"])
     if "until" in read:

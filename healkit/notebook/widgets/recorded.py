@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from healkit.app import Healkit
 from healkit.config import Config
 from healkit.contracts.failure import Failure
+from healkit.contracts.records import TRIED_ORIGINS
 from healkit.errors import TOOL_CODES
 from healkit.rendering import parts, plain
 from healkit.rendering.outputs import safe_output
@@ -161,6 +162,7 @@ def _facts(execution: Execution) -> dict[str, Any]:
         "took": plain.duration(execution.duration_ms),
         "isolation": execution.isolation,
         "origin": execution.origin,
+        "tried": execution.origin in TRIED_ORIGINS,
     }
 
 
