@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import subprocess
@@ -39,7 +40,11 @@ def processes_of_healkit() -> list[str]:
     But for one: Python's own `multiprocessing`, once it was used, keeps a process of its own until the very end.
     """
     descendants = psutil.Process().children(recursive=True)
-    commands = [" ".join(process.cmdline()) for process in descendants]
+    commands = []
+    for process in descendants:
+        # One that ended since it was listed is not there any more.
+        with contextlib.suppress(psutil.NoSuchProcess):
+            commands.append(" ".join(process.cmdline()))
     return [command for command in commands if "multiprocessing.resource_tracker" not in command]
 
 

@@ -300,7 +300,9 @@ def test_a_client_that_is_slow_or_gone_is_given_up(tmp_path) -> None:
 
 
 def test_those_without_a_token_cannot_keep_the_others_out(tmp_path) -> None:
-    with collecting(tmp_path / "h.db") as server, contextlib.ExitStack() as held:
+    # What is held must not be given up while a busy machine is still opening the rest of it.
+    patient = collecting(tmp_path / "h.db", HEALKIT_COLLECT_TIMEOUT_S="600")
+    with patient as server, contextlib.ExitStack() as held:
         host, _, port = server.url.removeprefix("http://").partition(":")
 
         def hold(count: int, header: str) -> None:
