@@ -69,7 +69,7 @@ _NOT_THE_CODE = {
     "HOST_DIED": "The process that had started the run died; run the tool again.",
     "WORKER_LOST": "The worker was lost through no fault of the code; run the tool again.",
     "WORKER_ERROR": "The worker failed, not the code; run the tool again.",
-    "WORKER_START_FAILED": "No worker could be started; `healkit doctor` says why.",
+    "WORKER_START_FAILED": "No worker could be started; `%healkit doctor`, in a terminal `healkit doctor`, says why.",
     "TOOL_KILLED": "Somebody stopped the run; there is nothing to mend in that.",
     "TOOL_NOT_FOUND": "There is no such tool.",
     "VAULT_TAMPERED": "The stored code was changed outside of healkit; revert to a revision that is whole.",

@@ -68,10 +68,9 @@ def advise_last_cell() -> Shown:
 
 def shown(advice: CellAdvice) -> Shown:
     """The advice alone, without the failure's card."""
-    from healkit.rendering.execution import tag_code
 
     lines = [advice.sentence, *([advice.todo] if advice.todo else [])]
-    rows = [m.tag("div", tag_code(line)) for line in lines]
+    rows = [m.tag("div", m.ticked(line)) for line in lines]
     text = "\n".join(f"  {visible(line)}" for line in lines)
     return Shown(f"→ cell order\n{text}", m.card(m.section(*rows), accent=m.AMBER), panel(advice))
 

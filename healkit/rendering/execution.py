@@ -163,7 +163,7 @@ def _failure_card(execution: ExecutionView, frames: int | None, note: str, aside
     assert failure is not None
     below = [m.tag("div", m.chip(execution.label, m.RED, m.PAPER), Html(" "), parts.place(execution))]
     if line := parts.tool_line(execution):
-        marked = m.tag("mark", line, style=f"color:{m.INK};background-color:#ffe08a;padding:1px 4px")
+        marked = m.tag("mark", line, style=f"color:{m.INK};background-color:{m.MARK};padding:1px 4px")
         below.append(
             m.tag("div", marked, style=f"{m.MONO};margin-top:4px;white-space:pre-wrap;overflow-wrap:anywhere")
         )
@@ -193,21 +193,15 @@ def _explanation(steps: list[Step]) -> Html:
     told = {step.label: step.text for step in steps}
     rows = []
     if "what" in told:
-        rows.append(m.tag("div", tag_code(told["what"])))
+        rows.append(m.tag("div", m.ticked(told["what"])))
     if "why" in told:
-        rows.append(m.tag("div", tag_code(told["why"]), style=f"color:{m.MUTED}"))
+        rows.append(m.tag("div", m.ticked(told["why"]), style=f"color:{m.MUTED}"))
     if "hint" in told:
-        asked = m.tag("div", m.tag("b", "Hint: "), tag_code(told["hint"]), style="margin-top:4px")
+        asked = m.tag("div", m.tag("b", "Hint: "), m.ticked(told["hint"]), style="margin-top:4px")
         rows.append(asked)
     if "mend" in told:
-        rows.append(m.fold("A way to mend it", m.tag("div", tag_code(told["mend"]))))
+        rows.append(m.fold("A way to mend it", m.tag("div", m.ticked(told["mend"]))))
     return m.section(*rows)
-
-
-def tag_code(text: str) -> Html:
-    """Text whose parts in backticks are code."""
-    pieces = text.split("`")
-    return m.join(m.chip(piece) if i % 2 else piece for i, piece in enumerate(pieces))
 
 
 def _frames(execution: ExecutionView, innermost: int | None) -> Html:

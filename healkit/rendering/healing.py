@@ -13,6 +13,7 @@ from healkit.contracts.healing import VERDICTS, Attempt, Check
 from healkit.rendering import markup as m
 from healkit.rendering import plain
 from healkit.rendering.markup import Html, visible
+from healkit.rendering.parts import Face
 from healkit.rendering.reports import diff_html
 
 #: Attempts that are told one by one; a search has many that came to nothing.
@@ -91,7 +92,7 @@ class ReportView(Protocol):
 def report_text(report: ReportView) -> str:
     """A healing for a terminal: outcome, verdict, the diff, the other attempts, what to do next."""
     lines = [f"{report_mark(report)} {visible(report_title(report))}"]
-    lines += [f"  {name:<10} {visible(value)}" for name, value in _facts(report)]
+    lines += [f"  {name:<10} {visible(value)}" for name, value in _facts(report, "terminal")]
     if report.best is not None:
         lines += ["", plain.indent(visible(report.best.diff.rstrip()), "  ")]
     others = [attempt for attempt in report.attempts if attempt is not report.best]
@@ -105,8 +106,9 @@ def report_text(report: ReportView) -> str:
 def report_html(report: ReportView) -> str:
     """The same as a card."""
     colours = _colours(report)
-    head = m.heading(report_mark(report), report_title(report), *colours, m.muted(report.reason))
-    parts: list[Html] = [head, m.section(m.facts(_facts(report)))]
+    head = m.heading(report_mark(report), report_title(report), *colours, m.ticked(report.reason))
+    facts = [(name, m.ticked(value)) for name, value in _facts(report, "notebook")]
+    parts: list[Html] = [head, m.section(m.facts(facts))]
     if report.best is not None:
         parts.append(m.section(Html(diff_html(report.best.diff, f"{VERDICTS[report.best.verdict]}"))))
     others = [attempt for attempt in report.attempts if attempt is not report.best]
@@ -161,17 +163,19 @@ def report_facts(report: ReportView) -> list[tuple[str, str]]:
     return [*found, *(("note", note) for note in report.notes)]
 
 
-def _facts(report: ReportView) -> list[tuple[str, str]]:
-    record = f'hk.timeline("{report.run_id}"), or healkit trace show {report.run_id}'
-    return [*report_facts(report), ("record", record), *_next(report)]
-
-
-def _next(report: ReportView) -> list[tuple[str, str]]:
+def _facts(report: ReportView, face: Face) -> list[tuple[str, str]]:
+    """What came of it, and what can be done next; commands are in backticks where they become code."""
+    record, tick, command = f'hk.timeline("{report.run_id}")', "`", "%"
+    if face == "terminal":
+        record, tick, command = f"{record}, or healkit trace show {report.run_id}", "", "healkit "
+    found = [*report_facts(report), ("record", f"{tick}{record}{tick}")]
     if report.outcome == "pending":
-        return [("next", f"healkit requests accept {report.request_id}, or decline {report.request_id}")]
+        requests = "%healkit requests" if face == "notebook" else "healkit requests"
+        choices = [f"{tick}{requests} {word} {report.request_id}{tick}" for word in ("accept", "decline")]
+        found.append(("next", " or ".join(choices)))
     if report.outcome == "kept":
-        return [("undo", f"healkit vault undo {report.label.partition('@')[0]}")]
-    return []
+        found.append(("undo", f"{tick}{command}vault undo {report.label.partition('@')[0]}{tick}"))
+    return found
 
 
 def report_mark(report: ReportView) -> str:
@@ -201,7 +205,8 @@ def _line(attempt: Attempt) -> str:
 
 def _row(attempt: Attempt) -> tuple[str, ...]:
     why = f"{VERDICTS[attempt.verdict]}{f': {attempt.why}' if attempt.why else ''}"
-    return attempt_mark(attempt), attempt.patch.advisor, attempt.patch.reason, plain.one_line(why, 200)
+    told = m.ticked(attempt.patch.reason), m.ticked(plain.one_line(why, 200))
+    return attempt_mark(attempt), attempt.patch.advisor, *told
 
 
 def attempt_mark(attempt: Attempt) -> str:

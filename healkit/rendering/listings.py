@@ -43,8 +43,20 @@ def executions_html(executions: Sequence[ExecutionView], *, left_out: int = 0, a
         when, took = plain.moment(e.timestamp), plain.duration(e.duration_ms)
         tried = [m.muted(f" {e.origin}")] if e.origin in TRIED_ORIGINS else []
         tool = m.join([m.chip(e.label), *tried])
-        rows.append((_row_id(e), when, tool, _status(e.status), took, e.isolation or "–", _outcome(e)))
-    return m.card(m.section(m.table(_EXECUTIONS, rows)), *below, accent=m.BLUE)
+        rows.append(
+            (
+                _row_id(e),
+                m.moment(when),
+                tool,
+                _status(e.status),
+                _outcome(e),
+                m.unbroken(took),
+                e.isolation or "–",
+            )
+        )
+    # What a narrow page shows without scrolling comes first.
+    headers = ("row", "when", "tool", "status", "what came of it", "took", "isolation")
+    return m.card(m.section(m.table(headers, rows)), *below, accent=m.BLUE)
 
 
 def left_out_line(number: int, ask: str) -> str:
@@ -65,7 +77,7 @@ def vault_html(entries: Sequence[EntryView]) -> str:
     """The same list as a card."""
     if not entries:
         return m.card(m.section("The vault is empty."))
-    rows = [(m.chip(row[0]), *row[1:]) for row in map(_entry_row, entries)]
+    rows = [(m.chip(row[0]), *row[1:-1], m.ticked(row[-1])) for row in map(_entry_row, entries)]
     return m.card(m.section(m.table(_VAULT, rows)), accent=m.BLUE)
 
 
@@ -77,7 +89,7 @@ def entry_text(entry: EntryView) -> str:
 
 def entry_html(entry: EntryView) -> str:
     """The same as a card."""
-    head = m.heading("", _entry_title(entry), m.BLUE, m.BLUE_SOFT, entry.description)
+    head = m.heading("", _entry_title(entry), m.BLUE, m.BLUE_SOFT, m.ticked(entry.description))
     facts = [(name, m.chip(value)) for name, value in _entry_facts(entry) if name != "description"]
     return m.card(head, m.section(m.block(_numbered(entry.code))), m.section(m.facts(facts)), accent=m.BLUE)
 
@@ -112,7 +124,7 @@ def history_html(label: str, revisions: Sequence[RevisionView]) -> str:
             if revision.failures
             else m.join([row[5]])
         )
-        rows.append((number, *row[1:5], failed, m.chip(row[6]), row[7]))
+        rows.append((number, *row[1:3], m.moment(row[3]), row[4], failed, m.chip(row[6]), m.ticked(row[7])))
     head = m.heading("", f"{label}: {plain.count(len(rows), 'revision')}", m.BLUE, m.BLUE_SOFT)
     return m.card(head, m.section(m.table(_HISTORY, rows)), accent=m.BLUE)
 

@@ -1,7 +1,9 @@
-"""HTML from escaped parts and literal colours.
+"""HTML from escaped parts, with literal colours and those of the page's theme.
 
 An untrusted notebook loses `<style>`, scripts, SVG, roles and `var()`, so every element carries its own
 colours: a card brings background and text colour together and reads the same on a light and on a dark page.
+After each literal colour stands the same one in the page's theme: a trusted notebook in JupyterLab takes that, and so
+does a page that nbconvert wrote. Where JupyterLab's variables are not defined, the literal one is what is meant.
 Text that came from a worker is escaped because everything is, unless it is `Html` already; there is no way
 to forget it.
 """
@@ -11,18 +13,46 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterable, Sequence
+from functools import cache
 
 INK, PAPER, SOFT, LINE, MUTED = "#1f2328", "#ffffff", "#f4f5f7", "#d5d9df", "#57606a"
 RED, RED_SOFT = "#a8201a", "#fdeceb"
 GREEN, GREEN_SOFT = "#176639", "#e5f4ea"
 AMBER, AMBER_SOFT = "#7a4a00", "#fff3da"
 BLUE, BLUE_SOFT = "#0a4f94", "#e8f1fb"
+MARK = "#ffe08a"
+
+#: Each colour in the theme: the page's own ink and paper, and mixtures with them, which stay readable on both.
+_THEME = {
+    INK: ("ink", f"var(--jp-content-font-color1,{INK})"),
+    PAPER: ("paper", f"var(--jp-layout-color0,{PAPER})"),
+    SOFT: ("soft", "color-mix(in srgb,var(--hk-ink) 7%,var(--hk-paper))"),
+    LINE: ("line", "color-mix(in srgb,var(--hk-ink) 22%,var(--hk-paper))"),
+    MUTED: ("muted", "color-mix(in srgb,var(--hk-ink) 72%,var(--hk-paper))"),
+    RED: ("red", "color-mix(in srgb,#e5231b 60%,var(--hk-ink))"),
+    RED_SOFT: ("red-soft", "color-mix(in srgb,#e5231b 12%,var(--hk-paper))"),
+    GREEN: ("green", "color-mix(in srgb,#12a150 58%,var(--hk-ink))"),
+    GREEN_SOFT: ("green-soft", "color-mix(in srgb,#12a150 12%,var(--hk-paper))"),
+    AMBER: ("amber", "color-mix(in srgb,#c98500 58%,var(--hk-ink))"),
+    AMBER_SOFT: ("amber-soft", "color-mix(in srgb,#e09600 13%,var(--hk-paper))"),
+    BLUE: ("blue", "color-mix(in srgb,#1a73d9 60%,var(--hk-ink))"),
+    BLUE_SOFT: ("blue-soft", "color-mix(in srgb,#1a73d9 12%,var(--hk-paper))"),
+    MARK: ("mark", "color-mix(in srgb,#f2b600 38%,var(--hk-paper))"),
+}
+_LITERAL = re.compile("|".join(_THEME))
 
 MONO = "font-family:monospace;font-size:12px"
 _CARD = (
     f"background-color:{PAPER};color:{INK};border:1px solid {LINE};border-radius:6px;max-width:960px;"
-    "margin:6px 0;font-family:sans-serif;font-size:13px;line-height:1.45;overflow:hidden"
+    "margin:6px 0;font-family:sans-serif;font-size:13px;line-height:1.45;overflow:hidden;overflow-wrap:anywhere"
 )
+#: What the colours of the theme are called in a card.
+_DEFINED = ";".join(f"--hk-{name}:{value}" for name, value in _THEME.values())
+#: Code in a sentence, as in Markdown.
+_TICKED = re.compile(r"`([^`\n]+)`")
+_TAG = re.compile(r"<[^>]*>")
+#: A cell with more characters is prose: it may break anywhere, but keeps a width in which it can be read.
+_PROSE_LEAST_CHARS = 40
 #: Escape sequences that only colour text; a page shows the text without them.
 _COLOUR = re.compile(r"\x1b\[[0-9;:]*m")
 #: What moves the cursor, rings, or reorders the line around it: a forged message could hide behind it.
@@ -43,7 +73,7 @@ def visible(text: str) -> str:
 
 def tag(name: str, *children: str, style: str = "", **attributes: str | bool) -> Html:
     """One element; children that are not `Html` are escaped. An attribute of True has no value."""
-    parts = [f'style="{html.escape(style)}"'] if style else []
+    parts = [f'style="{html.escape(themed(style))}"'] if style else []
     for key, value in attributes.items():
         if value is True:
             parts.append(key)
@@ -53,6 +83,17 @@ def tag(name: str, *children: str, style: str = "", **attributes: str | bool) ->
     return Html(f"<{opening}>{join(children)}</{name}>")
 
 
+@cache
+def themed(style: str) -> str:
+    """The style with each declaration that has a colour of ours once more, in the page's theme."""
+    declarations = []
+    for declaration in style.split(";"):
+        declarations.append(declaration)
+        if not declaration.startswith("--") and _LITERAL.search(declaration):
+            declarations.append(_LITERAL.sub(lambda m: f"var(--hk-{_THEME[m[0]][0]})", declaration))
+    return ";".join(declarations)
+
+
 def join(children: Iterable[str]) -> Html:
     """Children one after another, escaped where they are not `Html`."""
     return Html("".join(c if isinstance(c, Html) else html.escape(visible(c)) for c in children))
@@ -60,7 +101,7 @@ def join(children: Iterable[str]) -> Html:
 
 def card(*children: str, accent: str = LINE) -> Html:
     """The frame around all that healkit shows: own colours, and a bar that says how it went."""
-    return tag("div", *children, style=f"{_CARD};border-left:5px solid {accent}")
+    return tag("div", *children, style=f"{_DEFINED};{_CARD};border-left:5px solid {accent}")
 
 
 def heading(mark: str, text: str, colour: str, background: str, *below: str) -> Html:
@@ -84,7 +125,13 @@ def muted(text: str) -> Html:
 def chip(text: str, colour: str = INK, background: str = SOFT) -> Html:
     """A short code-like word with its own colours."""
     style = f"{MONO};color:{colour};background-color:{background};border:1px solid {LINE};border-radius:4px"
-    return tag("code", text, style=f"{style};padding:1px 6px;white-space:pre-wrap;overflow-wrap:anywhere")
+    return tag("code", text, style=f"{style};padding:1px 6px;white-space:pre-wrap")
+
+
+def ticked(text: str) -> Html:
+    """Text in which what stands in backticks is code."""
+    pieces = _TICKED.split(text)
+    return join(chip(piece) if i % 2 else piece for i, piece in enumerate(pieces))
 
 
 def block(text: str, *, max_height: str = "") -> Html:
@@ -101,24 +148,47 @@ def fold(summary: str, *children: str, is_open: bool = False) -> Html:
 
 
 def table(headers: Sequence[str], rows: Iterable[Sequence[str]], *, narrow_first: bool = False) -> Html:
-    """A table whose cells bring their own colours: a page's zebra stripes may be dark under dark ink."""
+    """A table whose rows bring their own colours: a page's zebra stripes may be dark under dark ink.
+
+    One with headers breaks no word, and is scrolled where the card is too narrow for it.
+    """
     cell = "text-align:left;vertical-align:top;padding:3px 10px 3px 0;line-height:1.5"
-    cell += f";border:0;border-bottom:1px solid {LINE}"
-    cell += f";background-color:{PAPER};color:{INK};white-space:normal;overflow-wrap:anywhere"
-    row_style = f"background-color:{PAPER};color:{INK}"
+    cell += ";border:0;white-space:normal"
+    wraps = ("overflow-wrap:break-word", "overflow-wrap:anywhere;min-width:16em")
+    if not headers:
+        wraps = ("overflow-wrap:anywhere",) * 2
+    row_style = f"background-color:{PAPER};color:{INK};border:0;border-bottom:1px solid {LINE}"
     head = tag(
         "tr",
-        *(tag("th", h, style=f"{cell};color:{MUTED};font-weight:normal") for h in headers),
+        *(tag("th", h, style=f"{cell};{wraps[0]};color:{MUTED};font-weight:normal") for h in headers),
         style=row_style,
     )
     body = []
     for row in rows:
-        styles = [f"{cell};width:110px" if narrow_first and i == 0 else cell for i in range(len(row))]
+        looks = [f"{cell};{wraps[_is_prose(item)]}" for item in row]
+        styles = [f"{look};width:110px" if narrow_first and i == 0 else look for i, look in enumerate(looks)]
         cells = (tag("td", item, style=look) for item, look in zip(row, styles, strict=True))
         body.append(tag("tr", *cells, style=row_style))
     parts = [tag("thead", head)] if headers else []
     style = "table-layout:auto;border-collapse:collapse;margin:0;font-size:12px;border:0;width:100%"
-    return tag("table", *parts, tag("tbody", *body), style=style)
+    found = tag("table", *parts, tag("tbody", *body), style=style)
+    return tag("div", found, style="overflow-x:auto") if headers else found
+
+
+def moment(text: str) -> Html:
+    """A day and a time of it, as `plain.moment` writes them; a narrow column breaks it between the two only."""
+    day, _, time = text.partition(" ")
+    return join([unbroken(day), " ", unbroken(time)])
+
+
+def unbroken(text: str) -> Html:
+    """Text that stays on one line."""
+    return tag("span", text, style="white-space:nowrap")
+
+
+def _is_prose(cell: str) -> bool:
+    text = _TAG.sub("", cell) if isinstance(cell, Html) else cell
+    return len(text) >= _PROSE_LEAST_CHARS
 
 
 def facts(rows: Iterable[tuple[str, str]]) -> Html:

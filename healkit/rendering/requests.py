@@ -36,8 +36,17 @@ def requests_html(requests: Sequence[PatchRequest]) -> str:
     for request in requests:
         number, state, tool, *rest = _row(request)
         word = m.tag("b", state, style=f"color:{_COLOURS[request.state][0]};white-space:nowrap")
-        *words, reason = rest
-        rows.append((number, word, m.chip(tool), *words, m.join([reason, m.fold("diff", *_diff(request))])))
+        *words, when, reason = rest
+        rows.append(
+            (
+                number,
+                word,
+                m.chip(tool),
+                *words,
+                m.moment(when),
+                m.join([m.ticked(reason), m.fold("diff", *_diff(request))]),
+            )
+        )
     accent = m.AMBER if any(request.state == "pending" for request in requests) else m.BLUE
     return m.card(m.section(m.table(_HEADERS, rows)), accent=accent)
 
@@ -55,7 +64,9 @@ def request_html(request: PatchRequest) -> str:
     """The same as a card."""
     ink, paper = _COLOURS[request.state]
     head = m.heading(_MARKS[request.state], _title(request), ink, paper)
-    facts = m.facts([(name, m.block(value) if "\n" in value else value) for name, value in _facts(request)])
+    facts = m.facts(
+        [(name, m.block(value) if "\n" in value else m.ticked(value)) for name, value in _facts(request)]
+    )
     steps = m.facts(
         [(name, m.chip(command, m.BLUE, m.BLUE_SOFT)) for name, command in _steps(request, "notebook")]
     )

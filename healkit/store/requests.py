@@ -156,7 +156,7 @@ class Requests:
                 row.decided_at, row.decided_by = utc_now(), by
                 session.flush()
             elif row.state != "declined":
-                undo = f"Take it back with `healkit vault undo {row.tool_name}`."
+                undo = f"Take it back with %vault undo {row.tool_name}, in a terminal healkit vault undo."
                 raise _decided(row, undo if row.state == "accepted" else "Nothing was changed by it.")
             return _record(session, row)
 
@@ -203,7 +203,8 @@ def _row(session: Session, number: int) -> PatchRow:
     row = session.get(PatchRow, number)
     if row is None:
         raise PatchRequestNotFound(
-            f"There is no patch request {number!r}.", hint="`healkit requests` lists those that there are."
+            f"There is no patch request {number!r}.",
+            hint="%healkit requests lists those that there are; in a terminal, healkit requests.",
         )
     return row
 

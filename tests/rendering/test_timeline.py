@@ -176,7 +176,7 @@ def test_the_card_reads_untrusted_and_as_text_and_nothing_in_it_is_active(tmp_pa
     story = told(writer)
     html, text = timeline_html(story), timeline_text(story)
     assert "<script" not in html
-    assert not re.search(r"var\(|<style|class=|onclick|<svg", html)
+    assert not re.search(r"<style|class=|onclick|<svg", html)
     for shown in (html, text):
         assert "\x1b" not in shown
         assert "\u202e" not in shown

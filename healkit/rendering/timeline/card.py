@@ -17,7 +17,7 @@ _COLOURS = {
 }
 #: What a card holds at most, in characters and in parts of a step; a saved notebook should not grow much by it. The
 #: widget and the run folder have it all.
-_CARD_MAX_CHARS, _ROWS_MAX, _DIFF_LINES_MAX, _CHIPS_MAX = 24_000, 8, 60, 20
+_CARD_MAX_CHARS, _ROWS_MAX, _DIFF_LINES_MAX, _CHIPS_MAX = 22_000, 8, 60, 20
 
 
 def timeline_text(story: Mapping[str, Any], width: int | None = None) -> str:
@@ -111,7 +111,7 @@ def _within(steps: Sequence[Mapping[str, Any]]) -> list[m.Html]:
 def _head(number: int, step: Mapping[str, Any]) -> m.Html:
     ink, _ = _COLOURS.get(step["tone"], _COLOURS[""])
     said = f"{_mark(step)} {plain.one_line(step['title'], 300)}"
-    return m.join([m.muted(f"{number} "), m.tag("b", said, style=f"color:{ink}")])
+    return m.join([m.muted(f"{number} "), m.tag("b", m.ticked(said), style=f"color:{ink}")])
 
 
 def _line_html(number: int, step: Mapping[str, Any]) -> m.Html:
@@ -119,7 +119,7 @@ def _line_html(number: int, step: Mapping[str, Any]) -> m.Html:
 
 
 def _step_html(number: int, step: Mapping[str, Any]) -> m.Html:
-    below = [m.tag("div", said) for said in step["text"]]
+    below = [m.tag("div", m.ticked(said)) for said in step["text"]]
     names = ("mark", "origin", "what", "outcome", "wanted", "got")
     rows = [tuple(row[name] for name in names) for row in _worth_showing(step)]
     below += [m.table(("", "check", "with", "came to", "wanted", "got"), rows)] if rows else []

@@ -1,0 +1,113 @@
+"""The static cards in a real JupyterLab: both themes, narrow windows, and a notebook that is not trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import nbformat
+import pytest
+from browser_lab import CONTRAST, SLOW_MS, Notebook
+from playwright.sync_api import Locator, expect
+from test_browser_panels import CONTRAST_LEAST, LOAD, broken
+
+Open = Callable[..., Notebook]
+
+pytestmark = pytest.mark.timeout(300)
+
+THEMES = (("JupyterLab Dark", "false"), ("JupyterLab Light", "true"))
+#: The first card of an output.
+CARD = ".jp-RenderedHTMLCommon > div"
+#: How light an element's paper is, from 0 to 255.
+LIGHTNESS = """(element) => {
+  const text = getComputedStyle(element).backgroundColor;
+  const [red, green, blue] = text.match(/[\\d.]+/g).map(Number);
+  return ((red + green + blue) / 3) * (text.startsWith("color(") ? 255 : 1);
+}"""
+
+#: On how many lines an element's text stands.
+LINES = """(element) => {
+  const range = document.createRange();
+  range.selectNodeContents(element);
+  return new Set([...range.getClientRects()].map((box) => Math.round(box.top))).size;
+}"""
+
+
+def in_theme(book: Notebook, name: str, light: str) -> None:
+    book.choose_theme(name)
+    expect(book.page.locator("body")).to_have_attribute("data-jp-theme-light", light, timeout=SLOW_MS)
+
+
+def cards(book: Notebook) -> list[Locator]:
+    found = book.page.locator(CARD)
+    expect(found.first).to_be_visible(timeout=SLOW_MS)
+    return found.all()
+
+
+@pytest.mark.requirement("FACE-4")
+def test_cards_take_the_pages_theme_and_stay_readable_in_a_narrow_window(notebook: Open) -> None:
+    name = "averaged"
+    cells = (
+        f"%run_tool {name} values=[2,4,9]",
+        "%executions",
+        f"%vault show {name}",
+        f"%vault history {name}",
+    )
+    book = notebook("cards", f"%env HEALKIT_PANELS=0\n{LOAD}", broken(name), *cells, width=600)
+    for number in range(len(cells) + 2):
+        book.run(number)
+    listed = book.cell(3).locator(CARD)
+    for width in (600, 400):
+        book.page.set_viewport_size({"width": width, "height": 900})
+        for card in cards(book):
+            place = card.bounding_box()
+            assert place is not None
+            assert place["x"] + place["width"] <= width
+        for words in (name, "FAILURE", "namespaces"):  # no word is broken
+            assert listed.get_by_text(words).last.evaluate(LINES) == 1, (words, width)
+    assert listed.locator("div", has=book.page.locator("table")).last.evaluate(
+        "(area) => { area.scrollLeft = 9999; return area.scrollLeft > 0 }"
+    )
+    for theme, light in THEMES:
+        in_theme(book, theme, light)
+        for card in cards(book):
+            assert (card.evaluate(LIGHTNESS) > 200) == (light == "true"), theme
+            worst = card.evaluate(CONTRAST)
+            assert worst["ratio"] >= CONTRAST_LEAST, (theme, worst)
+        book.shot(f"12-cards-{light}")
+    assert book.problems == []
+
+
+@pytest.mark.requirement("FACE-4")
+def test_in_a_notebook_that_is_not_trusted_a_card_has_its_own_colours(notebook: Open, make_page: Any) -> None:
+    book = notebook("stranger", "0")
+    nbformat.write(make_page(), book.path)  # as if somebody had sent it
+    book.open()
+    for theme, light in THEMES:
+        in_theme(book, theme, light)
+        (card,) = cards(book)
+        assert card.evaluate(LIGHTNESS) > 200, theme
+        worst = card.evaluate(CONTRAST)
+        assert worst["ratio"] >= CONTRAST_LEAST, (theme, worst)
+    expect(card.locator("code").first).to_have_text("len(value)")
+    book.shot("13-untrusted", card)
+
+
+@pytest.fixture
+def make_page() -> Callable[[], Any]:
+    """A notebook of somebody else's with a card in it."""
+    from healkit.rendering import markup as m
+
+    def make() -> Any:
+        head = m.heading(
+            "✗", "It failed", m.RED, m.RED_SOFT, m.ticked("Nothing is called `len(value)` here.")
+        )
+        rows = [("1", m.moment("2026-01-02 03:04:05 UTC"), m.chip("mean@1"), m.muted("trial"))]
+        card = m.card(head, m.section(m.table(("row", "when", "tool", ""), rows)), accent=m.RED)
+        output = nbformat.v4.new_output("display_data", {"text/html": card, "text/plain": "It failed"})
+        return nbformat.v4.new_notebook(
+            cells=[nbformat.v4.new_code_cell("0", outputs=[output], execution_count=1)],
+            metadata={"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}},
+        )
+
+    return make
