@@ -14,6 +14,8 @@ from healkit.rendering.views import EntryView, ExecutionView, RevisionView
 
 _EXECUTIONS = ("row", "when", "tool", "status", "took", "isolation", "what came of it")
 _VAULT = ("tool", "persona", "rev", "type", "group", "description")
+#: Longer arguments of an example are not offered to be typed.
+_EXAMPLE_MAX_CHARS = 120
 _HISTORY = ("rev", "from", "author", "when", "runs", "failed", "code", "reason")
 
 
@@ -94,6 +96,25 @@ def entry_html(entry: EntryView) -> str:
     return m.card(head, m.section(m.block(_numbered(entry.code))), m.section(m.facts(facts)), accent=m.BLUE)
 
 
+def saved_text(entry: EntryView) -> str:
+    """One tool in short: which it is, how its code begins, how to run it."""
+    facts = [f"  {name:<8} {visible(value)}" for name, value in _saved_facts(entry)]
+    return "\n".join([_entry_title(entry), *facts])
+
+
+def saved_html(entry: EntryView) -> str:
+    """The same as a card."""
+    head = m.heading("", _entry_title(entry), m.BLUE, m.BLUE_SOFT, m.ticked(entry.description))
+    plain_ones = {"persona", "note"}
+    facts = [(name, text if name in plain_ones else m.chip(text)) for name, text in _saved_facts(entry)]
+    return m.card(head, m.section(m.facts(facts)), accent=m.BLUE)
+
+
+def first_line(code: str) -> str:
+    """The first line that says something."""
+    return plain.one_line(next((line for line in code.splitlines() if line.strip()), ""), 120)
+
+
 def grants_text(entry: EntryView) -> str:
     """What one tool may do, a grant a line."""
     return "\n".join([_grants_title(entry), *(f"  {visible(line)}" for line in _granted(entry))])
@@ -170,6 +191,36 @@ def _entry_facts(entry: EntryView) -> list[tuple[str, str]]:
     if (more := len(entry.examples) - 5) > 0:
         facts.append(("", f"and {plain.count(more, 'more example')}"))
     return [*facts, ("code hash", entry.code_hash)]
+
+
+def _saved_facts(entry: EntryView) -> list[tuple[str, str]]:
+    lines = len(entry.code.splitlines())
+    more = f" … {lines:,} lines" if lines > 1 else ""
+    found = [("persona", entry.persona), ("code", first_line(entry.code) + more)]
+    flag = "" if entry.persona == "default" else f" --persona {entry.persona}"
+    if entry.draft:
+        note = "a draft, which cannot be run before it parses"
+        return [*found, ("note", note), ("mend it", f"%vault show {entry.tool_name}{flag} --edit")]
+    given = _given(entry)
+    words = [repr(entry.tool_name)] + ([] if entry.persona == "default" else [repr(entry.persona)])
+    call = ", ".join(f"{name!r}: {value}" for name, value in given)
+    typed = "".join(f" {name}={value}" for name, value in given)
+    words += [f"arguments={{{call}}}"] if given else []
+    return [
+        *found,
+        ("run it", f"hk.execute_tool({', '.join(words)})"),
+        ("or", f"%run_tool {entry.tool_name}{flag}{typed}"),
+    ]
+
+
+def _given(entry: EntryView) -> list[tuple[str, str]]:
+    """Arguments to run it with: those of its first example where they are short, else their names alone."""
+    for example in entry.examples[:1]:
+        given = [(str(name), repr(value)) for name, value in dict(example.get("arguments") or {}).items()]
+        if sum(len(value) for _, value in given) <= _EXAMPLE_MAX_CHARS:
+            return given
+    names = entry.input_schema.get("required") or ()
+    return [(str(name), "…") for name in names]
 
 
 def _granted(entry: EntryView) -> list[str]:

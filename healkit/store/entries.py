@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from healkit import rendering
 from healkit.contracts import shapes
 from healkit.contracts.doctests import examples_in
 from healkit.contracts.encoding import to_jsonable
@@ -25,7 +26,7 @@ NO_GRANTS = Grants()
 _PERSONA = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class VaultEntry:
     """One revision of one tool for one persona, ready to run.
 
@@ -62,6 +63,18 @@ class VaultEntry:
     def logged(self) -> bool:
         """Whether what it is given, says and returns goes on record; that it ran always does."""
         return self.flags.get("log", True) is not False
+
+    def __repr__(self) -> str:
+        """Which it is; the rest of it are its fields."""
+        return f"<VaultEntry {self.label} for {self.persona!r}: {rendering.first_line(self.code)!r}>"
+
+    def _repr_pretty_(self, printer: Any, _cycle: bool) -> None:
+        """Called by IPython for the value of a cell; within a list it is short."""
+        printer.text(rendering.saved_text(self) if printer.indentation == 0 else repr(self))
+
+    def _repr_html_(self) -> str:
+        """Called by a notebook that shows it."""
+        return rendering.saved_html(self)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
 
+from IPython.lib.pretty import pretty
 from rendering_samples import NOW
 
 from healkit import rendering
@@ -65,6 +67,41 @@ def test_wide_characters_keep_columns_straight(make):
     text = rendering.executions_text([make(tool_name="工具"), make()])
     header, wide, plain = text.splitlines()
     assert header.index("status") == plain.index("✗ FAILURE") == wide.index("✗ FAILURE") + 2
+
+
+def test_an_entry_as_a_value_is_short_and_says_how_to_run_it():
+    assert repr(ENTRY) == "<VaultEntry fibonacci@2 for 'default': 'def fibonacci(n: int):'>"
+    assert pretty(ENTRY).splitlines() == [
+        "fibonacci@2 (python)",
+        "  persona  default",
+        "  code     def fibonacci(n: int): … 2 lines",
+        "  run it   hk.execute_tool('fibonacci', arguments={'n': …})",
+        "  or       %run_tool fibonacci n=…",
+    ]
+    assert pretty([ENTRY]) == f"[{ENTRY!r}]"
+    card = ENTRY._repr_html_()
+    for words in (
+        "fibonacci@2 (python)",
+        "The n-th.",
+        "def fibonacci(n: int): … 2 lines",
+        ">%run_tool fibonacci n=…<",
+    ):
+        assert words in card
+
+
+def test_an_entry_with_an_example_is_run_with_it_and_a_draft_is_not_run():
+    known = dataclasses.replace(ENTRY, persona="teacher", examples=[{"arguments": {"n": 7}, "result": 13}])
+    text = rendering.saved_text(known)
+    assert "hk.execute_tool('fibonacci', 'teacher', arguments={'n': 7})" in text
+    assert "%run_tool fibonacci --persona teacher n=7" in text
+    long = dataclasses.replace(ENTRY, examples=[{"arguments": {"n": "x" * 200}}])
+    assert "%run_tool fibonacci n=…" in rendering.saved_text(long)
+    draft = rendering.saved_text(dataclasses.replace(ENTRY, draft=True, code="\n  <b>def f(:"))
+    assert "%vault show fibonacci --edit" in draft
+    assert "run_tool" not in draft
+    card = dataclasses.replace(ENTRY, code="<i>f()", input_schema={})._repr_html_()
+    assert "&lt;i&gt;f()" in card
+    assert ">hk.execute_tool(&#x27;fibonacci&#x27;)<" in card
 
 
 def test_an_entry_shows_what_it_takes_may_and_is():
