@@ -103,7 +103,9 @@ def test_the_first_command_works_in_a_fresh_checkout(tmp_path: Path) -> None:
     shutil.copytree(
         ROOT,
         checkout,
-        ignore=shutil.ignore_patterns(".git", ".venv", ".*_cache", "__pycache__", "*.egg-info", "out"),
+        ignore=shutil.ignore_patterns(
+            ".git", ".venv", ".*_cache", "__pycache__", "*.egg-info", "out", "*.db"
+        ),
     )
     done = subprocess.run(
         ["bash", "-c", command], cwd=checkout, capture_output=True, text=True, check=False,
@@ -111,3 +113,5 @@ def test_the_first_command_works_in_a_fresh_checkout(tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     assert "Failures were recorded, found, mended, and shown to be mended." in done.stdout
+    assert "ZeroDivisionError" in done.stdout
+    assert not (checkout / "healkit.db").exists()  # the demo's own was a temporary one

@@ -88,12 +88,17 @@ def told(function: Callable[..., int], on_error: ErrorJson = error_json) -> Call
     return guarded
 
 
-def open_healkit(db: str | None, *, create: bool) -> Healkit:
-    """The Healkit of `--db`; a command that only reads passes create=False and never makes a database."""
+def open_healkit(db: str | None, *, create: bool, many_runs: bool = False) -> Healkit:
+    """The Healkit of `--db`; a command that only reads passes create=False and never makes a database.
+
+    `many_runs` says that the command executes several times, so that it is worth keeping workers warm.
+    """
     from healkit.app import Healkit  # here, not above: `--help` needs no database
 
-    # A command runs one tool and ends: what would be kept warm for the next one is of no use to it.
-    config = dataclasses.replace(Config.from_environment(), nursery=False, spares=0, post_mortem_kept=0)
+    config = dataclasses.replace(Config.from_environment(), post_mortem_kept=0)
+    if not many_runs:
+        # One tool is run and the process ends: what would be kept warm for the next one is of no use to it.
+        config = dataclasses.replace(config, nursery=False, spares=0)
     return Healkit(db, config=config, create=create)
 
 

@@ -83,14 +83,15 @@ def run(
 
 
 def demo(db: DbOption = None) -> int:
-    """The first repair, in six steps: a tool fails, its traceback is found, it is patched, it works."""
+    """Failures in nine steps: a tool fails, is found, patched by hand, works; then tools are healed without one."""
     from rich.console import Console
 
     from healkit.demo import run_demo
 
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="healkit-demo-"))
-        healkit = stack.enter_context(open_healkit(db or str(Path(folder) / "healkit.db"), create=True))
+        path = db or str(Path(folder) / "healkit.db")
+        healkit = stack.enter_context(open_healkit(path, create=True, many_runs=True))
         return OK if run_demo(Console(), healkit) else TOOL_FAILED
 
 

@@ -1,4 +1,4 @@
-"""The command line as a user has it: a process of its own."""
+"""The command line as a user has it: called in this process, or as one of its own where that matters."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from cli_samples import Done, call
 
-Cli = Callable[..., "subprocess.CompletedProcess[str]"]
+Cli = Callable[..., Done]
+CliProcess = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 @pytest.fixture
@@ -21,10 +24,19 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.fixture
-def cli(environment: dict[str, str], tmp_path: Path) -> Cli:
-    """Run `healkit WORDS…`, with `stdin` where given."""
+def cli(environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
+    """Run `healkit WORDS…` in this process, with `stdin` where given."""
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(tmp_path)
+    return call
 
-    def run(*words: str, stdin: str = "", timeout_s: float = 60) -> subprocess.CompletedProcess[str]:
+
+@pytest.fixture
+def cli_process(environment: dict[str, str], tmp_path: Path) -> CliProcess:
+    """The same in a process of its own, which takes a second longer."""
+
+    def run(*words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "healkit", *words]
         return subprocess.run(
             command,
@@ -33,7 +45,7 @@ def cli(environment: dict[str, str], tmp_path: Path) -> Cli:
             text=True,
             env=environment,
             cwd=tmp_path,
-            timeout=timeout_s,
+            timeout=60,
             check=False,
         )
 
@@ -42,7 +54,17 @@ def cli(environment: dict[str, str], tmp_path: Path) -> Cli:
 
 @pytest.fixture
 def fibonacci(cli: Cli) -> Cli:
-    """The same, with a broken fibonacci in the vault."""
+    """`cli` with a broken fibonacci in the vault."""
+    return with_fibonacci(cli)
+
+
+@pytest.fixture
+def fibonacci_process(cli_process: CliProcess) -> CliProcess:
+    """`cli_process` with a broken fibonacci in the vault."""
+    return with_fibonacci(cli_process)
+
+
+def with_fibonacci(run: Callable[..., Any]) -> Callable[..., Any]:
     code = "def fibonacci(n: int):\n    print('working on', n)\n    return n / 0\n"
-    assert cli("vault", "add", "fibonacci", "-", stdin=code).stdout == "fibonacci@1 saved\n"
-    return cli
+    assert run("vault", "add", "fibonacci", "-", stdin=code).stdout == "fibonacci@1 saved\n"
+    return run

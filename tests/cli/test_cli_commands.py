@@ -1,4 +1,4 @@
-"""Each command of the line, in a process of its own, on a real database with real workers."""
+"""Each command of the line, on a real database with real workers; one story and what needs one in processes."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ OUTCOME = ["status", "value", "log_id", "trace_id", "duration_ms", "isolation", 
 
 
 @pytest.mark.requirement("FACE-6", "LOG-1", "VAULT-4")
-def test_a_tool_fails_is_found_is_patched_and_works(fibonacci):
-    failed = fibonacci("run", "fibonacci", "--args", '{"n": 10}')
+def test_a_tool_fails_is_found_is_patched_and_works(fibonacci_process):
+    failed = fibonacci_process("run", "fibonacci", "--args", '{"n": 10}')
     assert failed.returncode == 1
     assert failed.stdout == "working on 10\n"
     assert failed.stderr.startswith("✗ fibonacci@1 failed: ZeroDivisionError: division by zero")
     assert "healkit run fibonacci --args '{\"n\": 10}'" in failed.stderr
 
-    last = fibonacci("errors", "fibonacci", "--last")
+    last = fibonacci_process("errors", "fibonacci", "--last")
     assert 'File "<fibonacci@1>", line 3, in fibonacci' in last.stdout
 
-    patched = fibonacci("vault", "patch", "fibonacci", "-", "--reason", "no zero", stdin=MENDED)
+    patched = fibonacci_process("vault", "patch", "fibonacci", "-", "--reason", "no zero", stdin=MENDED)
     assert patched.stdout == "fibonacci@2 saved (patched from @1)\n"
 
-    worked = fibonacci("run", "fibonacci", "--args", '{"n": 10}')
+    worked = fibonacci_process("run", "fibonacci", "--args", '{"n": 10}')
     assert worked.returncode == 0
     assert worked.stdout.startswith("working on 10\n")
     assert json.loads(worked.stdout.partition("\n")[2]) == {"n": 10, "text": "é"}
     assert "✓ fibonacci@2 · log row 2" in worked.stderr
 
-    rows = json.loads(fibonacci("log", "--json", "--since", "1h").stdout)
+    rows = json.loads(fibonacci_process("log", "--json", "--since", "1h").stdout)
     assert [(row["status"], row["revision"], row["origin"]) for row in rows] == [
         ("SUCCESS", 2, "cli"),
         ("FAILURE", 1, "cli"),
     ]
-    history = json.loads(fibonacci("vault", "history", "fibonacci", "--json").stdout)
+    history = json.loads(fibonacci_process("vault", "history", "fibonacci", "--json").stdout)
     assert [(r["number"], r["runs"], r["failures"], r["motivating_log_id"]) for r in history] == [
         (1, 1, 1, None),
         (2, 1, 0, 1),
@@ -221,15 +221,6 @@ def test_ctrl_c_stops_the_tool_and_exits_130(cli, environment, tmp_path):
     assert (row["status"], row["error"]["code"]) == ("FAILURE", "TOOL_KILLED")
 
 
-@pytest.mark.timeout(400)
-@pytest.mark.requirement("HEAL-6")
-def test_the_demo_tells_its_story_and_leaves_no_database(cli, tmp_path):
-    told = cli("demo", timeout_s=300)
-    assert told.returncode == 0, told.stdout + told.stderr
-    assert "ZeroDivisionError" in told.stdout
-    assert not (tmp_path / "healkit.db").exists()
-
-
 def test_help_and_version_come_at_once_and_load_no_database():
     code = "import sys, healkit.cli; print([m for m in ('pandas', 'sqlalchemy', 'IPython', 'jupyterlab') if m in sys.modules])"
     said = subprocess.run(
@@ -238,11 +229,11 @@ def test_help_and_version_come_at_once_and_load_no_database():
     assert said.stdout == "[]\n"
 
 
-def test_the_version_is_the_packages(cli):
+def test_the_version_is_the_packages(cli_process):
     import healkit
 
-    assert cli("--version").stdout == f"healkit {healkit.__version__}\n"
-    assert cli("nonsense").returncode == 2
+    assert cli_process("--version").stdout == f"healkit {healkit.__version__}\n"
+    assert cli_process("nonsense").returncode == 2
 
 
 def test_the_lab_opens_on_the_notebooks_with_the_seeded_database(cli, environment, tmp_path):

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import json
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from cli_samples import Done
 
-from healkit.cli import app
 from healkit.contracts.failure import Failure, Frame
 from healkit.contracts.fingerprint import fingerprint
 from healkit.contracts.records import Finished, Started, host_identity, new_trace_id, utc_now
@@ -20,7 +18,7 @@ from healkit.store.database import Database
 from healkit.store.log import LogWriter
 
 DAY = timedelta(days=1)
-Cli = Callable[..., "Done"]
+Cli = Callable[..., Done]
 
 
 def write(
@@ -45,29 +43,6 @@ def write(
     writer.insert_finished(
         begun, Finished(begun.trace_id, when, 12.5, "5", failure, fingerprint(failure) if failure else None)
     )
-
-
-@dataclasses.dataclass
-class Done:
-    """What a command printed, and its exit code."""
-
-    stdout: str
-    stderr: str
-    returncode: int
-
-
-@pytest.fixture
-def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
-    """Run `healkit WORDS…` in this process: none of these commands starts a worker."""
-    monkeypatch.setenv("HEALKIT_DB", str(tmp_path / "healkit.db"))
-    monkeypatch.chdir(tmp_path)
-
-    def run(*words: str) -> Done:
-        result = CliRunner().invoke(app, words)
-        assert result.exception is None or isinstance(result.exception, SystemExit)
-        return Done(result.stdout, result.stderr, result.exit_code)
-
-    return run
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""`healkit run --record` and `healkit trace`: each in a process of its own."""
+"""`healkit run --record` and `healkit trace`."""
 
 from __future__ import annotations
 

@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-
 import nbformat
 import pytest
+from cli_samples import call
 
 from healkit import Healkit
 
 
 @pytest.mark.requirement("FACE-8", "FACE-6")
-def test_the_command_line_writes_and_prints_it(tmp_path):
+def test_the_command_line_writes_and_prints_it(tmp_path, monkeypatch):
+    monkeypatch.setenv("HEALKIT_DB", str(tmp_path / "healkit.db"))
     with Healkit(tmp_path / "healkit.db") as healkit:
         healkit.vault.add("half", "def half(n: int):\n    return n / 0\n")
         healkit.execute("half", arguments={"n": 3})
 
     def run(*words):
-        environment = {**os.environ, "HEALKIT_DB": str(tmp_path / "healkit.db")}
-        return subprocess.run(
-            [sys.executable, "-m", "healkit", "errors", *words],
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        return call("errors", *words)
 
     file = tmp_path / "half.ipynb"
     assert run("half", "--notebook", str(file)).returncode == 0

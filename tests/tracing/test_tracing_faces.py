@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cli_samples import Done, call
 from misbehaving import Collector, collecting
 
 from healkit import Config, Healkit, rendering
@@ -35,11 +35,11 @@ def database(tmp_path: Path) -> Path:
     return tmp_path / "healkit.db"
 
 
-def healkit(database: Path, *words: str, **environ: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "healkit", *words, "--db", str(database)],
-        env={**os.environ, **environ}, capture_output=True, text=True, check=False, timeout=60,
-    )  # fmt: skip
+def healkit(database: Path, *words: str, **environ: str) -> Done:
+    with pytest.MonkeyPatch.context() as environment:
+        for name, value in environ.items():
+            environment.setenv(name, value)
+        return call(*words, "--db", str(database))
 
 
 @TRACE_3
@@ -87,7 +87,9 @@ def test_status_says_what_is_wrong_with_the_collector_even_in_another_process(
     done = healkit(database, "trace", "sync", "--local", **url)
     assert done.returncode == 1
     assert "401 Unauthorized" in done.stderr
-    state: dict[str, Any] = json.loads(healkit(database, "status", "--json").stdout)["traces"]
+    asked = [sys.executable, "-m", "healkit", "status", "--json", "--db", str(database)]
+    said = subprocess.run(asked, capture_output=True, text=True, check=True, timeout=60)
+    state: dict[str, Any] = json.loads(said.stdout)["traces"]
     assert state["pending"] == 3
     assert "HEALKIT_SYNC_TOKEN" in state["problem"]
 
@@ -96,7 +98,7 @@ def test_status_says_what_is_wrong_with_the_collector_even_in_another_process(
 def test_a_collector_that_cannot_be_reached_is_tried_until_time_is_up(database: Path) -> None:
     config = Config(sync_url="http://127.0.0.1:9", sync_backoff_s=0.05)
     with Healkit(database, config=config) as opened:
-        state = opened.traces.sync(local=True, timeout_s=0.5)
+        state = opened.traces.sync(local=True, timeout_s=2)
         assert (state.pending, state.parked) == (3, 0)
         assert "cannot be reached" in state.problem
         status = opened.status()

@@ -1,0 +1,46 @@
+"""The command line called in this process: what `python -m healkit` runs, without the second that its start takes."""
+
+from __future__ import annotations
+
+import io
+import sys
+from dataclasses import dataclass
+
+import pytest
+
+from healkit.cli import main
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a command printed, and its exit code; the names are those of `subprocess.CompletedProcess`."""
+
+    stdout: str
+    stderr: str
+    returncode: int
+
+
+def call(*words: str, stdin: str = "") -> Done:
+    """Run `healkit WORDS…` with streams of its own that are no terminal; what it does not catch fails the test.
+
+    Signals, a terminal, and what holds for a process only are tested in processes.
+    """
+    printed, told = io.BytesIO(), io.BytesIO()
+    code: object = 0
+    with pytest.MonkeyPatch.context() as process:
+        process.setattr(sys, "argv", ["healkit", *words])
+        process.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode()), encoding="utf-8"))
+        process.setattr(sys, "stdout", io.TextIOWrapper(printed, encoding="utf-8", write_through=True))
+        process.setattr(sys, "stderr", io.TextIOWrapper(told, encoding="utf-8", write_through=True))
+        try:
+            main()
+        except SystemExit as ended:
+            code = ended.code
+        return Done(printed.getvalue().decode(), told.getvalue().decode(), _exit_status(code))
+
+
+def _exit_status(code: object) -> int:
+    """As Python itself ends with it."""
+    if code is None:
+        return 0
+    return code if isinstance(code, int) else 1
