@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -91,18 +92,38 @@ def test_a_notebook_without_a_file_is_advised_from_its_history(run: Any) -> None
     )
 
 
-@pytest.mark.parametrize(
-    "content",
-    ["", "[]", '{"cells": 3}', '{"cells": [{"cell_type": "code"}]}', "{" * 10_000, "x" * 6_000_000, None],
-)
-def test_a_file_that_cannot_be_read_costs_no_card(
-    run: Any, tmp_path: Path, monkeypatch: Any, content: Any
-) -> None:
-    path = tmp_path / "broken.ipynb"
-    if content is not None:
-        path.write_text(content)
-    monkeypatch.setenv("JPY_SESSION_NAME", str(path))
-    outputs = run(LOAD, "sum(prices)").cells[1].outputs
+UNREADABLE = [
+    "",
+    "[]",
+    '{"cells": 3}',
+    '{"cells": [{"cell_type": "code"}]}',
+    "{" * 10_000,
+    "x" * 6_000_000,
+    None,
+]
+
+
+@pytest.fixture(scope="module")
+def beside_unreadable(tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
+    """The outputs of a failing cell beside each of these files: one kernel, told of one file after the other."""
+    folder = tmp_path_factory.mktemp("unreadable")
+    cells = [LOAD]
+    for number, content in enumerate(UNREADABLE):
+        path = folder / str(number) / "broken.ipynb"  # with no other notebook beside it to be taken for it
+        path.parent.mkdir()
+        if content is not None:
+            path.write_text(content)
+        cells.append(f"import os\nos.environ['JPY_SESSION_NAME'] = {str(path)!r}\nsum(prices)")
+    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    own = {"HEALKIT_DB": str(folder / "healkit.db"), "IPYTHONDIR": str(folder / "ipython")}
+    client = NotebookClient(book, kernel_name="python3", timeout=60, allow_errors=True)
+    client.execute(env={**os.environ, **own})
+    return [cell.outputs for cell in book.cells[1:]]
+
+
+@pytest.mark.parametrize("number", range(len(UNREADABLE)))
+def test_a_file_that_cannot_be_read_costs_no_card(beside_unreadable: list[Any], number: int) -> None:
+    outputs = beside_unreadable[number]
     assert [output.output_type for output in outputs] == ["error", "display_data"]
     assert "Nothing is called `prices` here." in outputs[1].data["text/plain"]
 
