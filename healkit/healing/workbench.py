@@ -19,12 +19,11 @@ from concurrent.futures import Executor, Future
 from itertools import islice
 from typing import Any, TypeVar
 
-import msgspec
-
 from healkit.config import Config
 from healkit.contracts.healing import Check, CheckResult, Edit, Observed
 from healkit.contracts.tools import EntryRef
 from healkit.errors import BudgetSpent
+from healkit.healing.limits import SLOW_TIMES, Limits
 from healkit.runtime import engine
 from healkit.runtime.batches import Batches
 from healkit.runtime.recorder import Recorder
@@ -36,16 +35,6 @@ _Run = Callable[
     [EntryRef, Sequence[str], Sequence[Check], Sequence[float]], Coroutine[Any, Any, list[list[CheckResult]]]
 ]
 
-#: A check's limit by its own time on the code as it is: so many times that, and at least so many seconds.
-LIMIT_TIMES, LIMIT_LEAST_S = 6.0, 0.012
-#: Of what takes long by itself: twice that and half a second.
-LONG_TIMES, LONG_S = 2.0, 0.5
-#: Where that time is not known, by the longest that is. It is what a candidate costs that hangs, and there are many.
-UNKNOWN_LEAST_S = 0.012
-#: The slow lane's limit, and the one for trying once more in a process of its own, by the ordinary one.
-SLOW_TIMES = 10.0
-#: Which is at least this: few are tried so, and what is right may take longer than what failed at once.
-_RUN_LEAST_S = 2.0
 #: What finding out how long a check takes may cost, in seconds and as a part of the budget.
 _TIMING_FIRST_S, _TIMING_S, _TIMING_PART = 0.15, 5.0, 1 / 30
 _TIMING_LEAST_S = 0.8
@@ -99,8 +88,7 @@ class Bench:
         self._stop = stop or threading.Event()
         self._on_progress = on_progress
         self._parallel, self._executor = parallel, executor
-        self._limits: dict[bytes, float] = {}
-        self._hanging: set[bytes] = set()
+        self._limits = Limits()
         self._thinking = _Thinking()
         #: How many candidates were tried so far.
         self.tried = 0
@@ -129,8 +117,7 @@ class Bench:
             executor=self._executor,
             off_record=self._off_record,
         )
-        other._limits, other._hanging = self._limits, self._hanging
-        other._thinking = self._thinking
+        other._limits, other._thinking = self._limits, self._thinking
         return other
 
     @property
@@ -140,7 +127,7 @@ class Bench:
 
     def expect_hanging(self, checks: Iterable[Check]) -> None:
         """These are known not to end, so that nobody has to wait for them to find it out."""
-        self._hanging.update(_key(check) for check in checks)
+        self._limits.expect_hanging(checks)
 
     @contextlib.contextmanager
     def off_the_clock(self) -> Iterator[None]:
@@ -166,6 +153,7 @@ class Bench:
         times = SLOW_TIMES if slow else 1.0
         limits_s = [own_s * times for own_s in self._limits_of(code, checks, limit_s)]
         events: queue.SimpleQueue[_Wanted | Scores | None] = queue.SimpleQueue()
+        passed = "." * len(checks)
 
         async def draw(count: int) -> Sequence[Candidate]:
             loop = asyncio.get_running_loop()
@@ -194,6 +182,8 @@ class Bench:
                     continue
                 self.tried += len(event)
                 self._on_progress(self.tried)
+                if limit_s is not None and any(letters == passed for _, letters in event):
+                    self._limits.grant(checks, limit_s)
                 yield from event
             work.result()
         finally:
@@ -202,7 +192,7 @@ class Bench:
     def observe(self, code: str, checks: Sequence[Check]) -> list[Observed]:
         """As `Workbench.observe`; being watched takes longer, so each check gets more time."""
         limits_s = [
-            _WATCH_HANGING_S if _key(check) in self._hanging else min(limit_s * SLOW_TIMES, _WATCH_S)
+            _WATCH_HANGING_S if self._limits.hangs(check) else min(limit_s * SLOW_TIMES, _WATCH_S)
             for check, limit_s in zip(checks, self._limits_of(code, checks), strict=True)
         ]
         return self._wait(self._batches.observe(self._entry, code, checks, limits_s))
@@ -210,20 +200,20 @@ class Bench:
     def run(
         self, codes: Sequence[str], checks: Sequence[Check], *, limit_s: float | None = None
     ) -> list[list[CheckResult]]:
-        """As `Workbench.run`; each is on record as a trial, and has the slow lane's time.
+        """As `Workbench.run`; each is on record as a trial, and has the slow lane's time, or what a candidate once got.
 
         One code with checks of which nothing is known yet is the code as it is, so their limits are found out by it.
         """
         base = codes[0] if codes else ""
-        if len(codes) == 1 and limit_s is None and not any(_key(check) in self._limits for check in checks):
+        if len(codes) == 1 and limit_s is None and not any(check in self._limits for check in checks):
             results = self._timed(
                 base, checks, functools.partial(self._batches.run, off_record=self._off_record)
             )
-            self._learn(checks, results)
+            self._limits.learn(checks, results)
             return [results]
         limits_s = [own_s * SLOW_TIMES for own_s in self._limits_of(base, checks, limit_s)]
         if limit_s is None:
-            limits_s = [max(own_s, _RUN_LEAST_S) for own_s in limits_s]
+            limits_s = self._limits.lengthened(checks, limits_s)
         return self._wait(
             self._batches.run(
                 self._entry, codes, checks, limits_s, parallel=self._parallel, off_record=self._off_record
@@ -234,25 +224,10 @@ class Bench:
         """Each check's time limit: the given one, or found out once for each check by running the code as it is."""
         if limit_s is not None:
             return [limit_s] * len(checks)
-        new = [check for check in checks if _key(check) not in self._limits]
+        new = [check for check in checks if check not in self._limits]
         if new:
-            self._learn(new, self._timed(code, new, self._unrecorded))
-        return [self._limits[_key(check)] for check in checks]
-
-    def _learn(self, checks: Sequence[Check], results: Sequence[CheckResult]) -> None:
-        """Limits for checks of which it is known how the code as it is does."""
-        ended = [result.duration_s for result in results if result.outcome != "timeout"]
-        passed = [result.duration_s for result in results if result.outcome == "passed"]
-        unknown_s = max(UNKNOWN_LEAST_S, _limit_s(max(passed or ended, default=0.0)))
-        for check, result in zip(checks, results, strict=True):
-            own_s = max(LIMIT_LEAST_S, _limit_s(result.duration_s))
-            if result.outcome == "passed":
-                self._limits[_key(check)] = own_s
-            elif result.outcome == "timeout":
-                self._limits[_key(check)] = unknown_s
-                self._hanging.add(_key(check))
-            else:  # what is right there may take longer than to go wrong, and hardly less than that
-                self._limits[_key(check)] = max(own_s, unknown_s)
+            self._limits.learn(new, self._timed(code, new, self._unrecorded))
+        return [self._limits[check] for check in checks]
 
     async def _unrecorded(
         self, entry: EntryRef, codes: Sequence[str], checks: Sequence[Check], limits_s: Sequence[float]
@@ -273,7 +248,7 @@ class Bench:
         results: dict[int, CheckResult] = {}
         some(range(len(checks)), _TIMING_FIRST_S)
         late = [place for place in results if results[place].outcome == "timeout"]
-        if late and not any(_key(checks[place]) in self._hanging for place in late):
+        if late and not any(self._limits.hangs(checks[place]) for place in late):
             most_s = min(_TIMING_S, max(_TIMING_LEAST_S, self._budget_s * _TIMING_PART))
             some(late[:1], most_s)
             if len(late) > 1 and results[late[0]].outcome != "timeout":
@@ -325,15 +300,6 @@ def bench_for(
         on_progress=on_progress,
         off_record=off_record,
     )
-
-
-def _key(check: Check) -> bytes:
-    return msgspec.json.encode(check)
-
-
-def _limit_s(own_s: float) -> float:
-    """The limit of what takes that long: some times that; less of what is long already, and costs it in full."""
-    return min(LIMIT_TIMES * own_s, LONG_S + LONG_TIMES * own_s)
 
 
 class _Work:

@@ -10,11 +10,12 @@ import pytest
 from template_samples import children_of_templates, templates
 
 from healkit import Healkit
-from healkit.contracts.healing import Check, Edit
+from healkit.contracts.healing import Check, Edit, difference
 from healkit.contracts.tools import EntryRef
 from healkit.errors import BudgetSpent
 from healkit.healing.advisor import Workbench
-from healkit.healing.workbench import LIMIT_LEAST_S, Bench, bench_for
+from healkit.healing.limits import LIMIT_LEAST_S
+from healkit.healing.workbench import Bench, bench_for
 
 ENTRY = EntryRef("f", "default", 0, "")
 CODE = "def f(n):\n    return n + 0\n"
@@ -120,6 +121,17 @@ def test_what_is_off_the_clock_of_one_bench_is_off_that_of_the_one_beside_it(hea
     assert beside.left_s == pytest.approx(before[1], abs=1.0)
 
 
+def test_what_a_candidate_was_given_it_has_again_when_it_is_validated(healkit: Healkit) -> None:
+    bench = bench_of(healkit)
+    slow = "import time\ndef f(n):\n    time.sleep(2.2)\n    return 1\n"
+    [before] = bench.run([CODE], [returns(1, 0)])
+    edit = difference(CODE, slow)
+    assert before[0].outcome == "wrong"
+    assert dict(bench.score(CODE, [[edit]], [returns(1, 0)], limit_s=2.5)) == {0: "."}
+    [after] = bench.run([slow], [returns(1, 0)])
+    assert after[0].outcome == "passed"
+
+
 def test_a_search_that_is_no_longer_looked_at_ends(healkit: Healkit) -> None:
     scores = bench_of(healkit).score(CODE, (number(value) for value in range(10**9)), [returns(3, 1)])
     assert next(scores)
@@ -143,7 +155,7 @@ def test_limits_come_from_the_codes_own_time_and_the_slow_lane_has_ten_times_tha
     checks = [returns(0, 0), Check(origin="declared", arguments={"n": 0.1}), returns("wrong", 0)]
     bench = bench_of(healkit)
     assert dict(bench.score(code, [[]], checks, every=True)) == {0: "..w"}
-    quick, slow, unknown = bench._limits.values()
+    quick, slow, unknown = (bench._limits[check] for check in checks)
     assert quick >= LIMIT_LEAST_S
     assert slow >= 0.6
     assert unknown == max(quick, slow)

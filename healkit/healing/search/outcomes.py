@@ -19,6 +19,8 @@ def promise(outcomes: str, before: str) -> float:
 
 def late(tried: Sequence[tuple[Candidate, str]], mended: int = 0) -> list[Candidate]:
     """What failed on time alone and passed at least so many checks before that, nearest first."""
-    found = [pair for pair in tried if pair[1].rstrip("-")[-1:] == "t" and leading(pair[1]) >= mended]
+    found = [
+        pair for pair in tried if not pair[1].strip("t.-") and "t" in pair[1] and leading(pair[1]) >= mended
+    ]
     found.sort(key=lambda pair: (-leading(pair[1]), -pair[0].score))
     return [candidate for candidate, _ in found]

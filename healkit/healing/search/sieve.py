@@ -32,10 +32,19 @@ class Tried:
 
 
 class Sieve:
-    """Tries candidates for a code against its checks; `found` is what passed all of them and was not taken yet."""
+    """Tries candidates for a code against its checks; `found` is what passed all of them and was not taken yet.
 
-    def __init__(self, bench: Workbench, code: str, checks: Sequence[Check], budget_s: float) -> None:
-        self._bench, self._code, self._checks, self._budget_s = bench, code, checks, budget_s
+    before: the letters of the code as it is. Checks on which it does not end are run last: most variants do not end
+    there either, which costs the whole limit, and many of those break something that takes no time.
+    """
+
+    def __init__(
+        self, bench: Workbench, code: str, checks: Sequence[Check], before: str, budget_s: float
+    ) -> None:
+        self._bench, self._code, self._budget_s = bench, code, budget_s
+        self._turns = sorted(range(len(checks)), key=lambda place: before[place] in "td")
+        self._turned = self._turns != sorted(self._turns)
+        self._checks = [checks[place] for place in self._turns]
         self._same: set[str] = set()
         self.found: list[Plausible] = []
         #: Whether anything has ever passed.
@@ -74,11 +83,18 @@ class Sieve:
         for position, outcomes in self._bench.score(
             self._code, drawn(), self._checks, slow=slow, limit_s=limit_s
         ):
-            tried.outcomes[offset + position] = outcomes
+            tried.outcomes[offset + position] = self._in_place(outcomes)
             if outcomes == "." * len(self._checks):
                 self._keep(tried.candidates[offset + position])
                 if enough and not passed_at:
                     passed_at.append((time.monotonic(), len(tried.candidates) - offset))
+
+    def _in_place(self, outcomes: str) -> str:
+        """The letters in the order in which the checks were given."""
+        if not self._turned:
+            return outcomes
+        letters = dict(zip(self._turns, outcomes, strict=True))
+        return "".join(letters[place] for place in range(len(outcomes)))
 
     def _looked_on(self, began: float, passed_at: float, passed_after: int, tried: int) -> bool:
         """Whether enough was tried after the first candidate that passed."""

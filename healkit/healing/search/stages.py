@@ -70,7 +70,7 @@ class Search:
         self._code = subject.code
         self._seen: set[int] = set()
         self._budget_s = bench.left_s
-        self._sieve = Sieve(bench, subject.code, subject.checks, self._budget_s)
+        self._sieve = Sieve(bench, subject.code, subject.checks, subject.before, self._budget_s)
 
     def patches(self) -> Generator[Patch, Attempt | None, None]:
         """What single edits give; else what is left to do."""
@@ -144,12 +144,21 @@ class Search:
         )
 
     def _retry_slow(self, sieve: Sieve, first: Tried) -> None:
-        """Once more, with more time, what failed on time alone; and once more, if it mended a check meanwhile."""
+        """Once more, with more time, what failed on time alone.
+
+        What mended all checks but one on which it did not end is given really long at once, what mended any afterwards.
+        """
+        most_s = min(_SLOWEST_S, self._budget_s * _SLOWEST_PART)
+        others = max(1, len(self._subject.failing) - 1)
+        nearest = late(first.with_outcomes(), mended=others)[:_SLOWEST]
+        sieve.fill(nearest, Tried(), part=0.3, limit_s=most_s)
+        if sieve.passed:
+            return
         slow = Tried()
-        sieve.fill(late(first.with_outcomes())[:_SLOW], slow, part=0.2, slow=True)
-        if not sieve.passed and (nearly := late(slow.with_outcomes(), mended=1)):
-            most_s = min(_SLOWEST_S, self._budget_s * _SLOWEST_PART)
-            sieve.fill(nearly[:_SLOWEST], Tried(), part=0.3, limit_s=most_s)
+        again = [one for one in late(first.with_outcomes()) if one not in nearest]
+        sieve.fill(again[:_SLOW], slow, part=0.2, slow=True)
+        if not sieve.passed:
+            sieve.fill(late(slow.with_outcomes(), mended=1)[:_SLOWEST], Tried(), part=0.3, limit_s=most_s)
 
     def _go_on(self, sieve: Sieve, first: Tried) -> None:
         """From variants that got nearer to two edits and more."""

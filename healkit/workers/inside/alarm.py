@@ -3,22 +3,26 @@
 As `deadline`, without its nesting: a few system calls a check. It goes by the time that the process computes, so that a
 busy machine makes no check late, and by the clock for what waits. It rings again and again, because code may catch even
 what is no `Exception`; code that catches it for ever is its watcher's to kill.
+
+The clock's timer does both: one that goes by computing rings only at the kernel's next tick, up to 8 ms late, which is
+longer than most checks may take at all.
 """
 
 from __future__ import annotations
 
 import signal
+import time
 from types import FrameType
 from typing import Any
 
 from healkit.workers.inside.deadline import TimeIsUp
 
-_REPEAT_S = 0.01
+#: How often it is looked at from the limit on, by the clock, whether so much was computed; and how often it rings then.
+_LOOK_S, _REPEAT_S = 0.001, 0.01
 #: By the clock a check may take so many times its limit, and so much more: it is not to be taken for late for others.
 _WAIT_TIMES, _WAIT_MORE_S = 3.0, 0.03
-_setitimer, _signal = signal.setitimer, signal.signal
-_CLOCK, _RUNG_BY_CLOCK = signal.ITIMER_REAL, signal.SIGALRM
-_COMPUTING, _RUNG_BY_COMPUTING = signal.ITIMER_PROF, signal.SIGPROF
+_setitimer, _signal, _CLOCK, _RUNG = signal.setitimer, signal.signal, signal.ITIMER_REAL, signal.SIGALRM
+_computed_s, _now_s = time.process_time, time.monotonic
 
 
 def waited_s(timeout_s: float) -> float:
@@ -32,23 +36,26 @@ class Alarm:
     def __init__(self) -> None:
         self.rang = False
         self._armed = False
+        self._most_computed_s = self._latest_s = 0.0
 
     def set(self, timeout_s: float) -> None:
         """Ring after that much computing, or some times that by the clock, and then again and again."""
         self.rang = False
         self._armed = True
-        _signal(_RUNG_BY_CLOCK, self._ring)  # each time, because the code before may have taken the signals
-        _signal(_RUNG_BY_COMPUTING, self._ring)
-        _setitimer(_COMPUTING, timeout_s, _REPEAT_S)
-        _setitimer(_CLOCK, waited_s(timeout_s), _REPEAT_S)
+        self._most_computed_s, self._latest_s = _computed_s() + timeout_s, _now_s() + waited_s(timeout_s)
+        _signal(_RUNG, self._ring)  # each time, because the code before may have taken the signal
+        _setitimer(_CLOCK, timeout_s, _LOOK_S)
 
     def stop(self) -> None:
         """Ring no more. What rings while this is being said raises `TimeIsUp` for the last time."""
         self._armed = False
         _setitimer(_CLOCK, 0)
-        _setitimer(_COMPUTING, 0)
 
     def _ring(self, _number: int, _frame: FrameType | None) -> Any:
-        self.rang = True
+        if not self.rang:
+            if _computed_s() < self._most_computed_s and _now_s() < self._latest_s:
+                return  # somebody else had the processor meanwhile
+            self.rang = True
+            _setitimer(_CLOCK, _REPEAT_S, _REPEAT_S)
         if self._armed:
             raise TimeIsUp

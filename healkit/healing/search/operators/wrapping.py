@@ -112,8 +112,13 @@ def bounded(program: Program, node: ast.expr) -> Changes:
         return
     text = program.segment(node)
     likely = 1.0 if isinstance(parent, ast.Assign | ast.Return | ast.keyword) else 0.7
+    target = parent.targets[0] if isinstance(parent, ast.Assign) else None
+    best = program.segment(target) if target is not None and _kept_up(program, target) else ""
+    if best and may_be(program.types(best, node), NUMBERS):
+        for function in ("max", "min"):  # the best so far, which each round was to beat
+            yield from program.put(node, f"{function}({best}, {text})", 2.0)
     for name in ["0", *program.names(node)[:10], "1", "100"]:
-        if name != text and may_be(program.types(name, node), NUMBERS):
+        if name not in (text, best) and may_be(program.types(name, node), NUMBERS):
             for function in ("max", "min"):
                 first, second = (name, text) if name.isdigit() else (text, name)
                 yield from program.put(node, f"{function}({first}, {second})", likely)
@@ -122,10 +127,26 @@ def bounded(program: Program, node: ast.expr) -> Changes:
         last = f"len({name}) - 1" if seen & (COLLECTIONS - {"generator"}) else f"{name} - 1"
         if last.startswith("len") or seen & frozenset({"int"}):
             yield from program.put(node, f"min({text}, {last})", likely)
-    target = parent.targets[0] if isinstance(parent, ast.Assign) else None
     if isinstance(target, ast.Subscript | ast.Attribute):
         for function in ("max", "min"):
             yield from program.put(node, f"{function}({program.segment(target)}, {text})", likely)
+
+
+def _kept_up(program: Program, target: ast.expr | None) -> bool:
+    """Whether a name is given its first value before the loop in which this is another assignment to it."""
+    loops = (
+        [outer for outer in program.around(target) if isinstance(outer, ast.For | ast.While)]
+        if target
+        else []
+    )
+    if not loops or not isinstance(target, ast.Name):
+        return False
+    first = loops[-1].lineno
+    stores = (node for node in program.nodes if isinstance(node, ast.Name) and node.id == target.id)
+    return any(
+        isinstance(node.ctx, ast.Store) and node.lineno < first and program.home(node) is program.home(target)
+        for node in stores
+    )
 
 
 @operator(
