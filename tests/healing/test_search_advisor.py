@@ -261,3 +261,16 @@ def test_a_second_mistake_is_searched_for_behind_the_one_that_a_rule_knows(
         == "def tool(prices, limit):\n    return [price for price in prices if price <= limit]\n"
     )
     assert report.best.verdict == "unproven"  # two edits, and few examples
+
+
+def test_a_patch_that_never_gets_to_what_was_wrong_stands_behind_one_that_does(healkit: Healkit) -> None:
+    code = """def tool(a, b):
+    if b == 0:
+        return a
+    return tool(a % b, b)
+"""
+    # `b >= 0` passes all of them, by never calling itself again.
+    checks = [example(13, a=13, b=13), example(20, a=20, b=100), example(3, a=3, b=0)]
+    patch = first(healkit, case_of(code, *checks))
+    assert patch is not None
+    assert patch.code == code.replace("tool(a % b, b)", "tool(b, a % b)")

@@ -20,6 +20,7 @@ from healkit.contracts.healing import Check, CheckResult, difference
 from healkit.healing.advisor import Workbench
 from healkit.healing.inputs import Accepts
 from healkit.healing.search.fuzzing import edges, nearby
+from healkit.healing.search.liveness import unused
 from healkit.healing.search.ranking import Candidate
 from healkit.healing.search.sense import sense
 from healkit.healing.search.subject import Subject
@@ -34,8 +35,9 @@ _AGREED, _KEPT, _KEPT_LOUD, _FAILED, _CONSTANT = 0.5, 0.8, 3.0, 0.8, 1.5
 #: The kind of an edit tells more than its place: the place has done its work when the edit is tried early.
 _PRIOR, _PLACE = 1.6, 0.5
 _REMOVED, _ADDED, _MOVED, _MOST_TOKENS = 0.05, 0.02, 0.03, 20
-_UNREAD, _FOREIGN, _IDLE, _MENDED, _SILENT = 1.3, 0.8, 1.0, 0.8, 1.0
+_UNREAD, _FOREIGN, _IDLE, _MENDED, _SILENT = 1.3, 0.8, 1.0, 0.8, 1.6
 _GUARD, _GUARD_DEMANDED = 2.0, 0.6
+_DEAD, _DEAD_FAILING, _MOST_DEAD = 1.0, 0.3, 2
 
 
 @dataclasses.dataclass(frozen=True)
@@ -111,6 +113,7 @@ def ranked(
     if not first:
         return []
     ranks = [rank for rank, _ in own[:_COMPARED]]
+    dead = _dead(bench, subject, first)
     compared = _compare(bench, subject, first, accepts)
     alike = list(zip(compared.same, compared.agreed, strict=True))
     support: dict[tuple[str, str], float] = {}
@@ -123,7 +126,8 @@ def ranked(
             + _AGREED * min(math.log(support[alike[place]]) - ranks[place], 3.0)
             + (_KEPT_LOUD if loud else _KEPT) * compared.kept(place)
             - _FAILED * compared.failed(place)
-            - _CONSTANT * compared.constant[place],
+            - _CONSTANT * compared.constant[place]
+            - dead[place],
             compared.kept(place),
         )
         for place, one in enumerate(first)
@@ -132,6 +136,15 @@ def ranked(
     order.sort(key=lambda one: -one.rank)
     lowest = order[-1].rank
     return order + [Ranked(one, lowest - 1 - place) for place, one in enumerate(rest)]
+
+
+def _dead(bench: Workbench, subject: Subject, found: Sequence[Plausible]) -> list[float]:
+    """What speaks against each patch because it leaves code unused."""
+    counts = unused(bench, subject, [one.candidate for one in found])
+    return [
+        _DEAD * min(passing, _MOST_DEAD) + _DEAD_FAILING * min(failing, _MOST_DEAD)
+        for passing, failing in counts
+    ]
 
 
 def _with_shares(order: Sequence[Ranked], alike: Sequence[tuple[str, str]]) -> list[Ranked]:

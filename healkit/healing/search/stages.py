@@ -21,7 +21,7 @@ from healkit.healing.search.ranking import Candidate, Space
 from healkit.healing.search.second_order import Base, Further, bases, pairs
 from healkit.healing.search.sieve import Sieve, Tried
 from healkit.healing.search.subject import Subject, look, parses
-from healkit.healing.search.vouching import UNCOMPARED, doubt
+from healkit.healing.search.vouching import OVERTAKEN, UNCOMPARED, doubt
 
 #: A likeliest patch that keeps less than this of what seemed right, and mends so few failing checks that it may do so
 #: by chance, has so many further candidates looked at, for this part of the budget.
@@ -115,15 +115,18 @@ class Search:
         """Those patches; returns whether to look for more of the same.
 
         The loop sends what became of a patch. Where validation, which is stricter, let none of them pass, there is
-        reason to go on; else the likeliest has been found, because the search came from there.
+        reason to go on; else the likeliest has been found, because the search came from there. What is less likely than
+        one that is doubted is doubted too.
         """
-        refused = 0
+        refused, doubted = 0, False
         for one in order:
             self._sieve.found.remove(one.patch)
             edits = len(self._made_by) + len(one.patch.candidate.made_by)
-            why = doubt(self._code, one, edits, len(self._subject.failing))
+            why = doubt(self._code, one, edits, len(self._subject.failing)) or (OVERTAKEN if doubted else "")
             attempt = yield self._patch(one.patch, one.rank, doubt=why)
-            refused += attempt is not None and attempt.verdict == "not_cured"
+            stands = attempt is None or attempt.verdict != "not_cured"
+            doubted = doubted or (stands and bool(why))
+            refused += not stands
         return bool(order) and refused == len(order)
 
     def _ranked(self) -> list[Ranked]:

@@ -17,6 +17,8 @@ _RARE, _SURE, _BEHAVIOURS, _FOREIGN = 0.25, 0.85, 3, 0.9
 _CHECKS_AN_EDIT = 2
 #: The doubt about a patch for which there was no time left.
 UNCOMPARED = "Time was up before it was compared with others."
+#: The doubt about one that itself leaves none.
+OVERTAKEN = "A likelier patch passes too, and is not vouched for."
 
 
 def doubt(code: str, one: Ranked, edits: int, mended: int) -> str:
@@ -31,6 +33,9 @@ def doubt(code: str, one: Ranked, edits: int, mended: int) -> str:
         return f"What it does ({candidate.made_by[0]}) is seldom what was wrong."
     if one.share < _SURE or one.behaviours > _BEHAVIOURS:
         return "Other edits pass as well, and do something else on inputs near those of the checks."
-    if sense(code, one.patch.code).foreign > _FOREIGN:
+    change = sense(code, one.patch.code)
+    if change.foreign > _FOREIGN:
         return "It has a number in it that nothing in the tool explains."
+    if change.silent:
+        return "It may end without returning anything, which the tool never did."
     return ""

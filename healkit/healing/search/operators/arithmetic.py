@@ -185,6 +185,14 @@ def _is_range(node: ast.AST) -> bool:
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "range"
 
 
+def _asked(program: Program, statement: ast.stmt) -> set[str]:
+    """The names in the condition under which a statement is run: what was asked about is what counts there."""
+    for outer in program.around(statement):
+        if isinstance(outer, ast.If | ast.While):
+            return {node.id for node in ast.walk(outer.test) if isinstance(node, ast.Name)}
+    return set()
+
+
 @operator(
     "an expression grown by a name",
     0.4,
@@ -206,6 +214,7 @@ def grown(program: Program, node: ast.expr) -> Changes:
     if isinstance(parent, ast.Subscript) and field == "value":
         return
     statement = program.statement(node)
+    asked = _asked(program, statement)
     for name in program.names(node)[:12]:
         if name == program.segment(node):
             continue
@@ -214,7 +223,8 @@ def grown(program: Program, node: ast.expr) -> Changes:
             for sign, need, likely in (
                 ("-", SUM, 1.0), ("+", SUM, 1.0), ("*", TERM, 0.8), ("//", TERM, 0.6), ("%", TERM, 0.6), ("/", TERM, 0.7),
             ):  # fmt: skip
-                yield from program.put(node, f"{program.piece(node, need)} {sign} {name}", likely)
+                share = 1.0 if name in asked else 0.8
+                yield from program.put(node, f"{program.piece(node, need)} {sign} {name}", likely * share)
         elif kinds & seen & SEQUENCES:
             yield from program.put(node, f"{program.piece(node, SUM)} + {name}", 0.9)
             yield from program.put(node, f"{name} + {program.piece(node, SUM)}", 0.9)
