@@ -12,9 +12,9 @@ from healkit.healing.search.vouching import doubt
 CODE = "def f(n):\n    while True:\n        if n > 3:\n            return n + 1\n        n += 1\n"
 
 
-def ranked(code: str, prior: float = 0.8, share: float = 1.0, behaviours: int = 1) -> Ranked:
+def ranked(code: str, prior: float = 0.8, share: float = 1.0, behaviours: int = 1, unused: int = 0) -> Ranked:
     candidate = Candidate((difference(CODE, code),), prior, prior, ("another comparison",))
-    return Ranked(Plausible(code, candidate), 1.0, 1.0, share, behaviours)
+    return Ranked(Plausible(code, candidate), 1.0, 1.0, share, behaviours, unused)
 
 
 def test_a_likely_edit_that_all_others_agree_with_is_vouched_for() -> None:
@@ -30,6 +30,7 @@ def test_a_likely_edit_that_all_others_agree_with_is_vouched_for() -> None:
         (ranked(CODE.replace("n > 3", "n >= 3"), behaviours=9), 1, "do something else"),
         (ranked(CODE.replace("n > 3", "n > 77")), 1, "a number in it"),
         (ranked(CODE.replace("while True", "while n < 9")), 1, "a number in it"),
+        (ranked(CODE.replace("n > 3", "n >= 3"), unused=1), 1, "never gets to code that ran before"),
         (ranked(CODE.replace("while True", "while n")), 1, "may end without returning anything"),
     ],
 )

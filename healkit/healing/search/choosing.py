@@ -37,7 +37,7 @@ _PRIOR, _PLACE = 1.6, 0.5
 _REMOVED, _ADDED, _MOVED, _MOST_TOKENS = 0.05, 0.02, 0.03, 20
 _UNREAD, _FOREIGN, _IDLE, _MENDED, _SILENT = 1.3, 0.8, 1.0, 0.8, 1.6
 _GUARD, _GUARD_DEMANDED = 2.0, 0.6
-_DEAD, _DEAD_FAILING, _MOST_DEAD = 1.0, 0.3, 2
+_UNUSED, _MOST_UNUSED = 1.2, 2
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Ranked:
 
     kept: on which part of the inputs that count it does as the code did. share: how much of all that speaks for any
     of the patches speaks for those that do as this one does, on all inputs that were tried; from 0 to 1. behaviours: in
-    how many ways the patches differ there.
+    how many ways the patches differ there. unused: how many statements it never runs that the code as it was ran.
     """
 
     patch: Plausible
@@ -95,6 +95,7 @@ class Ranked:
     kept: float = 0.0
     share: float = 0.0
     behaviours: int = 1
+    unused: int = 0
 
 
 def ranked(
@@ -113,22 +114,21 @@ def ranked(
     if not first:
         return []
     ranks = [rank for rank, _ in own[:_COMPARED]]
-    dead = _dead(bench, subject, first)
+    left = unused(bench, subject, [one.candidate for one in first])
     compared = _compare(bench, subject, first, accepts)
     alike = list(zip(compared.same, compared.agreed, strict=True))
-    support: dict[tuple[str, str], float] = {}
-    for rank, letters in zip(ranks, alike, strict=True):
-        support[letters] = support.get(letters, 0.0) + math.exp(rank)
+    support = _support(ranks, alike)
     order = [
         Ranked(
             one,
             ranks[place]
-            + _AGREED * min(math.log(support[alike[place]]) - ranks[place], 3.0)
+            + _AGREED * min(support[alike[place]] - ranks[place], 3.0)
             + (_KEPT_LOUD if loud else _KEPT) * compared.kept(place)
             - _FAILED * compared.failed(place)
             - _CONSTANT * compared.constant[place]
-            - dead[place],
+            - _UNUSED * min(left[place], _MOST_UNUSED),
             compared.kept(place),
+            unused=left[place],
         )
         for place, one in enumerate(first)
     ]
@@ -138,13 +138,12 @@ def ranked(
     return order + [Ranked(one, lowest - 1 - place) for place, one in enumerate(rest)]
 
 
-def _dead(bench: Workbench, subject: Subject, found: Sequence[Plausible]) -> list[float]:
-    """What speaks against each patch because it leaves code unused."""
-    counts = unused(bench, subject, [one.candidate for one in found])
-    return [
-        _DEAD * min(passing, _MOST_DEAD) + _DEAD_FAILING * min(failing, _MOST_DEAD)
-        for passing, failing in counts
-    ]
+def _support(ranks: Sequence[float], alike: Sequence[tuple[str, str]]) -> dict[tuple[str, str], float]:
+    """What speaks for each behaviour, as a logarithm of odds."""
+    found = defaultdict[tuple[str, str], float](float)
+    for rank, letters in zip(ranks, alike, strict=True):
+        found[letters] += math.exp(rank)
+    return {letters: math.log(odds) for letters, odds in found.items()}
 
 
 def _with_shares(order: Sequence[Ranked], alike: Sequence[tuple[str, str]]) -> list[Ranked]:

@@ -7,6 +7,7 @@ wrong. To find that out a statement is made to fail: a patch that passes every c
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from healkit.contracts.healing import Edit
@@ -20,29 +21,29 @@ _MOST = 10
 _FAILS = ("raise AssertionError",)
 
 
-def unused(bench: Workbench, subject: Subject, found: Sequence[Candidate]) -> list[tuple[int, int]]:
+def unused(bench: Workbench, subject: Subject, found: Sequence[Candidate]) -> list[int]:
     """For each patch how many statements it never runs on the checks, of those that the code as it was ran.
 
-    First of those that passing checks ran, then of those that only failing ones did. Raises `BudgetSpent`.
+    Raises `BudgetSpent`. (Of the patches that passed every check, on half of the project's own tools, 18 of 271 that
+    were not right left something unused, and none of 163 that were right.)
     """
     program = Program(subject.code)
-    marks = list(_marks(program, subject.ran_passing | subject.ran_failing))[:_MOST]
+    marks = list(_marks(program, subject.ran))[:_MOST]
     pairs = [
-        (place, line, (*one.edits, edit))
+        (place, (*one.edits, edit))
         for place, one in enumerate(found)
-        for line, edit in marks
+        for edit in marks
         if all(edit.start < own.start or own.end < edit.start for own in one.edits)
     ]
-    letters = dict(bench.score(subject.code, [edits for _, _, edits in pairs], subject.checks))
-    counts = [[0, 0] for _ in found]
-    for number, (place, line, _) in enumerate(pairs):
-        if set(letters.get(number, "-")) == {"."}:
-            counts[place][line not in subject.ran_passing] += 1
-    return [(passing, failing) for passing, failing in counts]
+    letters = dict(bench.score(subject.code, [edits for _, edits in pairs], subject.checks))
+    counts = Counter(
+        place for number, (place, _) in enumerate(pairs) if set(letters.get(number, "-")) == {"."}
+    )
+    return [counts[place] for place in range(len(found))]
 
 
-def _marks(program: Program, ran: frozenset[int]) -> Iterator[tuple[int, Edit]]:
-    """The lines of statements that were run, each with an edit that makes it fail."""
+def _marks(program: Program, ran: frozenset[int]) -> Iterator[Edit]:
+    """For each such statement that was run an edit that makes it fail."""
     for statement, (block, position) in program.places.items():
         begins = position == 0 and isinstance(
             program.parent(statement), ast.If | ast.For | ast.While | ast.Try
@@ -51,4 +52,4 @@ def _marks(program: Program, ran: frozenset[int]) -> Iterator[tuple[int, Edit]]:
         if (begins or behind) and statement.lineno in ran:
             edit = program.insert(statement, _FAILS)
             if edit is not None:
-                yield statement.lineno, edit
+                yield edit

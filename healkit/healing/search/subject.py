@@ -27,8 +27,8 @@ class Subject:
 
     failing, passing: its checks, each kind in the order in which candidates meet them, the failing ones first.
     before: their letters (`Workbench.score`). wrong: the checks with a wrong result, with that as what is expected.
-    ran_failing, ran_passing: the lines that failing and passing ones were seen to run. hints: what edits are made of.
-    probe_s: how long a patch is run on an input that is not a check's.
+    ran: the lines that it was seen to run. hints: what edits are made of. probe_s: how long a patch is run on an
+    input that is not a check's.
     """
 
     code: str
@@ -37,8 +37,7 @@ class Subject:
     before: str
     wrong: list[Check]
     suspicion: Suspicion
-    ran_failing: frozenset[int]
-    ran_passing: frozenset[int]
+    ran: frozenset[int]
     hints: Hints
     probe_s: float
 
@@ -115,15 +114,10 @@ def look(case: Case, bench: Workbench, code: str) -> Subject | None:
         "".join(letter for _, letter in failing) + "." * len(passing),
         _wrong(watched, failed),
         suspicion,
-        _lines(failed),
-        _lines(passed),
+        frozenset(line for one in observed for line in one.lines),
         _hints(case, [check for check, _ in failing], passing, failed, passed),
         min(max(_PROBE_LEAST_S, longest_s), _PROBE_MOST_S),
     )
-
-
-def _lines(observed: Sequence[Observed]) -> frozenset[int]:
-    return frozenset(line for one in observed for line in one.lines)
 
 
 def _wrong(watched: Sequence[Check], failed: Sequence[Observed]) -> list[Check]:

@@ -36,6 +36,8 @@ def doubt(code: str, one: Ranked, edits: int, mended: int) -> str:
     change = sense(code, one.patch.code)
     if change.foreign > _FOREIGN:
         return "It has a number in it that nothing in the tool explains."
+    if one.unused:
+        return "It never gets to code that ran before, on any check."
     if change.silent:
         return "It may end without returning anything, which the tool never did."
     return ""
