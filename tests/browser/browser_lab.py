@@ -24,6 +24,14 @@ _PAGES_OWN = re.compile(r"/static/lab/jlab_core\.")
 #: Seen once in many runs, as an output that was run again was taken away.
 _PAGES_RACE = "NotFoundError: Failed to execute 'removeChild' on 'Node'"
 
+#: Whether the page's notebook talks to its kernel.
+CONNECTED = """
+() => {
+  const kernel = window.jupyterapp?.shell.currentWidget?.sessionContext?.session?.kernel;
+  return kernel?.connectionStatus === "connected" && kernel.status === "idle";
+}
+"""
+
 #: The lowest contrast of text on its background in an element, and the text that has it (WCAG 2.2, 1.4.3).
 CONTRAST = """
 (root) => {
@@ -108,7 +116,8 @@ class Notebook:
         self.ready()
 
     def ready(self) -> None:
-        """Wait until the kernel is idle."""
+        """Wait until the kernel is connected and idle; before it is, what is typed to run a cell is dropped."""
+        self.page.wait_for_function(CONNECTED, timeout=SLOW_MS)
         idle = self.page.locator('.jp-Notebook-ExecutionIndicator[data-status="idle"]')
         idle.first.wait_for(state="attached", timeout=SLOW_MS)
 
@@ -151,10 +160,13 @@ class Notebook:
         self.cell(0).locator(".jp-InputArea-editor").click()
         self.page.keyboard.press("Control+s")
         for _ in range(100):
-            if self.path.stat().st_mtime_ns != before:
+            # The server empties the file before it writes to it.
+            if self.path.stat().st_mtime_ns != before and (text := self.path.read_text()).endswith("}\n"):
                 break
             self.page.wait_for_timeout(100)
-        found: dict[str, Any] = json.loads(self.path.read_text())
+        else:
+            raise AssertionError(f"{self.path.name!r} was not saved within 10 s")
+        found: dict[str, Any] = json.loads(text)
         return found
 
     def choose_theme(self, name: str) -> None:

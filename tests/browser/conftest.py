@@ -1,7 +1,8 @@
-"""A real JupyterLab, and Debian's Chromium to look at it; one of each for all tests."""
+"""A real JupyterLab for all tests, and Debian's Chromium to look at it, whose disk cache all tests share too."""
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import socket
@@ -11,35 +12,40 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import nbformat
 import pytest
 from browser_lab import LAB, Lab, Notebook
-from playwright.sync_api import Browser, Error, sync_playwright
+from playwright.sync_api import BrowserContext, sync_playwright
 
 TOKEN = "for-this-test-only"
 START_S = 90
 
 
+@pytest.fixture(scope="session")
+def profile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Chromium's folder: from its disk cache JupyterLab's scripts come compiled, a third of what a page costs."""
+    return tmp_path_factory.mktemp("chromium")
+
+
 # For the module and not the session: playwright keeps an event loop running in this thread, and no test after it could
 # start one.
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
+def browser(profile: Path) -> Iterator[BrowserContext]:
     """Headless Chromium that fetches nothing of its own accord."""
     found = shutil.which("chromium") or shutil.which("chromium-browser")
     if found is None:
         pytest.skip("Chromium is not installed: apt-get install chromium")
     with sync_playwright() as playwright:
         flags = ["--no-sandbox", "--disable-background-networking", "--disable-dev-shm-usage"]
-        opened = playwright.chromium.launch(executable_path=found, args=flags)
+        opened = playwright.chromium.launch_persistent_context(profile, executable_path=found, args=flags)
         yield opened
         opened.close()
 
 
-@pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    """JupyterLab on an empty folder, with settings, kernels and a database of its own."""
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """JupyterLab with settings and kernels of its own, and without what asks the world outside or looks for it."""
     folder = tmp_path_factory.mktemp("lab")
     home = tmp_path_factory.mktemp("home")
     port = _free_port()
@@ -55,29 +61,42 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     }
     words = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", f"--port={port}"]
     words += [f"--ServerApp.root_dir={folder}", f"--IdentityProvider.token={TOKEN}", "--ip=127.0.0.1"]
-    words += ["--LabApp.expose_app_in_browser=True"]
+    words += [f"--{app}.expose_app_in_browser=True" for app in ("LabApp", "JupyterNotebookApp")]
+    words += ["--ServerApp.jpserver_extensions={'jupyter_lsp': False, 'jupyter_server_terminals': False}"]
     settings = home / "settings" / "@jupyterlab" / "apputils-extension"
     settings.mkdir(parents=True)
     quiet = '{"fetchNews": "false", "checkForUpdates": false}'
     (settings / "notification.jupyterlab-settings").write_text(quiet)
+    # Each page would ask whether JupyterLab is to be built anew, and the server would start node to find out.
+    config = home / "config" / "labconfig"
+    config.mkdir(parents=True)
+    (config / "page_config.json").write_text(json.dumps({"buildCheck": False, "buildAvailable": False}))
     with (home / "server.log").open("wb") as log:
-        server = subprocess.Popen(words, env=environment, stdout=log, stderr=log)
+        process = subprocess.Popen(words, env=environment, stdout=log, stderr=log)
         try:
-            _wait_for(f"http://127.0.0.1:{port}/api/status?token={TOKEN}", server, home / "server.log")
+            _wait_for(f"http://127.0.0.1:{port}/api/status?token={TOKEN}", process, home / "server.log")
             yield Lab(f"http://127.0.0.1:{port}", TOKEN, folder)
         finally:
-            server.terminate()
+            process.terminate()
             try:
-                server.wait(timeout=20)
+                process.wait(timeout=20)
             except subprocess.TimeoutExpired:
-                server.kill()
-                server.wait(timeout=20)
+                process.kill()
+                process.wait(timeout=20)
+
+
+@pytest.fixture(scope="module")
+def lab(server: Lab) -> Iterator[Lab]:
+    """The server on an empty folder, and so with an empty database: each file's tests see only their own."""
+    assert list(server.folder.iterdir()) == []
+    yield server
+    for path in server.folder.iterdir():
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 @pytest.fixture
-def notebook(lab: Lab, browser: Browser) -> Iterator[Callable[..., Notebook]]:
+def notebook(lab: Lab, browser: BrowserContext) -> Iterator[Callable[..., Notebook]]:
     """Open a notebook with these cells in a window of its own."""
-    contexts: list[Any] = []
     opened: list[Notebook] = []
 
     def make(name: str, *cells: str, width: int = 1280, height: int = 900, view: str = LAB) -> Notebook:
@@ -87,20 +106,28 @@ def notebook(lab: Lab, browser: Browser) -> Iterator[Callable[..., Notebook]]:
         )
         path = lab.folder / f"{name}.ipynb"
         nbformat.write(book, path)
-        context = browser.new_context(viewport={"width": width, "height": height})
-        contexts.append(context)
-        opened.append(Notebook(lab, context.new_page(), path, view))
+        page = browser.new_page()
+        page.set_viewport_size({"width": width, "height": height})
+        opened.append(Notebook(lab, page, path, view))
         opened[-1].open()
         return opened[-1]
 
     yield make
     for one in opened:
         one.shut_down()
-    for context in contexts:
-        try:
-            context.close()
-        except Error:
-            pass
+    _forget(browser, lab)
+
+
+def _forget(browser: BrowserContext, lab: Lab) -> None:
+    """Close all pages, and take away what they left in the browser, but for its cache of files."""
+    empty = browser.new_page()
+    for page in browser.pages:
+        if page != empty:
+            page.close()
+    browser.clear_permissions()
+    browser.clear_cookies()
+    kinds = {"origin": lab.url, "storageTypes": "local_storage,indexeddb,service_workers,cache_storage"}
+    browser.new_cdp_session(empty).send("Storage.clearDataForOrigin", kinds)
 
 
 def _free_port() -> int:
