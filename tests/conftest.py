@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,31 +16,69 @@ from hypothesis import settings
 os.environ.setdefault("HEALKIT_START_TIMEOUT_S", "30")
 
 from healkit import Healkit
+from healkit.store.database import Database
+
+HERE = Path(__file__).parent
+CLAIMED = pytest.StashKey[dict[str, list[str]]]()
 
 # Nor does an example that a property is held against fail for being slow there.
 settings.register_profile("healkit", deadline=None)
 settings.load_profile("healkit")
 
 
+@pytest.fixture(scope="session")
+def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An empty database with current tables, to be copied: the migrations cost more than most tests themselves."""
+    path = tmp_path_factory.mktemp("empty") / "healkit.db"
+    Database(path).close()
+    return path
+
+
 @pytest.fixture
-def healkit(tmp_path: Path) -> Iterator[Healkit]:
+def healkit(tmp_path: Path, empty_database: Path) -> Iterator[Healkit]:
     """An empty vault and log in a file of this test's own."""
-    with Healkit(tmp_path / "healkit.db") as opened:
+    with Healkit(shutil.copy(empty_database, tmp_path / "healkit.db")) as opened:
         yield opened
+
+
+@pytest.fixture(scope="session")
+def claimed(pytestconfig: pytest.Config) -> dict[str, list[str]] | None:
+    """Requirement → the tests that claim it, where this run has collected the whole suite."""
+    return pytestconfig.stash.get(CLAIMED, None)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--claims", help="write which tests claim which requirement to this file, as JSON")
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """For tests/test_requirements.py: requirement → tests, parameters folded."""
-    if (out := config.getoption("--claims")) is None:
-        return
+    slow_files_first(items)
+    if (out := config.getoption("--claims")) is not None:
+        Path(out).write_text(json.dumps(claims_of(items)))
+    elif {item.path for item in items} >= set(HERE.rglob("test_*.py")) and "::" not in "".join(config.args):
+        config.stash[CLAIMED] = claims_of(items)
+
+
+def slow_files_first(items: list[pytest.Item]) -> None:
+    """So that no process is left alone with a long file at the end of a run that is shared out by files.
+
+    What needs longer than usual says so itself, with a timeout of its own; then come the files with many tests.
+    """
+    tests = Counter(item.path for item in items)
+    longest: dict[Path, float] = dict.fromkeys(tests, 0.0)
+    for item in items:
+        for marker in item.iter_markers("timeout"):
+            longest[item.path] = max(longest[item.path], *marker.args)
+    items.sort(key=lambda item: (-longest[item.path], -tests[item.path], str(item.path)))
+
+
+def claims_of(items: list[pytest.Item]) -> dict[str, list[str]]:
+    """Requirement → tests, parameters folded."""
     claimed: dict[str, dict[str, None]] = {}
     for item in items:
         name = item.nodeid.partition("[")[0].removeprefix("tests/")
         for marker in item.iter_markers("requirement"):
             for requirement in marker.args:
                 claimed.setdefault(requirement, {})[name] = None
-    Path(out).write_text(json.dumps({requirement: sorted(names) for requirement, names in claimed.items()}))
+    return {requirement: sorted(names) for requirement, names in claimed.items()}

@@ -32,9 +32,12 @@ def claims(tmp_path: Path) -> dict[str, list[str]]:
     return found
 
 
-def test_every_done_requirement_has_its_tests_and_every_claim_its_requirement(tmp_path: Path) -> None:
+def test_every_done_requirement_has_its_tests_and_every_claim_its_requirement(
+    tmp_path: Path, claimed: dict[str, list[str]] | None
+) -> None:
     ledger = tomllib.loads(LEDGER.read_text())
-    claimed = claims(tmp_path)
+    if claimed is None:  # only a part of the suite is run
+        claimed = claims(tmp_path)
     assert set(claimed) <= set(ledger), f"unknown requirements: {sorted(set(claimed) - set(ledger))}"
     if os.environ.get("HEALKIT_REGENERATE"):
         LEDGER.write_text(rendered(ledger, claimed))

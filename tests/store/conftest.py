@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,11 +13,11 @@ from healkit.store.vault import Vault
 
 
 @pytest.fixture
-def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Database]:
+def database(tmp_path: Path, empty_database: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Database]:
     """A new database; the user's own folders are elsewhere while a test runs."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    opened = Database(tmp_path / "healkit.db", wait_s=0.2)
+    opened = Database(shutil.copy(empty_database, tmp_path / "healkit.db"), wait_s=0.2)
     yield opened
     opened.close()
 

@@ -7,6 +7,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,16 @@ def test_the_argument_comes_before_the_environment_and_the_environment_before_th
     assert resolve_url(None, environ, inner) == f"sqlite:///{inner / 'other.db'}"
     assert resolve_url(None, {}, inner) == f"sqlite:///{tmp_path / 'healkit.db'}"
     assert resolve_url("postgresql+psycopg://h/d", {}, inner) == "postgresql+psycopg://h/d"
+
+
+@pytest.fixture
+def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Database]:
+    """Made here, not copied: the file and its migrations are what is tested."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    opened = Database(tmp_path / "healkit.db", wait_s=0.2)
+    yield opened
+    opened.close()
 
 
 def test_without_any_database_the_one_in_the_users_data_folder_is_meant(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,8 +20,12 @@ def collector() -> Iterator[Collector]:
 
 
 @pytest.fixture
-def sender(tmp_path: Path, collector: Collector, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sender]:
+def sender(
+    tmp_path: Path, empty_database: Path, collector: Collector, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Sender]:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    made = Sender(tmp_path / "healkit.db", Config(sync_url=collector.url, **QUICK))
+    made = Sender(
+        shutil.copy(empty_database, tmp_path / "healkit.db"), Config(sync_url=collector.url, **QUICK)
+    )
     yield made
     made.close()
