@@ -48,7 +48,7 @@ def test_a_number_from_nowhere_is_odd_and_a_usual_one_or_a_neighbour_is_not_or_l
         "total // total", "total % 1", "total + 0", "3 - 1", "total if size else total", "min(total, total)", "int()",
         "total and total", "total == total", "len(values) >= 0", "total % size < 0", "1 if True else 2", "(total, total)",
         "size < 3 and size > 12", "size < 3 and size != 12", "size < total and size < 2", "size < 3 and size < 12", "size > 3 or size < 12", "size != 3 or size != 4",
-        "size == 3 and size == 4",
+        "size == 3 and size == 4", "size < 3 and not size > 12",
     ],
 )  # fmt: skip
 def test_what_always_gives_the_same_is_idle(idle: str) -> None:
@@ -68,6 +68,7 @@ def test_what_always_gives_the_same_is_idle(idle: str) -> None:
         "size == 3 or size == 4",
         "size != 3 and size != 4",
         "size < 3 or total < 3",
+        "size > 3 and not size > 12",
     ],
 )
 def test_what_does_something_is_not_idle(busy: str) -> None:

@@ -27,6 +27,9 @@ _HOLDS: dict[type[ast.cmpop], Callable[[float, float], bool]] = {
     ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge, ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
 }  # fmt: skip
+_OPPOSITES: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Lt: ast.GtE, ast.LtE: ast.Gt, ast.Gt: ast.LtE, ast.GtE: ast.Lt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
+}  # fmt: skip
 _DIRECTIONS: dict[type[ast.cmpop], int] = {ast.Lt: -1, ast.LtE: -1, ast.Gt: 1, ast.GtE: 1}
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
@@ -218,13 +221,15 @@ def _idle_question(node: ast.Compare) -> bool:
 def _idle_bounds(node: ast.BoolOp) -> bool:
     """Two questions about one value that leave nothing, leave everything, or of which one says all.
 
-    As `a < 3 and a > 12`, or `a < 3 and a < 12`; of bounds that are no numbers, two in one direction.
+    As `a < 3 and a > 12`, or `a < 3 and not a > 12`; of bounds that are no numbers, two in one direction.
     """
     asked: dict[str, list[tuple[type[ast.cmpop], float | None]]] = {}
     for part in node.values:
-        if isinstance(part, ast.Compare) and len(part.ops) == 1 and type(part.ops[0]) in _HOLDS:
-            question = (type(part.ops[0]), _number(part.comparators[0]))
-            asked.setdefault(ast.dump(part.left), []).append(question)
+        denied = isinstance(part, ast.UnaryOp) and isinstance(part.op, ast.Not)
+        asks = part.operand if isinstance(part, ast.UnaryOp) and denied else part
+        if isinstance(asks, ast.Compare) and len(asks.ops) == 1 and type(asks.ops[0]) in _HOLDS:
+            sign = _OPPOSITES[type(asks.ops[0])] if denied else type(asks.ops[0])
+            asked.setdefault(ast.dump(asks.left), []).append((sign, _number(asks.comparators[0])))
     meets = all if isinstance(node.op, ast.And) else any
     for of in asked.values():
         known = [(sign, at) for sign, at in of if at is not None]
