@@ -37,15 +37,25 @@ def until(true: Callable[[], Any], within_s: float = 10) -> None:
 def processes_of_healkit() -> list[str]:
     """The command lines of this process's descendants, all of which are nurseries or workers.
 
-    But for one: Python's own `multiprocessing`, once it was used, keeps a process of its own until the very end.
+    But for some: Python's own `multiprocessing`, once it was used, keeps a process of its own until the very end, and
+    so do the browser tests the one JupyterLab that they share.
     """
-    descendants = psutil.Process().children(recursive=True)
-    commands = []
-    for process in descendants:
-        # One that ended since it was listed is not there any more.
-        with contextlib.suppress(psutil.NoSuchProcess):
-            commands.append(" ".join(process.cmdline()))
-    return [command for command in commands if "multiprocessing.resource_tracker" not in command]
+    found = []
+    for process in psutil.Process().children():
+        command = command_of(process)
+        if "multiprocessing.resource_tracker" not in command and "-m jupyterlab" not in command:
+            found.append(command)
+            with contextlib.suppress(psutil.NoSuchProcess):
+                found += map(command_of, process.children(recursive=True))
+    return [command for command in found if command]
+
+
+def command_of(process: psutil.Process) -> str:
+    """Its command line; empty for one that ended since it was listed."""
+    try:
+        return " ".join(process.cmdline())
+    except psutil.NoSuchProcess:
+        return ""
 
 
 @pytest.mark.requirement("WORK-5")

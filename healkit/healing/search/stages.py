@@ -35,9 +35,10 @@ _FIRST_PART, _FURTHER_PART, _AGAIN_PART, _BASES_PART = 0.15, 0.35, 0.2, 0.15
 _LOOKED_AT, _KEPT, _SLOW = 3000, 400, 40
 #: Of those how many are given really long, in seconds and as a part of the budget: a right answer may take a second.
 _SLOWEST, _SLOWEST_S, _SLOWEST_PART = 4, 5.0, 0.15
-#: Of how many single edits pairs are made: of the likeliest, and of those that change a result; how many of these are
-#: gone on from, and how many pairs there are of a kind.
-_PAIRED, _PAIRED_TELLING, _TELLING_BASES, _PAIRS = 64, 240, 24, 20_000
+#: Of how many single edits pairs are made: of the very likeliest, which costs next to nothing and so comes first; of the
+#: likeliest; and of those that change a result. How many of these are gone on from, and how many pairs there are of a
+#: kind.
+_PAIRED_FIRST, _PAIRED, _PAIRED_TELLING, _TELLING_BASES, _PAIRS = 32, 64, 240, 24, 20_000
 #: How likely it is that what another advisor changed is a part of what is right, where it got nearer.
 _ANOTHER_ADVISORS = 0.9
 #: For how many bases it is found out anew where they go wrong.
@@ -94,6 +95,7 @@ class Search:
         """What is left to do where no single edit has passed so far."""
         stages: tuple[Callable[[], None], ...] = (
             lambda: self._retry_slow(sieve, first),
+            lambda: sieve.fill(pairs(self._best(first), _PAIRED_FIRST), Tried(), part=_FIRST_PART),
             lambda: self._go_on(sieve, first),
             lambda: sieve.fill(space, first, part=_AGAIN_PART),
             lambda: self._from_pairs(sieve, first),
@@ -183,8 +185,7 @@ class Search:
 
         The other half may show only with it.
         """
-        best = sorted(first.candidates, key=lambda one: -one.score)[:_KEPT]
-        sieve.fill(pairs(best, _PAIRED), Tried(), part=0.25)
+        sieve.fill(pairs(self._best(first), _PAIRED), Tried(), part=0.25)
         if sieve.passed or not self._subject.wrong:
             return
         halves = self._telling(first)
@@ -194,6 +195,9 @@ class Search:
             for half in halves[:_TELLING_BASES]:
                 further.add(Base(apply_edits(self._code, list(half.edits)), half, 1.0))
             sieve.fill(itertools.islice(further, _PAIRS), Tried(), part=0.3)
+
+    def _best(self, first: Tried) -> list[Candidate]:
+        return sorted(first.candidates, key=lambda one: -one.score)[:_KEPT]
 
     def _telling(self, first: Tried) -> list[Candidate]:
         """The single edits that make something else of a wrong result and break nothing: halves of what is looked for.
