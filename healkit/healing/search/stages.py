@@ -35,9 +35,9 @@ _FIRST_PART, _FURTHER_PART, _AGAIN_PART, _BASES_PART = 0.15, 0.35, 0.2, 0.15
 _LOOKED_AT, _KEPT, _SLOW = 3000, 400, 40
 #: Of those how many are given really long, in seconds and as a part of the budget: a right answer may take a second.
 _SLOWEST, _SLOWEST_S, _SLOWEST_PART = 4, 5.0, 0.15
-#: Of how many single edits pairs are made: of the very likeliest, which costs next to nothing and so comes first; of the
-#: likeliest; and of those that change a result. How many of these are gone on from, and how many pairs there are of a
-#: kind.
+#: Of how many single edits pairs are made: of the very likeliest, which costs next to nothing and so comes first, of
+#: the likeliest, and of those that change a result; how many of these are gone on from, and how many pairs there are of
+#: a kind.
 _PAIRED_FIRST, _PAIRED, _PAIRED_TELLING, _TELLING_BASES, _PAIRS = 32, 64, 240, 24, 20_000
 #: How likely it is that what another advisor changed is a part of what is right, where it got nearer.
 _ANOTHER_ADVISORS = 0.9
