@@ -24,8 +24,8 @@ _FAILS = ("raise AssertionError",)
 def unused(bench: Workbench, subject: Subject, found: Sequence[Candidate]) -> list[int]:
     """For each patch how many statements it never runs on the checks, of those that the code as it was ran.
 
-    Raises `BudgetSpent`. (Of the patches that passed every check, on half of the project's own tools, 18 of 271 that
-    were not right left something unused, and none of 163 that were right.)
+    Raises `BudgetSpent`. (Of the patches for the project's own tools that passed every check, 64 of 719 that were not
+    right left something unused, and 4 of 502 that were right.)
     """
     program = Program(subject.code)
     marks = list(_marks(program, subject.ran))[:_MOST]
