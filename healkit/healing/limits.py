@@ -63,6 +63,8 @@ class Limits:
 
     def grant(self, checks: Iterable[Check], limit_s: float) -> None:
         """A candidate passed these with that limit, and may need as long again when it is validated."""
+        if limit_s <= _RUN_LEAST_S:
+            return  # so long it has anyway
         for key in map(_key, checks):
             self._granted[key] = max(limit_s, self._granted.get(key, 0.0))
 

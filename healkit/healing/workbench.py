@@ -16,7 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, TypeVar
 
 from healkit.config import Config
@@ -27,7 +27,7 @@ from healkit.healing.limits import SLOW_TIMES, Limits
 from healkit.runtime import engine
 from healkit.runtime.batches import Batches
 from healkit.runtime.recorder import Recorder
-from healkit.workers.batches import Candidate, Scores
+from healkit.workers.batches import Candidate, Draw, Scores
 
 T = TypeVar("T")
 #: Runs each of some codes with each of some checks, with a limit for each check.
@@ -149,32 +149,24 @@ class Bench:
         as_code: bool = False,
         limit_s: float | None = None,
     ) -> Iterator[tuple[int, str]]:
-        """As `Workbench.score`."""
+        """As `Workbench.score`; where there is no candidate, nothing is run and nothing goes on record."""
+        source = iter(candidates)
+        first = list(islice(source, 1))
+        if not first:
+            return
+        source = chain(first, source)
         times = SLOW_TIMES if slow else 1.0
         limits_s = [own_s * times for own_s in self._limits_of(code, checks, limit_s)]
         events: queue.SimpleQueue[_Wanted | Scores | None] = queue.SimpleQueue()
         passed = "." * len(checks)
-
-        async def draw(count: int) -> Sequence[Candidate]:
-            loop = asyncio.get_running_loop()
-            reply: asyncio.Future[Sequence[Candidate]] = loop.create_future()
-
-            def answer(drawn: Sequence[Candidate]) -> None:
-                if not reply.done():
-                    reply.set_result(drawn)
-
-            events.put(_Wanted(count, lambda drawn: loop.call_soon_threadsafe(answer, drawn)))
-            return await reply
-
         work = _Work(
             self._submit,
             self._batches.score(
-                self._entry, code, draw, checks, limits_s, events.put,
+                self._entry, code, _drawing(events.put), checks, limits_s, events.put,
                 every=every, as_code=as_code, parallel=self._parallel, executor=self._executor,
             ),
             lambda: events.put(None),
         )  # fmt: skip
-        source = iter(candidates)
         try:
             while (event := self._next(events)) is not None:
                 if isinstance(event, _Wanted):
@@ -300,6 +292,23 @@ def bench_for(
         on_progress=on_progress,
         off_record=off_record,
     )
+
+
+def _drawing(put: Callable[[_Wanted], object]) -> Draw:
+    """Draws candidates from whoever answers what is put there."""
+
+    async def draw(count: int) -> Sequence[Candidate]:
+        loop = asyncio.get_running_loop()
+        reply: asyncio.Future[Sequence[Candidate]] = loop.create_future()
+
+        def answer(drawn: Sequence[Candidate]) -> None:
+            if not reply.done():
+                reply.set_result(drawn)
+
+        put(_Wanted(count, lambda drawn: loop.call_soon_threadsafe(answer, drawn)))
+        return await reply
+
+    return draw
 
 
 class _Work:

@@ -139,13 +139,15 @@ class Database:
         return version
 
     def _make_file(self, path: Path, create: bool) -> None:
-        if not create or not path.parent.is_dir():
-            missing = (
-                "There is no database" if path.parent.is_dir() else f"There is no folder {str(path.parent)!r}"
-            )
+        if not path.parent.is_dir():
             raise DatabaseMissing(
-                f"{missing} for {self.where}." if not path.parent.is_dir() else f"{missing} at {self.where}.",
+                f"There is no folder {str(path.parent)!r} for {self.where}.",
                 hint="Check the path, make the folder, or choose another place with HEALKIT_DB.",
+            )
+        if not create:
+            raise DatabaseMissing(
+                f"There is no database at {self.where}.",
+                hint="Check the path, or HEALKIT_DB; healkit vault add and healkit lab make a new one.",
             )
         try:
             path.touch(mode=0o600)  # it will hold arguments and tracebacks: its owner's business only

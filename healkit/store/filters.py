@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from datetime import UTC, date, datetime, time
 
-from sqlalchemy import ColumnElement, false, literal_column, or_
+from sqlalchemy import ColumnElement, literal_column, or_
 
 from healkit.contracts.records import TRIED_ORIGINS
 from healkit.store.rows import LOG, escaped
@@ -81,9 +81,7 @@ class Filters:
         return not self.tried and self.origin not in TRIED_ORIGINS
 
     def left_out(self) -> tuple[Filters, ColumnElement[bool]]:
-        """What is left out for being a trial or a search alone: filters, and a condition besides."""
-        if not self.leaves_out_tried:
-            return self, false()
+        """What these leave out for being a trial or a search alone: filters, and a condition besides."""
         return dataclasses.replace(self, tried=True), tried_only()
 
     @property

@@ -134,6 +134,7 @@ def test_what_only_reads_never_makes_a_database(cli, tmp_path, words):
     done = cli(*words)
     assert done.returncode == 2
     assert done.stderr.startswith("DB_MISSING")
+    assert "healkit vault add" in done.stderr
     assert not (tmp_path / "healkit.db").exists()
 
 

@@ -40,6 +40,18 @@ def test_where_patches_disagree_the_smallest_input_is_asked_about_and_the_answer
     assert again.questions == ()
 
 
+@pytest.mark.requirement("HEAL-1")
+def test_patches_that_raise_different_exceptions_are_told_apart(healing: Healkit) -> None:
+    raising = "def step(n):\n    if n < 0:\n        raise {}(n)\n    return 20 if n >= 10 else 0\n"
+    healing.vault.add("step", STEP, examples=STEP_EXAMPLES)
+    asked: list[Question] = []
+    ideas = Idea(raising.format("ValueError"), raising.format("KeyError"))
+    report = healing.heal("step", advisors=[ideas], auto=True, ask=asked.append)
+    assert report.outcome == "pending"
+    assert [question.arguments for question in asked] == [{"n": -1}]
+    assert [choice.text for choice in asked[0].choices] == ["raises ValueError", "raises KeyError"]
+
+
 def test_whoever_thinks_longer_than_the_budget_is_still_heard(healing: Healkit) -> None:
     healing.vault.add("step", STEP, examples=STEP_EXAMPLES)
 

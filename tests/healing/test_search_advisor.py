@@ -263,6 +263,7 @@ def test_a_second_mistake_is_searched_for_behind_the_one_that_a_rule_knows(
     assert report.best.verdict == "unproven"  # two edits, and few examples
 
 
+@pytest.mark.requirement("HEAL-2")
 def test_a_patch_that_never_gets_to_what_was_wrong_stands_behind_one_that_does(healkit: Healkit) -> None:
     code = """def tool(a, b):
     if b == 0:

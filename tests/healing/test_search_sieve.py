@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from healkit import Healkit
 from healkit.contracts.healing import Check, difference
 from healkit.contracts.tools import EntryRef
@@ -21,6 +23,7 @@ def made(text: str) -> Candidate:
     return Candidate((difference(CODE, text),), 1.0, 1.0, ("test",))
 
 
+@pytest.mark.requirement("HEAL-2")
 def test_a_check_that_does_not_end_is_run_last_and_the_letters_keep_their_places(healkit: Healkit) -> None:
     bench = bench_for(healkit._recorder, healkit.config, EntryRef("f", "default", 0, ""), 60.0)
     sieve = Sieve(bench, CODE, CHECKS, "t.", 60.0)

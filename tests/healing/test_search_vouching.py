@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from healkit.contracts.healing import difference
+from healkit import Healkit
+from healkit.contracts.healing import Check, difference
+from healkit.healing.advisor import Case
 from healkit.healing.search.choosing import Plausible, Ranked
 from healkit.healing.search.ranking import Candidate
-from healkit.healing.search.vouching import doubt
+from healkit.healing.search.stages import begin
+from healkit.healing.search.vouching import OVERTAKEN, doubt
+from healkit.healing.workbench import bench_for
+from healkit.store.entries import VaultEntry, code_hash
 
 CODE = "def f(n):\n    while True:\n        if n > 3:\n            return n + 1\n        n += 1\n"
 
@@ -17,10 +22,12 @@ def ranked(code: str, prior: float = 0.8, share: float = 1.0, behaviours: int = 
     return Ranked(Plausible(code, candidate), 1.0, 1.0, share, behaviours, unused)
 
 
+@pytest.mark.requirement("HEAL-3")
 def test_a_likely_edit_that_all_others_agree_with_is_vouched_for() -> None:
     assert doubt(CODE, ranked(CODE.replace("n > 3", "n >= 3")), edits=1, mended=1) == ""
 
 
+@pytest.mark.requirement("HEAL-3")
 @pytest.mark.parametrize(
     ("one", "edits", "said"),
     [
@@ -36,3 +43,17 @@ def test_a_likely_edit_that_all_others_agree_with_is_vouched_for() -> None:
 )
 def test_each_doubt_is_said(one: Ranked, edits: int, said: str) -> None:
     assert said in doubt(CODE, one, edits=edits, mended=1)
+
+
+@pytest.mark.requirement("HEAL-3")
+def test_what_stands_behind_a_doubted_patch_is_doubted_too(healkit: Healkit) -> None:
+    entry = VaultEntry("f", "default", 1, CODE, code_hash(CODE))
+    checks = (Check(origin="declared", arguments={"n": 3}, known=True, expected=4),)
+    bench = bench_for(healkit._recorder, healkit.config, entry.ref, 60.0)
+    search = begin(Case(entry, None, checks), bench)
+    assert search is not None
+    order = [ranked(CODE.replace("n > 3", "n > 2"), prior=0.1), ranked(CODE.replace("n > 3", "n >= 3"))]
+    search._sieve.found = [one.patch for one in order]
+    doubts = [patch.doubt for patch in search._proposed(order)]
+    assert "is seldom what was wrong" in doubts[0]
+    assert doubts[1] == OVERTAKEN

@@ -132,6 +132,11 @@ def test_what_a_candidate_was_given_it_has_again_when_it_is_validated(healkit: H
     assert after[0].outcome == "passed"
 
 
+def test_of_no_candidates_nothing_is_run_and_nothing_goes_on_record(healkit: Healkit) -> None:
+    assert list(bench_of(healkit).score(CODE, [], [returns(1, 1)])) == []
+    assert healkit.log.count() == 0
+
+
 def test_a_search_that_is_no_longer_looked_at_ends(healkit: Healkit) -> None:
     scores = bench_of(healkit).score(CODE, (number(value) for value in range(10**9)), [returns(3, 1)])
     assert next(scores)

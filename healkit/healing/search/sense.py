@@ -225,11 +225,16 @@ def _idle_bounds(node: ast.BoolOp) -> bool:
     """
     asked: dict[str, list[tuple[type[ast.cmpop], float | None]]] = {}
     for part in node.values:
-        denied = isinstance(part, ast.UnaryOp) and isinstance(part.op, ast.Not)
-        asks = part.operand if isinstance(part, ast.UnaryOp) and denied else part
-        if isinstance(asks, ast.Compare) and len(asks.ops) == 1 and type(asks.ops[0]) in _HOLDS:
-            sign = _OPPOSITES[type(asks.ops[0])] if denied else type(asks.ops[0])
-            asked.setdefault(ast.dump(asks.left), []).append((sign, _number(asks.comparators[0])))
+        match part:
+            case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _HOLDS:
+                sign = type(op)
+            case ast.UnaryOp(op=ast.Not(), operand=ast.Compare(left=left, ops=[op], comparators=[right])) if (
+                type(op) in _HOLDS
+            ):
+                sign = _OPPOSITES[type(op)]
+            case _:
+                continue
+        asked.setdefault(ast.dump(left), []).append((sign, _number(right)))
     meets = all if isinstance(node.op, ast.And) else any
     for of in asked.values():
         known = [(sign, at) for sign, at in of if at is not None]

@@ -43,7 +43,6 @@ class Sieve:
     ) -> None:
         self._bench, self._code, self._budget_s = bench, code, budget_s
         self._turns = sorted(range(len(checks)), key=lambda place: before[place] in "td")
-        self._turned = self._turns != sorted(self._turns)
         self._checks = [checks[place] for place in self._turns]
         self._same: set[str] = set()
         self.found: list[Plausible] = []
@@ -91,8 +90,6 @@ class Sieve:
 
     def _in_place(self, outcomes: str) -> str:
         """The letters in the order in which the checks were given."""
-        if not self._turned:
-            return outcomes
         letters = dict(zip(self._turns, outcomes, strict=True))
         return "".join(letters[place] for place in range(len(outcomes)))
 

@@ -31,8 +31,8 @@ _FIRST_LEAST = 3000
 #: What part of the budget single edits may take while nothing is found, then several, and single ones once more; and
 #: looking for bases.
 _FIRST_PART, _FURTHER_PART, _AGAIN_PART, _BASES_PART = 0.15, 0.35, 0.2, 0.15
-#: The most candidates looked at for bases, kept for pairs, and retried with more time.
-_LOOKED_AT, _KEPT, _SLOW = 3000, 400, 40
+#: The most candidates looked at for bases, and retried with more time.
+_LOOKED_AT, _SLOW = 3000, 40
 #: Of those how many are given really long, in seconds and as a part of the budget: a right answer may take a second.
 _SLOWEST, _SLOWEST_S, _SLOWEST_PART = 4, 5.0, 0.15
 #: Of how many single edits pairs are made: of the very likeliest, which costs next to nothing and so comes first, of
@@ -70,6 +70,7 @@ class Search:
         self._case, self._bench, self._subject, self._made_by = case, bench, subject, made_by
         self._code = subject.code
         self._seen: set[int] = set()
+        self._paired: set[tuple[Edit, ...]] = set()
         self._budget_s = bench.left_s
         self._sieve = Sieve(bench, subject.code, subject.checks, subject.before, self._budget_s)
 
@@ -95,7 +96,7 @@ class Search:
         """What is left to do where no single edit has passed so far."""
         stages: tuple[Callable[[], None], ...] = (
             lambda: self._retry_slow(sieve, first),
-            lambda: sieve.fill(pairs(self._best(first), _PAIRED_FIRST), Tried(), part=_FIRST_PART),
+            lambda: sieve.fill(self._pairs(first, _PAIRED_FIRST), Tried(), part=_FIRST_PART),
             lambda: self._go_on(sieve, first),
             lambda: sieve.fill(space, first, part=_AGAIN_PART),
             lambda: self._from_pairs(sieve, first),
@@ -155,12 +156,12 @@ class Search:
         """
         most_s = min(_SLOWEST_S, self._budget_s * _SLOWEST_PART)
         others = max(1, len(self._subject.failing) - 1)
-        nearest = late(first.with_outcomes(), mended=others)[:_SLOWEST]
+        outcomes = first.with_outcomes()
+        nearest = late(outcomes, mended=others)[:_SLOWEST]
         sieve.fill(nearest, Tried(), part=0.3, limit_s=most_s)
         if sieve.passed:
             return
-        slow = Tried()
-        again = [one for one in late(first.with_outcomes()) if one not in nearest]
+        slow, again = Tried(), late(outcomes)[len(nearest) :]  # the nearest come first there too
         sieve.fill(again[:_SLOW], slow, part=0.2, slow=True)
         if not sieve.passed:
             sieve.fill(late(slow.with_outcomes(), mended=1)[:_SLOWEST], Tried(), part=0.3, limit_s=most_s)
@@ -185,7 +186,7 @@ class Search:
 
         The other half may show only with it.
         """
-        sieve.fill(pairs(self._best(first), _PAIRED), Tried(), part=0.25)
+        sieve.fill(self._pairs(first, _PAIRED), Tried(), part=0.25)
         if sieve.passed or not self._subject.wrong:
             return
         halves = self._telling(first)
@@ -196,8 +197,12 @@ class Search:
                 further.add(Base(apply_edits(self._code, list(half.edits)), half, 1.0))
             sieve.fill(itertools.islice(further, _PAIRS), Tried(), part=0.3)
 
-    def _best(self, first: Tried) -> list[Candidate]:
-        return sorted(first.candidates, key=lambda one: -one.score)[:_KEPT]
+    def _pairs(self, first: Tried, most: int) -> Iterator[Candidate]:
+        """Pairs of the likeliest so many single edits, but for those that came before."""
+        for pair in pairs(sorted(first.candidates, key=lambda one: -one.score), most):
+            if pair.edits not in self._paired:
+                self._paired.add(pair.edits)
+                yield pair
 
     def _telling(self, first: Tried) -> list[Candidate]:
         """The single edits that make something else of a wrong result and break nothing: halves of what is looked for.

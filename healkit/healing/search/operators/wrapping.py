@@ -132,13 +132,9 @@ def bounded(program: Program, node: ast.expr) -> Changes:
             yield from program.put(node, f"{function}({program.segment(target)}, {text})", likely)
 
 
-def _kept_up(program: Program, target: ast.expr | None) -> bool:
+def _kept_up(program: Program, target: ast.expr) -> bool:
     """Whether a name is given its first value before the loop in which this is another assignment to it."""
-    loops = (
-        [outer for outer in program.around(target) if isinstance(outer, ast.For | ast.While)]
-        if target
-        else []
-    )
+    loops = [outer for outer in program.around(target) if isinstance(outer, ast.For | ast.While)]
     if not loops or not isinstance(target, ast.Name):
         return False
     first = loops[-1].lineno
