@@ -75,6 +75,7 @@ class Workbench(Protocol):
         slow: bool = False,
         as_code: bool = False,
         limit_s: float | None = None,
+        patience_s: float | None = None,
     ) -> Iterator[tuple[int, str]]:
         """Run many variants of a code by the thousand; yields (position, outcomes) as they end, in no order.
 
@@ -83,12 +84,17 @@ class Workbench(Protocol):
         not compile is all `-`. every: go on after the first check that is not passed. slow: ten times the time for
         each check, for promising candidates that timed out. as_code: of a check of which nothing is known, what the
         code itself does there is right, a value or an exception; where it does not end, any value is. limit_s: each
-        check's time, where it is not to be found out by running the code as it is.
+        check's time, where it is not to be found out by running the code as it is. patience_s: how long those that
+        still run are waited for when there are no more candidates; what takes longer is not heard of.
         """
         ...
 
     def observe(self, code: str, checks: Sequence[Check]) -> list[Observed]:
         """Run the code once for each check, with its lines and types watched."""
+        ...
+
+    def values(self, code: str, checks: Sequence[Check], limit_s: float) -> list[CheckResult]:
+        """What the code gives for each check, unwatched; all of it is one line of the record."""
         ...
 
     def run(

@@ -25,7 +25,7 @@ from healkit.healing.verdicts import verdict_on, why_not
 
 _QUESTIONS_MAX = 3
 #: How long an input that tells patches apart may take, by the longest check that passed.
-_ASKED_LEAST_S, _ASKED_TIMES = 0.1, 4.0
+_ASKED_LEAST_S, _ASKED_TIMES = 0.03, 4.0
 Ranked = Callable[[Sequence[Attempt]], list[Attempt]]
 
 

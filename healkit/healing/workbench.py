@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import dataclasses
 import functools
+import math
 import queue
 import threading
 import time
@@ -39,7 +40,7 @@ _Run = Callable[
 _TIMING_FIRST_S, _TIMING_S, _TIMING_PART = 0.15, 5.0, 1 / 30
 _TIMING_LEAST_S = 0.8
 #: How long a check is watched at most, and one of which it is known that it hangs.
-_WATCH_S, _WATCH_HANGING_S = 2.0, 0.4
+_WATCH_S, _WATCH_HANGING_S = 1.0, 0.4
 #: How often Stop and the clock are looked at while something runs, and how long its end is waited for.
 _TICK_S, _SETTLE_S = 0.05, 5.0
 
@@ -148,13 +149,14 @@ class Bench:
         slow: bool = False,
         as_code: bool = False,
         limit_s: float | None = None,
+        patience_s: float | None = None,
     ) -> Iterator[tuple[int, str]]:
         """As `Workbench.score`; where there is no candidate, nothing is run and nothing goes on record."""
         source = iter(candidates)
         first = list(islice(source, 1))
         if not first:
             return
-        source = chain(first, source)
+        source, until = chain(first, source), math.inf
         times = SLOW_TIMES if slow else 1.0
         limits_s = [own_s * times for own_s in self._limits_of(code, checks, limit_s)]
         events: queue.SimpleQueue[_Wanted | Scores | None] = queue.SimpleQueue()
@@ -168,16 +170,20 @@ class Bench:
             lambda: events.put(None),
         )  # fmt: skip
         try:
-            while (event := self._next(events)) is not None:
+            while (event := self._next(events, until)) is not None:
                 if isinstance(event, _Wanted):
-                    event.answer(list(islice(source, event.count)))
+                    drawn = list(islice(source, event.count))
+                    if patience_s is not None and len(drawn) < event.count:
+                        until = min(until, time.monotonic() + patience_s)
+                    event.answer(drawn)
                     continue
                 self.tried += len(event)
                 self._on_progress(self.tried)
                 if limit_s is not None and any(letters == passed for _, letters in event):
                     self._limits.grant(checks, limit_s)
                 yield from event
-            work.result()
+            if work.over:  # else patience was
+                work.result()
         finally:
             work.end()
 
@@ -188,6 +194,10 @@ class Bench:
             for check, limit_s in zip(checks, self._limits_of(code, checks), strict=True)
         ]
         return self._wait(self._batches.observe(self._entry, code, checks, limits_s))
+
+    def values(self, code: str, checks: Sequence[Check], limit_s: float) -> list[CheckResult]:
+        """As `Workbench.values`."""
+        return self._wait(self._batches.time(self._entry, code, checks, [limit_s] * len(checks)))
 
     def run(
         self, codes: Sequence[str], checks: Sequence[Check], *, limit_s: float | None = None
@@ -258,9 +268,11 @@ class Bench:
         finally:
             work.end()
 
-    def _next(self, events: queue.SimpleQueue[T]) -> T:
-        """The next event; raises `BudgetSpent`."""
+    def _next(self, events: queue.SimpleQueue[T], until: float = math.inf) -> T | None:
+        """The next event, or None at that time; raises `BudgetSpent`."""
         while (left_s := self.left_s) > 0:
+            if time.monotonic() > until:
+                return None
             try:
                 return events.get(timeout=min(_TICK_S, left_s))
             except queue.Empty:
@@ -323,6 +335,11 @@ class _Work:
         self._over = threading.Event()
         self._coroutine, self._ended = coroutine, ended
         self._future = submit(self._run())
+
+    @property
+    def over(self) -> bool:
+        """Whether it has ended."""
+        return self._over.is_set()
 
     def result(self) -> Any:
         """What it returned, or raises what it raised; to be called when it has ended."""

@@ -240,7 +240,7 @@ def _values(
 ) -> list[CheckResult]:
     """What a code gives on inputs of which its letters are known."""
     returning = [probe for probe, letter in zip(probes, letters, strict=True) if letter == "."]
-    values = iter(bench.run([code], returning, limit_s=limit_s)[0] if returning else ())
+    values = iter(bench.values(code, returning, limit_s) if returning else ())
     return [next(values) if letter == "." else CheckResult(outcome="raised") for letter in letters]
 
 

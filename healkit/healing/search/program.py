@@ -224,7 +224,8 @@ class Program:
         rows = self.rows(statement)
         if rows is None:
             return None
-        block = [self.indent(statement) + line.replace("\t", self.step) for line in lines]
+        indent, step = self.indent(statement), self.step
+        block = [indent + line.replace("\t", step) for line in lines]
         newline = self.source.newline
         if after:
             at = self.source.line_stop(rows[1])

@@ -16,8 +16,9 @@ from healkit.healing.search.ranking import Space
 
 #: How many checks of a kind are watched, and how many of those that do not end; and of a code on the way.
 _WATCHED, _WATCHED_HANGING, _WATCHED_AGAIN = 10, 1, 3
-#: How long plausible patches are run on an input near those of the checks.
-_PROBE_LEAST_S, _PROBE_MOST_S = 0.03, 0.5
+#: How long plausible patches are run on an input near those of the checks: by the longest check that passes, of which
+#: it is known how long it took while it was watched, which takes several times as long.
+_PROBE_LEAST_S, _PROBE_MOST_S, _PROBE_WATCHED = 0.03, 0.5, 0.25
 _NO_PROGRAM = (SyntaxError, ValueError, RecursionError, MemoryError)
 
 
@@ -116,7 +117,7 @@ def look(case: Case, bench: Workbench, code: str) -> Subject | None:
         suspicion,
         frozenset(line for one in observed for line in one.lines),
         _hints(case, [check for check, _ in failing], passing, failed, passed),
-        min(max(_PROBE_LEAST_S, longest_s), _PROBE_MOST_S),
+        min(max(_PROBE_LEAST_S, _PROBE_WATCHED * longest_s), _PROBE_MOST_S),
     )
 
 
