@@ -13,10 +13,10 @@ from healkit.healing.search.ranking import Candidate, same_code
 
 #: After the first plausible patch, others are looked for: for so many candidates, or as many as it took, within these
 #: bounds and this part of the budget.
-_MORE_LEAST, _MORE_LEAST_S, _MORE_MOST_S, _MORE_PART = 1000, 0.15, 3.0, 0.15
+_MORE_LEAST, _MORE_LEAST_S, _MORE_MOST_S, _MORE_PART = 800, 0.15, 3.0, 0.15
 #: And as long as they are at least so likely, compared with the likeliest that passed, and for so many in any case. (Of
 #: 159 tools for which a right patch was proposed first, none was less likely than 0.6 times another one that passed.)
-_MORE_LIKELY, _MORE_ANYHOW = 0.3, 200
+_MORE_LIKELY, _MORE_ANYHOW = 0.2, 200
 #: How long those that were drawn before that are waited for; a few of them may take as long as all others.
 _PATIENCE_S = 0.5
 

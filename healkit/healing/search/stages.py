@@ -25,7 +25,7 @@ from healkit.healing.search.vouching import OVERTAKEN, UNCOMPARED, doubt
 
 #: A likeliest patch that keeps less than this of what seemed right, and mends so few failing checks that it may do so
 #: by chance, has so many further candidates looked at, for this part of the budget.
-_KEPT_ENOUGH, _FEW, _LOOK_ON, _LOOK_ON_PART = 0.75, 2, 2500, 0.15
+_KEPT_ENOUGH, _FEW, _LOOK_ON, _LOOK_ON_PART = 0.75, 2, 1000, 0.15
 #: So many single edits are tried before anything else, as far as time allows.
 _FIRST_LEAST = 3000
 #: What part of the budget single edits may take while nothing is found, then several, and single ones once more; and
