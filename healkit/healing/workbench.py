@@ -7,7 +7,6 @@ candidates in the advisor's own thread (a generator of candidates may look at wh
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import dataclasses
 import functools
@@ -24,11 +23,12 @@ from healkit.config import Config
 from healkit.contracts.healing import Check, CheckResult, Edit, Observed
 from healkit.contracts.tools import EntryRef
 from healkit.errors import BudgetSpent
+from healkit.healing.handover import Wanted, Work, drawing
 from healkit.healing.limits import SLOW_TIMES, Limits
 from healkit.runtime import engine
 from healkit.runtime.batches import Batches
 from healkit.runtime.recorder import Recorder
-from healkit.workers.batches import Candidate, Draw, Scores
+from healkit.workers.batches import Scores
 
 T = TypeVar("T")
 #: Runs each of some codes with each of some checks, with a limit for each check.
@@ -41,16 +41,8 @@ _TIMING_FIRST_S, _TIMING_S, _TIMING_PART = 0.15, 5.0, 1 / 30
 _TIMING_LEAST_S = 0.8
 #: How long a check is watched at most, and one of which it is known that it hangs.
 _WATCH_S, _WATCH_HANGING_S = 1.0, 0.4
-#: How often Stop and the clock are looked at while something runs, and how long its end is waited for.
-_TICK_S, _SETTLE_S = 0.05, 5.0
-
-
-@dataclasses.dataclass(frozen=True)
-class _Wanted:
-    """A template wants so many candidates; `answer` may be called from any thread."""
-
-    count: int
-    answer: Callable[[Sequence[Candidate]], object]
+#: How often Stop and the clock are looked at while something runs.
+_TICK_S = 0.05
 
 
 @dataclasses.dataclass
@@ -159,19 +151,19 @@ class Bench:
         source, until = chain(first, source), math.inf
         times = SLOW_TIMES if slow else 1.0
         limits_s = [own_s * times for own_s in self._limits_of(code, checks, limit_s)]
-        events: queue.SimpleQueue[_Wanted | Scores | None] = queue.SimpleQueue()
+        events: queue.SimpleQueue[Wanted | Scores | None] = queue.SimpleQueue()
         passed = "." * len(checks)
-        work = _Work(
+        work = Work(
             self._submit,
             self._batches.score(
-                self._entry, code, _drawing(events.put), checks, limits_s, events.put,
+                self._entry, code, drawing(events.put), checks, limits_s, events.put,
                 every=every, as_code=as_code, parallel=self._parallel, executor=self._executor,
             ),
             lambda: events.put(None),
         )  # fmt: skip
         try:
             while (event := self._next(events, until)) is not None:
-                if isinstance(event, _Wanted):
+                if isinstance(event, Wanted):
                     drawn = list(islice(source, event.count))
                     if patience_s is not None and len(drawn) < event.count:
                         until = min(until, time.monotonic() + patience_s)
@@ -260,7 +252,7 @@ class Bench:
     def _wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """The coroutine's result, unless the budget ends first."""
         done: queue.SimpleQueue[None] = queue.SimpleQueue()
-        work = _Work(self._submit, coroutine, lambda: done.put(None))
+        work = Work(self._submit, coroutine, lambda: done.put(None))
         try:
             self._next(done)
             result: T = work.result()
@@ -304,56 +296,3 @@ def bench_for(
         on_progress=on_progress,
         off_record=off_record,
     )
-
-
-def _drawing(put: Callable[[_Wanted], object]) -> Draw:
-    """Draws candidates from whoever answers what is put there."""
-
-    async def draw(count: int) -> Sequence[Candidate]:
-        loop = asyncio.get_running_loop()
-        reply: asyncio.Future[Sequence[Candidate]] = loop.create_future()
-
-        def answer(drawn: Sequence[Candidate]) -> None:
-            if not reply.done():
-                reply.set_result(drawn)
-
-        put(_Wanted(count, lambda drawn: loop.call_soon_threadsafe(answer, drawn)))
-        return await reply
-
-    return draw
-
-
-class _Work:
-    """A coroutine in healkit's loop that another thread can wait for, and end."""
-
-    def __init__(
-        self,
-        submit: Callable[[Coroutine[Any, Any, Any]], Future[Any]],
-        coroutine: Coroutine[Any, Any, Any],
-        ended: Callable[[], None],
-    ) -> None:
-        self._over = threading.Event()
-        self._coroutine, self._ended = coroutine, ended
-        self._future = submit(self._run())
-
-    @property
-    def over(self) -> bool:
-        """Whether it has ended."""
-        return self._over.is_set()
-
-    def result(self) -> Any:
-        """What it returned, or raises what it raised; to be called when it has ended."""
-        return self._future.result(timeout=_SETTLE_S)
-
-    def end(self) -> None:
-        """Cancel it if it still runs, and wait until it has ended."""
-        if not self._over.is_set():
-            self._future.cancel()
-            self._over.wait(_SETTLE_S)
-
-    async def _run(self) -> Any:
-        try:
-            return await self._coroutine
-        finally:
-            self._over.set()
-            self._ended()

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+import time
+from collections.abc import Iterator
+
 import pytest
 
 from healkit import Healkit
@@ -19,8 +23,8 @@ CHECKS = [
 ]
 
 
-def made(text: str) -> Candidate:
-    return Candidate((difference(CODE, text),), 1.0, 1.0, ("test",))
+def made(text: str, score: float = 1.0) -> Candidate:
+    return Candidate((difference(CODE, text),), score, 1.0, ("test",))
 
 
 @pytest.mark.requirement("HEAL-2")
@@ -36,3 +40,23 @@ def test_a_check_that_does_not_end_is_run_last_and_the_letters_keep_their_places
     assert tried.outcomes == {0: "..", 1: "-w", 2: "t."}
     assert [one.code for one in sieve.found] == [right]
     assert late(tried.with_outcomes()) == [made(still)]
+
+
+@pytest.mark.requirement("HEAL-2")
+def test_after_a_success_what_is_much_less_likely_is_not_looked_at(healkit: Healkit) -> None:
+    bench = bench_for(healkit._recorder, healkit.config, EntryRef("f", "default", 0, ""), 60.0)
+    sieve = Sieve(bench, CODE, CHECKS[1:], ".", 60.0)
+
+    def candidates() -> Iterator[Candidate]:
+        yield made(CODE.replace("n += 0", "n -= 1"))
+        more = itertools.count()
+        while not sieve.found:  # until it is known that the first one passes
+            yield made(CODE.replace("return n", f"return {next(more)} + 9"))
+        for _ in range(600):
+            time.sleep(0.0005)  # all of it is longer than is looked on at least, and shorter than at most
+            yield made(CODE.replace("return n", f"return {next(more)} + 9"), score=0.01)
+
+    tried = Tried()
+    sieve.fill(candidates(), tried)
+    assert 0 < sum(candidate.score < 1.0 for candidate in tried.candidates) < 600
+    assert [one.code for one in sieve.found] == [CODE.replace("n += 0", "n -= 1")]
