@@ -75,7 +75,6 @@ class Workbench(Protocol):
         slow: bool = False,
         as_code: bool = False,
         limit_s: float | None = None,
-        patience_s: float | None = None,
     ) -> Iterator[tuple[int, str]]:
         """Run many variants of a code by the thousand; yields (position, outcomes) as they end, in no order.
 
@@ -84,8 +83,7 @@ class Workbench(Protocol):
         not compile is all `-`. every: go on after the first check that is not passed. slow: ten times the time for
         each check, for promising candidates that timed out. as_code: of a check of which nothing is known, what the
         code itself does there is right, a value or an exception; where it does not end, any value is. limit_s: each
-        check's time, where it is not to be found out by running the code as it is. patience_s: how long those that
-        still run are waited for when there are no more candidates; what takes longer is not heard of.
+        check's time, where it is not to be found out by running the code as it is.
         """
         ...
 

@@ -53,11 +53,6 @@ class Work:
         self._coroutine, self._ended = coroutine, ended
         self._future = submit(self._run())
 
-    @property
-    def over(self) -> bool:
-        """Whether it has ended."""
-        return self._over.is_set()
-
     def result(self) -> Any:
         """What it returned, or raises what it raised; to be called when it has ended."""
         return self._future.result(timeout=_SETTLE_S)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
-import math
 import queue
 import threading
 import time
@@ -141,14 +140,13 @@ class Bench:
         slow: bool = False,
         as_code: bool = False,
         limit_s: float | None = None,
-        patience_s: float | None = None,
     ) -> Iterator[tuple[int, str]]:
         """As `Workbench.score`; where there is no candidate, nothing is run and nothing goes on record."""
         source = iter(candidates)
         first = list(islice(source, 1))
         if not first:
             return
-        source, until = chain(first, source), math.inf
+        source = chain(first, source)
         times = SLOW_TIMES if slow else 1.0
         limits_s = [own_s * times for own_s in self._limits_of(code, checks, limit_s)]
         events: queue.SimpleQueue[Wanted | Scores | None] = queue.SimpleQueue()
@@ -162,20 +160,16 @@ class Bench:
             lambda: events.put(None),
         )  # fmt: skip
         try:
-            while (event := self._next(events, until)) is not None:
+            while (event := self._next(events)) is not None:
                 if isinstance(event, Wanted):
-                    drawn = list(islice(source, event.count))
-                    if patience_s is not None and len(drawn) < event.count:
-                        until = min(until, time.monotonic() + patience_s)
-                    event.answer(drawn)
+                    event.answer(list(islice(source, event.count)))
                     continue
                 self.tried += len(event)
                 self._on_progress(self.tried)
                 if limit_s is not None and any(letters == passed for _, letters in event):
                     self._limits.grant(checks, limit_s)
                 yield from event
-            if work.over:  # else patience was
-                work.result()
+            work.result()
         finally:
             work.end()
 
@@ -260,11 +254,9 @@ class Bench:
         finally:
             work.end()
 
-    def _next(self, events: queue.SimpleQueue[T], until: float = math.inf) -> T | None:
-        """The next event, or None at that time; raises `BudgetSpent`."""
+    def _next(self, events: queue.SimpleQueue[T]) -> T:
+        """The next event; raises `BudgetSpent`."""
         while (left_s := self.left_s) > 0:
-            if time.monotonic() > until:
-                return None
             try:
                 return events.get(timeout=min(_TICK_S, left_s))
             except queue.Empty:

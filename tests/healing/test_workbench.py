@@ -137,18 +137,6 @@ def test_of_no_candidates_nothing_is_run_and_nothing_goes_on_record(healkit: Hea
     assert healkit.log.count() == 0
 
 
-def test_what_is_long_overdue_when_there_are_no_more_candidates_is_not_waited_for(healkit: Healkit) -> None:
-    bench, check = bench_of(healkit), returns(1, 0)
-    assert dict(bench.score(CODE, [number(1)], [check])) == {0: "."}  # so that no time goes into a start
-    hang = [Edit(0, len(CODE), "def f(n):\n    while True: pass\n")]
-    began = time.monotonic()
-    scores = dict(bench.score(CODE, [number(1), hang], [check], limit_s=30.0, patience_s=0.3))
-    assert time.monotonic() - began < 20
-    assert scores.get(1) is None
-    assert children_of_templates() == []
-    assert dict(bench.score(CODE, [number(1), number(2)], [check])) == {0: ".", 1: "w"}
-
-
 def test_the_values_of_many_checks_are_one_line_of_the_record(healkit: Healkit) -> None:
     bench = bench_of(healkit)
     checks = [Check(origin="passing", arguments={"n": n}) for n in range(20)]
