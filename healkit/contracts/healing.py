@@ -140,7 +140,9 @@ def same_value(expected: Any, found: Any) -> bool:
 
 def apply_edits(code: str, edits: list[Edit]) -> str:
     """The text with the edits made; they may not overlap."""
-    for edit in sorted(edits, key=lambda edit: (edit.start, edit.end), reverse=True):
+    if len(edits) > 1:
+        edits = sorted(edits, key=lambda edit: (edit.start, edit.end), reverse=True)
+    for edit in edits:
         code = code[: edit.start] + edit.text + code[edit.end :]
     return code
 

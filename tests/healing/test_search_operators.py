@@ -44,6 +44,16 @@ def test_there_are_no_two_operators_of_one_name_and_none_without_a_sensible_prio
     assert all(0 < row.prior <= 1 for row in TABLE)
 
 
+@pytest.mark.parametrize("row", TABLE, ids=NAMES)
+def test_no_change_weighs_more_than_its_operator_says(row: Operator) -> None:
+    hints = Hints(("3", "'x'"), ("ValueError",), raised=("KeyError", "IndexError"))
+    for text in (MIXED, *(other.before for other in TABLE)):
+        program = Program(text, hints)
+        nodes = [node for node in program.nodes if isinstance(node, row.nodes)]
+        weights = [change.weight for node in nodes for change in row.make(program, node)]
+        assert all(0 < weight <= row.most for weight in weights)
+
+
 MIXED = '''"""What it does: é, ü, 日本."""
 import re
 

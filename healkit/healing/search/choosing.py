@@ -13,6 +13,7 @@ import dataclasses
 import math
 from collections import defaultdict
 from collections.abc import Sequence
+from itertools import compress
 
 import msgspec
 
@@ -55,9 +56,10 @@ class Plausible:
 class Compared:
     """How a code's variants do on inputs near those of its checks, as letters of `Workbench.score`.
 
-    before: how the code itself ended there. same: for each variant, `.` where it does as the code did, or merely
-    returns where the code failed. agreed: `.` where it does as the likeliest variant. counted: which inputs say
-    something of what should stay: those where the code returned, and (not loud) was not near a failing check.
+    before: how the code itself ended there; empty where all variants do as it did on what counts. same: for each
+    variant, `.` where it does as the code did, or merely returns where the code failed. agreed: `.` where it does as
+    the likeliest variant. counted: which inputs say something of what should stay: those where the code returned, and
+    (not loud) was not near a failing check.
     """
 
     before: list[CheckResult]
@@ -71,6 +73,8 @@ class Compared:
 
         Most inputs near others are told "no" or "not found"; what is said seldom says more.
         """
+        if not self.before:
+            return 1.0
         groups: dict[bytes, list[bool]] = {}
         for letter, result, counts in zip(self.same[place], self.before, self.counted, strict=True):
             if counts:
@@ -194,18 +198,20 @@ def _compare(bench: Workbench, subject: Subject, found: Sequence[Plausible], acc
         own = dict(bench.score(code, [()], probes, every=True, limit_s=limit_s)).get(0, "-" * len(probes))
     codes = [one.code for one in found]
     same = _beside(bench, code, own, codes, probes, limit_s)
-    before = _values(bench, code, probes, own, limit_s)
     counted = [
-        result.outcome == "passed" and (subject.loud or place < len(near_right))
-        for place, result in enumerate(before)
+        letter == "." and (subject.loud or place < len(near_right)) for place, letter in enumerate(own)
     ]
     agreed = same
     if len(found) > 1:
         agreed = _beside(bench, found[0].code, same[0].replace("w", "."), codes, probes, limit_s)
     constant = [False for _ in found]
     values = [check.expected for check in (*passing, *failing) if check.known and not check.raises]
+    alike = bool(values) and all(value == values[0] for value in values)
+    parted = any(row[place] != "." for row in same for place in compress(range(len(probes)), counted))
+    # What the code gives there takes longer to find out than all else, and often says nothing.
+    before = _values(bench, code, probes, own, limit_s) if alike or parted else []
     varies = len({msgspec.json.encode(result.value) for result in before if result.outcome == "passed"}) > 1
-    if varies and values and all(value == values[0] for value in values):
+    if alike and varies:
         always = [msgspec.structs.replace(probe, known=True, expected=values[0]) for probe in probes]
         constant = [set(letters) == {"."} for letters in _letters(bench, code, found, always, limit_s)]
     return Compared(before, same, agreed, constant, counted)

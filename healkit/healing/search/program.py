@@ -26,8 +26,8 @@ _OUT_OF_REACH = {"annotation", "returns", "decorator_list", "type_params", "type
 class Change:
     """Other text for a place of the program.
 
-    weight: its share of the operator's prior, up to 1. guard: it keeps something from happening, and says nothing of
-    what is right instead. line: where it is suspicious, where that is not the node's own line.
+    weight: its share of the operator's prior, up to the operator's `most`. guard: it keeps something from happening,
+    and says nothing of what is right instead. line: where it is suspicious, where that is not the node's own line.
     """
 
     edits: tuple[Edit, ...]

@@ -18,9 +18,6 @@ from healkit.healing.search.localise import Suspicion
 from healkit.healing.search.operators import TABLE, Operator
 from healkit.healing.search.program import Change, Program
 
-#: No change weighs more than so many times its operator's prior.
-_MOST_WEIGHT = 2.0
-
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Candidate:
@@ -57,15 +54,23 @@ class Space:
                 by_type[kind] = [row for row in TABLE if issubclass(kind, row.nodes)]
             most = suspicion.most(program, node) if by_type[kind] else 0.0
             for row in by_type[kind]:
-                self._push(row.prior * _MOST_WEIGHT * most, (row, node))
+                self._push(row.prior * row.most * most, (row, node))
 
     def __iter__(self) -> Iterator[Candidate]:
         while self._heap:
             _, _, item = heapq.heappop(self._heap)
-            if isinstance(item, Candidate):
-                yield item
-            else:
+            if not isinstance(item, Candidate):
                 self._open(*item)
+            elif self._is_new(item):
+                yield item
+
+    def _is_new(self, candidate: Candidate) -> bool:
+        """Whether its text was not met before; asked only now, because most candidates are never drawn."""
+        key = hash(apply_edits(self._program.text, list(candidate.edits)))
+        if key in self._seen:
+            return False
+        self._seen.add(key)
+        return True
 
     def _push(self, score: float, item: Any) -> None:
         self._count += 1
@@ -74,11 +79,7 @@ class Space:
     def _open(self, row: Operator, node: ast.AST) -> None:
         suspicion: dict[int, float] = {}  # by the line that a change is at; most are at the node's own
         for change in self._changes(row, node):
-            key = hash(apply_edits(self._program.text, list(change.edits)))
-            if key in self._seen:
-                continue
-            self._seen.add(key)
-            prior = row.prior * min(change.weight, _MOST_WEIGHT)
+            prior = row.prior * min(change.weight, row.most)
             if change.line not in suspicion:
                 suspicion[change.line] = self._suspicion.of(self._program, node, change.line)
             score = prior * suspicion[change.line]

@@ -54,20 +54,42 @@ class Sense:
     silent: int = 0
 
 
+@dataclasses.dataclass(frozen=True)
+class _Facts:
+    """What is odd about one text, before anything is compared."""
+
+    unread: set[tuple[str, str]]
+    recursive: set[str]
+    literals: set[tuple[str, object]]
+    idle: Counter[str]
+    silent: set[str]
+
+
+@functools.lru_cache(
+    maxsize=128
+)  # each patch is asked about twice: how likely it is, and whether to vouch for it
 def sense(before: str, after: str) -> Sense:
     """What the change from one code to another does; nothing is said of what does not parse."""
-    try:
-        old, new = ast.parse(before), ast.parse(after)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    old, new = _facts(before), _facts(after)
+    if old is None or new is None:
         return Sense()
     return Sense(
         *_tokens(before, after),
-        unread=len(_unread(new) - _unread(old)) + len(_recursive(old) - _recursive(new)),
-        foreign=sum(_foreign(_literals(old), _literals(new))),
-        idle=sum((Counter(_idle(new)) - Counter(_idle(old))).values()),
-        mended=max(0, sum(1 for _ in _idle(old)) - sum(1 for _ in _idle(new))),
-        silent=len(_silent(new) - _silent(old)),
+        unread=len(new.unread - old.unread) + len(old.recursive - new.recursive),
+        foreign=sum(_foreign(old.literals, new.literals)),
+        idle=(new.idle - old.idle).total(),
+        mended=max(0, old.idle.total() - new.idle.total()),
+        silent=len(new.silent - old.silent),
     )
+
+
+@functools.lru_cache(maxsize=128)  # the code as it was is asked about with each of its patches
+def _facts(text: str) -> _Facts | None:
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    return _Facts(_unread(tree), _recursive(tree), _literals(tree), Counter(_idle(tree)), _silent(tree))
 
 
 def _tokens(before: str, after: str) -> tuple[int, int, int]:
@@ -172,6 +194,7 @@ def _foreign(old: set[tuple[str, object]], new: set[tuple[str, object]]) -> Iter
 
 def _idle(tree: ast.Module) -> Iterator[str]:
     """Expressions and statements that do nothing, or always the same."""
+    followed = set(_followed(tree))
     for node in ast.walk(tree):
         if (
             (isinstance(node, ast.BinOp) and _idle_sum(node))
@@ -186,7 +209,7 @@ def _idle(tree: ast.Module) -> Iterator[str]:
             )
             or (isinstance(node, ast.If | ast.IfExp) and isinstance(node.test, ast.Constant))
             or (isinstance(node, ast.Assign | ast.AugAssign) and _idle_assignment(node))
-            or (isinstance(node, ast.Return | ast.Break | ast.Continue) and _unreached(tree, node))
+            or (isinstance(node, ast.Return | ast.Break | ast.Continue) and node in followed)
         ):
             yield ast.dump(node)
 
@@ -292,11 +315,10 @@ def _repeats(nodes: list[ast.expr]) -> bool:
     return len({ast.dump(node) for node in nodes}) < len(nodes)
 
 
-def _unreached(tree: ast.Module, leaving: ast.stmt) -> bool:
-    """Whether something stands behind a statement that leaves its block."""
+def _followed(tree: ast.Module) -> Iterator[ast.stmt]:
+    """The statements that something stands behind in their block."""
     for node in ast.walk(tree):
         for field in ("body", "orelse", "finalbody"):
             block = getattr(node, field, None)
-            if isinstance(block, list) and leaving in block[:-1]:
-                return True
-    return False
+            if isinstance(block, list):
+                yield from block[:-1]

@@ -140,7 +140,7 @@ def _needed(sign: str) -> int:
     return binds(ast.parse(f"a {sign} b", mode="eval").body)
 
 
-@operator("off by one", 0.8, ast.expr, before="x = items[n]", after="x = items[n - 1]")
+@operator("off by one", 0.8, ast.expr, most=1.2, before="x = items[n]", after="x = items[n - 1]")
 def off_by_one(program: Program, node: ast.expr) -> Changes:
     parent, field = program.parents[node]
     if (
@@ -333,6 +333,7 @@ def unary(program: Program, node: ast.UnaryOp) -> Changes:
     ast.Subscript,
     ast.Call,
     ast.Attribute,
+    most=1.7,
     before="return_value = key",
     after="return_value = -key",
 )

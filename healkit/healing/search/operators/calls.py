@@ -52,6 +52,7 @@ def dropped(program: Program, node: ast.Call) -> Changes:
     "an argument added",
     0.25,
     ast.Call,
+    most=1.6,
     before="def f(a, b):\n    return f(a)",
     after="def f(a, b):\n    return f(a, b)",
 )

@@ -45,6 +45,7 @@ def yields(program: Program, node: ast.Yield | ast.YieldFrom) -> Changes:
     0.3,
     ast.Return,
     ast.Expr,
+    most=2.0,
     before="def f(x):\n    g(x)",
     after="def f(x):\n    return g(x)",
 )

@@ -169,7 +169,9 @@ def bounds(program: Program, node: ast.Compare) -> Changes:
         yield from program.put(node, f"{text} {signs[1]} {right.value - 1}", 0.6)
 
 
-@operator("both bounds asked", 0.5, ast.Compare, ast.BoolOp, before="x = a < b", after="x = 0 <= a < b")
+@operator(
+    "both bounds asked", 0.5, ast.Compare, ast.BoolOp, most=1.5, before="x = a < b", after="x = 0 <= a < b"
+)
 def both(program: Program, node: ast.Compare | ast.BoolOp) -> Changes:
     """An index asked to lie below a length, or above zero, only; of a row and a column both at once."""
     parts = node.values if isinstance(node, ast.BoolOp) else [node]

@@ -66,6 +66,7 @@ def _of_own_function(program: Program, node: ast.Expr, value: ast.Call) -> Chang
     "what a loop goes by, moved on",
     0.6,
     ast.While,
+    most=1.6,
     before="def f(a):\n    i = 0\n    while i < len(a):\n        print(a[i])\n    return i",
     after="def f(a):\n    i = 0\n    while i < len(a):\n        print(a[i])\n        i += 1\n    return i",
 )

@@ -22,6 +22,7 @@ def _inserted(edit: Edit | None, weight: float, *, guard: bool = False, line: in
     0.25,
     ast.FunctionDef,
     ast.AsyncFunctionDef,
+    most=2.0,
     before="def f(n):\n    return n * f(n - 1)",
     after="def f(n):\n    if n == 0:\n        return 1\n    return n * f(n - 1)",
 )
@@ -64,6 +65,7 @@ def _is_text(node: ast.stmt) -> bool:
     "a case in the middle",
     0.17,
     ast.stmt,
+    most=1.5,
     before="def f(a):\n    for x in a:\n        y = 1 / x\n    return y",
     after="def f(a):\n    for x in a:\n        if x == 0:\n            continue\n        y = 1 / x\n    return y",
 )
@@ -121,6 +123,7 @@ def _unequal(program: Program, node: ast.Expr) -> Iterator[str]:
     0.45,
     ast.FunctionDef,
     ast.AsyncFunctionDef,
+    most=1.5,
     before="def f(a):\n    b = a\n    b += 1",
     after="def f(a):\n    b = a\n    b += 1\n    return b",
 )

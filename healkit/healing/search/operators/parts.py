@@ -74,6 +74,7 @@ def edge(program: Program, node: ast.expr) -> Changes:
     0.4,
     ast.Call,
     ast.Name,
+    most=1.3,
     before="def f(s):\n    return s.split('.')",
     after="def f(s):\n    return [int(part) for part in s.split('.')]",
 )

@@ -169,7 +169,9 @@ def set_or_add(program: Program, node: ast.AugAssign | ast.Assign) -> Changes:
                 yield Change((Edit(start, end, sign),), weight)
 
 
-@operator("if, while", 0.3, ast.If, ast.While, before="if a:\n    a = 0", after="while a:\n    a = 0")
+@operator(
+    "if, while", 0.3, ast.If, ast.While, most=1.3, before="if a:\n    a = 0", after="while a:\n    a = 0"
+)
 def if_while(program: Program, node: ast.If | ast.While) -> Changes:
     start, _ = program.source.span(node)
     if program.text.startswith("elif", start):
@@ -311,6 +313,7 @@ _FAILURES = (
     "another failure handled",
     0.5,
     ast.ExceptHandler,
+    most=1.8,
     before="try:\n    a = 1\nexcept ValueError:\n    a = 0",
     after="try:\n    a = 1\nexcept KeyError:\n    a = 0",
 )

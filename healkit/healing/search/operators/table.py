@@ -24,7 +24,10 @@ Changes = Iterator[Change]
 
 @dataclasses.dataclass(frozen=True)
 class Operator:
-    """One kind of edit: for which nodes, how likely, and what it is called in a patch's reason."""
+    """One kind of edit: for which nodes, how likely, and what it is called in a patch's reason.
+
+    most: no change of it weighs more. Until something so likely is wanted, its changes need not be made.
+    """
 
     name: str
     prior: float
@@ -32,18 +35,19 @@ class Operator:
     make: Callable[[Program, Any], Changes]
     before: str
     after: str
+    most: float = 1.0
 
 
 TABLE: list[Operator] = []
 
 
 def operator(
-    name: str, prior: float, *nodes: type[ast.AST], before: str, after: str
+    name: str, prior: float, *nodes: type[ast.AST], before: str, after: str, most: float = 1.0
 ) -> Callable[[Callable[[Program, Any], Changes]], Callable[[Program, Any], Changes]]:
     """Add a row: the decorated function yields the changes for a node of one of those kinds."""
 
     def add(make: Callable[[Program, Any], Changes]) -> Callable[[Program, Any], Changes]:
-        TABLE.append(Operator(name, prior, nodes, make, before, after))
+        TABLE.append(Operator(name, prior, nodes, make, before, after, most))
         return make
 
     return add

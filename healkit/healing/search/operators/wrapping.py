@@ -44,7 +44,7 @@ def _place(program: Program, node: ast.expr) -> float:
     return 1.0
 
 
-@operator("a function put around", 0.3, ast.expr, before="x = f(a)", after="x = f(len(a))")
+@operator("a function put around", 0.3, ast.expr, most=1.3, before="x = f(a)", after="x = f(len(a))")
 def functions(program: Program, node: ast.expr) -> Changes:
     if not (share := _place(program, node)):
         return
@@ -77,6 +77,7 @@ def functions(program: Program, node: ast.expr) -> Changes:
     ast.Attribute,
     ast.Subscript,
     ast.Call,
+    most=1.3,
     before="x = f(a)",
     after="x = f(a.lower())",
 )
@@ -99,6 +100,7 @@ def methods(program: Program, node: ast.expr) -> Changes:
     ast.Subscript,
     ast.IfExp,
     ast.Attribute,
+    most=2.0,
     before="def f(a, b):\n    return a",
     after="def f(a, b):\n    return max(a, b)",
 )
