@@ -42,6 +42,8 @@ _REMOVED, _ADDED, _MOVED, _MOST_TOKENS = 0.05, 0.02, 0.03, 20
 _UNREAD, _FOREIGN, _IDLE, _MENDED, _SILENT = 1.3, 0.8, 1.0, 0.8, 1.6
 _GUARD, _GUARD_DEMANDED = 2.0, 0.6
 _UNUSED, _MOST_UNUSED = 1.2, 2
+#: Of how many, the likeliest by themselves, it is found out what they leave unused.
+_WATCHED = 16
 
 
 @dataclasses.dataclass(frozen=True)
@@ -121,7 +123,8 @@ def ranked(
     if not first:
         return []
     ranks = [rank for rank, _ in own[:_COMPARED]]
-    left = unused(bench, subject, [one.candidate for one in first])
+    left = unused(bench, subject, [one.candidate for one in first[:_WATCHED]])
+    left += [0] * (len(first) - len(left))
     compared = _compare(bench, subject, first, accepts)
     alike = list(zip(compared.same, compared.agreed, strict=True))
     support = _support(ranks, alike)

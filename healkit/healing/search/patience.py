@@ -7,7 +7,7 @@ import time
 
 #: After the first plausible patch, others are looked for: for so many candidates, or as many as it took, within these
 #: bounds and this part of the budget; by time, as long as it took and so many seconds more.
-_MORE_LEAST, _MORE_LEAST_S, _MORE_S, _MORE_MOST_S, _MORE_PART = 600, 0.15, 1.0, 3.0, 0.15
+_MORE_LEAST, _MORE_LEAST_S, _MORE_S, _MORE_MOST_S, _MORE_PART = 400, 0.15, 1.0, 3.0, 0.15
 #: And as long as they are at least so likely, compared with the likeliest that passed, and for so many in any case. (Of
 #: 159 tools for which a right patch was proposed first, none was less likely than 0.6 times another one that passed.)
 _MORE_LIKELY, _MORE_ANYHOW = 0.2, 200
