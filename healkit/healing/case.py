@@ -167,6 +167,8 @@ def _earlier(vault: Vault, entry: VaultEntry) -> Iterator[tuple[int, str]]:
                 yield info.number, vault.code(info.code_hash)
             except VaultError:
                 continue  # tampered: it is reported where it is run, and no ingredient
+        if len(page) < _REVISIONS_AT_ONCE:
+            return
         before = page[0].number
 
 

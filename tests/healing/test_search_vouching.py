@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
+from collections.abc import Sequence
+
 import pytest
 
 from healkit import Healkit
-from healkit.contracts.healing import Check, difference
+from healkit.contracts.healing import Attempt, Check, Patch, Verdict, difference
 from healkit.healing.advisor import Case
 from healkit.healing.search.choosing import Plausible, Ranked
 from healkit.healing.search.ranking import Candidate
@@ -45,15 +49,41 @@ def test_each_doubt_is_said(one: Ranked, edits: int, said: str) -> None:
     assert said in doubt(CODE, one, edits=edits, mended=1)
 
 
-@pytest.mark.requirement("HEAL-3")
-def test_what_stands_behind_a_doubted_patch_is_doubted_too(healkit: Healkit) -> None:
+def proposed(healkit: Healkit, order: list[Ranked], refused: Sequence[str] = ()) -> list[Patch]:
+    """What is proposed of these, where validation refuses some codes."""
     entry = VaultEntry("f", "default", 1, CODE, code_hash(CODE))
     checks = (Check(origin="declared", arguments={"n": 3}, known=True, expected=4),)
     bench = bench_for(healkit._recorder, healkit.config, entry.ref, 60.0)
     search = begin(Case(entry, None, checks), bench)
     assert search is not None
-    order = [ranked(CODE.replace("n > 3", "n > 2"), prior=0.1), ranked(CODE.replace("n > 3", "n >= 3"))]
     search._sieve.found = [one.patch for one in order]
-    doubts = [patch.doubt for patch in search._proposed(order)]
+    patches, proposals = list[Patch](), search._proposed(order)
+    attempt = None
+    with contextlib.suppress(StopIteration):
+        while True:
+            patch = proposals.send(attempt)
+            patches.append(patch)
+            verdict: Verdict = "not_cured" if patch.code in refused else "cured"
+            attempt = Attempt(number=len(patches), patch=patch, diff="", verdict=verdict)
+    assert search._sieve.found == []
+    return patches
+
+
+@pytest.mark.requirement("HEAL-3")
+def test_what_stands_behind_a_doubted_patch_is_doubted_too(healkit: Healkit) -> None:
+    order = [ranked(CODE.replace("n > 3", "n > 2"), prior=0.1), ranked(CODE.replace("n > 3", "n >= 3"))]
+    doubts = [patch.doubt for patch in proposed(healkit, order)]
     assert "is seldom what was wrong" in doubts[0]
     assert doubts[1] == OVERTAKEN
+
+
+@pytest.mark.requirement("HEAL-2")
+def test_of_patches_that_do_the_same_the_two_likeliest_are_proposed(healkit: Healkit) -> None:
+    codes = [CODE.replace("n > 3", f"n >= {bound}") for bound in (3, 4, 5)]
+    same = [dataclasses.replace(ranked(code), does=(".w", "..")) for code in codes]
+    other = dataclasses.replace(ranked(CODE.replace("n > 3", "n < 3")), does=("ww", "w."))
+    shown = [patch.code for patch in proposed(healkit, [*same, other])]
+    assert shown == [*codes[:2], other.patch.code]
+    # One that does not stand makes room for another that does as it did.
+    shown = [patch.code for patch in proposed(healkit, [*same, other], refused=codes[:1])]
+    assert shown == [*codes, other.patch.code]

@@ -96,7 +96,8 @@ class Ranked:
 
     kept: on which part of the inputs that count it does as the code did. share: how much of all that speaks for any
     of the patches speaks for those that do as this one does, on all inputs that were tried; from 0 to 1. behaviours: in
-    how many ways the patches differ there. unused: how many statements it never runs that the code as it was ran.
+    how many ways the patches differ there. unused: how many statements it never runs that the code as it was ran. does:
+    what it does on all those inputs, for comparison; empty where it was not tried.
     """
 
     patch: Plausible
@@ -105,6 +106,7 @@ class Ranked:
     share: float = 0.0
     behaviours: int = 1
     unused: int = 0
+    does: tuple[str, str] = ("", "")
 
 
 def ranked(
@@ -139,6 +141,7 @@ def ranked(
             - _UNUSED * min(left[place], _MOST_UNUSED),
             compared.kept(place),
             unused=left[place],
+            does=alike[place],
         )
         for place, one in enumerate(first)
     ]

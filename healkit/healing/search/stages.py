@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import itertools
 import time
+from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
 
 from healkit.contracts.healing import Attempt, Edit, Patch, apply_edits, difference
@@ -41,6 +42,8 @@ _SLOWEST, _SLOWEST_S, _SLOWEST_PART = 4, 5.0, 0.15
 _PAIRED_FIRST, _PAIRED, _PAIRED_TELLING, _TELLING_BASES, _PAIRS = 32, 64, 240, 24, 20_000
 #: How likely it is that what another advisor changed is a part of what is right, where it got nearer.
 _ANOTHER_ADVISORS = 0.9
+#: How many patches are proposed of those that do the same wherever they were tried.
+_OF_A_KIND = 2
 #: For how many bases it is found out anew where they go wrong.
 _WATCHED_BASES = 8
 
@@ -119,16 +122,19 @@ class Search:
 
         The loop sends what became of a patch. Where validation, which is stricter, let none of them pass, there is
         reason to go on; else the likeliest has been found, because the search came from there. What is less likely than
-        one that is doubted is doubted too.
+        one that is doubted is doubted too. More than two that do the same are no choice.
         """
-        refused, doubted = 0, False
+        refused, doubted, stand = 0, False, Counter[tuple[str, str]]()
         for one in order:
             self._sieve.found.remove(one.patch)
+            if any(one.does) and stand[one.does] >= _OF_A_KIND:
+                continue
             edits = len(self._made_by) + len(one.patch.candidate.made_by)
             why = doubt(self._code, one, edits, len(self._subject.failing)) or (OVERTAKEN if doubted else "")
             attempt = yield self._patch(one.patch, one.rank, doubt=why)
             stands = attempt is None or attempt.verdict != "not_cured"
             doubted = doubted or (stands and bool(why))
+            stand[one.does] += stands
             refused += not stands
         return bool(order) and refused == len(order)
 
