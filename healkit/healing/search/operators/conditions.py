@@ -8,8 +8,13 @@ import re
 from healkit.contracts.healing import Edit
 from healkit.healing.search.ingredients import conditions
 from healkit.healing.search.operators.table import Changes, operator
-from healkit.healing.search.program import Change, Program
+from healkit.healing.search.program import Change, Program, parameters
 from healkit.healing.search.splices import AND, BIT_OR, NOT
+
+#: What a condition about something else weighs that is put beside another one. (Of 85 such patches that passed every
+#: check, 14 of the 41 about a name in the same line were right, and none of the others.)
+_BESIDE = 0.6
+_NO_NAMES = {"and", "or", "not", "in", "is", "len", "None"}
 
 
 @operator("and, or", 0.9, ast.BoolOp, before="x = a and b", after="x = a or b")
@@ -147,13 +152,16 @@ def one_more(program: Program, node: ast.If | ast.While | ast.IfExp | ast.compre
     for test in tests:
         if isinstance(test, ast.Constant):
             continue
+        # What is asked besides is mostly about what is asked about already, or about what the function was given.
+        about = _names(program.segment(test)) | {*parameters(program.function(test) or test)}
         own = program.segment(test)
         for text in conditions(program, node if not isinstance(node, ast.comprehension) else test):
             if text not in own:
+                weight = 1.0 if _names(text) & about else _BESIDE
                 for word, need in (("or", AND), ("and", NOT)):
-                    yield from program.put(test, f"{program.piece(test, need)} {word} {text}", 1.0)
+                    yield from program.put(test, f"{program.piece(test, need)} {word} {text}", weight)
                     # What is asked first may keep the rest from being asked.
-                    yield from program.put(test, f"{text} {word} {program.piece(test, need)}", 0.8)
+                    yield from program.put(test, f"{text} {word} {program.piece(test, need)}", 0.8 * weight)
 
 
 @operator(
@@ -179,3 +187,8 @@ def filters(program: Program, node: ast.ListComp | ast.SetComp | ast.GeneratorEx
     end = program.source.span(last.iter)[1]
     for text in conditions(program, node.key if isinstance(node, ast.DictComp) else node.elt):
         yield Change((Edit(end, end, f" if {text}"),), 0.9)
+
+
+def _names(text: str) -> set[str]:
+    """The words in a condition, its names among them."""
+    return set(re.findall(r"[A-Za-z_]\w*", text)) - _NO_NAMES

@@ -18,6 +18,10 @@ _OWN = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.Call)
 def swapped(program: Program, node: ast.List | ast.Tuple | ast.Dict) -> Changes:
     groups = [node.elts] if not isinstance(node, ast.Dict) else [node.values]
     share = 1.0 if len(groups[0]) < 4 else 0.5  # of many, each pair is the less likely
+    match program.parent(node):
+        case ast.For(target=target, iter=iterable) | ast.comprehension(target=target, iter=iterable):
+            # With `items()` or `enumerate()` the order is mixed up; else nothing in such a loop would ever be right.
+            share *= 0.5 if target is node and not isinstance(iterable, ast.Call) else 1.0
     for group in groups:
         for first in range(len(group)):
             for second in range(first + 1, min(first + 7, len(group))):
