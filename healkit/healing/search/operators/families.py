@@ -80,7 +80,10 @@ def functions(program: Program, node: ast.Name | ast.Attribute) -> Changes:
     if isinstance(node, ast.Name) and name in program.names(node):
         return
     for other in _family(name, _FUNCTIONS):
-        yield from program.put(node, other, 1.0 if program.field(node) == "func" else 0.5)
+        weight = 1.0 if program.field(node) == "func" else 0.5
+        if (name, other) == ("sorted", "set"):  # whoever sorts means an order, and a set has one by chance
+            weight *= 0.4
+        yield from program.put(node, other, weight)
 
 
 @operator("a method of the same family", 0.8, ast.Attribute, before="x = s.lower()", after="x = s.upper()")
