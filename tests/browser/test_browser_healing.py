@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 
 import pytest
@@ -21,9 +20,6 @@ hk = Healkit()
 code = "def fee(items: int) -> int:\\n    # twenty from ten items on\\n    if items > 10:\\n        return 20\\n    return 0\\n"
 hk.vault.add("fee", code, examples=[{"arguments": {"items": 10}, "result": 20}, {"arguments": {"items": 3}, "result": 0}])
 """
-
-#: Both are right, and on a busy machine the second may be the one that is met.
-RIGHT = re.compile("items >= 10|items > 9")
 
 
 def readable(book: Notebook, panel: Locator, name: str) -> None:
@@ -68,14 +64,14 @@ def test_a_question_is_answered_a_patch_kept_and_taken_back_while_the_kernel_is_
         question.get_by_label("another value").fill(right)
         book.page.keyboard.press("Enter")
     expect(consent).to_contain_text("A patch: cured and regression-free", timeout=SLOW_MS)
-    expect(consent).to_contain_text(RIGHT)
+    expect(consent).to_contain_text("items >= 10")
     readable(book, panel, "22-heal-consent")
     book.save()
     book.page.reload()  # and nothing of it is lost
     book.ready()
     panel = book.panel(1)
     consent = panel.get_by_role("group", name="consent")
-    expect(consent).to_contain_text(RIGHT, timeout=SLOW_MS)
+    expect(consent).to_contain_text("items >= 10", timeout=SLOW_MS)
     consent.get_by_role("button", name="Keep").focus()
     book.page.keyboard.press("Enter")
     report = panel.get_by_role("group", name="report")

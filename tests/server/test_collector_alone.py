@@ -172,8 +172,7 @@ def test_eight_clients_that_send_the_same_traces_at_once_store_each_once_and_kee
                 assert answer.json() == {"received": 30, "stored": 30, "errors": []}
         return codes
 
-    patient = {"HEALKIT_COLLECT_RATE_PER_S": "10000", "HEALKIT_LOG_WAIT_S": "50"}
-    with collecting(tmp_path / "h.db", **patient) as server:
+    with collecting(tmp_path / "h.db", HEALKIT_COLLECT_RATE_PER_S="10000") as server:
         with concurrent.futures.ThreadPoolExecutor(8) as clients:
             codes = [code for each in clients.map(send, range(8)) for code in each]
         server.post(*shared)
