@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from healkit.healing.search.patience import Patience
@@ -13,14 +11,27 @@ pytestmark = pytest.mark.requirement("HEAL-2")
 LONG_ENOUGH_S = 0.6
 
 
+class Clock:
+    """Tells the time that a test says it is."""
+
+    now_s = 0.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
 def test_without_a_success_a_stage_ends_with_its_part_of_the_budget() -> None:
     assert not Patience(60.0, part=1.0).ends(tried=100_000, score=0.0)
-    assert Patience(60.0, part=0.0).ends(tried=1, score=1.0)
+    clock = Clock()
+    patience = Patience(60.0, part=0.5, clock=clock)
+    clock.now_s = 31.0
+    assert patience.ends(tried=1, score=1.0)
 
 
 def test_where_candidates_are_slow_so_many_are_tried_all_the_same() -> None:
-    patience = Patience(40.0, part=0.01, least=3)
-    time.sleep(LONG_ENOUGH_S)  # more than its part, and less than four times that
+    clock = Clock()
+    patience = Patience(40.0, part=0.01, least=3, clock=clock)
+    clock.now_s = LONG_ENOUGH_S  # more than its part, and less than four times that
     assert not patience.ends(tried=2, score=1.0)
     assert patience.ends(tried=3, score=1.0)
 
@@ -35,19 +46,23 @@ def test_where_candidates_are_slow_so_many_are_tried_all_the_same() -> None:
     ],
 )
 def test_after_a_success_it_depends_on_how_likely_the_rest_is(tried: int, score: float, ends: bool) -> None:
-    patience, unmoved = Patience(60.0, part=1.0), Patience(60.0, part=1.0, after_success=False)
+    clock = Clock()
+    patience = Patience(60.0, part=1.0, clock=clock)
+    unmoved = Patience(60.0, part=1.0, after_success=False, clock=clock)
     for one in (patience, unmoved):
         one.success(tried=1, score=0.8)
     assert not patience.ends(tried=2000, score=0.0)  # it was just now: a look on takes its time
-    time.sleep(LONG_ENOUGH_S)
+    clock.now_s = LONG_ENOUGH_S
     assert patience.ends(tried, score) == ends
     assert not unmoved.ends(tried, score)
 
 
 def test_what_was_drawn_before_the_end_is_waited_for_but_not_for_long() -> None:
-    patience = Patience(60.0, part=0.0)
+    clock = Clock()
+    patience = Patience(60.0, part=0.01, clock=clock)
     assert not patience.overdue
+    clock.now_s = 1.0
     assert patience.ends(tried=1, score=1.0)
     assert not patience.overdue
-    time.sleep(LONG_ENOUGH_S)
+    clock.now_s += LONG_ENOUGH_S
     assert patience.overdue

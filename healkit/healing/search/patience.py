@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
+from collections.abc import Callable
 
 #: After the first plausible patch, others are looked for: for so many candidates, or as many as it took, within these
 #: bounds and this part of the budget; by time, as long as it took and so many seconds more.
@@ -30,37 +31,46 @@ class Patience:
     """That of one stage, from now on.
 
     part: of the budget, which it may take. least: so many candidates are tried also where they are slow, and take up to
-    four times that part. after_success: whether a success is a reason to end.
+    four times that part. after_success: whether a success is a reason to end. clock: what tells the time, in seconds.
     """
 
-    def __init__(self, budget_s: float, part: float, least: int = 0, *, after_success: bool = True) -> None:
+    def __init__(
+        self,
+        budget_s: float,
+        part: float,
+        least: int = 0,
+        *,
+        after_success: bool = True,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._budget_s, self._part_s, self._least = budget_s, part * budget_s, least
         self._after_success = after_success
-        self._began = time.monotonic()
+        self._clock = clock
+        self._began = clock()
         self._ended: float | None = None
         self._passed: list[_Success] = []
 
     def success(self, tried: int, score: float) -> None:
         """A candidate with that score has passed every check, when so many had been tried."""
-        self._passed.append(_Success(time.monotonic(), tried, score))
+        self._passed.append(_Success(self._clock(), tried, score))
 
     def ends(self, tried: int, score: float) -> bool:
         """Whether to try no more, after so many candidates, the latest of which has that score."""
-        spent_s = time.monotonic() - self._began
+        spent_s = self._clock() - self._began
         late = spent_s > self._part_s and (tried >= self._least or spent_s > _LEAST_TIMES * self._part_s)
         if late or (self._after_success and self._passed and self._looked_on(tried, score)):
-            self._ended = time.monotonic()
+            self._ended = self._clock()
         return self._ended is not None
 
     @property
     def overdue(self) -> bool:
         """Whether what still comes is too late to be waited for."""
-        return self._ended is not None and time.monotonic() - self._ended > _OVERDUE_S
+        return self._ended is not None and self._clock() - self._ended > _OVERDUE_S
 
     def _looked_on(self, tried: int, score: float) -> bool:
         """Whether enough was tried after the first candidate that passed."""
         first = self._passed[0]
-        since, more = time.monotonic() - first.at, tried - first.after
+        since, more = self._clock() - first.at, tried - first.after
         if since < _MORE_LEAST_S:
             return False
         most_s = min(first.at - self._began + _MORE_S, _MORE_MOST_S, self._budget_s * _MORE_PART)
