@@ -11,9 +11,12 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from leftovers import leftovers, mark_this_run
+from tiers import add_markers, test_files
 
 # Tests share two cores with each other's kernels; a start that takes six seconds there is not a failure.
 os.environ.setdefault("HEALKIT_START_TIMEOUT_S", "30")
+mark_this_run()
 
 from healkit import Healkit
 from healkit.store.database import Database
@@ -53,11 +56,23 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    add_markers(items)
     slow_files_first(items)
     if (out := config.getoption("--claims")) is not None:
         Path(out).write_text(json.dumps(claims_of(items)))
-    elif {item.path for item in items} >= set(HERE.rglob("test_*.py")) and "::" not in "".join(config.args):
+    elif {item.path for item in items} >= test_files() and "::" not in "".join(config.args):
         config.stash[CLAIMED] = claims_of(items)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fail the run when a process that it started outlives it."""
+    if hasattr(session.config, "workerinput"):  # shares its processes with the other workers of this run
+        return
+    if left := leftovers():
+        report = session.config.pluginmanager.get_plugin("terminalreporter")
+        report.write_line("\nProcesses left behind by the tests:\n  " + "\n  ".join(left), red=True)
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 def slow_files_first(items: list[pytest.Item]) -> None:
