@@ -2,7 +2,7 @@
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo lab test lint fix bench bench-heal outage clean
+.PHONY: demo lab test test-all lint fix bench bench-heal outage clean
 
 demo: $(BIN)/healkit
 	$(BIN)/healkit demo
@@ -10,9 +10,20 @@ demo: $(BIN)/healkit
 lab: $(BIN)/healkit
 	$(BIN)/healkit lab
 
+# The quick tier, then everything. Which tests for which change: docs/contributing.md.
 test: $(BIN)/python
 	$(BIN)/pip install --quiet '.[test]'
-	$(BIN)/pytest
+	$(BIN)/pytest -n logical
+
+test-all: $(BIN)/python
+	$(BIN)/pip install --quiet '.[test]'
+	$(BIN)/pytest -n logical -m 'not published'
+
+# The quick tier on another Python: `make test-py312`, `make test-py313`, with PYTHON=path where it is not on the path.
+test-py3%:
+	$(or $(PYTHON),python3.$*) -m venv .venv-3.$*
+	.venv-3.$*/bin/pip install --quiet '.[test]'
+	.venv-3.$*/bin/pytest -n logical
 
 lint: $(BIN)/python
 	$(BIN)/pip install --quiet '.[test]'
@@ -39,10 +50,10 @@ bench-heal: $(BIN)/python
 # The outage test as the requirement puts it: a collector in trouble for 20 seconds.
 outage: $(BIN)/python
 	$(BIN)/pip install --quiet '.[test]'
-	HEALKIT_OUTAGE_S=20 $(BIN)/pytest -s tests/tracing/test_tracing_crash.py -k outage
+	HEALKIT_OUTAGE_S=20 $(BIN)/pytest -s -m '' tests/tracing/test_tracing_crash.py -k outage
 
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache benchmarks/out
+	rm -rf $(VENV) .venv-* build dist .pytest_cache .mypy_cache .ruff_cache benchmarks/out
 
 $(BIN)/python:
 	python3 -m venv $(VENV)

@@ -12,17 +12,16 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 from leftovers import leftovers, mark_this_run
-from tiers import add_markers, test_files
+from tiers import Claims, add_markers, test_files
 
 # Tests share two cores with each other's kernels; a start that takes six seconds there is not a failure.
 os.environ.setdefault("HEALKIT_START_TIMEOUT_S", "30")
-mark_this_run()
 
 from healkit import Healkit
 from healkit.store.database import Database
 
 HERE = Path(__file__).parent
-CLAIMED = pytest.StashKey[dict[str, list[str]]]()
+CLAIMED = pytest.StashKey[Claims]()
 
 # Nor does an example that a property is held against fail for being slow there.
 settings.register_profile("healkit", deadline=None)
@@ -45,13 +44,18 @@ def healkit(tmp_path: Path, empty_database: Path) -> Iterator[Healkit]:
 
 
 @pytest.fixture(scope="session")
-def claimed(pytestconfig: pytest.Config) -> dict[str, list[str]] | None:
-    """Requirement → the tests that claim it, where this run has collected the whole suite."""
+def claimed(pytestconfig: pytest.Config) -> Claims | None:
+    """Return who claims which requirement, where this run has collected the whole suite."""
     return pytestconfig.stash.get(CLAIMED, None)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--claims", help="write which tests claim which requirement to this file, as JSON")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure() -> None:
+    mark_this_run()
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -88,12 +92,14 @@ def slow_files_first(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: (-longest[item.path], -tests[item.path], str(item.path)))
 
 
-def claims_of(items: list[pytest.Item]) -> dict[str, list[str]]:
-    """Requirement → tests, parameters folded."""
-    claimed: dict[str, dict[str, None]] = {}
+def claims_of(items: list[pytest.Item]) -> Claims:
+    """Read the markers of the tests, parameters folded."""
+    claimed: Claims = {}
     for item in items:
         name = item.nodeid.partition("[")[0].removeprefix("tests/")
+        quick = item.get_closest_marker("slow") is None
         for marker in item.iter_markers("requirement"):
             for requirement in marker.args:
-                claimed.setdefault(requirement, {})[name] = None
-    return {requirement: sorted(names) for requirement, names in claimed.items()}
+                tests = claimed.setdefault(requirement, {})
+                tests[name] = tests.get(name, False) or quick
+    return {requirement: dict(sorted(tests.items())) for requirement, tests in claimed.items()}

@@ -14,13 +14,19 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import pytest
+from tiers import Claims
+
 HERE = Path(__file__).parent
 LEDGER = HERE / "requirements.toml"
 
 
-def claims(tmp_path: Path) -> dict[str, list[str]]:
-    """Requirement → the tests marked with it, as pytest collects them (conftest.py writes the list)."""
-    out = tmp_path / "claims.json"
+@pytest.fixture(scope="module")
+def claims(tmp_path_factory: pytest.TempPathFactory, claimed: Claims | None) -> Claims:
+    """Return who claims which requirement, in the whole suite; asks a pytest of its own where this run is a part."""
+    if claimed is not None:
+        return claimed
+    out = tmp_path_factory.mktemp("claims") / "claims.json"
     command = [sys.executable, "-m", "pytest", "--collect-only", "-q", f"--claims={out}", str(HERE)]
     # What the run around this one was told, to share its work out for example, is not meant for this one.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
@@ -28,32 +34,35 @@ def claims(tmp_path: Path) -> dict[str, list[str]]:
         command, capture_output=True, text=True, check=False, cwd=HERE.parent, env=environment
     )
     assert done.returncode == 0, done.stdout[-3000:]
-    found: dict[str, list[str]] = json.loads(out.read_text())
+    found: Claims = json.loads(out.read_text())
     return found
 
 
-def test_every_done_requirement_has_its_tests_and_every_claim_its_requirement(
-    tmp_path: Path, claimed: dict[str, list[str]] | None
-) -> None:
+def test_every_done_requirement_has_its_tests_and_every_claim_its_requirement(claims: Claims) -> None:
     ledger = tomllib.loads(LEDGER.read_text())
-    if claimed is None:  # only a part of the suite is run
-        claimed = claims(tmp_path)
-    assert set(claimed) <= set(ledger), f"unknown requirements: {sorted(set(claimed) - set(ledger))}"
+    assert set(claims) <= set(ledger), f"unknown requirements: {sorted(set(claims) - set(ledger))}"
     if os.environ.get("HEALKIT_REGENERATE"):
-        LEDGER.write_text(rendered(ledger, claimed))
+        LEDGER.write_text(rendered(ledger, claims))
         ledger = tomllib.loads(LEDGER.read_text())
     unproven = [name for name, entry in ledger.items() if entry["done"] and not entry["tests"]]
     assert not unproven, f"called done, but no test claims them: {unproven}"
     for name, entry in ledger.items():
-        assert entry["tests"] == claimed.get(name, []), (
+        assert entry["tests"] == list(claims.get(name, {})), (
             f"{name}: run with HEALKIT_REGENERATE=1 and review the diff"
         )
 
 
-def rendered(ledger: dict[str, dict[str, Any]], claimed: dict[str, list[str]]) -> str:
+def test_the_quick_tier_alone_proves_five_requirements_of_six(claims: Claims) -> None:
+    done = [name for name, entry in tomllib.loads(LEDGER.read_text()).items() if entry["done"]]
+    unproven = [name for name in done if not any(claims.get(name, {}).values())]
+    assert len(unproven) * 6 <= len(done), f"only slow tests prove {unproven}"
+
+
+def rendered(ledger: dict[str, dict[str, Any]], claims: Claims) -> str:
+    """Write the ledger's text anew: its head, then each requirement with the tests that claim it."""
     parts = [LEDGER.read_text().partition("\n[")[0].rstrip() + "\n"]
     for name, entry in ledger.items():
-        tests = "".join(f'    "{test}",\n' for test in claimed.get(name, []))
+        tests = "".join(f'    "{test}",\n' for test in claims.get(name, {}))
         listed = f"[\n{tests}]" if tests else "[]"
         done = str(entry["done"]).lower()
         parts.append(f"\n[{name}]\ntext = '''{entry['text']}'''\ndone = {done}\ntests = {listed}\n")

@@ -14,6 +14,9 @@ import pytest
 
 HERE = Path(__file__).parent
 
+#: Requirement → the tests that claim it → whether the quick tier runs them.
+Claims = dict[str, dict[str, bool]]
+
 #: Marker → patterns of paths below `tests/`. A test has the marker of each pattern that its file matches.
 MARKERS = {
     "kernel": ("notebook/*", "notebooks/*", "kernelspec/*", "exporting/*"),
