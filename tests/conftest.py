@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 from leftovers import leftovers, mark_this_run
-from tiers import Claims, add_markers, test_files
+from tiers import Claims, add_markers, files_with_tests
 
 # Tests share two cores with each other's kernels; a start that takes six seconds there is not a failure.
 os.environ.setdefault("HEALKIT_START_TIMEOUT_S", "30")
@@ -64,7 +64,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     slow_files_first(items)
     if (out := config.getoption("--claims")) is not None:
         Path(out).write_text(json.dumps(claims_of(items)))
-    elif {item.path for item in items} >= test_files() and "::" not in "".join(config.args):
+    elif {item.path for item in items} >= files_with_tests() and "::" not in "".join(config.args):
         config.stash[CLAIMED] = claims_of(items)
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import fnmatch
 import re
 from pathlib import Path
 
 import pytest
+from tiers import MARKERS, files_with_tests
 
 from healkit import errors
 from healkit.workers.probe import NOT_STOPPED
@@ -44,3 +46,44 @@ def test_every_dependency_has_its_reason_on_the_dependencies_page() -> None:
     for requirement in wanted:
         name = re.split(r"[<>=;\[ ]", requirement)[0].lower()
         assert name in page, name
+
+
+CONTRIBUTING = (ROOT / "docs" / "contributing.md").read_text()
+
+
+def test_the_contributors_page_names_every_marker() -> None:
+    import tomllib
+
+    options = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
+    registered = {marker.partition(":")[0].partition("(")[0] for marker in options["markers"]}
+    told = set(re.findall(r"^\| `(\w+)` \|", CONTRIBUTING, re.MULTILINE))
+    assert told == registered - {"requirement"}
+    assert set(MARKERS) <= told
+
+
+def test_the_contributors_page_names_what_is_there() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    rules = re.findall(r"^([a-z0-9-]+)%?:", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    targets = set(re.findall(r"`make ([a-z-]+)", CONTRIBUTING))
+    assert targets
+    assert [name for name in targets if not any(rule.startswith(name) for rule in rules)] == []
+    paths = set(re.findall(r"\b((?:tests|healkit|docs|benchmarks|notebooks)/[\w/.]*\w)", CONTRIBUTING))
+    assert paths
+    assert [path for path in sorted(paths) if not (ROOT / path).exists()] == []
+
+
+def test_the_contributors_page_names_every_test_that_writes_a_golden_file() -> None:
+    variable = "HEALKIT_" + "REGENERATE"
+    writers = {
+        path.relative_to(ROOT).as_posix()
+        for path in (ROOT / "tests").rglob("test_*.py")
+        if variable in path.read_text() and path != Path(__file__)
+    }
+    assert writers <= set(re.findall(r"`(tests/[\w/]+\.py)`", CONTRIBUTING))
+
+
+@pytest.mark.parametrize("marker", MARKERS)
+def test_every_marker_is_given_to_some_file(marker: str) -> None:
+    files = [path.relative_to(ROOT / "tests").as_posix() for path in files_with_tests()]
+    for pattern in MARKERS[marker]:
+        assert fnmatch.filter(files, pattern), f"{marker}: {pattern!r} matches no file"

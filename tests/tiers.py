@@ -46,6 +46,6 @@ def add_markers(items: Sequence[pytest.Item]) -> None:
                 item.add_marker(marker)
 
 
-def test_files() -> set[Path]:
+def files_with_tests() -> set[Path]:
     """Every file that holds tests."""
     return set(HERE.rglob("test_*.py"))
