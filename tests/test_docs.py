@@ -62,7 +62,6 @@ def test_the_contributors_page_names_every_marker() -> None:
 
 
 def test_the_contributors_page_names_what_is_there() -> None:
-    makefile = (ROOT / "Makefile").read_text()
     rules = re.findall(r"^([a-z0-9-]+)%?:", (ROOT / "Makefile").read_text(), re.MULTILINE)
     targets = set(re.findall(r"`make ([a-z-]+)", CONTRIBUTING))
     assert targets
