@@ -7,16 +7,19 @@ reference solution) is the scorer's, and nothing in here reads it.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
+import tomllib
 from pathlib import Path
 from typing import Any
 
 from healkit.gallery import LESSONS
 
-HERE = Path(__file__).parent
-#: The sets that were written for this purpose, and where. Nobody tunes a healer to `fresh`, `held_out` or
-#: `sealed`; the last two are for one measurement.
-WRITTEN = {"own": HERE, **{name: HERE / name for name in ("fresh", "held_out", "sealed")}}
+#: The sets that were written for this purpose. Nobody tunes a healer to `fresh`, `held_out` or `sealed`; the last two
+#: are for one measurement.
+WRITTEN = ("own", "fresh", "held_out", "sealed")
+#: What a healer may see of each.
+_SETS = Path(__file__).parent / "sets"
 #: `{"arguments": {…}, "result": …}` or `{"call": "…", "result": …}`: for this, that is right.
 Example = dict[str, Any]
 
@@ -56,19 +59,24 @@ def own() -> list[Program]:
 
 
 def written(set_name: str) -> list[Program]:
-    """The broken tools of one of the sets in `WRITTEN`: its `tools.json` and `tools`."""
-    folder = WRITTEN[set_name]
-    entries = json.loads((folder / "tools.json").read_text(encoding="utf-8"))
+    """The broken tools of one of the sets in `WRITTEN`, in the order of its file."""
     return [
-        Program(
-            name=name,
-            code=(folder / "tools" / f"{name}.py").read_text(encoding="utf-8"),
-            examples=tuple(entry["examples"]),
-            description=entry["description"],
-            **{key: entry[key] for key in ("kind", "shows", "bugs", "places", "knowable") if key in entry},
-        )
-        for name, entry in entries.items()
+        Program(name=name, **table | {"examples": tuple(table["examples"])})
+        for name, table in tables(_SETS / f"{set_name}.toml").items()
     ]
+
+
+@functools.cache
+def tables(path: Path) -> dict[str, dict[str, Any]]:
+    """Read a set's file: a TOML table for each tool, with code as it stands and one example in JSON on each line.
+
+    Literal strings (three single quotes) keep code readable, and a diff of it too; JSON has null, which TOML lacks.
+    """
+    read = tomllib.loads(path.read_text(encoding="utf-8"))
+    return {
+        name: table | {"examples": [json.loads(line) for line in table["examples"].strip().split("\n")]}
+        for name, table in read.items()
+    }
 
 
 def gallery() -> list[Program]:
@@ -89,4 +97,4 @@ def gallery() -> list[Program]:
     ]
 
 
-__all__ = ["WRITTEN", "Example", "Program", "gallery", "own", "written"]
+__all__ = ["WRITTEN", "Example", "Program", "gallery", "own", "tables", "written"]

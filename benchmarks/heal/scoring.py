@@ -10,15 +10,16 @@ import ast
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
-from heal.programs import WRITTEN, Example, Program
+from heal.programs import WRITTEN, Example, Program, tables
 
 import healkit
 from healkit import Config, Healkit
 from healkit.contracts.healing import same_value
 from healkit.runtime.trials import Trial, TrialResult
 
-_HIDDEN = "hidden"
+_HIDDEN = Path(__file__).parent / "hidden"
 _HIDDEN_OF_GALLERY = Path(healkit.__file__).parent / "gallery" / "hidden_examples.json"
 
 #: `call` examples are run as a script of this name, which no program has.
@@ -29,15 +30,20 @@ TRIAL_TIMEOUT_S = 8.0
 
 def hidden_examples(set_name: str) -> dict[str, list[Example]]:
     """Examples that no healer sees, by the program's name, of a written set or of `gallery`."""
-    folder = WRITTEN.get(set_name)
-    path = _HIDDEN_OF_GALLERY if folder is None else folder / _HIDDEN / "examples.json"
-    examples: dict[str, list[Example]] = json.loads(path.read_text(encoding="utf-8"))
+    if set_name in WRITTEN:
+        return {name: table["examples"] for name, table in _hidden(set_name).items()}
+    examples: dict[str, list[Example]] = json.loads(_HIDDEN_OF_GALLERY.read_text(encoding="utf-8"))
     return examples
 
 
 def reference(name: str, set_name: str = "own") -> str:
     """The right code for a tool of a written set."""
-    return (WRITTEN[set_name] / _HIDDEN / f"{name}.py").read_text(encoding="utf-8")
+    code: str = _hidden(set_name)[name]["code"]
+    return code
+
+
+def _hidden(set_name: str) -> dict[str, dict[str, Any]]:
+    return tables(_HIDDEN / f"{set_name}.toml")
 
 
 class Judge:
@@ -57,9 +63,14 @@ class Judge:
     ) -> list[list[TrialResult]]:
         """What each code does with each example."""
         chosen = list(examples)
-        trials = [trial(code, name, example, timeout_s) for code in codes for example in chosen]
-        done = iter(self._healkit.trials(trials))
+        done = iter(self.each(((code, name, example) for code in codes for example in chosen), timeout_s))
         return [[next(done) for _ in chosen] for _ in codes]
+
+    def each(
+        self, cases: Iterable[tuple[str, str, Example]], timeout_s: float = TRIAL_TIMEOUT_S
+    ) -> list[TrialResult]:
+        """What becomes of each code, name and example; many at once share the processors."""
+        return self._healkit.trials([trial(*case, timeout_s) for case in cases])
 
     def passes(
         self, codes: Sequence[str], name: str, examples: Iterable[Example], timeout_s: float = TRIAL_TIMEOUT_S

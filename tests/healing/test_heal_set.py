@@ -85,40 +85,59 @@ def test_the_sealed_set_is_of_four_shapes(heal):
     assert all(3 <= len(program.examples) <= 5 for program in chosen)
 
 
-@written_sets
-def test_every_reference_passes_what_is_visible_and_what_is_hidden(heal, judge, set_name):
-    wrong = []
-    for program, unseen in _with_unseen(heal, set_name):
-        code = heal[1].reference(program.name, set_name)
-        [passed] = judge.passes([code], program.name, [*program.examples, *unseen])
-        wrong += [program.name] * (not all(passed))
-    assert wrong == []
+def test_every_reference_passes_what_is_visible_and_what_is_hidden(heal, judge):
+    cases = [
+        (set_name, program.name, example)
+        for set_name in heal[0].WRITTEN
+        for program, unseen in _with_unseen(heal, set_name)
+        for example in (*program.examples, *unseen)
+    ]
+    results = judge.each((heal[1].reference(name, set_name), name, given) for set_name, name, given in cases)
+    wrong = {
+        name
+        for (_, name, given), result in zip(cases, results, strict=True)
+        if not heal[1].met(given, result)
+    }
+    assert wrong == set()
 
 
 @written_sets
-def test_every_broken_tool_fails_the_example_that_is_said_to_fail(heal, judge, set_name):
-    unbroken = []
+def test_every_draft_does_not_parse(heal, set_name):
     for program in heal[0].written(set_name):
         if program.draft:
             with pytest.raises(SyntaxError):
                 compile(program.code, program.name, "exec")
-            continue
-        [[result]] = judge.results(
-            [program.code], program.name, [program.examples[program.failing]], timeout_s=1.0
-        )
+
+
+def test_every_broken_tool_fails_the_example_that_is_said_to_fail(heal, judge):
+    programs = [
+        program for set_name in heal[0].WRITTEN for program in heal[0].written(set_name) if not program.draft
+    ]
+    failing = [program.examples[program.failing] for program in programs]
+    cases = ((one.code, one.name, given) for one, given in zip(programs, failing, strict=True))
+    unbroken = []
+    for program, given, result in zip(programs, failing, judge.each(cases, timeout_s=1.0), strict=True):
         shows = "wrong" if result.ok else "hangs" if "TIMEOUT" in result.failure.code else "raises"
-        met = heal[1].met(program.examples[program.failing], result)
-        unbroken += [(program.name, shows)] * (met or shows != program.shows)
+        unbroken += [(program.name, shows)] * (heal[1].met(given, result) or shows != program.shows)
     assert unbroken == []
 
 
-@pytest.mark.parametrize("set_name", ["fresh", "held_out", "sealed"])
-def test_the_hidden_examples_of_a_set_that_nobody_tunes_to_refute_every_broken_tool(heal, judge, set_name):
-    unrefuted = []
-    for program, unseen in _with_unseen(heal, set_name):
-        [passed] = judge.passes([program.code], program.name, unseen, timeout_s=0.5)
-        unrefuted += [program.name] * all(passed)
-    assert unrefuted == []
+def test_the_hidden_examples_of_a_set_that_nobody_tunes_to_refute_every_broken_tool(heal, judge):
+    unrefuted = [
+        (program, iter(unseen))
+        for set_name in ("fresh", "held_out", "sealed")
+        for program, unseen in _with_unseen(heal, set_name)
+    ]
+    assert len(unrefuted) == 160
+    while unrefuted:
+        given = [(program, unseen, next(unseen, None)) for program, unseen in unrefuted]
+        assert not [program.name for program, _, example in given if example is None]
+        results = judge.each(((program.code, program.name, one) for program, _, one in given), timeout_s=0.5)
+        unrefuted = [
+            (program, unseen)
+            for (program, unseen, example), result in zip(given, results, strict=True)
+            if heal[1].met(example, result)
+        ]
 
 
 @written_sets
@@ -131,11 +150,15 @@ def test_hidden_examples_are_at_least_four_and_never_visible(heal, set_name):
 
 
 @written_sets
-def test_every_file_of_the_set_belongs_to_a_tool(heal, set_name):
-    names = {program.name for program in heal[0].written(set_name)}
-    assert set(heal[1].hidden_examples(set_name)) == names
-    for folder in ("tools", "hidden"):
-        assert {path.stem for path in (heal[0].WRITTEN[set_name] / folder).glob("*.py")} == names
+def test_every_tool_of_a_set_has_hidden_examples_and_right_code_and_nothing_else_has(heal, set_name):
+    names = [program.name for program in heal[0].written(set_name)]
+    assert list(heal[1].hidden_examples(set_name)) == names
+    assert all(heal[1].reference(name, set_name) for name in names)
+
+
+def test_every_data_file_belongs_to_a_set(heal):
+    files = {path.relative_to(SCORER.parent).as_posix() for path in SCORER.parent.rglob("*.toml")}
+    assert files == {f"{folder}/{name}.toml" for folder in ("sets", "hidden") for name in heal[0].WRITTEN}
 
 
 def test_nobody_but_the_scorer_names_the_hidden_files():
@@ -143,8 +166,6 @@ def test_nobody_but_the_scorer_names_the_hidden_files():
     naming = set()
     for top in ("healkit", "benchmarks"):
         for path in (ROOT / top).rglob("*.py"):
-            if BENCHMARKS in path.parents and path.parent.name in ("tools", "hidden"):
-                continue  # a tool of the set: it is run restricted, and sees no file
             texts = _strings(path)
             named = any("hidden_examples" in text or "heal/hidden" in text for text in texts)
             if named or (top == "benchmarks" and "hidden" in texts):
@@ -166,9 +187,10 @@ def test_every_gallery_lesson_in_python_is_a_program_with_hidden_examples(heal, 
 def _strings(path: Path) -> set[str]:
     """The strings of a module's code, its docstrings left out."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    said = [node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)]
-    constants = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and node not in said]
-    return {node.value for node in constants if isinstance(node.value, str)}
+    nodes = list(ast.walk(tree))
+    said = {node.value for node in nodes if isinstance(node, ast.Expr)}
+    constants = (node.value for node in nodes if isinstance(node, ast.Constant) and node not in said)
+    return {value for value in constants if isinstance(value, str)}
 
 
 def _with_unseen(heal, set_name):

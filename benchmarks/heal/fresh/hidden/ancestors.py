@@ -1,6 +1,0 @@
-def ancestors(parents, name):
-    found = []
-    for parent in parents.get(name, []):
-        found.append(parent)
-        found.extend(ancestors(parents, parent))
-    return found

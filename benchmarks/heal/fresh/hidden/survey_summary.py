@@ -1,9 +1,0 @@
-counts = {}
-for answer in arguments["answers"]:
-    answer = answer.strip().lower()
-    if not answer:
-        continue
-    counts[answer] = counts.get(answer, 0) + 1
-
-total = sum(counts.values())
-result = {answer: round(100 * count / total) for answer, count in sorted(counts.items())}

@@ -1,8 +1,0 @@
-PREFIXES = ("re:", "fwd:")
-
-
-def clean_subject(subject):
-    subject = subject.strip()
-    if subject.lower().startswith(PREFIXES):
-        subject = subject.split(":", 1)[1].strip()
-    return subject

@@ -1,9 +1,0 @@
-def category_totals(text):
-    totals = {}
-    for line in text.split("\n"):
-        if not line.strip():
-            continue
-        category, amount = line.split(",")
-        category = category.strip()
-        totals[category] = totals.get(category, 0) + int(amount)
-    return totals

@@ -1,7 +1,0 @@
-def report_names(files):
-    names = []
-    for file in files:
-        if file.endswith(".csv"):
-            names.append(file[: -len(".csv")])
-    names.sort()
-    return names

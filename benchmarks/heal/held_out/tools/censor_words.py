@@ -1,9 +1,0 @@
-import re
-
-
-def censor_words(text, banned):
-    clean = text
-    for word in banned:
-        pattern = r"\b" + re.escape(word) + r"\b"
-        clean = re.sub(pattern, "*" * len(word), text, flags=re.IGNORECASE)
-    return clean

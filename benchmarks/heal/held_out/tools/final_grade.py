@@ -1,6 +1,0 @@
-def final_grade(points, drop):
-    ordered = sorted(points)
-    kept = ordered[:-drop]
-    if not kept:
-        return 0
-    return round(sum(kept) / len(points), 1)

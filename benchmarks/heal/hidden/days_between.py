@@ -1,6 +1,0 @@
-from datetime import date
-
-
-def days_between(first, second):
-    gap = date.fromisoformat(second) - date.fromisoformat(first)
-    return abs(gap.days)

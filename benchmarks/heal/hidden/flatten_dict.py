@@ -1,9 +1,0 @@
-def flatten_dict(data, prefix=""):
-    flat = {}
-    for key, value in data.items():
-        name = f"{prefix}.{key}" if prefix else key
-        if isinstance(value, dict):
-            flat.update(flatten_dict(value, name))
-        else:
-            flat[name] = value
-    return flat

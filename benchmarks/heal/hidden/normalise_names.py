@@ -1,9 +1,0 @@
-names = arguments["names"]
-
-clean = set()
-for name in names:
-    trimmed = " ".join(name.split())
-    if trimmed:
-        clean.add(trimmed.title())
-
-result = sorted(clean)

@@ -1,8 +1,0 @@
-def parse_key_values(text):
-    result_map = {}
-    for part in text.split(";"):
-        if not part.strip():
-            continue
-        key, value = part.split("=", 1)
-        result_map[key.strip()] = value.strip()
-    return result_map

@@ -1,2 +1,0 @@
-def sort_versions(versions):
-    return sorted(versions, key=lambda v: [int(part) for part in v.split(".")])

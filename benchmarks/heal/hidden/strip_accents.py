@@ -1,6 +1,0 @@
-import unicodedata
-
-
-def strip_accents(text: str) -> str:
-    decomposed = unicodedata.normalize("NFD", text)
-    return "".join(ch for ch in decomposed if not unicodedata.combining(ch))

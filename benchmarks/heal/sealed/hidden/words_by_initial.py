@@ -1,9 +1,0 @@
-def words_by_initial(words):
-    counts = {}
-    for i in range(0, len(words)):
-        word = words[i]
-        initial = word[0].lower()
-        if initial not in counts:
-            counts[initial] = 0
-        counts[initial] = counts[initial] + 1
-    return counts

@@ -1,9 +1,0 @@
-def average_speed(legs):
-    km = 0
-    hours = 0
-    for leg in legs:
-        if leg.get("skipped"):
-            continue
-        km += leg["km"]
-        hours += leg["hours"]
-    return round(km / hours, 1)

@@ -1,8 +1,0 @@
-def bookable_rooms(rooms, people, projector):
-    fitting = []
-    for room in sorted(rooms, key=lambda room: room["seats"]):
-        if room["taken"]:
-            continue
-        if room["seats"] >= people:
-            fitting.append(room["name"])
-    return fitting

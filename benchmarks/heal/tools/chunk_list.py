@@ -1,5 +1,0 @@
-def chunk_list(items, size):
-    chunks = []
-    for i in range(0, len(items) - size, size):
-        chunks.append(items[i:i + size])
-    return chunks

@@ -1,8 +1,0 @@
-def flatten_nested(items):
-    flat = []
-    for item in items:
-        if isinstance(item, list):
-            flatten_nested(item)
-        else:
-            flat.append(item)
-    return flat

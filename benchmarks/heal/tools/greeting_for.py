@@ -1,8 +1,0 @@
-def greeting_for(name, hour):
-    if hour < 12:
-        part = "morning"
-    else if hour < 18:
-        part = "afternoon"
-    else:
-        part = "evening"
-    return f"Good {part}, {name}!"

@@ -1,9 +1,0 @@
-def insert_position(values, target):
-    low, high = 0, len(values)
-    while low < high:
-        middle = (low + high) // 2
-        if values[middle] < target:
-            low = middle
-        else:
-            high = middle
-    return low

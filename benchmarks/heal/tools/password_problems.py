@@ -1,9 +1,0 @@
-def password_problems(password):
-    problems = []
-    if len(password) <= 8:
-        problems.append("short")
-    if not any(ch.isdigit() for ch in password):
-        problems.append("digit")
-    if not all(ch.isupper() for ch in password):
-        problems.append("upper")
-    return problems

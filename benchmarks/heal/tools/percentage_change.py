@@ -1,2 +1,0 @@
-def percentage_change(old, new):
-    return round((new - old) / old * 100, 1)

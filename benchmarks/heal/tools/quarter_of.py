@@ -1,3 +1,0 @@
-def quarter_of(day):
-    month = int(day.split("-")[1])
-    return month // 3 + 1

@@ -1,9 +1,0 @@
-import re
-
-
-def slugify_title(title):
-    """Make a URL slug of a title."""
-    slug = title.lower()
-    slug = slug.strip("-")
-    slug = re.sub(r"[^a-z0-9]+", "-", slug)
-    return slug

@@ -1,2 +1,0 @@
-def sort_versions(versions):
-    return sorted(versions, key=lambda v: v.split("."))
