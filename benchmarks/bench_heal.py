@@ -8,8 +8,9 @@ Sets: `own`, `fresh`, `held_out` and `sealed` (files in benchmarks/heal/sets; th
 each), `gallery` (its lessons in Python), `quixbugs` (your own checkout; half of the tests visible, or `--visible
 all`), `mutants` (right tools corrupted at random). Each program is registered in a fresh vault, its failing call is
 run, and it is healed with nobody there to ask. A patch is *plausible* if it meets every example that the healer saw,
-*correct* if it meets those that it did not see too; both by the scorer's own runs. Prints one JSON object; what happens
-meanwhile goes to stderr. Ctrl-C ends the set that is under way, with what there is. `docs/healing_numbers.md` says more.
+*correct* if it meets those that it did not see too; both by the scorer's own runs. Prints one JSON object; what
+happens meanwhile goes to stderr. Ctrl-C ends the set that is under way, with what there is.
+`docs/healing_numbers.md` says more.
 """
 
 from __future__ import annotations
