@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
@@ -19,6 +21,9 @@ os.environ.setdefault("HEALKIT_START_TIMEOUT_S", "30")
 
 from healkit import Healkit
 from healkit.store.database import Database
+
+if TYPE_CHECKING:
+    from notebook_kernel import NotebookKernel
 
 HERE = Path(__file__).parent
 CLAIMED = pytest.StashKey[Claims]()
@@ -41,6 +46,15 @@ def healkit(tmp_path: Path, empty_database: Path) -> Iterator[Healkit]:
     """An empty vault and log in a file of this test's own."""
     with Healkit(shutil.copy(empty_database, tmp_path / "healkit.db")) as opened:
         yield opened
+
+
+@pytest.fixture(scope="module")
+def notebook_kernel() -> Iterator[NotebookKernel]:
+    """A notebook's kernel that the tests of a file take turns with; what it needs takes long to import."""
+    from notebook_kernel import NotebookKernel
+
+    with contextlib.closing(NotebookKernel()) as kernel:
+        yield kernel
 
 
 @pytest.fixture(scope="session")

@@ -36,9 +36,16 @@ def load_ipython_extension(shell: Any) -> None:
 
 
 def unload_ipython_extension(shell: Any) -> None:
-    """Called by `%unload_ext healkit` and by `%reload_ext`; puts back whatever magics had these names before."""
+    """Called by `%unload_ext healkit` and by `%reload_ext`; ends the workers too."""
     if not hasattr(shell, _ADDED):
         return
+    take_out(shell)
+    if (defaults := sys.modules.get("healkit.defaults")) is not None:
+        defaults.release()
+
+
+def take_out(shell: Any) -> None:
+    """Remove all that loading added, and close the panels; put back the magics that had these names before."""
     magics, matcher, replaced = getattr(shell, _ADDED)
     manager = shell.magics_manager
     for kind, names in replaced.items():
@@ -57,5 +64,3 @@ def unload_ipython_extension(shell: Any) -> None:
     delattr(shell, _ADDED)
     if (panels := sys.modules.get("healkit.notebook.widgets.panel")) is not None:
         panels.close_all()
-    if (defaults := sys.modules.get("healkit.defaults")) is not None:
-        defaults.release()

@@ -10,9 +10,10 @@ from typing import Any
 import nbformat
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
-from nbclient import NotebookClient
+from notebook_kernel import NotebookKernel
 
-from healkit import Healkit
+from healkit import Healkit, defaults
+from healkit.notebook import extension
 
 Run = Callable[..., nbformat.NotebookNode]
 
@@ -27,27 +28,31 @@ def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def run(database: Path) -> Run:
-    """Run cells in a real, stock python3 kernel; the executed notebook."""
+def run(database: Path, notebook_kernel: NotebookKernel) -> Run:
+    """Run cells in a real, stock python3 kernel, which is made new each time; the executed notebook."""
 
     def execute(*cells: str, allow_errors: bool = True) -> nbformat.NotebookNode:
         book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
-        NotebookClient(book, kernel_name="python3", timeout=60, allow_errors=allow_errors).execute()
-        return book
+        return notebook_kernel.run(book, allow_errors=allow_errors)
 
     return execute
 
 
 @pytest.fixture
 def shell(database: Path) -> Iterator[Any]:
-    """IPython in this process, as a terminal has it."""
+    """IPython in this process, as a terminal has it; healkit's workers outlive it, as they outlive other tests."""
+    gc.freeze()  # the collections below need to look at what this test has made, and at no more
     shell = InteractiveShell.instance()
     yield shell
-    shell.run_line_magic("unload_ext", "healkit") if "healkit" in shell.extension_manager.loaded else None
+    if "healkit" in shell.extension_manager.loaded:
+        extension.take_out(shell)
+        for healkit in list(defaults._defaults.values()):
+            healkit.close()
     shell.reset(new_session=False)
     InteractiveShell.clear_instance()
     shell.history_manager.end_session()
     gc.collect()
+    gc.unfreeze()
 
 
 @pytest.fixture

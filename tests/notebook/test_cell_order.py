@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -12,9 +11,11 @@ from typing import Any
 
 import nbformat
 import pytest
+from jupyter_client.blocking.client import BlockingKernelClient
 from jupyter_client.manager import start_new_kernel
-from nbclient import NotebookClient
+from notebook_kernel import NotebookKernel
 from notebook_samples import text_of
+from waiting import wait_until
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 LOAD = "%load_ext healkit"
@@ -24,7 +25,9 @@ RunSome = Callable[..., nbformat.NotebookNode]
 
 
 @pytest.fixture
-def run_some(database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunSome:
+def run_some(
+    database: Path, notebook_kernel: NotebookKernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> RunSome:
     """Save these cells as a notebook, and run some of them, by number from 1, in a kernel that was told its path."""
 
     def run(cells: list[str], order: list[int], name: str = "book.ipynb") -> nbformat.NotebookNode:
@@ -34,8 +37,7 @@ def run_some(database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         chosen = nbformat.v4.new_notebook(
             cells=[nbformat.v4.new_code_cell(cells[number - 1]) for number in order]
         )
-        NotebookClient(chosen, kernel_name="python3", timeout=60, allow_errors=True).execute()
-        return chosen
+        return notebook_kernel.run(chosen, allow_errors=True)
 
     return run
 
@@ -104,7 +106,7 @@ UNREADABLE = [
 
 
 @pytest.fixture(scope="module")
-def beside_unreadable(tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
+def beside_unreadable(notebook_kernel: NotebookKernel, tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
     """The outputs of a failing cell beside each of these files: one kernel, told of one file after the other."""
     folder = tmp_path_factory.mktemp("unreadable")
     cells = [LOAD]
@@ -115,9 +117,9 @@ def beside_unreadable(tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
             path.write_text(content)
         cells.append(f"import os\nos.environ['JPY_SESSION_NAME'] = {str(path)!r}\nsum(prices)")
     book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
-    own = {"HEALKIT_DB": str(folder / "healkit.db"), "IPYTHONDIR": str(folder / "ipython")}
-    client = NotebookClient(book, kernel_name="python3", timeout=60, allow_errors=True)
-    client.execute(env={**os.environ, **own})
+    with pytest.MonkeyPatch.context() as process:
+        process.setenv("HEALKIT_DB", str(folder / "healkit.db"))
+        notebook_kernel.run(book, allow_errors=True)
     return [cell.outputs for cell in book.cells[1:]]
 
 
@@ -161,12 +163,13 @@ def test_the_advice_alone_is_asked_for_by_a_function(run_some: RunSome) -> None:
 class Kernel:
     """A kernel as a page has it: cells with ids, comms, and what comes back."""
 
-    def __init__(self, path: Path, cells: list[str]) -> None:
+    def __init__(self, client: BlockingKernelClient, path: Path, cells: list[str]) -> None:
         self.book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
         nbformat.write(self.book, path)
-        self.manager, self.client = start_new_kernel(startup_timeout=60)
+        self.client = client
         self.asked = 0
         self.comms: list[str] = []
+        self.subshells: list[str] = []
 
     def run(self, number: int) -> dict[str, Any]:
         """Run a cell of the notebook; the reply."""
@@ -202,7 +205,8 @@ class Kernel:
     def subshell(self) -> str:
         """Another shell of the kernel, in which JupyterLab sends what panels say while a cell runs."""
         self.client.control_channel.send(self.client.session.msg("create_subshell_request"))
-        return str(self.client.get_control_msg(timeout=60)["content"]["subshell_id"])
+        self.subshells.append(self.client.get_control_msg(timeout=60)["content"]["subshell_id"])
+        return self.subshells[-1]
 
     def send(self, op: str, subshell: str | None = None, question: str = "", **arguments: Any) -> str:
         self.asked += 1
@@ -229,20 +233,23 @@ class Kernel:
         return self.answer(self.send(op, **arguments))
 
     def close(self) -> None:
+        for subshell in self.subshells:
+            content = {"subshell_id": subshell}
+            self.client.control_channel.send(self.client.session.msg("delete_subshell_request", content))
+            assert self.client.get_control_msg(timeout=60)["content"]["status"] == "ok"
         self.client.stop_channels()
-        self.manager.shutdown_kernel(now=True)
 
 
 @pytest.fixture
 def kernel(
-    database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    database: Path, notebook_kernel: NotebookKernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Callable[..., Kernel]]:
     """A kernel for a notebook of these cells."""
     opened: list[Kernel] = []
 
     def start(*cells: str, name: str = "book.ipynb") -> Kernel:
         monkeypatch.setenv("JPY_SESSION_NAME", str(tmp_path / "book.ipynb"))
-        opened.append(Kernel(tmp_path / name, list(cells)))
+        opened.append(Kernel(notebook_kernel.client(), tmp_path / name, list(cells)))
         return opened[-1]
 
     yield start
@@ -285,7 +292,7 @@ def test_what_fails_under_the_button_is_shown_in_the_panel_and_the_kernel_goes_o
 
 @pytest.mark.parametrize("by", ["the panel's Stop", "the notebook's own interrupt"])
 def test_a_cell_under_the_button_is_interrupted_and_the_kernel_lives(
-    kernel: Any, tmp_path: Path, by: str
+    kernel: Any, notebook_kernel: NotebookKernel, tmp_path: Path, by: str
 ) -> None:
     begun = tmp_path / "begun"
     slow = f"import time\nopen({str(begun)!r}, 'w').close()\ntime.sleep(60)\nprices = [1]"
@@ -297,13 +304,11 @@ def test_a_cell_under_the_button_is_interrupted_and_the_kernel_lives(
         page.send("advice", subshell)
     )  # ipykernel sends what a page says to where it was last answered from
     question = page.send("run_cell", subshell, step=0)
-    until = time.monotonic() + 30
-    while not begun.exists() and time.monotonic() < until:
-        time.sleep(0.05)
+    wait_until(begun.exists)
     if by == "the panel's Stop":
         page.send("stop", subshell, question=question)
     else:
-        page.manager.interrupt_kernel()
+        notebook_kernel.interrupt()
     done = page.answer(question)["value"]
     assert (done["ok"], done["failure"]) == (False, "KeyboardInterrupt")
     assert page.run(4)["status"] == "ok"
@@ -341,17 +346,24 @@ def test_a_notebook_that_was_renamed_is_found_by_its_cells(kernel: Any) -> None:
 
 
 def test_a_cell_that_was_deleted_before_the_restart_is_remembered(
-    kernel: Any, tmp_path: Path, monkeypatch: Any
+    database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = kernel(LOAD, "catalogue = {'apple': 3}", "print(catalogue['apple'])")
-    for number in (1, 2, 3):
-        assert first.run(number)["status"] == "ok"
-    first.client.shutdown()
-    first.manager.finish_shutdown()
-    second = kernel(LOAD, "print(catalogue['apple'])")
-    second.run(1)
-    second.run(2)
-    told = second.ask("advice")["value"]
-    assert "Before the kernel was restarted a cell did: `catalogue = {'apple': 3}`." in told["sentence"]
-    assert second.ask("run_cell", step=0)["value"]["ok"]
-    assert second.run(2)["status"] == "ok"
+    path = tmp_path / "book.ipynb"
+    monkeypatch.setenv("JPY_SESSION_NAME", str(path))
+    manager, client = start_new_kernel(startup_timeout=60)
+    try:
+        first = Kernel(client, path, [LOAD, "catalogue = {'apple': 3}", "print(catalogue['apple'])"])
+        for number in (1, 2, 3):
+            assert first.run(number)["status"] == "ok"
+        manager.restart_kernel()
+        client.wait_for_ready(timeout=60)
+        second = Kernel(client, path, [LOAD, "print(catalogue['apple'])"])
+        second.run(1)
+        second.run(2)
+        told = second.ask("advice")["value"]
+        assert "Before the kernel was restarted a cell did: `catalogue = {'apple': 3}`." in told["sentence"]
+        assert second.ask("run_cell", step=0)["value"]["ok"]
+        assert second.run(2)["status"] == "ok"
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)

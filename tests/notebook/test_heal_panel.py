@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from jupyter_client.manager import start_new_kernel
 from notebook_samples import text_of
 from test_panels import Page
+from waiting import wait_until
 
 from healkit import Healkit
 from healkit.errors import DockUnavailable, ToolNotFound, UsageInvalid
@@ -20,7 +21,6 @@ from healkit.notebook.widgets.heal_session import end_all
 from healkit.notebook.widgets.panel import close_all
 from healkit.tracing.reader import read_run
 
-WAIT_S = 60
 SECRET = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
 BROKEN = "def mean(values: list):\n    return sum(values) / len(value)\n"
 EXAMPLES = [{"arguments": {"values": [2, 4, 6]}, "result": 4.0}]
@@ -64,13 +64,13 @@ class Asked:
         return found
 
     def until(self, *phases: str, that: Callable[[dict[str, Any]], Any] = lambda _: True) -> dict[str, Any]:
-        end = time.monotonic() + WAIT_S
-        while time.monotonic() < end:
+        def come() -> dict[str, Any] | None:
             state = self.state()
-            if state["phase"] in phases and that(state):
-                return state
-            time.sleep(0.02)
-        raise AssertionError(f"it is {self.state()}")
+            return state if state["phase"] in phases and that(state) else None
+
+        found = wait_until(come)
+        assert found is not None
+        return found
 
     def past(self, question: dict[str, Any]) -> None:
         """Wait until that question is asked no longer."""
@@ -345,22 +345,21 @@ def test_a_kernel_that_is_restarted_while_a_patch_waits_for_consent_loses_nothin
 ) -> None:
     healkit.vault.add("mean", BROKEN, examples=EXAMPLES)
     healkit.execute("mean", arguments={"values": [1]})
-    page = Page()
+    manager, client = start_new_kernel(startup_timeout=60)
     try:
+        page = Page(client)
         comm = page.run(
             "from healkit import Healkit\nhk = Healkit()\npanel = hk.heal_panel('mean')\nprint(panel.model_id)"
         ).strip()
         about = {"tool": "mean", "persona": "default"}
         assert page.ask(comm, "heal_open", **about)["value"]["state"]["phase"] == "idle"
         page.ask(comm, "heal_start", **about, advisors=["rules"], budget_s=30)
-        end = time.monotonic() + WAIT_S
-        while page.ask(comm, "heal_open", **about)["value"]["state"]["phase"] != "consent":
-            assert time.monotonic() < end
+        wait_until(lambda: page.ask(comm, "heal_open", **about)["value"]["state"]["phase"] == "consent")
         assert page.run("print(6 * 7)").strip() == "42"  # the kernel is free meanwhile
         assert len(healkit.requests.pending()) == 1  # before anybody answers
-        page.manager.restart_kernel(now=False)
+        manager.restart_kernel(now=False)
         (request,) = healkit.requests.pending()
         assert request.verdict == "cured"
     finally:
-        page.client.stop_channels()
-        page.manager.shutdown_kernel(now=True)
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)

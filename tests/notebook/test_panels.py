@@ -11,8 +11,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from jupyter_client.manager import start_new_kernel
+from jupyter_client.blocking.client import BlockingKernelClient
+from notebook_kernel import NotebookKernel
 from notebook_samples import text_of
+from waiting import wait_until
 
 from healkit import Config, Healkit
 from healkit.errors import ArgumentsInvalid, UsageInvalid
@@ -30,8 +32,8 @@ CELLS = ("%load_ext healkit", f"%%tool mean_of\n{BROKEN}", "%run_tool mean_of va
 class Page:
     """Asks a panel in a kernel as the page does."""
 
-    def __init__(self) -> None:
-        self.manager, self.client = start_new_kernel(startup_timeout=60)
+    def __init__(self, client: BlockingKernelClient) -> None:
+        self.client = client
         self.asked = 0
 
     def run(self, code: str) -> str:
@@ -74,11 +76,10 @@ class Page:
 
 
 @pytest.fixture
-def page(database: Any) -> Iterator[Page]:
-    opened = Page()
+def page(database: Any, notebook_kernel: NotebookKernel) -> Iterator[Page]:
+    opened = Page(notebook_kernel.client())
     yield opened
     opened.client.stop_channels()
-    opened.manager.shutdown_kernel(now=True)
 
 
 @pytest.fixture
@@ -283,9 +284,8 @@ def test_a_stop_from_another_thread_ends_the_worker_and_the_run_is_on_record(
         stop.ask()
     thread = threading.Thread(target=work)
     thread.start()
-    until = time.monotonic() + 60
-    while not early and not healkit.log.running() and time.monotonic() < until:
-        time.sleep(0.05)
+    if not early:
+        wait_until(healkit.log.running)
     stop.ask()
     thread.join(timeout=60)
     assert ended[0].failure.code == "TOOL_KILLED"
