@@ -37,7 +37,8 @@ def renew(environment: Mapping[str, str], folder: str) -> None:
     shell.configurables.remove(shell.history_manager)
     shell.history_manager = HistoryManager(shell=shell, parent=shell, hist_file=":memory:")
     shell.configurables.append(shell.history_manager)
-    shell.reset(new_session=True)
+    shell.reset(new_session=False)
+    shell.execution_count = 1
     shell.config.clear()  # %config writes here, where the next extension to be loaded reads
     shell.config.update(copy.deepcopy(_CONFIG))
     shell._last_traceback = None

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from nbclient import NotebookClient
+from notebook_kernel import NotebookKernel
 
 from healkit.errors import UsageInvalid
 
@@ -16,25 +16,25 @@ BROKEN = "def share(wins: int, games: int):\n    print('working')\n    return wi
 MENDED = "def share(wins: int, games: int):\n    return wins / games if games else 0.0\n"
 
 
-@pytest.fixture
-def alone(tmp_path, monkeypatch):
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory):
     """Run a notebook file in a kernel that cannot import healkit; the executed notebook."""
-    blocked = tmp_path / "blocked"
-    (blocked / "healkit").mkdir(parents=True)
+    blocked = tmp_path_factory.mktemp("blocked")
+    (blocked / "healkit").mkdir()
     (blocked / "healkit" / "__init__.py").write_text("raise ImportError('there is no healkit here')")
+    kernel = NotebookKernel(PYTHONPATH=str(blocked), IPYTHONDIR=str(blocked / "ipython"))
 
     def run(file: Path):
-        monkeypatch.setenv("PYTHONPATH", str(blocked))
-        monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
         book = nbformat.read(file, as_version=4)
         nbformat.validate(book)
         probe = nbformat.v4.new_code_cell(
             "try:\n    import healkit\nexcept ImportError as e:\n    print(e)", id="probe"
         )
         book.cells.append(probe)
-        return NotebookClient(book, kernel_name="python3", timeout=60).execute()
+        return kernel.run(book)
 
-    return run
+    yield run
+    kernel.close()
 
 
 def cell_of(book, cell_id):

@@ -28,9 +28,7 @@ def test_the_command_line_writes_and_prints_it(tmp_path, monkeypatch):
 
 
 @pytest.mark.requirement("FACE-8", "FACE-7")
-def test_a_notebook_writes_its_own_failing_cell_with_what_it_read(tmp_path, monkeypatch):
-    from nbclient import NotebookClient
-
+def test_a_notebook_writes_its_own_failing_cell_with_what_it_read(notebook_kernel, tmp_path, monkeypatch):
     monkeypatch.setenv("HEALKIT_DB", str(tmp_path / "healkit.db"))
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
     sources = [
@@ -38,10 +36,9 @@ def test_a_notebook_writes_its_own_failing_cell_with_what_it_read(tmp_path, monk
         "%trace_last_error --markdown",
     ]  # fmt: skip
     book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in sources])
-    where = {"metadata": {"path": str(tmp_path)}}
-    NotebookClient(book, kernel_name="python3", timeout=60, allow_errors=True, resources=where).execute()
+    notebook_kernel.run(book, tmp_path, allow_errors=True)
     assert "KeyError: 'pear'" in book.cells[4].outputs[0].data["text/plain"]
     written = nbformat.read(tmp_path / "cell.ipynb", as_version=4)
-    again = NotebookClient(written, kernel_name="python3", timeout=60).execute()
+    again = notebook_kernel.run(written)
     (failing,) = [cell for cell in again.cells if cell.id == "failure"]
     assert failing.outputs[0].ename == "KeyError"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from nbclient import NotebookClient
 from nbformat import NotebookNode
+from notebook_kernel import NotebookKernel
 
 from healkit.gallery import SAMPLES
 
@@ -36,12 +36,12 @@ print("more:", len(hk.seed().tools_added))
 
 
 @pytest.fixture(scope="module")
-def executed(tmp_path_factory) -> NotebookNode:
+def executed(notebook_kernel, tmp_path_factory) -> NotebookNode:
     """The first notebook, run from top to bottom in a folder of its own, with the exercises as a last cell."""
     notebook = nbformat.read(FIRST_REPAIR, as_version=4)
     cell = nbformat.v4.new_code_cell(EXERCISES, metadata={"tags": ["raises-exception"]}, id="exercises")
     notebook.cells.append(cell)
-    return run(notebook, tmp_path_factory.mktemp("notebook"))
+    return run(notebook_kernel, notebook, tmp_path_factory.mktemp("notebook"))
 
 
 @pytest.mark.requirement("HEAL-6", "FACE-3")
@@ -79,17 +79,13 @@ def test_a_notebook_is_valid_and_tells_nothing_of_the_machine_it_ran_on(path):
     assert not re.search(r"/(home|root|tmp|work|Users)/", path.read_text())
 
 
-def run(notebook: NotebookNode, folder: Path, *, panels: bool = False) -> NotebookNode:
-    client = NotebookClient(
-        notebook,
-        timeout=60,
-        kernel_name="python3",
-        record_timing=False,
-        store_widget_state=False,
-        resources={"metadata": {"path": str(folder)}},
-    )
-    # What is saved is read where no panel could be drawn; tests/browser looks at those.
-    return client.execute(env={**os.environ, "HEALKIT_PANELS": str(int(panels))})
+def run(
+    kernel: NotebookKernel, notebook: NotebookNode, folder: Path, *, panels: bool = False
+) -> NotebookNode:
+    with pytest.MonkeyPatch.context() as process:
+        # What is saved is read where no panel could be drawn; tests/browser looks at those.
+        process.setenv("HEALKIT_PANELS", str(int(panels)))
+        return kernel.run(notebook, folder, record_timing=False, store_widget_state=False)
 
 
 def cell_of(notebook: NotebookNode, cell_id: str) -> NotebookNode:

@@ -20,9 +20,10 @@ pytestmark = pytest.mark.timeout(600)
 
 
 @pytest.fixture(scope="module", params=[BROWSE, GALLERY, OWN, HEALING], ids=lambda path: path.stem)
-def book(request, tmp_path_factory):
+def book(request, notebook_kernel, tmp_path_factory):
     """Path and executed notebook."""
-    executed = run(nbformat.read(request.param, as_version=4), tmp_path_factory.mktemp("notebook"))
+    saved = nbformat.read(request.param, as_version=4)
+    executed = run(notebook_kernel, saved, tmp_path_factory.mktemp("notebook"))
     return request.param, executed
 
 
@@ -63,9 +64,8 @@ def test_the_gallery_asks_the_questions_of_its_lessons():
 
 
 @pytest.mark.requirement("FACE-4")
-def test_the_panels_that_the_second_notebook_talks_about_are_below_its_cells(tmp_path):
-    saved = nbformat.read(BROWSE, as_version=4)
-    executed = run(saved, tmp_path, panels=True)
+def test_the_panels_that_the_second_notebook_talks_about_are_below_its_cells(notebook_kernel, tmp_path):
+    executed = run(notebook_kernel, nbformat.read(BROWSE, as_version=4), tmp_path, panels=True)
     widget = "application/vnd.jupyter.widget-view+json"
     opened = [
         cell.id
