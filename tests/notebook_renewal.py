@@ -12,7 +12,6 @@ import linecache
 import logging
 import os
 import sys
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -103,7 +102,6 @@ def _state(shell: Any) -> dict[str, Any]:
         "names": sorted(shell.user_ns),
         "path": list(sys.path),
         "excepthook": sys.excepthook,
-        "warnings": list(warnings.filters),
         "log handlers": list(logging.getLogger().handlers),
         "count": shell.execution_count,
     }

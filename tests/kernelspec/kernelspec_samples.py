@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from pathlib import Path
 from typing import Any
 
 import psutil
 from jupyter_client.manager import AsyncKernelManager
+from waiting import wait_until
 
 WAIT_S = 60.0
+#: What was told to end may take this long.
+LEFT_S = 10.0
 
 #: Each is a cell that tries what must not be possible, and prints what it got.
 FORBIDDEN = {
@@ -40,6 +42,7 @@ class Notebook:
     """A kernel under a manager, both in an event loop of their own, as a server has them."""
 
     def __init__(self, name: str, folder: Path) -> None:
+        self.started_in = folder
         self.loop = asyncio.new_event_loop()
         self.manager = AsyncKernelManager(kernel_name=name)
         try:
@@ -68,19 +71,19 @@ class Notebook:
         """The run folder of the kernel, as it itself names it."""
         return Path(self.run("import os; print(os.environ['HOME'], end='')").text).parent
 
-    def run(self, code: str, *, stop_after_s: float | None = None, answer: str | None = None) -> Reply:
-        """Run a cell to its end; interrupt it so long after it began; give that answer to what it asks."""
+    def forget(self) -> None:
+        """Let go of all names, as if no cell had been run yet."""
+        assert self.run("%reset -f").status == "ok"
+
+    def run(self, code: str, *, stop: bool = False, answer: str | None = None) -> Reply:
+        """Run a cell to its end; interrupt it when it prints; give that answer to what it asks."""
         outputs: list[dict[str, Any]] = []
         stops: list[asyncio.Task[Any]] = []
 
-        async def stop() -> None:
-            await asyncio.sleep(stop_after_s or 0)
-            await self.manager.interrupt_kernel()
-
         def on_output(message: dict[str, Any]) -> None:
             outputs.append({"type": message["msg_type"], **message["content"]})
-            if message["content"].get("execution_state") == "busy" and stop_after_s is not None:
-                stops.append(self.loop.create_task(stop()))
+            if message["msg_type"] == "stream" and stop and not stops:
+                stops.append(self.loop.create_task(self.manager.interrupt_kernel()))
 
         reply = self.do(
             self.client.execute_interactive(
@@ -109,25 +112,16 @@ def reply_of(content: dict[str, Any], outputs: list[dict[str, Any]]) -> Reply:
     return Reply(content["status"], text, content.get("ename", ""), content.get("evalue", ""), outputs)
 
 
+def wait_until_nothing_is_left_of(root: Path) -> None:
+    """Wait until the run folder is gone, and every process that names it."""
+    try:
+        wait_until(lambda: not leftovers_of(root), LEFT_S)
+    except AssertionError:
+        raise AssertionError(f"left behind: {leftovers_of(root)}") from None
+
+
 def leftovers_of(root: Path) -> list[str]:
-    """Processes that name the run folder, and the folder; waits a little for the dying."""
-    found: list[str] = []
-
-    def look() -> bool:
-        found[:] = [str(root.parent)] if root.parent.exists() else []
-        lines = [(p.info["pid"], p.info["cmdline"] or []) for p in psutil.process_iter(["pid", "cmdline"])]
-        found.extend(f"{pid} {words}" for pid, words in lines if str(root.parent) in " ".join(words))
-        return not found
-
-    eventually(look, limit_s=10)
-    return found
-
-
-def eventually(happened: Callable[[], bool], limit_s: float = WAIT_S) -> bool:
-    """Whether it happens in that time."""
-    deadline = time.monotonic() + limit_s
-    while not happened():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.02)
-    return True
+    """The run folder, and the processes that name it."""
+    found = [str(root.parent)] if root.parent.exists() else []
+    lines = [(p.info["pid"], p.info["cmdline"] or []) for p in psutil.process_iter(["pid", "cmdline"])]
+    return found + [f"{pid} {words}" for pid, words in lines if str(root.parent) in " ".join(words)]

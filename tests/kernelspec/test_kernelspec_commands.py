@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from cli_samples import Done, call
 
 
-def kernelspec(*words: str) -> subprocess.CompletedProcess[str]:
+def kernelspec(*words: str) -> Done:
     """Run the command as a user does."""
-    command = [sys.executable, "-m", "healkit", "kernelspec", *words]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    return call("kernelspec", *words)
 
 
 @pytest.mark.requirement("WORK-2")

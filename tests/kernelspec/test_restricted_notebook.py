@@ -11,8 +11,9 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from kernelspec_samples import FORBIDDEN, WAIT_S, Notebook, eventually, leftovers_of
+from kernelspec_samples import FORBIDDEN, WAIT_S, Notebook, wait_until_nothing_is_left_of
 from nbclient import NotebookClient
+from waiting import wait_until
 
 from healkit.errors import HealkitError
 
@@ -43,7 +44,7 @@ def test_nbclient_runs_a_notebook_whose_every_way_out_is_denied(
         assert [output["output_type"] for output in outputs] == ["error"], attempt
         assert outputs[0]["ename"] in {"PermissionError", "FileNotFoundError", "OSError"}, attempt
     assert not Path("/usr/lib/healkit-was-here").exists()
-    assert leftovers_of(Path(str(home["text"])).parent) == []
+    wait_until_nothing_is_left_of(Path(str(home["text"])).parent)
 
 
 def test_the_pages_example_holds(install: Install, tmp_path: Path) -> None:
@@ -84,14 +85,11 @@ def test_displays_plots_tables_widgets_and_magics_work(tier: str, install: Insta
 
 
 @pytest.mark.requirement("WORK-2")
-def test_the_notebooks_own_folder_is_out_of_reach_until_it_is_granted(
-    tier: str, start: Start, tmp_path: Path
-) -> None:
-    notebook = start()
-    (tmp_path / "notebooks" / "data.csv").write_text("a,b\n")
-    path = str(tmp_path / "notebooks" / "data.csv")
-    assert notebook.run(f"open({path!r})").status == "error"
-    assert notebook.run("import os; print(os.getcwd() == os.environ['HOME'])").text == "True\n"
+def test_the_notebooks_own_folder_is_out_of_reach_until_it_is_granted(without_grants: Notebook) -> None:
+    path = without_grants.started_in / "data.csv"
+    path.write_text("a,b\n")
+    assert without_grants.run(f"open({str(path)!r})").status == "error"
+    assert without_grants.run("import os; print(os.getcwd() == os.environ['HOME'])").text == "True\n"
 
 
 @pytest.mark.requirement("WORK-2")
@@ -150,42 +148,48 @@ def test_too_much_memory_is_an_error_of_its_cell_and_the_notebook_goes_on(tier: 
     "cell", ["while True: pass", "import time; time.sleep(600)", "import asyncio; await asyncio.sleep(600)"]
 )
 def test_stop_raises_keyboard_interrupt_in_the_cell_and_keeps_the_rest(
-    tier: str, start: Start, cell: str
+    without_grants: Notebook, cell: str
 ) -> None:
-    notebook = start()
-    notebook.run("kept = 1")
-    reply = notebook.run(cell, stop_after_s=0.3)
+    without_grants.run("kept = 1")
+    reply = without_grants.run(f"print('begun', flush=True)\n{cell}", stop=True)
     assert reply.ename in {"KeyboardInterrupt", "CancelledError"}
-    assert notebook.run("print(kept)").text == "1\n"
+    assert without_grants.run("print(kept)").text == "1\n"
 
 
 @pytest.mark.requirement("WORK-1")
-def test_a_question_reaches_the_frontend_and_its_answer_the_cell(tier: str, start: Start) -> None:
-    notebook = start()
-    reply = notebook.run("print('you said', input('name? '))", answer="tea")
+def test_a_question_reaches_the_frontend_and_its_answer_the_cell(without_grants: Notebook) -> None:
+    reply = without_grants.run("print('you said', input('name? '))", answer="tea")
     assert reply.status == "ok"
     assert reply.text == "you said name? tea\n"
 
 
 @pytest.mark.requirement("WORK-1")
-def test_a_moved_slider_reaches_its_widget(tier: str, start: Start) -> None:
-    notebook = start()
-    view = notebook.run(
+def test_a_moved_slider_reaches_its_widget(without_grants: Notebook) -> None:
+    view = without_grants.run(
         "import ipywidgets\nslider = ipywidgets.IntSlider(3)\nprint(slider.model_id, end='')"
     ).text
     content = {"comm_id": view, "data": {"method": "update", "state": {"value": 7}, "buffer_paths": []}}
-    notebook.client.shell_channel.send(notebook.client.session.msg("comm_msg", content))
-    assert notebook.run("print(slider.value)").text == "7\n"
+    without_grants.client.shell_channel.send(without_grants.client.session.msg("comm_msg", content))
+    assert without_grants.run("print(slider.value)").text == "7\n"
 
 
-def test_subshells_work_and_no_debugger_is_offered(tier: str, start: Start) -> None:
-    notebook = start()
-    content = notebook.do(notebook.client.kernel_info(reply=True, timeout=WAIT_S))["content"]
+def test_subshells_work_and_no_debugger_is_offered(without_grants: Notebook) -> None:
+    content = without_grants.do(without_grants.client.kernel_info(reply=True, timeout=WAIT_S))["content"]
     assert "debugger" not in content["supported_features"]
     assert not content.get("debugger")
-    notebook.client.control_channel.send(notebook.client.session.msg("create_subshell_request", {}))
-    assert notebook.do(notebook.client.get_control_msg(timeout=WAIT_S))["content"]["status"] == "ok"
-    assert notebook.run("print(1)").text == "1\n"
+    without_grants.client.control_channel.send(
+        without_grants.client.session.msg("create_subshell_request", {})
+    )
+    made = without_grants.do(without_grants.client.get_control_msg(timeout=WAIT_S))["content"]
+    assert made["status"] == "ok"
+    assert without_grants.run("print(1)").text == "1\n"
+    content = {"subshell_id": made["subshell_id"]}
+    without_grants.client.control_channel.send(
+        without_grants.client.session.msg("delete_subshell_request", content)
+    )
+    assert (
+        without_grants.do(without_grants.client.get_control_msg(timeout=WAIT_S))["content"]["status"] == "ok"
+    )
 
 
 @pytest.mark.requirement("WORK-1")
@@ -213,13 +217,13 @@ def test_a_kernel_outlives_the_thread_that_started_it(tier: str, install: Instal
         assert notebook.do(notebook.manager.is_alive())
     finally:
         notebook.close()
-    assert leftovers_of(notebook.root) == []
+    wait_until_nothing_is_left_of(notebook.root)
 
 
 @pytest.mark.requirement("WORK-2")
 def test_a_kernel_that_is_killed_leaves_nothing(tier: str, install: Install, tmp_path: Path) -> None:
     notebook = Notebook(install(), tmp_path)
     notebook.client.execute("import os; os.kill(os.getpid(), 9)")
-    assert eventually(lambda: not notebook.do(notebook.manager.is_alive()))
+    wait_until(lambda: not notebook.do(notebook.manager.is_alive()))
     notebook.close()
-    assert leftovers_of(notebook.root) == []
+    wait_until_nothing_is_left_of(notebook.root)
