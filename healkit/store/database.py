@@ -102,9 +102,10 @@ class Database:
             pooled = self.engine.raw_connection()
             connection: Any = pooled.driver_connection
             pooled.detach()
-            self.engine.dialect.set_isolation_level(connection, "AUTOCOMMIT")
-            if self.path and wait_s is not None:
-                connection.execute(f"PRAGMA busy_timeout = {int(wait_s * 1000)}")
+            with _closed_on_error(connection):
+                self.engine.dialect.set_isolation_level(connection, "AUTOCOMMIT")
+                if self.path and wait_s is not None:
+                    connection.execute(f"PRAGMA busy_timeout = {int(wait_s * 1000)}")
             return connection
 
     def close(self) -> None:
@@ -175,8 +176,9 @@ class Database:
             isolation_level=None,
             check_same_thread=False,
         )
-        connection.execute(f"PRAGMA synchronous = {self.synchronous}")
-        connection.execute("PRAGMA foreign_keys = ON")
+        with _closed_on_error(connection):
+            connection.execute(f"PRAGMA synchronous = {self.synchronous}")
+            connection.execute("PRAGMA foreign_keys = ON")
         return connection
 
     def _bring_up_to_date(self, version: str | None) -> None:
@@ -216,6 +218,16 @@ class Database:
                     if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > give_up:
                         raise
                     time.sleep(0.01)
+
+
+@contextmanager
+def _closed_on_error(connection: Any) -> Iterator[None]:
+    """Close a new connection that cannot be set up: a full disk or a lost file shows at its first statement."""
+    try:
+        yield
+    except BaseException:
+        connection.close()
+        raise
 
 
 def _begin(connection: Connection) -> None:
