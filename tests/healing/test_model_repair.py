@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -131,7 +132,7 @@ def test_stop_in_the_middle_of_an_answer_ends_the_healing(server: ModelServer, t
 
 def assert_nowhere(secret: str, folder: Path) -> None:
     """Not in the database, its journal, a trace or a run folder."""
-    with sqlite3.connect(folder / "healkit.db") as database:
+    with closing(sqlite3.connect(folder / "healkit.db")) as database, database:
         database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     files = [path for path in folder.rglob("*") if path.is_file()]
     assert any(path.name == "trace.jsonl" for path in files)

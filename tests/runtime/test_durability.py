@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import psutil
@@ -55,7 +56,7 @@ def test_after_kill_9_of_the_host_the_row_says_what_died_and_no_worker_survives(
     )
     assert host.stdout is not None
     assert host.stdout.readline().strip() == "running"
-    with sqlite3.connect(database) as reader:
+    with closing(sqlite3.connect(database)) as reader, reader:
         assert reader.execute("SELECT status, tool_name FROM executionlog").fetchall() == [
             ("RUNNING", "sleeper")
         ]
@@ -206,7 +207,7 @@ def test_missing_corrupt_and_newer_databases_are_clear_errors_that_touch_nothing
     assert corrupt.read_bytes() == before
     newer = tmp_path / "newer.db"
     Healkit(newer).close()
-    with sqlite3.connect(newer) as connection:
+    with closing(sqlite3.connect(newer)) as connection, connection:
         connection.execute("UPDATE healkit_version SET version_num = '9999'")
     connection.close()
     with pytest.raises(DatabaseNewer):
@@ -224,7 +225,7 @@ def test_a_read_only_database_still_runs_tools_and_says_what_it_cannot_write(tmp
     )
     # Root may write anything, so an ordinary user's view is taken where the tests run as root.
     database.chmod(0o444)
-    with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as reader:
+    with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as reader:
         assert reader.execute("SELECT count(*) FROM executionlog").fetchone() == (0,)
     reader.close()
     if os.geteuid() == 0:
@@ -249,7 +250,7 @@ def test_a_tampered_row_is_a_security_error_and_nothing_runs(healkit: Healkit, t
     ran = []
     healkit.provide(lambda: ran.append(1), "ran")
     entry = healkit.vault.add("one", "def one():\n    return 1\n")
-    with sqlite3.connect(healkit.path) as connection:
+    with closing(sqlite3.connect(healkit.path)) as connection, connection:
         connection.execute(
             "UPDATE codevault SET code = ? WHERE hash = ?",
             ("def one():\n    mcp.host.ran()\n    return 2\n", entry.code_hash),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from contextlib import closing
 
 import msgspec
 import pytest
@@ -119,7 +120,7 @@ def test_a_row_whose_arguments_were_cut_cannot_be_run_again(divide: Healkit) -> 
     row = divide.execute("divide", arguments={"n": 1})
     import sqlite3
 
-    with sqlite3.connect(divide.path) as connection:
+    with closing(sqlite3.connect(divide.path)) as connection, connection:
         connection.execute('UPDATE executionlog SET arguments = \'"{\\"n\\": 1… cut"\'')
     connection.close()
     assert row.log_id is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
@@ -151,7 +152,7 @@ def test_lone_surrogates_and_nul_reach_the_table_as_escapes(sender: Sender) -> N
 @TRACE_3
 def test_a_hundred_thousand_waiting_traces_do_not_slow_a_claim_down(sender: Sender) -> None:
     sender.record(1)
-    with sqlite3.connect(sender.path) as connection:
+    with closing(sqlite3.connect(sender.path)) as connection, connection:
         connection.execute(
             """
             WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100000)

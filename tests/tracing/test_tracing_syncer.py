@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -193,7 +194,8 @@ def test_a_syncer_that_has_nothing_to_do_does_nothing(
     with sender.syncing(sync_backoff_s=0.02, sync_backoff_max_s=0.02) as syncer:
         assert soon(lambda: collector.requests)
         assert soon(lambda: syncer.problem or everything_sent(sender)())
-        with sqlite3.connect(sender.path) as connection:  # another process has sent it meanwhile
+        # Another process has sent it meanwhile.
+        with closing(sqlite3.connect(sender.path)) as connection, connection:
             connection.execute("UPDATE executiontrace SET state = 'sent', lease_owner = NULL")
         connection.close()
         threading.Event().wait(0.2)
@@ -209,7 +211,7 @@ def test_a_syncer_that_has_nothing_to_do_does_nothing(
 @TRACE_3
 def test_a_clock_that_was_set_back_keeps_nothing_waiting(sender: Sender, collector: Collector) -> None:
     sender.record(2)
-    with sqlite3.connect(sender.path) as connection:
+    with closing(sqlite3.connect(sender.path)) as connection, connection:
         ahead = (utc_now() + timedelta(days=400)).replace(tzinfo=None).isoformat(" ")
         connection.execute(
             "UPDATE executiontrace SET next_attempt_at = ?, lease_until = ?, lease_owner = 'x'",
