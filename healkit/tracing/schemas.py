@@ -5,6 +5,7 @@ Generated from the types that write and read it, and kept in docs/schemas, where
 
 from __future__ import annotations
 
+from inspect import cleandoc
 from typing import Any
 
 import msgspec
@@ -27,4 +28,8 @@ def schemas() -> dict[str, dict[str, Any]]:
     found = {name: {"$schema": _DIALECT, **msgspec.json.schema(kind)} for name, kind in FILES.items()}
     # The catalogue is read off the error classes, which a type annotation cannot do.
     found["trace_event"]["$defs"]["ErrorObject"]["properties"]["error_code"] = {"enum": list(catalogue())}
+    for schema in found.values():
+        for part in schema["$defs"].values():
+            if "description" in part:  # a docstring, which Python keeps with its indentation until 3.13
+                part["description"] = cleandoc(part["description"])
     return found
