@@ -2,7 +2,8 @@
 
 Two readings of one text. What runs when the cell runs is walked in the order in which it does, so that a name which is
 read before the cell binds it is told from one that is read after. What is inside of functions runs some other time;
-for that Python's own `symtable` says which names are a function's own and which it looks up in the notebook.
+for that Python's own `symtable` says which names are a function's own and which it looks up in the notebook. It no
+longer tells a comprehension's names from those around it (3.12 and later), so those come from the syntax tree.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from healkit.healing.cells.nodes import names_in
 from healkit.healing.cells.text import CellText, read_text
 from healkit.healing.cells.walk import Binding, Inner, Walk
 
@@ -84,6 +86,10 @@ def _read(text: CellText) -> Names:
     walk.block(text.tree.body)
     for name, line in text.bound.items():
         walk.bound.setdefault(name, Binding(line))
+    for node in ast.walk(text.tree):
+        if isinstance(node, ast.comprehension):
+            for name in names_in(node.target):
+                walk.inner.setdefault(name, Inner("comprehension", "", node.target.lineno))
     late: dict[str, None] = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -110,7 +116,7 @@ def _scopes(
         name, kind = child.get_name(), str(child.get_type())
         comprehension = name in _COMPREHENSIONS
         function = "function" in kind and not comprehension
-        what = "comprehension" if comprehension else "class" if "class" in kind else "function"
+        what = "class" if "class" in kind else "function"
         for symbol in child.get_symbols():
             if symbol.is_declared_global() and symbol.is_assigned():
                 yield symbol.get_name(), Binding(child.get_lineno(), f"a call of {name}()")
@@ -120,6 +126,6 @@ def _scopes(
             elif symbol.is_local() and (
                 symbol.is_assigned() or symbol.is_parameter() or symbol.is_imported()
             ):
-                owner = "" if comprehension or name == "lambda" else name
+                owner = "" if name == "lambda" else name
                 inner.setdefault(symbol.get_name(), Inner(what, owner, child.get_lineno()))
         yield from _scopes(child, late, inner, within=within or function)
