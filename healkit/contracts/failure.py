@@ -8,6 +8,7 @@ search). Words are Jupyter's: `ename` is the exception's type name, `evalue` its
 from __future__ import annotations
 
 import re
+from traceback import TracebackException
 
 import msgspec
 
@@ -51,6 +52,24 @@ class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
     def tool_frame(self) -> Frame | None:
         """The innermost frame of the tool's own code: where its author would look."""
         return next((frame for frame in reversed(self.frames) if frame.in_tool), None)
+
+
+def read_traceback(error: BaseException) -> TracebackException:
+    """Read an exception for its text and frames.
+
+    Since Python 3.12 this guesses the name that was meant, for which it runs the `__dir__` of an object that lacks an
+    attribute. Where that tries to end the process, it is read without the guess.
+    """
+    try:
+        return TracebackException.from_exception(error, compact=True)
+    except SystemExit:
+        if not isinstance(error, AttributeError):
+            raise
+        name, error.name = error.name, None
+        try:
+            return TracebackException.from_exception(error, compact=True)
+        finally:
+            error.name = name
 
 
 _FAULTHANDLER_FRAME = re.compile(

@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from healkit.config import Config
-from healkit.contracts.failure import Failure, Frame
+from healkit.contracts.failure import Failure, Frame, read_traceback
 from healkit.contracts.fingerprint import fingerprint
 from healkit.contracts.glimpse import glimpse
 from healkit.contracts.nearby import nearby
@@ -106,7 +106,7 @@ class FailedCells:
         return next((cell for cell in reversed(self._kept) if cell.number == number), None)
 
     def _failure(self, error: BaseException, told: list[TracebackType], own: list[TracebackType]) -> Failure:
-        summary = traceback.TracebackException(type(error), error, error.__traceback__, compact=True)
+        summary = read_traceback(error)
         shown = [frame for frame in summary.stack if not _is_ipython(frame.filename)]
         summary.stack = traceback.StackSummary.from_list(
             [traceback.FrameSummary(self._name(f.filename), f.lineno, f.name, line=f.line) for f in shown]

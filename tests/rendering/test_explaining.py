@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import linecache
-import traceback
 import warnings
 
 import pytest
 
-from healkit.contracts.failure import Failure, Frame
+from healkit.contracts.failure import Failure, Frame, read_traceback
 from healkit.contracts.nearby import nearby
 from healkit.errors import TOOL_CODES
 from healkit.rendering.explaining import LEVELS, RULES, explain
@@ -41,7 +40,7 @@ def failure_of(code: str) -> Failure:
     near, known = nearby(error, innermost)
     kind = type(error)
     ename = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
-    text = "".join(traceback.format_exception(error))
+    text = "".join(read_traceback(error).format())
     return Failure("TOOL_EXCEPTION", ename, str(error), text, near=near, known=known)
 
 
@@ -106,7 +105,9 @@ def test_no_code_of_a_stranger_is_run_to_find_names():
         "        if name == 'x':\n            raise AttributeError('no x', name=name, obj=self)\n        raise SystemExit\n"
         "Hostile().x"
     )
-    assert failure_of(code).near == []
+    failure = failure_of(code)
+    assert failure.near == []
+    assert failure.traceback.endswith("AttributeError: no x\n")
 
 
 def test_a_key_that_is_an_object_is_not_asked_for_its_text():

@@ -11,7 +11,7 @@ import os
 import traceback
 from typing import ClassVar
 
-from healkit.contracts.failure import Failure, Frame
+from healkit.contracts.failure import Failure, Frame, read_traceback
 from healkit.contracts.nearby import nearby
 from healkit.contracts.tools import EntryRef
 from healkit.workers.inside.deadline import TimeIsUp, deadline
@@ -91,7 +91,7 @@ def to_failure(error: BaseException, entry: EntryRef, timeout_s: float) -> Failu
     """The exception as data, with our own frames cut out; never raises for a hostile one."""
     try:
         with deadline(2.0):
-            told = traceback.TracebackException.from_exception(error, compact=True)
+            told = read_traceback(error)
             _cut_own_frames(told, set())
             text = "".join(told.format()).replace(f"{TOOL_MODULE}.", "")
             frames = [_frame(summary, entry.filename) for summary in told.stack]
