@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import random
+import sys
 import time
 
 import pytest
@@ -84,7 +85,6 @@ MORE = {
     "unless": ("unless a:\n        a = 2", "if not (a):\n        a = 2"),
     "reversed sign": ("if a => 1:\n        a = 2", "if a >= 1:\n        a = 2"),
     "unterminated f-string": ("a = f'{a}", "a = f'{a}'"),
-    "same marks in an f-string": ("b = {'c': 1}\n    a = f'{b['c']}'", "b = {'c': 1}\n    a = f'{b[\"c\"]}'"),
     "unclosed field": ("a = f'{a'", "a = f'{a}'"),
     "apostrophe": ("a = 'don't'", 'a = "don\'t"'),
     "empty block": ("if a:\n    a = 2", "if a:\n        a = 2"),
@@ -99,6 +99,9 @@ MORE = {
     "keyword for a name": ("class = a", "class_ = a"),
     "await in a plain function": ("await a", None),
 }  # fmt: skip
+SAME_MARKS = ("b = {'c': 1}\n    a = f'{b['c']}'", "b = {'c': 1}\n    a = f'{b[\"c\"]}'")
+if sys.version_info < (3, 12):
+    MORE["same marks in an f-string"] = SAME_MARKS
 WRAPPED = {
     "a fence": "```python\n{0}```\n",
     "a fence and prose": "Here is the code you asked for:\n\n```python\n{0}```\n\nIt adds up all the numbers. Let me know!\n",
@@ -142,6 +145,15 @@ def test_a_habit_from_elsewhere_is_mended(broken, wanted):
     assert complaint(code) is not None, "the sample must not parse"
     texts = first_of(code)
     assert any(same(text, after) for text in texts[:5]), texts[:3]
+
+
+def test_the_same_marks_in_an_f_string_are_mended_only_where_python_cannot_read_them():
+    broken, wanted = (BODY.format(f"    {text}\n") for text in SAME_MARKS)
+    if sys.version_info >= (3, 12):
+        assert complaint(broken) is None
+        assert same(broken, wanted)
+    else:
+        assert complaint(broken) is not None
 
 
 @pytest.mark.parametrize("form", WRAPPED.values(), ids=WRAPPED)

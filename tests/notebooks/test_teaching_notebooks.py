@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 
 import nbformat
 import pytest
@@ -16,7 +17,26 @@ HEALING = NOTEBOOKS / "05_self_healing.ipynb"
 #: Of the two lessons about what comes of `None`, one is enough for a first hour.
 RAISING = [lesson for lesson in LESSONS if lesson.ename and lesson.name != "top_three"]
 
+#: Version of Python → what it writes otherwise than the one before it, in the cells that fail.
+SINCE = {
+    (3, 12): {
+        "name 'longets' is not defined longest_word@1 failed": "name 'longets' is not defined. Did you mean: 'longest'? longest_word@1 failed",
+    },
+    (3, 13): {
+        f"factorial(n - 1) {'^' * 16} ": f"factorial(n - 1) {'~' * 9}{'^' * 7} ",
+        f"list(dict.fromkeys(list)) {'^' * 25} ": "list(dict.fromkeys(list)) ",
+    },
+}
+
 pytestmark = pytest.mark.timeout(600)
+
+
+def as_this_python_says(text: str) -> str:
+    """The text that 3.11 saved, in the words of the Python that runs."""
+    for version, changes in SINCE.items():
+        for old, new in changes.items() if sys.version_info >= version else ():
+            text = text.replace(old, new)
+    return text
 
 
 @pytest.fixture(scope="module", params=[BROWSE, GALLERY, OWN, HEALING], ids=lambda path: path.stem)
@@ -38,7 +58,7 @@ def test_it_fails_where_it_means_to_and_what_is_saved_is_what_comes_out(book):
         path.write_text(elsewhere(text) + "\n")
         return
     for before, after in zip(saved.cells, executed.cells, strict=True):
-        assert normalised(text_of(before)) == normalised(text_of(after)), before.id
+        assert as_this_python_says(normalised(text_of(before))) == normalised(text_of(after)), before.id
 
 
 @pytest.mark.requirement("FACE-4")
