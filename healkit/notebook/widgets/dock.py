@@ -81,17 +81,16 @@ def close() -> None:
 def front(panel: Panel, tab: str) -> None:
     """Bring a panel to the front, whose page says that it is there and not seen; `tab` is the page's id for it.
 
-    JupyterLab and Notebook 7 have a command each, and neither has the other's. The former counts the sidebar's tabs, of
-    which the newest is the first.
+    Only the newest panel comes: an older one whose page was slow would hide it. Notebook 7 has only a command that
+    toggles. JupyterLab has that too, but it would close the sidebar when another panel is at the front by then.
     """
-    if _window is None or panel.title not in _docked:
+    if _window is None or panel.title != next(reversed(_docked), None):
         return
-    known = _window.commands.list_commands()
-    if "application:toggle-sidebar-widget" in known:
-        _window.commands.execute("application:toggle-sidebar-widget", {"side": "right", "index": 0})
-    elif "application:toggle-panel" in known:
+    if "application:toggle-panel" in _window.commands.list_commands():
         asked = {"side": "right", "title": panel.title, "id": tab}
         _window.commands.execute("application:toggle-panel", asked)
+    else:
+        _window.commands.execute("tabsmenu:activate-by-id", {"id": tab})
 
 
 def _is_of(placed: dict[str, Any], box: Any) -> bool:
