@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import Locator, Page, expect
+from waiting import wait_until
 
 #: Two cores are shared with the kernels, the server and other tests.
 SLOW_MS = 60_000
@@ -30,6 +31,49 @@ CONNECTED = """
   const kernel = window.jupyterapp?.shell.currentWidget?.sessionContext?.session?.kernel;
   return kernel?.connectionStatus === "connected" && kernel.status === "idle";
 }
+"""
+
+#: Open a notebook in JupyterLab's open page, as its file browser does; close those that are open.
+OPEN = (
+    "(path) => jupyterapp.commands.execute('docmanager:open', { path, factory: 'Notebook' }).then(() => null)"
+)
+CLOSE = "() => [...jupyterapp.shell.widgets('main')].forEach((widget) => widget.dispose())"
+
+#: Have the kernel run code that the notebook does not show; what it says of it.
+TELL = """
+(code) => {
+  const { kernel } = jupyterapp.shell.currentWidget.sessionContext.session;
+  return kernel.requestExecute({ code, silent: true, store_history: false }).done.then(({ content }) => content);
+}
+"""
+
+#: What the notebook's newest panel remembers, as its kernel writes it.
+MEMORY = "__import__('healkit.notebook.widgets.panel', fromlist=['_open'])._open[-1]._memory"
+ASK = """
+(expression) => {
+  const { kernel } = jupyterapp.shell.currentWidget.sessionContext.session;
+  const asked = { code: "", silent: true, store_history: false, user_expressions: { it: expression } };
+  return kernel.requestExecute(asked).done.then(({ content }) => content.user_expressions.it.data["text/plain"]);
+}
+"""
+
+#: Make a kernel as it was before its first cell, but for what it has imported and the fork server that is warm.
+EMPTY = """
+import os, sys
+def empty():
+    shell = get_ipython()
+    if (panels := sys.modules.get("healkit.notebook.widgets.panel")) is not None:
+        panels.close_all()
+    if (app := sys.modules.get("healkit.app")) is not None:
+        for opened in list(app._open):
+            opened.close()
+    defaults = sys.modules.pop("healkit.defaults", None)  # unloading would have it end the fork server
+    shell.extension_manager.unload_extension("healkit")
+    if defaults is not None:
+        sys.modules["healkit.defaults"] = defaults
+    os.environ.pop("HEALKIT_PANELS", None)
+    shell.reset(new_session=True)
+empty()
 """
 
 #: The lowest contrast of text on its background in an element, and the text that has it (WCAG 2.2, 1.4.3).
@@ -89,6 +133,34 @@ class Lab:
         return json.loads(content) if content else None
 
 
+class SharedKernel:
+    """A kernel that one test after another has, each as if it were new: a new one would cost each test seconds."""
+
+    def __init__(self, lab: Lab) -> None:
+        self.lab = lab
+        self.id: str | None = None
+
+    def begin(self, path: Path) -> None:
+        """Let a notebook have the kernel before it is opened."""
+        kernel = {"name": "python3"} if self.id is None else {"id": self.id}
+        asked = {"path": path.name, "name": path.name, "type": "notebook", "kernel": kernel}
+        self.id = self.lab.api("POST", "api/sessions", asked)["kernel"]["id"]
+
+    def empty(self, page: Page) -> None:
+        """Make it as good as new; one that a test has killed is replaced by the next."""
+        if self.id not in {kernel["id"] for kernel in self.lab.api("GET", "api/kernels")}:
+            self.end()
+            return
+        answer = page.evaluate(TELL, EMPTY)
+        assert answer["status"] == "ok", answer
+
+    def end(self) -> None:
+        """End it, and whichever a page has started in its place."""
+        for kernel in self.lab.api("GET", "api/kernels"):
+            self.lab.api("DELETE", f"api/kernels/{kernel['id']}")
+        self.id = None
+
+
 class Notebook:
     """One notebook in one window; `view` is the server's address of the program that shows it."""
 
@@ -101,6 +173,11 @@ class Notebook:
         page.on("pageerror", self._note)
         page.set_default_timeout(SLOW_MS)
 
+    def let_go(self) -> None:
+        """Leave the page to others."""
+        self.page.remove_listener("pageerror", self._note)
+        self.page.remove_locator_handler(self.page.locator(".jp-Dialog"))
+
     def _note(self, error: Any) -> None:
         """Keep an error of the page; one race of JupyterLab's own, with nothing else in its stack, is left out."""
         stack = error.stack or str(error)
@@ -112,6 +189,14 @@ class Notebook:
     def open(self) -> None:
         """Load the page, and wait until the kernel is there."""
         self.page.goto(f"{self.lab.url}/{self.view}/{self.path.name}?reset&token={self.lab.token}")
+        self._shown()
+
+    def open_in_place(self) -> None:
+        """Open it in a page of JupyterLab that is there already."""
+        self.page.evaluate(OPEN, self.path.name)
+        self._shown()
+
+    def _shown(self) -> None:
         self.page.locator(".jp-Notebook .jp-Cell").first.wait_for(timeout=SLOW_MS)
         self.ready()
 
@@ -134,11 +219,13 @@ class Notebook:
         """Run a cell, and wait until it has ended."""
         prompt = self.cell(number).locator(".jp-InputPrompt")
         before = prompt.text_content()
-        for _ in range(10):  # a page that is still busy with starting drops what is typed
-            self.cell(number).locator(".jp-InputArea-editor").click()
+        editor = self.cell(number).locator(".jp-InputArea-editor")
+        for _ in range(4):  # a page that is still busy with starting drops what is typed
+            editor.click()
+            expect(editor.locator(".cm-content")).to_be_focused()
             self.page.keyboard.press("Control+Enter")
             try:
-                expect(prompt).not_to_have_text(before or "", timeout=4000)
+                expect(prompt).not_to_have_text(before or "", timeout=15_000)
                 break
             except AssertionError:
                 continue
@@ -159,15 +246,17 @@ class Notebook:
         before = self.path.stat().st_mtime_ns
         self.cell(0).locator(".jp-InputArea-editor").click()
         self.page.keyboard.press("Control+s")
-        for _ in range(100):
-            # The server empties the file before it writes to it.
-            if self.path.stat().st_mtime_ns != before and (text := self.path.read_text()).endswith("}\n"):
-                break
-            self.page.wait_for_timeout(100)
-        else:
-            raise AssertionError(f"{self.path.name!r} was not saved within 10 s")
-        found: dict[str, Any] = json.loads(text)
+
+        def saved() -> str:
+            text = self.path.read_text() if self.path.stat().st_mtime_ns != before else ""
+            return text if text.endswith("}\n") else ""  # the server empties the file before it writes to it
+
+        found: dict[str, Any] = json.loads(wait_until(saved))
         return found
+
+    def wait_for_memory(self, text: str) -> None:
+        """Wait until the newest panel remembers what was typed, as it does once the typing stops."""
+        wait_until(lambda: text in self.page.evaluate(ASK, MEMORY))
 
     def choose_theme(self, name: str) -> None:
         """Switch JupyterLab's theme under the open page, as its menu does."""
@@ -178,10 +267,6 @@ class Notebook:
         for session in self.lab.api("GET", "api/sessions"):
             if session["path"] == self.path.name:
                 self.lab.api("DELETE", f"api/sessions/{session['id']}")
-
-    def shut_down(self) -> None:
-        """Leave no kernel behind."""
-        self.kill_kernel()
 
     def shot(self, name: str, of: Locator | None = None) -> None:
         """A picture for people, in `tests/browser/out/`."""

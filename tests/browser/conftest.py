@@ -9,17 +9,18 @@ import socket
 import subprocess
 import sys
 import time
-import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import nbformat
 import pytest
-from browser_lab import LAB, Lab, Notebook
-from playwright.sync_api import BrowserContext, sync_playwright
+from browser_lab import CLOSE, LAB, Lab, Notebook, SharedKernel
+from playwright.sync_api import BrowserContext, Page, sync_playwright
 
 TOKEN = "for-this-test-only"
 START_S = 90
+FAILED = pytest.StashKey[bool]()
 
 
 @pytest.fixture(scope="session")
@@ -44,8 +45,11 @@ def browser(profile: Path) -> Iterator[BrowserContext]:
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    """JupyterLab with settings and kernels of its own, and without what asks the world outside or looks for it."""
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Lab, Callable[[], None]]]:
+    """JupyterLab with settings and kernels of its own, and without what asks the world outside or looks for it.
+
+    It comes with what waits until it has started: Chromium starts at the same time.
+    """
     folder = tmp_path_factory.mktemp("lab")
     home = tmp_path_factory.mktemp("home")
     port = _free_port()
@@ -73,9 +77,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     (config / "page_config.json").write_text(json.dumps({"buildCheck": False, "buildAvailable": False}))
     with (home / "server.log").open("wb") as log:
         process = subprocess.Popen(words, env=environment, stdout=log, stderr=log)
+        begun = Lab(f"http://127.0.0.1:{port}", TOKEN, folder)
         try:
-            _wait_for(f"http://127.0.0.1:{port}/api/status?token={TOKEN}", process, home / "server.log")
-            yield Lab(f"http://127.0.0.1:{port}", TOKEN, folder)
+            yield begun, lambda: _wait_for(begun, process, home / "server.log")
         finally:
             process.terminate()
             try:
@@ -86,17 +90,46 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 
 
 @pytest.fixture(scope="module")
-def lab(server: Lab) -> Iterator[Lab]:
+def lab(server: tuple[Lab, Callable[[], None]], browser: BrowserContext) -> Iterator[Lab]:
     """The server on an empty folder, and so with an empty database: each file's tests see only their own."""
-    assert list(server.folder.iterdir()) == []
-    yield server
-    for path in server.folder.iterdir():
+    started, wait = server
+    wait()
+    assert list(started.folder.iterdir()) == []
+    yield started
+    for path in started.folder.iterdir():
         shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
+@pytest.fixture(scope="module")
+def kernel(lab: Lab) -> Iterator[SharedKernel]:
+    """The kernel of the file's notebooks."""
+    shared = SharedKernel(lab)
+    yield shared
+    shared.end()
+
+
+class Window:
+    """The page of JupyterLab in which one notebook after another is opened: to load it anew would take seconds."""
+
+    page: Page | None = None
+
+
+@pytest.fixture(scope="module")
+def window(lab: Lab, browser: BrowserContext) -> Iterator[Window]:
+    """The page of the file's notebooks; what they left in the browser goes with it, but for the cache of files."""
+    yield Window()
+    empty = browser.new_page()
+    _close_pages(browser, empty)
+    browser.clear_cookies()
+    kinds = {"origin": lab.url, "storageTypes": "local_storage,indexeddb,service_workers,cache_storage"}
+    browser.new_cdp_session(empty).send("Storage.clearDataForOrigin", kinds)
+
+
 @pytest.fixture
-def notebook(lab: Lab, browser: BrowserContext) -> Iterator[Callable[..., Notebook]]:
-    """Open a notebook with these cells in a window of its own."""
+def notebook(
+    lab: Lab, browser: BrowserContext, window: Window, kernel: SharedKernel, request: pytest.FixtureRequest
+) -> Iterator[Callable[..., Notebook]]:
+    """Open a notebook with these cells; in JupyterLab without its sidebars, in the page that the file's tests share."""
     opened: list[Notebook] = []
 
     def make(name: str, *cells: str, width: int = 1280, height: int = 900, view: str = LAB) -> Notebook:
@@ -106,28 +139,46 @@ def notebook(lab: Lab, browser: BrowserContext) -> Iterator[Callable[..., Notebo
         )
         path = lab.folder / f"{name}.ipynb"
         nbformat.write(book, path)
-        page = browser.new_page()
+        kernel.begin(path)
+        in_place = view == LAB and window.page is not None
+        page = window.page if in_place else browser.new_page()
         page.set_viewport_size({"width": width, "height": height})
         opened.append(Notebook(lab, page, path, view))
-        opened[-1].open()
+        if in_place:
+            page.bring_to_front()
+            opened[-1].open_in_place()
+        else:
+            opened[-1].open()
         return opened[-1]
 
     yield make
+    if FAILED in request.node.stash:  # what it left is nothing that another test could begin with
+        window.page = None
+        kernel.end()
     for one in opened:
-        one.shut_down()
-    _forget(browser, lab)
-
-
-def _forget(browser: BrowserContext, lab: Lab) -> None:
-    """Close all pages, and take away what they left in the browser, but for its cache of files."""
-    empty = browser.new_page()
-    for page in browser.pages:
-        if page != empty:
-            page.close()
+        if FAILED not in request.node.stash:
+            kernel.empty(one.page)
+            if one.view == LAB:
+                window.page = one.page
+                one.page.evaluate(CLOSE)
+        one.let_go()
+    _close_pages(browser, window.page or browser.new_page())
     browser.clear_permissions()
-    browser.clear_cookies()
-    kinds = {"origin": lab.url, "storageTypes": "local_storage,indexeddb,service_workers,cache_storage"}
-    browser.new_cdp_session(empty).send("Storage.clearDataForOrigin", kinds)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
+    """Remember for the fixtures that a test has failed."""
+    report = yield
+    if report.failed:
+        item.stash[FAILED] = True
+    return report
+
+
+def _close_pages(browser: BrowserContext, but: Page) -> None:
+    for page in browser.pages:
+        if page != but:
+            page.close()
 
 
 def _free_port() -> int:
@@ -137,12 +188,13 @@ def _free_port() -> int:
         return port
 
 
-def _wait_for(url: str, server: subprocess.Popen[bytes], log: Path) -> None:
+def _wait_for(lab: Lab, server: subprocess.Popen[bytes], log: Path) -> None:
     until = time.monotonic() + START_S
     while time.monotonic() < until and server.poll() is None:
         try:
-            with urllib.request.urlopen(url, timeout=5):
-                return
+            lab.api("GET", "api/status")
         except OSError:
-            time.sleep(0.3)
+            time.sleep(0.1)
+        else:
+            return
     raise AssertionError(f"JupyterLab did not start:\n{log.read_text()[-3000:]}")

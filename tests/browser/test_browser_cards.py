@@ -8,12 +8,10 @@ from typing import Any
 import nbformat
 import pytest
 from browser_lab import CONTRAST, SLOW_MS, Notebook
+from browser_panels import CONTRAST_LEAST, LOAD, Open, broken
 from playwright.sync_api import Locator, expect
-from test_browser_panels import CONTRAST_LEAST, LOAD, broken
 
-Open = Callable[..., Notebook]
-
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 THEMES = (("JupyterLab Dark", "false"), ("JupyterLab Light", "true"))
 #: The first card of an output.

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
-from browser_lab import CONTRAST, SLOW_MS, Notebook
+from browser_lab import CONTRAST, SLOW_MS
+from browser_panels import Open
 from playwright.sync_api import expect
 
-Open = Callable[..., Notebook]
-
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 
 @pytest.mark.requirement("FACE-4", "FACE-7")

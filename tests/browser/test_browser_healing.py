@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 
 import pytest
 from browser_lab import CONTRAST, SLOW_MS, WHOLE_LAB, Notebook
+from browser_panels import CONTRAST_LEAST, Open, failing, press
 from playwright.sync_api import Locator, expect
-from test_browser_panels import CONTRAST_LEAST, failing, press
 
-Open = Callable[..., Notebook]
-
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 FILL = """
 from healkit import Healkit

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 
 import pytest
 from browser_lab import NOTEBOOK_7, SLOW_MS, WHOLE_LAB, Notebook
+from browser_panels import Open
 from playwright.sync_api import Locator, expect
 
-Open = Callable[..., Notebook]
-
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 #: Of two numbers between the examples nobody has said what is right, so that a search has a question.
 FILL = """

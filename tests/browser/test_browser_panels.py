@@ -2,95 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
-from browser_lab import CONTRAST, SLOW_MS, Notebook
-from playwright.sync_api import Locator, expect
+from browser_lab import CONTRAST, SLOW_MS
+from browser_panels import CONTRAST_LEAST, LOAD, Open, failing, mend, open_editor, outcome, press
+from playwright.sync_api import expect
 
-LOAD = "%load_ext healkit"
-#: WCAG 2.2, 1.4.3, for text of normal size.
-CONTRAST_LEAST = 4.5
-
-Open = Callable[..., Notebook]
-
-pytestmark = pytest.mark.timeout(300)
-
-
-def broken(name: str) -> str:
-    return f"%%tool {name}\ndef {name}(values: list):\n    total = sum(values)\n    return total / 0"
-
-
-def failing(notebook: Open, name: str, *more: str, **window: int) -> tuple[Notebook, Locator]:
-    """A notebook whose third cell has failed, and the panel below it."""
-    book = notebook(name, LOAD, broken(name), f"%run_tool {name} values=[2,4,9]", *more, **window)
-    for number in range(3):
-        book.run(number)
-    return book, book.panel(2)
-
-
-def press(panel: Locator, name: str) -> None:
-    panel.get_by_role("button", name=name).first.click()
-
-
-def open_editor(panel: Locator) -> Locator:
-    press(panel, "Try a fix")
-    editor = panel.get_by_role("textbox", name="code", exact=True)
-    editor.wait_for()
-    return editor
-
-
-def mend(book: Notebook, editor: Locator, text: str = "len(values)") -> None:
-    """Replace the zero at the end of the failing line."""
-    editor.get_by_text("return").click()
-    book.page.keyboard.press("End")
-    book.page.keyboard.press("Backspace")
-    book.page.keyboard.type(text)
-
-
-def outcome(panel: Locator, ok: str) -> Locator:
-    found = panel.locator(".hk-outcome")
-    expect(found).to_have_attribute("data-ok", ok, timeout=SLOW_MS)
-    return found
-
-
-@pytest.mark.requirement("FACE-4", "VAULT-5")
-def test_a_failure_is_mended_tried_accepted_run_again_and_reverted_below_the_failing_cell(
-    notebook: Open,
-) -> None:
-    book, panel = failing(notebook, "mean_of")
-    outputs = book.cell(2).locator(".jp-OutputArea-child")
-    expect(outputs.nth(0)).to_contain_text("ZeroDivisionError")  # the cell's own error, untouched and on top
-    expect(outputs.nth(1)).to_contain_text("✗ ZeroDivisionError: division by zero")
-    book.shot("1-card-and-panel")
-    editor = open_editor(panel)
-    expect(panel.locator(".cm-merge-b .hk-failing-line")).to_contain_text("return total / 0")
-    cells = book.cells()
-    mend(book, editor)
-    assert book.cells() == cells
-    expect(panel.get_by_role("button", name="✓ Accept untried")).to_be_enabled()
-    press(panel, "▶ Try")
-    expect(outcome(panel, "true")).to_contain_text("✗ ZeroDivisionError: division by zero")  # what it was
-    expect(panel.locator(".cm-merge-b .hk-failing-line")).to_have_count(0)
-    expect(panel.locator(".hk-outcome")).to_contain_text("5.0")
-    panel.get_by_label("reason for this revision").fill("divide by how many there are")
-    book.shot("2-tried", panel)
-    press(panel, "✓ Accept")
-    expect(panel.locator(".hk-said")).to_contain_text("✓ mean_of@2 saved.")
-    panel.get_by_role("button", name="Re-run with the same arguments").last.click()
-    expect(panel.locator(".hk-outcome")).to_contain_text("mean_of@2", timeout=SLOW_MS)
-    outcome(panel, "true")
-    strip = panel.locator(".hk-strip")
-    expect(strip.get_by_role("button").nth(0)).to_contain_text("v2 ✓ 1 run")
-    expect(strip.get_by_role("button").nth(1)).to_contain_text("v1 ✗ 1 failure of 1 run")
-    strip.get_by_role("button").nth(1).click()
-    expect(panel.locator(".hk-history-detail")).to_contain_text("first failure")
-    book.shot("3-accepted", panel)
-    press(panel, "Go back to it…")
-    press(panel, "Make v1's code the active one")
-    expect(panel.locator(".hk-said")).to_contain_text("mean_of@3 saved (the code of v1 again)")
-    assert book.cells() == cells
-    assert book.problems == []
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 
 @pytest.mark.requirement("FACE-4")
@@ -164,7 +81,7 @@ def test_everything_is_done_from_the_keyboard_and_no_shortcut_of_the_page_fires(
 def test_an_unsaved_patch_outlives_a_reload_and_the_card_outlives_the_kernel(notebook: Open) -> None:
     book, panel = failing(notebook, "spread_of")
     mend(book, open_editor(panel), "max(values)")
-    book.page.wait_for_timeout(1000)  # what is typed is remembered once the typing stops
+    book.wait_for_memory("total / max(values)")
     book.save()
     book.page.reload()
     book.ready()
@@ -264,7 +181,7 @@ from healkit import Healkit
 hk = Healkit()
 hk.vault.add("halve", "def halve(n: int):\\n    return 10 // n", reason="first")
 for n in [1] * 30 + [0] * 3:
-    hk.execute("halve", arguments={"n": n}, mode="subprocess")
+    hk.execute("halve", arguments={"n": n})
 """
     book = notebook("browse", fill, "hk.browse(tool='halve')", "hk.execute_tool('halve', arguments={'n': 5})")
     book.run(0)

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 
 import nbformat
 import pytest
-from browser_lab import CONTRAST, NOTEBOOK_7, SLOW_MS, WHOLE_LAB, Notebook
+from browser_lab import CONTRAST, NOTEBOOK_7, SLOW_MS, WHOLE_LAB
+from browser_panels import CONTRAST_LEAST, Open, failing, mend, open_editor, outcome, press
 from playwright.sync_api import expect
-from test_browser_panels import CONTRAST_LEAST, failing, mend, open_editor, outcome, press
-
-Open = Callable[..., Notebook]
 
 #: Notebook 7.6 has a fault of its own as it starts: its settings editor asks for a schema that there is not.
 NOT_OURS = "/static/notebook/notebook_core."
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 
 @pytest.mark.requirement("FACE-4")

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 from browser_lab import CONTRAST, SLOW_MS, Lab, Notebook
+from browser_panels import CONTRAST_LEAST, Open, outcome, press
 from playwright.sync_api import Locator, expect
-from test_browser_panels import CONTRAST_LEAST, outcome, press
 from timeline_samples import BROKEN, healing
 
-Open = Callable[..., Notebook]
-
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 
 def opened(notebook: Open, lab: Lab, name: str, teach: bool, **window: int) -> tuple[Notebook, Locator]:
@@ -108,7 +104,7 @@ def test_a_class_is_asked_before_each_patch_and_sees_its_edit_beside_the_patch(
     press(panel, "last step")
     expect(headline(panel)).to_contain_text("Before patch 2: what would you change?")
     expect(panel.get_by_role("textbox", name="your edit")).to_contain_text("if buses else None")
-    book.page.wait_for_timeout(1000)  # what is typed is remembered once the typing stops
+    book.wait_for_memory("if buses else None")
     book.save()
     book.page.reload()
     book.ready()

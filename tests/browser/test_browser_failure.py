@@ -1,0 +1,49 @@
+"""The one page of the quick tier: a failure, from its card to the run that shows it mended."""
+
+from __future__ import annotations
+
+import pytest
+from browser_lab import SLOW_MS
+from browser_panels import Open, failing, mend, open_editor, outcome, press
+from playwright.sync_api import expect
+
+pytestmark = pytest.mark.timeout(300)
+
+
+@pytest.mark.requirement("FACE-4", "VAULT-5")
+def test_a_failure_is_mended_tried_accepted_run_again_and_reverted_below_the_failing_cell(
+    notebook: Open,
+) -> None:
+    book, panel = failing(notebook, "mean_of")
+    outputs = book.cell(2).locator(".jp-OutputArea-child")
+    expect(outputs.nth(0)).to_contain_text("ZeroDivisionError")  # the cell's own error, untouched and on top
+    expect(outputs.nth(1)).to_contain_text("✗ ZeroDivisionError: division by zero")
+    book.shot("1-card-and-panel")
+    editor = open_editor(panel)
+    expect(panel.locator(".cm-merge-b .hk-failing-line")).to_contain_text("return total / 0")
+    cells = book.cells()
+    mend(book, editor)
+    assert book.cells() == cells
+    expect(panel.get_by_role("button", name="✓ Accept untried")).to_be_enabled()
+    press(panel, "▶ Try")
+    expect(outcome(panel, "true")).to_contain_text("✗ ZeroDivisionError: division by zero")  # what it was
+    expect(panel.locator(".cm-merge-b .hk-failing-line")).to_have_count(0)
+    expect(panel.locator(".hk-outcome")).to_contain_text("5.0")
+    panel.get_by_label("reason for this revision").fill("divide by how many there are")
+    book.shot("2-tried", panel)
+    press(panel, "✓ Accept")
+    expect(panel.locator(".hk-said")).to_contain_text("✓ mean_of@2 saved.")
+    panel.get_by_role("button", name="Re-run with the same arguments").last.click()
+    expect(panel.locator(".hk-outcome")).to_contain_text("mean_of@2", timeout=SLOW_MS)
+    outcome(panel, "true")
+    strip = panel.locator(".hk-strip")
+    expect(strip.get_by_role("button").nth(0)).to_contain_text("v2 ✓ 1 run")
+    expect(strip.get_by_role("button").nth(1)).to_contain_text("v1 ✗ 1 failure of 1 run")
+    strip.get_by_role("button").nth(1).click()
+    expect(panel.locator(".hk-history-detail")).to_contain_text("first failure")
+    book.shot("3-accepted", panel)
+    press(panel, "Go back to it…")
+    press(panel, "Make v1's code the active one")
+    expect(panel.locator(".hk-said")).to_contain_text("mean_of@3 saved (the code of v1 again)")
+    assert book.cells() == cells
+    assert book.problems == []
