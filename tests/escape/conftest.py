@@ -1,9 +1,8 @@
-"""Who the hosts of the probes are: this user, and as root also an ordinary one."""
+"""The hosts of the probes: one for each tier, as this user and, where that is root, as an ordinary one too."""
 
 from __future__ import annotations
 
 import dataclasses
-import functools
 import json
 import os
 import shutil
@@ -11,7 +10,8 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,17 @@ HERE = Path(__file__).parent
 #: An id that owns nothing.
 _NOBODY = 65534
 USERS = ("root", "ordinary") if os.getuid() == 0 else ("ordinary",)
+#: A host is one tier and one user.
+Host = tuple[str, str]
+Facts = dict[str, Any]
+RESTRICTED: list[Host] = [(tier, user) for tier in ("namespaces", "landlock") for user in USERS]
+UNRESTRICTED: list[Host] = [("process", user) for user in USERS]
+#: The one that the quick tier tries.
+QUICK = RESTRICTED[0]
+#: How many workers there are at a time, in all hosts together and in one of them. Most of them wait.
+_AT_A_TIME_PER_CORE, _AT_A_TIME = 4, 8
+#: Less than the tests' own limit, so that what a host says of its end is seen.
+_HOST_S = 540
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,25 +47,16 @@ class User:
     probes: Path
 
 
-@pytest.fixture(params=["namespaces", "landlock"])
-def tier(request: pytest.FixtureRequest) -> str:
-    """Every tier that is a boundary."""
-    return str(request.param)
-
-
-@pytest.fixture
-def users() -> tuple[str, ...]:
-    """The names of all of them."""
-    return USERS
-
-
-@pytest.fixture(params=USERS)
-def user(request: pytest.FixtureRequest) -> str:
-    """Everybody that the tests can be."""
-    return str(request.param)
-
-
-Facts = Callable[[str, str], dict[str, Any]]
+@pytest.fixture(
+    params=[
+        pytest.param(host, id="-".join(host), marks=[] if host == QUICK else [pytest.mark.slow])
+        for host in RESTRICTED
+    ]
+)
+def host(request: pytest.FixtureRequest) -> Host:
+    """Every tier that is a boundary, as everybody that the tests can be."""
+    found: Host = request.param
+    return found
 
 
 @pytest.fixture(scope="session")
@@ -67,33 +69,44 @@ def short_folder() -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session")
-def facts(short_folder: Path) -> Facts:
-    """What came of every probe: `facts(tier, user)`, tried once for each."""
-
-    @functools.cache
-    def users(name: str) -> User:
-        if name == "root" or os.getuid() != 0:
-            return User(sys.executable, None, short_folder, Path(healkit.__file__).parent.parent, HERE)
-        return _ordinary_user(short_folder)
-
-    made: dict[tuple[str, str], dict[str, Any] | BaseException] = {}
-
-    def tried(tier: str, name: str) -> dict[str, Any]:
-        if (tier, name) not in made:
-            try:
-                made[tier, name] = _host(users(name), tier, short_folder / f"{tier[0]}-{name}")
-            except Exception as error:  # the first failure is every test's: not a minute more for each
-                made[tier, name] = error
-        found = made[tier, name]
-        if isinstance(found, BaseException):
-            raise found
-        return found
-
-    return tried
+def running(request: pytest.FixtureRequest, short_folder: Path) -> Iterator[dict[Host, Future[Facts]]]:
+    """The hosts that this run's tests look at, all started with the first of these tests."""
+    wanted = _wanted(request.session.items)
+    users = {USERS[0]: User(sys.executable, None, short_folder, Path(healkit.__file__).parent.parent, HERE)}
+    if any(user not in users for _, user in wanted):
+        users["ordinary"] = _ordinary_user(short_folder)
+    cores = len(os.sched_getaffinity(0))
+    at_a_time = max(1, min(_AT_A_TIME, _AT_A_TIME_PER_CORE * cores // len(wanted)))
+    with ThreadPoolExecutor(len(wanted)) as threads:
+        yield {host: threads.submit(_tried, users[host[1]], host, short_folder, at_a_time) for host in wanted}
 
 
-def _host(user: User, tier: str, folder: Path) -> dict[str, Any]:
+def _wanted(items: Sequence[pytest.Item]) -> list[Host]:
+    """The hosts that these tests look at."""
+    found: dict[Host, None] = {}
+    for item in items:
+        if isinstance(item, pytest.Function) and "running" in item.fixturenames:
+            chosen = [item.callspec.params["host"]] if "host" in item.fixturenames else UNRESTRICTED
+            found |= dict.fromkeys(chosen)
+    return list(found)
+
+
+@pytest.fixture
+def facts(host: Host, running: dict[Host, Future[Facts]]) -> Facts:
+    """What came of every probe and run there."""
+    return running[host].result()
+
+
+@pytest.fixture
+def unrestricted(running: dict[Host, Future[Facts]]) -> list[Facts]:
+    """What came of every probe without a boundary, for each user."""
+    return [running[host].result() for host in UNRESTRICTED]
+
+
+def _tried(user: User, host: Host, short_folder: Path, at_a_time: int) -> Facts:
     """Run `escape_host.py` as that user; it prints one JSON object."""
+    tier, name = host
+    folder = short_folder / f"{tier[0]}-{name}"
     folder.mkdir()
     (folder / "tmp").mkdir()
     identity: dict[str, Any] = {}
@@ -109,17 +122,17 @@ def _host(user: User, tier: str, folder: Path) -> dict[str, Any]:
         "PYTHONDONTWRITEBYTECODE": "1",
     }
     done = subprocess.run(
-        [user.python, str(user.probes / "escape_host.py"), tier, str(folder)],
+        [user.python, str(user.probes / "escape_host.py"), tier, str(folder), str(at_a_time)],
         env=environment,
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=110,
+        timeout=_HOST_S,
         check=False,
         **identity,
     )
     assert done.returncode == 0, done.stderr[-4000:]
-    found: dict[str, Any] = json.loads(done.stdout)
+    found: Facts = json.loads(done.stdout)
     return found
 
 
@@ -173,12 +186,16 @@ def _left_out(folder: str, names: list[str]) -> set[str]:
 
 
 def _relocate(executable: Path) -> None:
-    """Let a copied interpreter find its copied library: the path that was compiled in becomes one beside it."""
+    """Let a copied interpreter find its copied library: the path that was compiled in becomes the copy's.
+
+    Not `$ORIGIN/../lib`: bubblewrap leaves an ordinary user's worker a capability, and the loader ignores `$ORIGIN` in a
+    program that starts with more rights than its parent.
+    """
     compiled_in = (sysconfig.get_config_var("LIBDIR") or "").encode()
     content = executable.read_bytes()
     if compiled_in and b"\0" + compiled_in + b"\0" in content:
-        beside = b"$ORIGIN/../lib"
-        assert len(beside) <= len(compiled_in), compiled_in
+        beside = str(executable.parent.parent / "lib").encode()
+        assert len(beside) <= len(compiled_in), f"{beside!r} has no room in the place of {compiled_in!r}"
         content = content.replace(
             b"\0" + compiled_in + b"\0", b"\0" + beside.ljust(len(compiled_in), b"\0") + b"\0"
         )

@@ -1,7 +1,7 @@
 """A host for the probes, in a process of its own, so that it can be anybody's.
 
-`python escape_host.py TIER FOLDER` sets up things worth reaching in FOLDER, runs the batch of probes and the separate runs at
-that tier, and prints one JSON object: name → what came of it.
+`python escape_host.py TIER FOLDER AT_A_TIME` sets up things worth reaching in FOLDER, runs the batch of probes and the
+separate runs at that tier, AT_A_TIME of them at once, and prints one JSON object: name → what came of it.
 """
 
 from __future__ import annotations
@@ -53,13 +53,13 @@ def neighbour():
 
 
 def main() -> None:
-    """Try everything once; four run at a time, as most of them wait."""
-    tier, folder = sys.argv[1], Path(sys.argv[2])
+    """Try everything once."""
+    tier, folder, at_a_time = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
     config = Config(isolation=tier, start_timeout_s=60, rpc_timeout_s=100, timeout_s=60, scratch_mb=64)
     with Healkit(folder / "healkit.db", config=config) as healkit:
         found = {"batch": batch(healkit, tier, folder)}
         if tier != "process":
-            found["runs"] = separate(healkit, folder)
+            found["runs"] = separate(healkit, at_a_time)
     sys.stdout.write(json.dumps(found))
 
 
@@ -163,7 +163,7 @@ def neighbour(healkit: Healkit) -> Iterator[dict[str, Any]]:
         assert running.result(60).failure is None, running.result().failure.traceback
 
 
-def separate(healkit: Healkit, folder: Path) -> dict[str, Any]:
+def separate(healkit: Healkit, at_a_time: int) -> dict[str, Any]:
     """The runs that end their worker, or would disturb others in it; each must leave the host in health."""
     healkit.provide(lambda: os.getpid(), "host_pid")
     for run in RUNS:
@@ -190,7 +190,7 @@ def separate(healkit: Healkit, folder: Path) -> dict[str, Any]:
             "duration_ms": execution.duration_ms,
         }
 
-    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+    with concurrent.futures.ThreadPoolExecutor(at_a_time) as pool:
         return {run.name: outcome for run, outcome in zip(RUNS, pool.map(one, RUNS), strict=True)}
 
 
