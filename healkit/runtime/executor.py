@@ -229,7 +229,7 @@ class Executor:
             finished,
             result,
             log_id,
-            warnings=self._warnings(begun, step.problem),
+            warnings=self._warnings(begun, step.problem, result.problem),
             explained=self._config.explain,
         )
 

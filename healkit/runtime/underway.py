@@ -41,6 +41,9 @@ class Ready:
         return finished if self.entry.logged else emptied(finished)
 
 
+_NOT_DRAINED = "Some of what the tool displayed may be missing: its worker did not send it in time."
+
+
 @dataclasses.dataclass(frozen=True)
 class Result:
     """What came of the work itself, before it is recorded."""
@@ -52,6 +55,7 @@ class Result:
     calls: list[CallRecord] = dataclasses.field(default_factory=list)
     conversions: list[str] = dataclasses.field(default_factory=list)
     last_output: str = ""
+    problem: str = ""
 
 
 def init_for(ready: Ready, definitions: list[ToolDefinition], config: Config) -> Init:
@@ -83,6 +87,7 @@ def result_of(outcome: Outcome, init: Init, calls: list[CallRecord]) -> Result:
         calls=calls,
         conversions=outcome.complete.conversions if outcome.complete else [],
         last_output=outcome.last_output if failure is not None else "",
+        problem="" if outcome.drained else _NOT_DRAINED,
     )
 
 

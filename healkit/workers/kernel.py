@@ -19,7 +19,7 @@ from healkit.errors import WorkerStartFailed
 from healkit.workers.bridge import CallHandler
 from healkit.workers.outputs import OutputCollector
 from healkit.workers.process import Process
-from healkit.workers.worker import LAST_CHARS, OnOutput, Outcome, Worker, split_crash_text
+from healkit.workers.worker import LAST_CHARS, Ending, OnOutput, Outcome, Worker, split_crash_text
 
 # jupyter_client reports to the terminal what is raised here anyway.
 _log = logging.getLogger("healkit.jupyter_client")
@@ -27,8 +27,11 @@ _log.setLevel(logging.CRITICAL + 1)
 
 _MESSAGES_WAITING = 100
 _MODULE = "healkit.workers.inside"
-#: How long after its claim a worker may still send what it had displayed.
-_DRAIN_S, _DRAIN_DEAD_S = 1.0, 0.05
+#: After its end a worker's outputs are awaited until it has been quiet for so many ticks: one that lives, one that is
+#: dead or about to be killed. Ticks, because a loop that is held up by another worker's flood hears this one late.
+_DRAIN_TICK_S, _QUIET_TICKS, _QUIET_TICKS_DEAD = 0.025, 200, 2
+#: And no longer than that, however much still comes.
+_DRAIN_S = 15.0
 #: How long a kernel's greeting is waited for before it is asked for once more.
 _GREETING_S = 0.1
 
@@ -69,10 +72,9 @@ class KernelWorker(Worker):
         try:
             self._bridge.send(init)
             ending, detail = await self._wait(init, stop, collector.overflow)
-            if ending != "complete":
-                await asyncio.wait([collector.idle], timeout=_DRAIN_DEAD_S)
-            elif self._complete.result().shown:
-                await asyncio.wait([collector.idle], timeout=_DRAIN_S)
+            drained = True
+            if ending != "complete" or self._complete.result().shown:
+                drained = await self._drain(collector, ending, stop)
         finally:
             reader.cancel()
             await asyncio.gather(reader, return_exceptions=True)
@@ -85,7 +87,22 @@ class KernelWorker(Worker):
             last_output=words[-LAST_CHARS:] or collector.last_text(),
             crash_text=crash_text,
             detail=detail,
+            drained=drained or ending != "complete",
         )
+
+    async def _drain(self, collector: OutputCollector, ending: Ending, stop: asyncio.Event | None) -> bool:
+        """Wait for what it had displayed before it ended; whether all of that has come."""
+        heard, quiet, until = collector.heard, 0, self._loop.time() + _DRAIN_S
+        while not collector.idle.done():
+            lives = ending == "complete" and self.alive
+            enough = quiet >= (_QUIET_TICKS if lives else _QUIET_TICKS_DEAD) or self._loop.time() > until
+            stopped = ending == "complete" and stop is not None and stop.is_set()
+            if enough or stopped or collector.overflow.done():
+                return False
+            await asyncio.wait([collector.idle], timeout=_DRAIN_TICK_S)
+            quiet = quiet + 1 if collector.heard == heard else 0
+            heard = collector.heard
+        return True
 
     @property
     def connection_file(self) -> Path:

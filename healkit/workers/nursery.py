@@ -41,9 +41,10 @@ class NurseryGone(WorkerError):
 class Nursery:
     """A preloaded parent in its sandbox; make it with `Nursery.start`, and always `close` it."""
 
-    def __init__(self, process: Process, control: socket.socket, folder: RunFolder) -> None:
+    def __init__(self, process: Process, control: socket.socket, folder: RunFolder, tier: Tier) -> None:
         self.process = process
         self.folder = folder
+        self.tier = tier
         self._control = control
         self._loop = asyncio.get_running_loop()
         self._ids = itertools.count(1)
@@ -82,7 +83,7 @@ class Nursery:
                 )
             command = [sys.executable, "-m", "healkit.workers.inside.nursery"]
             process = spawn(sandbox, command, (theirs.fileno(),), environment)
-        nursery = cls(process, ours, folder)
+        nursery = cls(process, ours, folder, tier)
         try:
             await nursery._hatched
         except BaseException:
@@ -135,7 +136,9 @@ class Nursery:
                 if not self._hatched.done():
                     self._hatched.set_result(modules)
             case Forked(id=number, pid=pid):
-                self._children[number] = process = Process(pid, descriptors[0])
+                self._children[number] = process = Process(
+                    pid, descriptors[0], may_fork=self.tier == "process"
+                )
                 future = self._forking.pop(number)
                 if future.done():  # whoever asked has given up meanwhile
                     process.kill()

@@ -27,6 +27,8 @@ class OutputCollector:
 
     def __init__(self, max_bytes: int, on_output: Callable[[dict[str, Any]], None] | None) -> None:
         self.outputs: list[dict[str, Any]] = []
+        #: How many messages have come, of whatever kind.
+        self.heard = 0
         self.overflow: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.idle: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         # The worker stops itself at the limit; the host's own is for one that does not.
@@ -47,6 +49,7 @@ class OutputCollector:
         channel = client.iopub_channel
         while True:
             parts = await channel.socket.recv_multipart()
+            self.heard += 1
             if self.overflow.done():
                 continue
             size_bytes = sum(map(len, parts))
@@ -114,5 +117,7 @@ def _merge(outputs: list[dict[str, Any]], output: dict[str, Any]) -> bool:
         output["output_type"] == last.get("output_type") == "stream" and output["name"] == last["name"]
     )
     if same:
-        last["text"] += output["text"]
+        text = last.pop("text")  # the only reference to it, so that Python can append in place
+        text += output["text"]
+        last["text"] = text
     return same

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from healkit.workers.limits import Sandbox
@@ -15,12 +16,14 @@ from healkit.workers.limits import Sandbox
 class Process:
     """One process with a pidfd: a handle that no other process can ever take over.
 
-    `exited` becomes its exit status, negative for a signal as in subprocess.
+    `exited` becomes its exit status, negative for a signal as in subprocess. `may_fork` says that nothing keeps it from
+    having children, which then end with it; it leads a session of its own, and they are known by that.
     """
 
-    def __init__(self, pid: int, pidfd: int) -> None:
+    def __init__(self, pid: int, pidfd: int, *, may_fork: bool) -> None:
         self.pid = pid
         self.pidfd = pidfd
+        self.may_fork = may_fork
         self.exited: asyncio.Future[int] = asyncio.get_running_loop().create_future()
 
     def kill(self) -> None:
@@ -35,13 +38,36 @@ class Process:
             except ProcessLookupError:
                 pass
 
+    def end_children(self) -> None:
+        """Kill what it has started, but for what has made a session of its own."""
+        if self.may_fork and not self.exited.done():
+            _end_session(self.pid)
+
     def ended(self, status: int) -> None:
         """Take note of the end; called once by whoever reaps the process."""
+        self.end_children()
         if self.pidfd >= 0:
             os.close(self.pidfd)
             self.pidfd = -1
         if not self.exited.done():
             self.exited.set_result(status)
+
+
+def _end_session(leader: int) -> None:
+    """Kill every process of a session but its leader, and what these start meanwhile."""
+    killed = {leader}
+    while found := set(_members(leader)) - killed:
+        for pid in found:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        killed |= found
+
+
+def _members(session: int) -> Iterator[int]:
+    for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            if os.getsid(pid) == session:
+                yield pid
 
 
 async def off_loop(work: Callable[..., Any], *args: Any) -> Any:
@@ -71,7 +97,7 @@ def spawn(sandbox: Sandbox, command: list[str], fds: tuple[int, ...], environmen
             pass_fds=fds,
             start_new_session=True,
         )
-    process = Process(popen.pid, os.pidfd_open(popen.pid))
+    process = Process(popen.pid, os.pidfd_open(popen.pid), may_fork=sandbox.tier == "process")
     _when_readable(process.pidfd, lambda: process.ended(_unwrapped(sandbox, popen.wait())))
     return process
 

@@ -38,7 +38,7 @@ class Outcome:
 
     `status` is the exit status where the process died by itself: negative for a signal, as in subprocess.
     `last_output` is the end of what was printed; `crash_text` is what `faulthandler` left; `detail` names what broke
-    the protocol.
+    the protocol. `drained` is false where outputs may be missing, because the worker did not send them in time.
     """
 
     ending: Ending
@@ -48,6 +48,7 @@ class Outcome:
     last_output: str = ""
     crash_text: str = ""
     detail: str = ""
+    drained: bool = True
 
 
 class Worker:
@@ -187,6 +188,7 @@ class Worker:
         finally:
             for task in background:
                 task.cancel()
+            self.process.end_children()
 
     async def _settle(self, future: asyncio.Future[Any], ending: Ending) -> tuple[Ending, str]:
         """An end of file on the bridge is a death that the process's own end is about to explain."""
