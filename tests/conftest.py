@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import shutil
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -87,6 +88,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     """Fail the run when a process that it started outlives it."""
     if hasattr(session.config, "workerinput"):  # shares its processes with the other workers of this run
         return
+    if (engine := sys.modules.get("healkit.runtime.engine")) is not None:
+        engine.shutdown()  # as at the interpreter's exit, which is yet to come
     if left := leftovers():
         report = session.config.pluginmanager.get_plugin("terminalreporter")
         report.write_line("\nProcesses left behind by the tests:\n  " + "\n  ".join(left), red=True)

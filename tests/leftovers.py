@@ -1,12 +1,13 @@
 """Processes that a run of the tests left behind.
 
-Each process that a test starts inherits an environment variable with this run's name. A worker that was forked from
-another keeps the environment of its parent in `/proc`, so it is found too.
+Each process that a test starts inherits an environment variable with this run's name. A worker has a clean environment,
+whose home is a folder that is named after its host; one whose host is gone should be gone too.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import time
 import uuid
 from collections.abc import Iterable
@@ -14,6 +15,7 @@ from collections.abc import Iterable
 import psutil
 
 _VARIABLE = "HEALKIT_TEST_RUN"
+_HOST = re.compile(r"/healkit-\d+/(\d+)-\d+-\d+/")
 #: What was told to end as the last test ended may take this long.
 _GRACE_S = 5.0
 
@@ -34,12 +36,19 @@ def leftovers() -> list[str]:
 
 
 def _of_this_run() -> Iterable[tuple[psutil.Process, str]]:
-    own = {os.getpid(), *(parent.pid for parent in psutil.Process().parents())}
+    here = psutil.Process()
+    own = {here.pid, *(parent.pid for parent in here.parents())}
     for process in psutil.process_iter():
         if process.pid in own:
             continue
         try:
-            if process.environ().get(_VARIABLE) == os.environ[_VARIABLE]:
+            environment = process.environ()
+            host = _HOST.search(environment.get("HOME", ""))
+            orphan = host is not None and (
+                int(host[1]) == here.pid
+                or (not psutil.pid_exists(int(host[1])) and process.create_time() >= here.create_time())
+            )
+            if orphan or environment.get(_VARIABLE) == os.environ[_VARIABLE]:
                 command = " ".join(process.cmdline())
                 if process.status() != psutil.STATUS_ZOMBIE:
                     yield process, command[:300]

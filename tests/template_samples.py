@@ -6,6 +6,8 @@ import contextlib
 
 import psutil
 
+from healkit.runtime import engine
+
 
 def templates() -> list[psutil.Process]:
     """The templates of this process and their children, whatever they were started through."""
@@ -16,6 +18,16 @@ def templates() -> list[psutil.Process]:
             if named and process.status() != psutil.STATUS_ZOMBIE:
                 found.append(process)
     return found
+
+
+def end_templates() -> None:
+    """End those that wait for more; nurseries and spares stay, which cost more to start again."""
+
+    async def close() -> None:
+        for pool in engine._pools.values():
+            await pool.templates.close()
+
+    engine.loop.submit(close()).result(timeout=30)
 
 
 def children_of_templates() -> list[psutil.Process]:

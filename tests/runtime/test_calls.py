@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -122,21 +121,20 @@ def test_quick_calls_go_on_while_a_formerly_quick_tool_is_slow(healkit: Healkit)
 def test_a_call_that_takes_too_long_times_out_and_its_late_answer_is_dropped_and_traced(
     tmp_path: Path,
 ) -> None:
-    answered = threading.Event()
+    late = threading.Event()
 
     def slow() -> str:
-        time.sleep(1.0)
-        answered.set()
+        late.wait(30)
         return "too late"
 
     with Healkit(tmp_path / "x.db", config=Config(rpc_timeout_s=0.3, start_timeout_s=30)) as healkit:
         healkit.provide(slow)
-        healkit.provide(lambda: answered.wait(10), "wait")
+        healkit.provide(late.set, "answer_it")
         healkit.vault.add(
             "impatient",
-            "import time\ndef impatient():\n    try:\n        mcp.host.slow()\n"
+            "def impatient():\n    try:\n        mcp.host.slow()\n"
             "    except Exception as error:\n        message = error.code\n"
-            "    time.sleep(1.5)\n    return [message, mcp.host.ping()]\n",
+            "    mcp.host.answer_it()\n    return [message, mcp.host.ping()]\n",
         )
         healkit.provide(lambda: "pong", "ping")
         execution = healkit.execute("impatient")

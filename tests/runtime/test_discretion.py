@@ -6,10 +6,10 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
+from waiting import wait_until
 
 from healkit import Healkit
 from healkit.config import Config
@@ -108,6 +108,7 @@ def test_the_switch_can_be_turned_and_says_so_in_the_history_of_the_tool(
     assert on_disk(tmp_path) != []
 
 
+@pytest.mark.slow
 def test_nothing_of_it_is_left_when_the_host_is_killed(private: Healkit, tmp_path: Path) -> None:
     private.vault.add(
         "slow", "import time\ndef run(word):\n    mcp.vault.helper(word=word)\n    time.sleep(60)", log=False
@@ -121,9 +122,7 @@ def test_nothing_of_it_is_left_when_the_host_is_killed(private: Healkit, tmp_pat
         [sys.executable, "-c", program, str(tmp_path / "healkit.db"), SECRET], env=os.environ
     )
     with Healkit(tmp_path / "healkit.db") as healkit:
-        give_up = time.monotonic() + 60
-        while not healkit.log.query(tool="helper", status="SUCCESS").rows and time.monotonic() < give_up:
-            time.sleep(0.05)
+        wait_until(lambda: healkit.log.query(tool="helper", status="SUCCESS").rows)
         process.send_signal(signal.SIGKILL)
         process.wait(timeout=30)
         assert on_disk(tmp_path) == []

@@ -9,14 +9,13 @@ import stat
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 import psutil
 import pytest
 from sqlmodel import Session, create_engine, text
+from waiting import wait_until
 
 from healkit import Config, Healkit, ToolExecutionError, execute_tool
 from healkit.defaults import default_healkit
@@ -34,16 +33,10 @@ hk.execute("sleeper", arguments={"n": 7})
 """
 
 
-def wait_until(condition: Callable[[], bool], within_s: float = 20) -> None:
-    """Bounded waiting for what another process does."""
-    give_up = time.monotonic() + within_s
-    while not condition():
-        assert time.monotonic() < give_up, "it did not happen in time"
-        time.sleep(0.02)
-
-
 @pytest.mark.requirement("LOG-2", "WORK-2")
-@pytest.mark.parametrize("tier", ["namespaces", "landlock", "process"])
+@pytest.mark.parametrize(
+    "tier", ["namespaces", *(pytest.param(tier, marks=pytest.mark.slow) for tier in ("landlock", "process"))]
+)
 def test_after_kill_9_of_the_host_the_row_says_what_died_and_no_worker_survives(
     tmp_path: Path, tier: str
 ) -> None:
@@ -79,6 +72,7 @@ def test_after_kill_9_of_the_host_the_row_says_what_died_and_no_worker_survives(
     assert not list(base.glob(f"{host.pid}-*"))
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("LOG-2")
 def test_a_row_of_a_host_that_still_lives_is_left_alone(tmp_path: Path) -> None:
     database = tmp_path / "healkit.db"
@@ -148,6 +142,7 @@ def test_a_database_locked_by_another_process_neither_fails_nor_stalls_the_tool_
         assert healkit.status().problem == ""
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("LOG-7")
 def test_a_host_that_dies_while_its_records_wait_in_the_spool_loses_none(tmp_path: Path) -> None:
     database = tmp_path / "healkit.db"
@@ -214,6 +209,7 @@ def test_missing_corrupt_and_newer_databases_are_clear_errors_that_touch_nothing
         Healkit(newer)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("LOG-7")
 def test_a_read_only_database_still_runs_tools_and_says_what_it_cannot_write(tmp_path: Path) -> None:
     database = tmp_path / "healkit.db"

@@ -74,7 +74,10 @@ BAD_TOOLS = {
 
 
 @pytest.mark.requirement("LOG-1", "LOG-3", "LOG-8", "WORK-2", "WORK-4")
-@pytest.mark.parametrize("name", BAD_TOOLS)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.slow] if name == "returns_1_gb" else []) for name in BAD_TOOLS],
+)
 def test_a_bad_tool_gives_one_clear_error_one_finished_row_and_a_healthy_next_run(
     healkit: Healkit, name: str
 ) -> None:
@@ -114,7 +117,13 @@ HANGS = {
 
 
 @pytest.mark.requirement("WORK-4")
-@pytest.mark.parametrize("kind", HANGS)
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param(kind, marks=[] if kind in {"in Python", "in C, deaf to SIGINT"} else [pytest.mark.slow])
+        for kind in HANGS
+    ],
+)
 def test_a_hang_is_ended_within_a_second_of_its_timeout_and_the_traceback_says_where_it_was(
     healkit: Healkit, kind: str
 ) -> None:
@@ -140,6 +149,7 @@ def test_a_segfault_still_tells_the_tools_line(healkit: Healkit) -> None:
     assert "so far" in execution.last_output
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("WORK-4")
 def test_using_up_the_processor_time_is_its_own_ending(tmp_path: Path) -> None:
     with Healkit(tmp_path / "x.db", config=Config(cpu_s=1, start_timeout_s=30)) as healkit:
@@ -150,7 +160,10 @@ def test_using_up_the_processor_time_is_its_own_ending(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("WORK-4", "LOG-2")
-@pytest.mark.parametrize(("nursery", "code"), [(False, "TOOL_CRASHED"), (True, "WORKER_LOST")])
+@pytest.mark.parametrize(
+    ("nursery", "code"),
+    [pytest.param(False, "TOOL_CRASHED", marks=pytest.mark.slow), (True, "WORKER_LOST")],
+)
 def test_a_worker_killed_from_outside_is_recorded_as_such(tmp_path: Path, nursery: bool, code: str) -> None:
     """Alone it died of SIGKILL; together with the nursery that it was forked from, it was lost."""
     config = Config(nursery=nursery, spares=0, start_timeout_s=30)

@@ -10,12 +10,11 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import psutil
 import pytest
+from waiting import wait_until
 
 from healkit import Config, Healkit
 from healkit.runtime import engine
@@ -41,13 +40,6 @@ print("ready", flush=True)
 """
 
 
-def wait_until(condition: Callable[[], bool], within_s: float = 20) -> None:
-    give_up = time.monotonic() + within_s
-    while not condition():
-        assert time.monotonic() < give_up, "it did not happen in time"
-        time.sleep(0.02)
-
-
 def running(processes: list[psutil.Process]) -> list[psutil.Process]:
     found = []
     for process in processes:
@@ -64,11 +56,19 @@ ENDS = {
     "an exception": "sys.stdin.readline()\nraise RuntimeError('as it happens')",
     "os._exit": "sys.stdin.readline()\nos._exit(0)",
 }
+#: The one that the quick tier tries.
+QUICK_END = ("namespaces", "kill -9")
 
 
 @pytest.mark.requirement("WORK-5", "WORK-2")
-@pytest.mark.parametrize("end", ENDS)
-@pytest.mark.parametrize("tier", ["namespaces", "landlock"])
+@pytest.mark.parametrize(
+    ("tier", "end"),
+    [
+        pytest.param(tier, end, marks=[] if (tier, end) == QUICK_END else [pytest.mark.slow])
+        for tier in ("namespaces", "landlock")
+        for end in ENDS
+    ],
+)
 def test_no_process_and_no_folder_survives(tmp_path: Path, end: str, tier: str) -> None:
     host = subprocess.Popen(
         [sys.executable, "-c", HOST.replace("{end}", ENDS[end]), str(tmp_path / "healkit.db")],
@@ -87,6 +87,38 @@ def test_no_process_and_no_folder_survives(tmp_path: Path, end: str, tier: str) 
     wait_until(lambda: not list(BASE.glob(f"{host.pid}-*")))
 
 
+STARTS = """
+import subprocess, time
+def starts(how: str):
+    child = subprocess.Popen(["sh", "-c", "sleep 300 & sleep 300"], stdout=subprocess.PIPE)
+    mcp.host.started(child.pid)
+    if how == "hangs":
+        time.sleep(300)
+    return 1 / (how != "fails")
+"""
+
+
+@pytest.mark.parametrize("mode", ["worker", pytest.param("subprocess", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "how", ["returns", *(pytest.param(how, marks=pytest.mark.slow) for how in ("fails", "hangs"))]
+)
+def test_what_a_tool_starts_without_a_boundary_ends_with_its_run(tmp_path: Path, how: str, mode: str) -> None:
+    with Healkit(tmp_path / "x.db", config=Config(isolation="process", start_timeout_s=30)) as healkit:
+        family: list[psutil.Process] = []
+
+        def started(pid: int) -> None:
+            shell = psutil.Process(pid)
+            family.extend([shell, *wait_until(shell.children)])
+
+        healkit.provide(started)
+        healkit.vault.add("starts", STARTS)
+        execution = healkit.execute("starts", arguments={"how": how}, mode=mode, timeout=2)
+        assert execution.ok == (how == "returns")
+        assert len(family) >= 2
+        wait_until(lambda: running(family) == [])
+
+
+@pytest.mark.slow
 def test_a_forked_child_leaves_its_parents_workers_alone_and_has_its_own(tmp_path: Path) -> None:
     end = (
         "pid = os.fork()\nif pid == 0:\n    with Healkit(sys.argv[1], config=config) as mine:\n"
@@ -131,6 +163,7 @@ def test_a_nursery_that_dies_is_replaced_and_nobody_notices(tmp_path: Path) -> N
         assert healkit.log.count(status="FAILURE") == 0
 
 
+@pytest.mark.slow
 def test_the_preloaded_modules_are_there_and_random_numbers_differ(tmp_path: Path) -> None:
     config = Config(start_timeout_s=30, preload=("numpy",))
     with Healkit(tmp_path / "x.db", config=config) as healkit:
@@ -145,6 +178,7 @@ def test_the_preloaded_modules_are_there_and_random_numbers_differ(tmp_path: Pat
         assert first[1:] != second[1:]
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("FACE-1")
 def test_unloading_the_extension_leaves_no_thread_and_no_process(tmp_path: Path) -> None:
     script = (
@@ -164,6 +198,7 @@ def test_unloading_the_extension_leaves_no_thread_and_no_process(tmp_path: Path)
     assert done.stdout.splitlines()[-1] == "0 0", done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_fifty_executions_grow_nothing(tmp_path: Path) -> None:
     config = Config(start_timeout_s=30)
     with Healkit(tmp_path / "x.db", config=config) as healkit:

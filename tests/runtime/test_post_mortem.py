@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,14 +14,7 @@ from post_mortem_samples import NESTED
 
 from healkit import Execution, Healkit
 from healkit.errors import PostMortemError
-from healkit.runtime import engine
 from healkit.runtime.post_mortem import PostMortem
-
-
-@pytest.fixture(autouse=True, scope="module")
-def all_gone_afterwards() -> Iterator[None]:
-    yield
-    engine.shutdown()
 
 
 @pytest.mark.requirement("WORK-5")
@@ -106,6 +99,7 @@ def test_an_expression_may_start_an_event_loop_of_its_own(failed: Callable[..., 
     assert asked.eval("asyncio.run(asyncio.sleep(delay, 'slept'))").repr == "'slept'"
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("WORK-5")
 def test_the_page_does_what_it_says(tmp_path: Path) -> None:
     page = (Path(__file__).parents[2] / "docs" / "post_mortem.md").read_text()

@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
 from healkit import Execution, Healkit
 from healkit.errors import PostMortemError, PostMortemGone
-from healkit.runtime import engine
 
 
-@pytest.fixture(autouse=True, scope="module")
-def all_gone_afterwards() -> Iterator[None]:
-    yield
-    engine.shutdown()
-
-
+@pytest.mark.slow
 def test_an_expression_that_hangs_in_c_code_costs_the_worker_and_not_the_caller(
     failed: Callable[..., Execution],
 ) -> None:
@@ -110,6 +104,7 @@ def test_a_deep_recursion_keeps_both_ends_under_their_numbers(failed: Callable[.
         ("import time\n\ndef tool():\n    waited = 1\n    time.sleep(60)\n", "TimeoutError"),
     ],
 )
+@pytest.mark.slow
 def test_a_run_that_met_its_limit_can_be_asked_too(healkit: Healkit, code: str, expected: str) -> None:
     healkit.vault.add("tool", code)
     execution = healkit.execute("tool", timeout=3)
@@ -159,6 +154,7 @@ def tool():
         execution.post_mortem()
 
 
+@pytest.mark.slow
 def test_an_answer_of_megabytes_is_never_read(failed: Callable[..., Execution]) -> None:
     code = """
 def tool():

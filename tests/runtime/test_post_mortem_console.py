@@ -8,7 +8,7 @@ import select
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +18,6 @@ from post_mortem_samples import NESTED
 
 from healkit import Execution
 from healkit.errors import PostMortemError
-from healkit.runtime import engine
-
-
-@pytest.fixture(autouse=True, scope="module")
-def all_gone_afterwards() -> Iterator[None]:
-    yield
-    engine.shutdown()
 
 
 @pytest.mark.requirement("WORK-5")
@@ -65,6 +58,7 @@ def test_any_jupyter_client_can_attach_and_debug_enters_the_failed_stack(
         client.stop_channels()
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("WORK-5")
 def test_the_console_opens_in_a_terminal_and_leaves_the_worker_to_be_asked(tmp_path: Path) -> None:
     script = f"""

@@ -8,30 +8,17 @@ import os
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
+from waiting import wait_until
 
 from healkit import Config, Execution, Healkit
 from healkit.errors import PostMortemError, PostMortemGone
 from healkit.runtime import engine
-
-
-@pytest.fixture(autouse=True, scope="module")
-def all_gone_afterwards() -> Iterator[None]:
-    yield
-    engine.shutdown()
-
-
-def until(true: Callable[[], Any], within_s: float = 10) -> None:
-    end = time.monotonic() + within_s
-    while not true():
-        assert time.monotonic() < end, "waited in vain"
-        threading.Event().wait(0.02)
 
 
 def processes_of_healkit() -> list[str]:
@@ -70,6 +57,7 @@ def test_a_bounded_number_is_kept_and_the_oldest_goes(tmp_path: Path) -> None:
             first.post_mortem()
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("WORK-5")
 def test_each_is_kept_for_a_bounded_time_that_a_question_renews(tmp_path: Path) -> None:
     config = Config.from_environment({**os.environ, "HEALKIT_POST_MORTEM_S": "1.0"})
@@ -89,7 +77,7 @@ def test_each_is_kept_for_a_bounded_time_that_a_question_renews(tmp_path: Path) 
             ]
 
         assert not gone()
-        until(gone)
+        wait_until(gone)
         with pytest.raises(PostMortemGone, match=r"nobody asked it anything for 1 s"):
             asked.frames(), asked.locals()
 
@@ -106,7 +94,11 @@ def test_none_is_kept_where_none_is_wanted(tmp_path: Path) -> None:
     ("code", "reason"),
     [
         ("def tool():\n    import os\n    os._exit(3)\n", "its process died"),
-        ("def tool():\n    sum(range(10**12))\n", "did not react to its timeout and was killed"),
+        pytest.param(
+            "def tool():\n    sum(range(10**12))\n",
+            "did not react to its timeout and was killed",
+            marks=pytest.mark.slow,
+        ),
         ("def tool():\n    return 'x' * 11 * 2**20\n", "the tool had returned, and its frames were gone"),
     ],
 )
@@ -144,6 +136,7 @@ def test_it_can_be_let_go_before_its_time(failed: Callable[..., Execution]) -> N
         asked.locals()
 
 
+@pytest.mark.slow
 def test_an_execution_read_back_from_the_log_can_be_asked_in_this_process_only(
     healkit: Healkit, failed: Callable[..., Execution]
 ) -> None:
@@ -182,7 +175,7 @@ def tool():
     return 1 / 0
 """
     failed("def tool():\n    return 1 / 0\n", "first")  # by now there is a nursery, or there never will be
-    until(lambda: engine.loop.submit(_hatched()).result())
+    wait_until(lambda: engine.loop.submit(_hatched()).result())
     asked = failed(code).post_mortem()
     pid = int(asked.eval("__import__('os').getpid()").repr)
     stopped = [p for p in psutil.Process().children(recursive=True) if p.status() == psutil.STATUS_STOPPED]
@@ -217,6 +210,7 @@ def test_nothing_is_left_after_a_shutdown(healkit: Healkit, failed: Callable[...
             one.locals()
 
 
+@pytest.mark.slow
 def test_an_interpreter_that_ends_with_workers_kept_ends_quietly(tmp_path: Path) -> None:
     script = f"""
 from healkit import Healkit

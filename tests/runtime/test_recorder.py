@@ -29,6 +29,7 @@ from store_samples import (
     succeeded,
     tiny_disk,
 )
+from waiting import wait_until
 
 from healkit.config import Config
 from healkit.contracts.records import Finished, HostIdentity, Started, host_identity, utc_now
@@ -53,16 +54,6 @@ def recording(path: Path) -> Iterator[tuple[Recorder, Database]]:
         contextlib.closing(Recorder(database, CONFIG)) as recorder,
     ):
         yield recorder, database
-
-
-def soon(condition: Callable[[], object], within_s: float = 20.0) -> bool:
-    """Whether it becomes true in time."""
-    give_up, pause = time.monotonic() + within_s, threading.Event()
-    while not condition():
-        if time.monotonic() > give_up:
-            return False
-        pause.wait(0.02)
-    return True
 
 
 def run(recorder: Recorder, begun: Started, end: Callable[[Started], Finished] = succeeded) -> int | None:
@@ -114,7 +105,7 @@ def test_a_caller_with_uncommitted_writes_on_the_same_file_waits_once_and_loses_
         caller.execute("ROLLBACK")
         assert caller.execute("SELECT count(*) FROM mine").fetchone() == (0,)
         assert recorder.ingest() >= 0
-        assert soon(lambda: recorder.problem == "")
+        wait_until(lambda: recorder.problem == "")
         assert [row["status"] for row in log_rows(path)] == ["FAILURE"]
         assert len(Log(database).calls(begun.trace_id)) == 20
 
@@ -126,9 +117,9 @@ def test_what_waited_is_brought_in_by_itself_when_the_lock_is_gone(tmp_path: Pat
         begun = started()
         with locked_by_another_process(path):
             assert run(recorder, begun) is None
-        assert soon(lambda: [row["status"] for row in log_rows(path)] == ["SUCCESS"])
-        assert soon(lambda: recorder.problem == "")
-        assert soon(lambda: "healkit-log-retry" not in {thread.name for thread in threading.enumerate()})
+        wait_until(lambda: [row["status"] for row in log_rows(path)] == ["SUCCESS"])
+        wait_until(lambda: recorder.problem == "")
+        wait_until(lambda: "healkit-log-retry" not in {thread.name for thread in threading.enumerate()})
 
 
 @LOG_7
@@ -167,7 +158,7 @@ def test_a_full_disk_loses_no_record(tmp_path: Path) -> None:
         recorder.finish(failed(first))
         assert "could not be written" in recorder.problem
         filler.unlink()
-        assert soon(lambda: recorder.ingest() >= 0 and recorder.problem == "")
+        wait_until(lambda: recorder.ingest() >= 0 and recorder.problem == "")
         rows = {row["trace_id"]: row["status"] for row in log_rows(disk / "healkit.db")}
         assert rows == dict.fromkeys((begun.trace_id for begun in (first, *others)), "FAILURE")
 
@@ -198,7 +189,7 @@ def test_without_any_disk_records_wait_in_memory_and_that_is_said(tmp_path: Path
         with locked_by_another_process(path):
             assert run(recorder, begun) is None
             assert "in memory only (4)" in recorder.problem
-        assert soon(lambda: recorder.problem == "")
+        wait_until(lambda: recorder.problem == "")
         assert [row["status"] for row in log_rows(path)] == ["SUCCESS"]
 
 
@@ -225,6 +216,7 @@ def test_a_record_that_no_database_takes_is_put_aside_and_blocks_nothing(tmp_pat
         assert [row["status"] for row in log_rows(path)] == ["SUCCESS"]
 
 
+@pytest.mark.slow
 @LOG_2
 def test_a_row_whose_host_was_killed_becomes_a_failure_that_says_what_died(tmp_path: Path) -> None:
     path = tmp_path / "healkit.db"
@@ -313,6 +305,6 @@ def test_many_threads_record_at_once_while_the_database_comes_and_goes(tmp_path:
                 thread.start()
         for thread in threads:
             thread.join(timeout=60)
-        assert soon(lambda: recorder.ingest() >= 0 and recorder.problem == "")
+        wait_until(lambda: recorder.ingest() >= 0 and recorder.problem == "")
         assert {row["trace_id"] for row in log_rows(path)} == {begun.trace_id for begun in traces}
         assert {row["status"] for row in log_rows(path)} == {"SUCCESS"}

@@ -72,7 +72,7 @@ def test_what_a_trial_printed_is_kept(healkit: Healkit) -> None:
 
 
 @pytest.mark.requirement("WORK-6", "WORK-2")
-@pytest.mark.parametrize("tier", ["namespaces", "landlock"])
+@pytest.mark.parametrize("tier", ["namespaces", pytest.param("landlock", marks=pytest.mark.slow)])
 def test_trials_are_restricted_and_share_nothing_with_each_other(tmp_path: Path, tier: str) -> None:
     secret = tmp_path / "secret.txt"
     secret.write_text("the host's")
@@ -126,7 +126,7 @@ def test_random_numbers_differ_from_trial_to_trial(healkit: Healkit) -> None:
 
 
 @pytest.mark.requirement("WORK-6", "SCALE-2")
-@pytest.mark.parametrize("kind", ["threads", "processes"])
+@pytest.mark.parametrize("kind", ["threads", pytest.param("processes", marks=pytest.mark.slow)])
 def test_any_executor_will_do(healkit: Healkit, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     # IPython, in a test before this one, may have left a __main__ that multiprocessing cannot do with.
     monkeypatch.setattr(sys.modules["__main__"], "__spec__", None, raising=False)
@@ -142,7 +142,7 @@ def test_any_executor_will_do(healkit: Healkit, kind: str, monkeypatch: pytest.M
 
 
 @pytest.mark.requirement("WORK-12")
-@pytest.mark.parametrize("tier", ["namespaces", "landlock"])
+@pytest.mark.parametrize("tier", ["namespaces", pytest.param("landlock", marks=pytest.mark.slow)])
 def test_the_subprocess_mode_runs_the_same_tool_under_the_same_restrictions(
     tmp_path: Path, tier: str
 ) -> None:

@@ -128,6 +128,41 @@ def test_rich_outputs_reach_the_caller_as_they_come(healkit: Healkit) -> None:
     assert [o["output_type"] for o in live].count("display_data") == len(data)
 
 
+#: Says by itself that it is done, as a worker does that is slow to send what it had displayed.
+CLAIMS = """
+import gc, time
+import msgspec
+from healkit.contracts import rpc
+
+def claims(shows: bool):
+    endpoint = next(one for one in gc.get_objects() if type(one).__name__ == "Endpoint")
+    endpoint.send(rpc.ExecutionComplete(value=msgspec.Raw(b"1")))
+    time.sleep(1.5 if shows else 60)
+    print("late")
+"""
+
+
+@pytest.mark.requirement("WORK-1")
+def test_what_a_slow_worker_displays_after_its_claim_is_shown(healkit: Healkit) -> None:
+    healkit.vault.add("claims", CLAIMS)
+    execution = healkit.execute("claims", arguments={"shows": True})
+    assert [output["text"] for output in execution.outputs] == ["late\n"]
+    assert (execution.value, execution.warnings) == (1, [])
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("WORK-1")
+def test_a_worker_that_does_not_finish_its_outputs_is_not_waited_for_and_the_caller_is_told(
+    healkit: Healkit,
+) -> None:
+    healkit.vault.add("claims", CLAIMS)
+    execution = healkit.execute("claims", arguments={"shows": False})
+    assert (execution.value, execution.outputs) == (1, [])
+    assert execution.warnings == [
+        "Some of what the tool displayed may be missing: its worker did not send it in time."
+    ]
+
+
 @pytest.mark.requirement("VAULT-6")
 def test_all_three_kinds_of_tool_and_async_ones_run_unchanged(healkit: Healkit) -> None:
     healkit.vault.add(

@@ -23,11 +23,10 @@ from healkit.workers.folders import private_base
 from healkit.workers.interpreters import WORKER_NEEDS, interpreter_of
 from healkit.workers.probe import probe
 
-TIERS = ("namespaces", "landlock")
 MODES = ("worker", "subprocess")
 
 
-@pytest.fixture(params=TIERS)
+@pytest.fixture(params=["namespaces", pytest.param("landlock", marks=pytest.mark.slow)])
 def restricted(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Healkit]:
     """A Healkit at one tier, which must be there."""
     assert probe(request.param).holds, probe(request.param).problem
@@ -93,6 +92,7 @@ def test_a_tool_sees_the_packages_it_is_granted_and_what_those_need(restricted: 
     assert restricted.executions()[0].grants == Grants(packages=("jsonschema",))
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("WORK-2")
 def test_the_files_of_a_hidden_package_cannot_be_read(restricted: Healkit) -> None:
     hidden = [pandas.__file__, str(Path(pandas.__file__).parent / "core" / "frame.py")]
@@ -112,6 +112,7 @@ def test_a_hidden_package_that_is_optional_to_another_is_simply_not_there(restri
     assert restricted.execute_tool("optional") is True
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("WORK-2")
 @pytest.mark.parametrize("mode", MODES)
 def test_a_tool_runs_in_another_interpreter_with_that_ones_packages(
@@ -128,6 +129,7 @@ def test_a_tool_runs_in_another_interpreter_with_that_ones_packages(
     assert row.isolation == restricted.config.isolation
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("WORK-2")
 def test_another_interpreters_packages_can_be_hidden_as_well(restricted: Healkit, other_python: str) -> None:
     restricted.vault.add("probe", PROBE, grants={"python": other_python, "packages": []})
@@ -219,6 +221,7 @@ def test_paths_that_cannot_be_meant_are_refused(
     healkit.vault.add("probe", PROBE, grants={"read": tmp_path / "data"})
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("WORK-2")
 def test_a_tool_is_not_granted_to_write_the_code_it_is_restricted_by(
     healkit: Healkit, tmp_path: Path, other_python: str
@@ -315,6 +318,7 @@ def test_what_a_package_needs_is_read_with_its_markers_and_extras(tmp_path: Path
 PAGE = (Path(__file__).parents[2] / "docs" / "isolation.md").read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("WORK-2")
 def test_the_page_on_grants_does_what_it_says(tmp_path: Path) -> None:
     section = PAGE.partition("\n## Grants\n")[2].partition("\n## ")[0]

@@ -12,11 +12,10 @@ from pathlib import Path
 
 import psutil
 import pytest
-from template_samples import children_of_templates, templates
+from template_samples import children_of_templates, end_templates, templates
 
 from healkit import Config, Healkit
 from healkit.contracts import rpc
-from healkit.runtime import engine
 from healkit.runtime.trials import Trial, TrialResult
 from healkit.workers.inside.trials import _next_frame, rehearse
 
@@ -26,7 +25,7 @@ LOADED = "import sys\ndef f():\n    return sorted({'asyncio', 'logging', 'random
 @pytest.fixture(autouse=True)
 def fresh() -> None:
     """No template is left that has served another test."""
-    engine.shutdown()
+    end_templates()
 
 
 def values(healkit: Healkit, *codes: str) -> list[object]:
@@ -77,6 +76,7 @@ def test_code_finds_the_real_ctypes_util(healkit: Healkit) -> None:
     assert healkit.execute("f", mode="subprocess").value == ["ctypes.util", True]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("preload", [("numpy",), ("numpy", "numpy.random")])
 def test_numpys_random_numbers_differ_from_trial_to_trial(tmp_path: Path, preload: tuple[str, ...]) -> None:
     code = "import numpy\ndef f():\n    return numpy.random.random()\n"
@@ -97,6 +97,7 @@ def test_a_frame_is_read_without_a_byte_of_the_next() -> None:
         assert _next_frame(theirs) is None
 
 
+@pytest.mark.slow
 def test_only_the_trial_that_ran_is_lost_with_its_template(healkit: Healkit) -> None:
     quick, slow = "def f(n):\n    return n\n", "import time\ndef f(n):\n    time.sleep(60)\n"
     healkit.trials([Trial(quick, {"n": n}, "f") for n in range(5)], parallel=1)
