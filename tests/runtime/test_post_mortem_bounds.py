@@ -94,20 +94,23 @@ def test_a_deep_recursion_keeps_both_ends_under_their_numbers(failed: Callable[.
     assert asked.eval("depth", frame=0).repr == "0"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("code", "expected"),
+    ("code", "timeout_s", "expected"),
     [
         (
             "def tool():\n    held = []\n    while True:\n        held.append(bytearray(10**8))\n",
+            30,
             "MemoryError",
         ),
-        ("import time\n\ndef tool():\n    waited = 1\n    time.sleep(60)\n", "TimeoutError"),
+        ("import time\n\ndef tool():\n    waited = 1\n    time.sleep(60)\n", 1, "TimeoutError"),
     ],
 )
-@pytest.mark.slow
-def test_a_run_that_met_its_limit_can_be_asked_too(healkit: Healkit, code: str, expected: str) -> None:
+def test_a_run_that_met_its_limit_can_be_asked_too(
+    healkit: Healkit, code: str, timeout_s: float, expected: str
+) -> None:
     healkit.vault.add("tool", code)
-    execution = healkit.execute("tool", timeout=3)
+    execution = healkit.execute("tool", timeout=timeout_s)
     assert execution.failure is not None
     assert execution.failure.ename == expected
     asked = execution.post_mortem()
