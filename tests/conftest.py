@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 from leftovers import leftovers, mark_this_run
+from side_by_side import end_fork_server
 from tiers import Claims, add_markers, files_with_tests
 
 # Tests share two cores with each other's kernels; a start that takes six seconds there is not a failure.
@@ -86,6 +87,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Fail the run when a process that it started outlives it."""
+    end_fork_server()
     if hasattr(session.config, "workerinput"):  # shares its processes with the other workers of this run
         return
     if (engine := sys.modules.get("healkit.runtime.engine")) is not None:

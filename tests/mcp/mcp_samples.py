@@ -7,27 +7,15 @@ import os
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import psutil
+from waiting import wait_until
 
 from healkit import Healkit
 
 SERVERS = Path(__file__).parent / "servers"
 WORKSHOP, PLAIN = str(SERVERS / "workshop.py"), str(SERVERS / "plain.py")
-
-
-def wait_until(condition: Callable[[], Any], timeout_s: float = 20) -> bool:
-    """Whether it became true in time."""
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.01)
-    return True
 
 
 def gone(pid: int) -> bool:
@@ -64,7 +52,7 @@ class HttpServer:
     def start(self) -> None:
         with self._log.open("a") as log:
             self.process = subprocess.Popen(self._command, env=self._environment, stdout=log, stderr=log)
-        assert wait_until(self._answers), self._log.read_text()
+        wait_until(self._answers)
 
     def stop(self) -> None:
         self.process.kill()

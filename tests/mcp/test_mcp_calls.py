@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp_samples import gone, plain, state, wait_until
+from mcp_samples import gone, plain, state
+from waiting import wait_until
 
 from healkit import Config, Healkit
 
@@ -114,7 +115,7 @@ def test_a_slow_call_times_out_and_the_server_is_told_to_stop(
         execution = healkit.execute("impatient")
         assert execution.value == ["CALL_TIMEOUT", 1]
         assert healkit.log.calls(execution.trace_id)[0].error_code == "CALL_TIMEOUT"
-        assert wait_until((folder / "slow.stopped").exists)
+        wait_until((folder / "slow.stopped").exists)
 
 
 def test_a_call_that_the_server_dies_over_is_not_repeated_and_the_next_one_starts_it_again(
@@ -157,7 +158,7 @@ def test_a_server_that_died_between_calls_is_started_again_unnoticed(
     healkit.connect("shop", **stdio)
     first = run("return mcp.shop.pid()").value
     os.kill(first, signal.SIGKILL)
-    assert wait_until(lambda: state(healkit) == "gone")
+    wait_until(lambda: state(healkit) == "gone")
     again = run("return mcp.shop.pid()")
     assert again.failure is None, again.failure.traceback
     assert again.value != first
@@ -186,7 +187,7 @@ def test_an_http_server_that_is_down_is_said_to_be_and_used_again_when_it_is_bac
     assert "MCP server 'shop' is not available" in execution.failure.evalue
     assert "cannot connect" in healkit.log.calls(execution.trace_id)[0].error
     http.start()
-    assert wait_until(lambda: run("return mcp.shop.read_file(path='note.txt')").ok)
+    wait_until(lambda: run("return mcp.shop.read_file(path='note.txt')").ok)
 
 
 @pytest.mark.parametrize("kind", ["stdio", "http", "older"])
@@ -200,9 +201,7 @@ def test_tools_that_a_server_adds_while_it_runs_are_there_for_the_next_execution
         tools = healkit.connect("shop", **(found if kind == "stdio" else {"url": found.url}))
         change = "grow"
     assert run(f"mcp.shop.{change}()").failure is None
-    assert wait_until(
-        lambda: len(healkit._executor.providers["shop"].definitions("default")) == len(tools) + 1
-    )
+    wait_until(lambda: len(healkit._executor.providers["shop"].definitions("default")) == len(tools) + 1)
     assert len(run("return dir(mcp.shop)").value) == len(tools) + 1
 
 

@@ -15,7 +15,8 @@ from typing import Any
 
 import psutil
 import pytest
-from mcp_samples import WORKSHOP, gone, plain, state, wait_until
+from mcp_samples import WORKSHOP, gone, plain, state
+from waiting import wait_until
 
 from healkit import Healkit
 from healkit.errors import ConfigError, McpError, McpUnavailable
@@ -295,10 +296,10 @@ def test_a_host_that_is_killed_leaves_no_server_behind_not_even_in_a_call(
 ) -> None:
     with start_host(tmp_path, folder, "healkit.execute('slow')") as host:
         pid = int(host.stdout.readline())
-        assert wait_until((folder / "slow").exists)
+        wait_until((folder / "slow").exists)
         os.kill(host.pid, signal.SIGKILL)
         host.wait(timeout=60)
-        assert wait_until(lambda: gone(pid))
+        wait_until(lambda: gone(pid))
 
 
 def test_nothing_is_loaded_of_the_protocol_before_a_server_is_connected() -> None:

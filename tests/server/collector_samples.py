@@ -13,11 +13,13 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
+from side_by_side import ForkedCommand
+from waiting import wait_until
 
 from healkit.contracts.records import new_trace_id, utc_now
 
@@ -57,24 +59,20 @@ def task(number: int = 1, **changes: Any) -> dict[str, Any]:
     return {**values, **changes}
 
 
-def eventually(happened: Callable[[], object], limit_s: float = WAIT_S) -> bool:
-    """Whether it happens in that time."""
-    deadline = time.monotonic() + limit_s
-    while not happened():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.02)
-    return True
-
-
 class Collecting:
-    """`healkit collect` in a process of its own, on any free port."""
+    """`healkit collect` in a process of its own, on any free port; with `python`, in a Python of its own too."""
 
-    def __init__(self, db: object, *options: str, **environ: str) -> None:
+    process: subprocess.Popen[str] | ForkedCommand
+
+    def __init__(self, db: object, *options: str, python: bool = False, **environ: str) -> None:
         env = {**os.environ, "HEALKIT_COLLECT_TOKEN": TOKEN, **environ}
         env = {name: value for name, value in env.items() if value}
-        words = [sys.executable, "-m", "healkit", "collect", "--port", "0", "--db", str(db), *options]
-        self.process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True, env=env)
+        words = ["collect", "--port", "0", "--db", str(db), *options]
+        if python:
+            command = [sys.executable, "-m", "healkit", *words]
+            self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=env)
+        else:
+            self.process = ForkedCommand(*words, environ=env)
         self.lines: list[str] = []
         self._told: queue.Queue[str] = queue.Queue()
         self._reader = threading.Thread(target=self._read)
@@ -114,8 +112,7 @@ class Collecting:
 
     def end(self, number: int = signal.SIGTERM) -> int:
         """Stop it with that signal; its exit code."""
-        if self.process.poll() is None:
-            self.process.send_signal(number)
+        self.process.send_signal(number)
         code = self.process.wait(WAIT_S)
         self._reader.join(WAIT_S)
         self.client.close()
@@ -164,7 +161,7 @@ class Jupyter:
             env=env,
         )
         self.url = ""
-        assert eventually(self._look), self.log()
+        wait_until(self._look)
         self.client = httpx.Client(
             base_url=self.url, headers={"Authorization": f"token {self.token}"}, timeout=WAIT_S
         )
@@ -193,9 +190,9 @@ class Jupyter:
 
 
 @contextlib.contextmanager
-def collecting(db: object, *options: str, **environ: str) -> Iterator[Collecting]:
+def collecting(db: object, *options: str, python: bool = False, **environ: str) -> Iterator[Collecting]:
     """A collector until the end of the block."""
-    server = Collecting(db, *options, **environ)
+    server = Collecting(db, *options, python=python, **environ)
     try:
         yield server
     finally:

@@ -15,7 +15,8 @@ from healkit.store.database import Database
 def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collecting]:
     """`healkit collect`, asked as often as the tests of one file like."""
     db = tmp_path_factory.mktemp("collector") / "healkit.db"
-    with collecting(db, HEALKIT_COLLECT_RATE_PER_S="100000", HEALKIT_COLLECT_BURST="100000") as server:
+    environ = {"HEALKIT_COLLECT_RATE_PER_S": "100000", "HEALKIT_COLLECT_BURST": "100000"}
+    with collecting(db, python=True, **environ) as server:
         yield server
 
 

@@ -10,14 +10,15 @@ import signal
 import socket
 import sqlite3
 import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
 
 import httpx
 import pytest
-from collector_samples import TOKEN, WAIT_S, Collecting, collecting, eventually, task, trace
+from collector_samples import TOKEN, WAIT_S, Collecting, collecting, task, trace
+from side_by_side import ForkedCommand
+from waiting import wait_until
 
 from healkit import Healkit
 from healkit.config import Config
@@ -28,10 +29,18 @@ TRACE_4 = pytest.mark.requirement("TRACE-4")
 def refused(*options: str, **environ: str) -> str:
     """Start a collector that must not come up; what it says."""
     env = {name: value for name, value in os.environ.items() if name != "HEALKIT_COLLECT_TOKEN"} | environ
-    words = [sys.executable, "-m", "healkit", "collect", *options]
-    done = subprocess.run(words, capture_output=True, text=True, env=env, timeout=WAIT_S, check=False)
-    assert done.returncode == 2
-    return done.stderr
+    process = ForkedCommand("collect", *options, environ=env)
+    with process.stderr:
+        told = process.stderr.read()
+    assert process.wait() == 2
+    return told
+
+
+def listens(host: str, port: int) -> bool:
+    """Whether a connection is taken there."""
+    with contextlib.suppress(OSError), socket.create_connection((host, port), timeout=WAIT_S):
+        return True
+    return False
 
 
 @TRACE_4
@@ -89,19 +98,15 @@ def test_no_log_of_its_own_holds_a_token(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_stop_finishes_what_is_under_way_and_takes_nothing_new(tmp_path: Path, number: int) -> None:
-    with collecting(tmp_path / "h.db") as server:
+    with collecting(tmp_path / "h.db", python=True) as server:
         host, _, port = server.url.removeprefix("http://").partition(":")
         body = f"[{httpx.Request('POST', 'http://x', json=trace()).content.decode()}]".encode()
         head = f"POST /api/traces HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\nContent-Length: {len(body)}\r\n\r\n"
         with socket.create_connection((host, int(port)), timeout=WAIT_S) as half:
             half.sendall(head.encode() + body[:20])
-            while "in_flight 2.0" not in server.client.get("/api/metrics").text:
-                time.sleep(0.01)
+            wait_until(lambda: "in_flight 2.0" in server.client.get("/api/metrics").text)
             server.process.send_signal(number)
-            with contextlib.suppress(OSError):
-                for _ in range(1000):  # until the door is shut
-                    socket.create_connection((host, int(port)), timeout=WAIT_S).close()
-                    time.sleep(0.01)
+            wait_until(lambda: not listens(host, int(port)))
             half.sendall(body[20:])
             assert b'"stored":1' in half.recv(10_000)
         assert server.process.wait(WAIT_S) == 0
@@ -139,7 +144,7 @@ def test_what_was_answered_as_stored_survives_a_kill_and_no_trace_is_there_twice
         before = len(answered)
         for sender in senders:
             sender.start()
-        assert eventually(lambda before=before: len(answered) > before)
+        wait_until(lambda before=before: len(answered) > before)
         time.sleep(chance.uniform(0.05, 0.4))
         assert server.end(signal.SIGKILL) == -signal.SIGKILL
         stop.set()
@@ -235,7 +240,7 @@ def test_what_a_healkit_runs_arrives_linked_to_the_tool_and_to_the_run_that_call
         for name in ("unrelated", *vault):
             theirs.vault.add(name, vault.get(name, "def unrelated(): return 0"))
     with collecting(tmp_path / "collector.db") as server:
-        config = Config(sync_url=server.url, sync_token=TOKEN, nursery=False, spares=0)
+        config = Config(sync_url=server.url, sync_token=TOKEN, nursery=False, spares=0, start_timeout_s=30)
         with Healkit(tmp_path / "mine.db", config=config) as mine:
             for name, code in vault.items():
                 mine.vault.add(name, code)

@@ -13,9 +13,10 @@ from typing import Any
 
 import httpx
 import pytest
-from collector_samples import CAPABILITY, TOKEN, Collecting, collecting, eventually, read_all, task, trace
+from collector_samples import CAPABILITY, TOKEN, Collecting, collecting, read_all, task, trace
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from waiting import wait_until
 
 TRACE_4 = pytest.mark.requirement("TRACE-4")
 SLOW_OK = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
@@ -300,7 +301,7 @@ def test_a_client_that_is_slow_or_gone_is_given_up(tmp_path) -> None:
             assert slow.recv(1000) == b""
         assert 0.4 < time.monotonic() - began < 20
         alone = "requests_in_flight 1.0"  # the one that asks
-        assert eventually(lambda: alone in server.client.get("/api/metrics").text, 10)
+        wait_until(lambda: alone in server.client.get("/api/metrics").text)
         assert 'route="traces",status="499"} 2.0' in server.client.get("/api/metrics").text
         assert server.post(trace()).json()["stored"] == 1
 
@@ -321,13 +322,13 @@ def test_those_without_a_token_cannot_keep_the_others_out(tmp_path) -> None:
             return f"requests_in_flight {count + 1}.0" in server.client.get("/api/metrics").text
 
         hold(80, "")
-        assert eventually(lambda: under_way(80))
+        wait_until(lambda: under_way(80))
         assert server.post(trace()).json()["stored"] == 1
         hold(63, f"Authorization: Bearer {TOKEN}\r\n")
-        assert eventually(lambda: under_way(143))
+        wait_until(lambda: under_way(143))
         assert server.post(trace()).json()["stored"] == 1
         hold(1, f"Authorization: Bearer {TOKEN}\r\n")
-        assert eventually(lambda: server.post(trace()).status_code == 503)
+        wait_until(lambda: server.post(trace()).status_code == 503)
         answer = server.post(trace())
         assert (error(answer)["code"], answer.headers["Retry-After"]) == ("OVERLOADED", "1")
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
+from side_by_side import Meet, at_once
 from sqlalchemy import create_engine, text
 from sqlalchemy.dialects import mysql, postgresql
 from sqlalchemy.exc import DBAPIError
@@ -242,28 +243,17 @@ def test_a_driver_that_is_not_installed_is_named_with_the_way_to_get_it() -> Non
         Database("postgresql+nodriver://localhost/x")
 
 
+def open_and_add(meet: Meet, path: Path, tool: str) -> None:
+    """Open a database that may not be there, and add a tool."""
+    meet()
+    with contextlib.closing(Database(path, wait_s=20)) as database:
+        Vault(database).add(tool, "def run(): return 1")
+
+
 @LOG_14
-def test_two_processes_that_open_a_new_database_at_once_both_succeed(tmp_path: Path) -> None:
+def test_processes_that_open_a_new_database_at_once_all_succeed(tmp_path: Path) -> None:
     path = tmp_path / "healkit.db"
-    program = (
-        "import sys; from healkit.store.database import Database; from healkit.store.vault import Vault;"
-        "print('ready', flush=True); sys.stdin.readline();"
-        "d = Database(sys.argv[1], wait_s=20); Vault(d).add(sys.argv[2], 'def run(): return 1'); d.close()"
-    )
-    opening = [
-        subprocess.Popen(
-            [sys.executable, "-c", program, str(path), f"tool{n}"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-        )
-        for n in range(4)
-    ]
-    for process in opening:
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"ready\n"
-    for process in opening:
-        process.communicate(b"\n", timeout=60)
-    assert [process.returncode for process in opening] == [0] * 4
+    at_once(open_and_add, *[(path, f"tool{n}") for n in range(4)])
     with contextlib.closing(Database(path)) as database:
         assert Vault(database).names() == ["tool0", "tool1", "tool2", "tool3"]
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import json
 import sqlite3
-import subprocess
-import sys
 import threading
+import time
 from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
+from side_by_side import Meet, at_once
 from sqlalchemy import event, text
 from sqlalchemy.orm import Session
 from store_samples import call, failed, locked_by_another_process, log_rows, moment, started, succeeded
@@ -190,47 +190,29 @@ def test_many_threads_write_through_one_writer(database: Database, writer: LogWr
     assert Log(database).count(status="SUCCESS") == 400
 
 
-def test_eight_processes_write_one_log_and_lose_nothing(database: Database) -> None:
-    program = (
-        "import sys; sys.path.insert(0, sys.argv[2]); from store_samples import started, succeeded;"
-        "from healkit.store.database import Database; from healkit.store.log import LogWriter;"
-        "w = LogWriter(Database(sys.argv[1]))\n"
-        "for _ in range(50):\n b = started(); w.begin(b, 20.0); w.finish(succeeded(b), 20.0)"
-    )
-    command = [sys.executable, "-c", program, str(database.path), __file__.rpartition("/")[0]]
-    writing = [subprocess.Popen(command) for _ in range(8)]
-    assert [process.wait(timeout=90) for process in writing] == [0] * 8
-    assert Log(database).count(status="SUCCESS") == 400
+def write_executions(meet: Meet, path: str, count: int, per_second: float = float("inf")) -> None:
+    """Record so many executions; every fifth fails."""
+    with contextlib.closing(Database(path)) as database, contextlib.closing(LogWriter(database)) as writer:
+        meet()
+        start = time.monotonic()
+        for n in range(count):
+            time.sleep(max(0.0, start + n / per_second - time.monotonic()))
+            begun = started()
+            writer.begin(begun, wait_s=20.0)
+            writer.finish(failed(begun) if n % 5 == 0 else succeeded(begun), wait_s=20.0)
 
 
-def test_eight_processes_at_fifty_executions_a_second_each_meet_no_error(database: Database) -> None:
-    program = (
-        "import sys, time; sys.path.insert(0, sys.argv[2]); from store_samples import failed, started, succeeded;"
-        "from healkit.store.database import Database; from healkit.store.log import LogWriter;"
-        "w = LogWriter(Database(sys.argv[1])); print('ready', flush=True); sys.stdin.readline(); t = time.monotonic()\n"
-        "for n in range(100):\n time.sleep(max(0.0, t + n / 50 - time.monotonic()))\n"
-        " b = started(); w.begin(b, 20.0); w.finish(succeeded(b) if n % 5 else failed(b), 20.0)"
-    )
-    command = [sys.executable, "-c", program, str(database.path), __file__.rpartition("/")[0]]
-    writing = [
-        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        for _ in range(8)
-    ]
-    for process in writing:
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"ready\n"
-    for process in writing:
-        assert process.stdin is not None
-        process.stdin.write(b"\n")
-        process.stdin.flush()
-    assert [process.communicate(timeout=90)[1] for process in writing] == [b""] * 8
-    assert [process.returncode for process in writing] == [0] * 8
+@pytest.mark.parametrize("per_second", [50.0, float("inf")], ids=["fifty a second", "as fast as they can"])
+def test_eight_processes_write_one_log_without_an_error_and_lose_nothing(
+    database: Database, per_second: float
+) -> None:
+    at_once(write_executions, *[(database.url, 100, per_second)] * 8)
     log = Log(database)
-    assert (log.count(status="SUCCESS"), log.count(status="FAILURE"), log.count(status="RUNNING")) == (
-        640,
-        160,
-        0,
-    )
+    assert {status: log.count(status=status) for status in ("SUCCESS", "FAILURE", "RUNNING")} == {
+        "SUCCESS": 640,
+        "FAILURE": 160,
+        "RUNNING": 0,
+    }
     assert log.groups().rows[0].count == 160
 
 

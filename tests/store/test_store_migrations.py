@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import sqlite3
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from side_by_side import Meet, at_once
 from sqlalchemy import create_engine
 from store_samples import log_rows
 
@@ -194,27 +192,15 @@ def test_what_an_older_version_wrote_is_counted_grouped_and_found(tmp_path: Path
         assert [row.trace_id for row in log.query(text="ValueError", tool="f")] == ["t2", "t1"]
 
 
+def open_and_read(meet: Meet, path: Path) -> tuple[list[str], int]:
+    """The tools of a log's rows, and its runs as they are counted."""
+    meet()
+    with contextlib.closing(Database(path, wait_s=30)) as database:
+        log = Log(database)
+        return [row.tool_name for row in log.query()], log.summary().rows[0].runs
+
+
 @LOG_14
 def test_processes_that_open_an_older_database_at_once_all_find_it_migrated_once(tmp_path: Path) -> None:
     path = first_version(tmp_path / "healkit.db")
-    program = (
-        "import sys, json; from healkit.store.database import Database; from healkit.store.log import Log;"
-        "print('ready', flush=True); sys.stdin.readline(); d = Database(sys.argv[1], wait_s=30);"
-        "print(json.dumps([[r.tool_name for r in Log(d).query()], Log(d).summary().rows[0].runs])); d.close()"
-    )
-    opening = [
-        subprocess.Popen(
-            [sys.executable, "-c", program, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-        )
-        for _ in range(3)
-    ]
-    for process in opening:
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"ready\n"
-    for process in opening:
-        assert process.stdin is not None
-        process.stdin.write(b"\n")
-        process.stdin.flush()
-    said = [json.loads(process.communicate(timeout=90)[0]) for process in opening]
-    assert [process.returncode for process in opening] == [0, 0, 0]
-    assert said == [[["fibonacci"], 1]] * 3
+    assert at_once(open_and_read, *[(path,)] * 3) == [(["fibonacci"], 1)] * 3

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-import subprocess
-import sys
+import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from postgres_samples import postgresql
-from sqlalchemy import create_engine, text
+from side_by_side import Forked, Meet, at_once
+from sqlalchemy import create_engine, event, text
+from sqlalchemy.orm import Session
 
 from healkit.contracts.requests import PatchRequest
 from healkit.errors import (
     CodeDoesNotParse,
+    HealkitError,
     PatchRequestDecided,
     PatchRequestNotFound,
     RevisionConflict,
@@ -31,38 +34,39 @@ HEAL_4 = pytest.mark.requirement("HEAL-4")
 BROKEN, MENDED, OTHER = (f"def share(total, parts):\n    return {body}\n" for body in (
     "total / 0", "total / parts", "total // parts"))  # fmt: skip
 
-DECIDES = """
-import sys
-from healkit.errors import HealkitError
-from healkit.store.database import Database
-from healkit.store.requests import Requests
 
-requests = Requests(Database(sys.argv[1], wait_s=30))
-print("ready", flush=True)
-sys.stdin.readline()
-try:
-    found = getattr(requests, sys.argv[2])(int(sys.argv[3]))
-    print(found.state, found.revision)
-except HealkitError as error:
-    print(error.code)
-"""
+def decide(meet: Meet, url: str, word: str, number: int) -> str:
+    """Accept or decline that request; what it says."""
+    with contextlib.closing(Database(url, wait_s=30)) as database:
+        requests = Requests(database)
+        meet()
+        try:
+            found = getattr(requests, word)(number)
+        except HealkitError as error:
+            return error.code
+        return f"{found.state} {found.revision}"
 
-DIES = """
-import os, sys
-from sqlalchemy import event
-from sqlalchemy.orm import Session
-from healkit.store.database import Database
-from healkit.store.requests import Requests
 
-database = Database(sys.argv[1], wait_s=30)
-def die(*_): os.kill(os.getpid(), 9)
-if sys.argv[2] == "before":
-    event.listen(database.engine, "commit", die)
-    event.listen(database._writing, "commit", die)
-else:
-    event.listen(Session, "after_commit", die)
-Requests(database).accept(1)
-"""
+def accept_and_die(url: str, moment: str) -> None:
+    """Accept the first request and be killed before or after it is committed."""
+
+    def die(*_: object) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    database = Database(url, wait_s=30)
+    if moment == "before":
+        event.listen(database.engine, "commit", die)
+        event.listen(database._writing, "commit", die)
+    else:
+        event.listen(Session, "after_commit", die)
+    Requests(database).accept(1)
+
+
+def pending_here(meet: Meet, url: str) -> list[PatchRequest]:
+    """The requests that wait."""
+    meet()
+    with contextlib.closing(Database(url)) as database:
+        return list(Requests(database).pending())
 
 
 @pytest.fixture(scope="module")
@@ -92,24 +96,7 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Databas
 
 def decided_at_once(database: Database, *decisions: tuple[str, int]) -> list[str]:
     """What each of these processes says, all of which decide at the same moment."""
-    commands = [
-        [sys.executable, "-c", DECIDES, database.url, word, str(number)] for word, number in decisions
-    ]
-    with contextlib.ExitStack() as stack:
-        processes = [
-            stack.enter_context(
-                subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-            )
-            for command in commands
-        ]
-        for process in processes:
-            assert process.stdout is not None
-            assert process.stdout.readline() == "ready\n"
-        for process in processes:
-            assert process.stdin is not None
-            process.stdin.write("\n")
-            process.stdin.flush()
-        return [process.communicate(timeout=60)[0].strip() for process in processes]
+    return at_once(decide, *[(database.url, word, number) for word, number in decisions])
 
 
 @HEAL_4
@@ -133,14 +120,8 @@ def test_a_request_changes_nothing_until_it_is_accepted_and_then_is_the_next_rev
 @HEAL_4
 def test_a_request_is_there_after_a_restart_with_all_that_was_said_of_it(database: Database) -> None:
     asked = Requests(database).add("share", MENDED, author="search", reason="r", verdict="unproven")
-    program = (
-        "import sys; from healkit.store.database import Database; from healkit.store.requests import Requests;"
-        "(one,) = Requests(Database(sys.argv[1])).pending(); print(one.id, one.verdict, one.author, one.code, end='')"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program, database.url], capture_output=True, text=True, timeout=60, check=True
-    )
-    assert done.stdout == f"{asked.id} unproven search {MENDED}"
+    [[found]] = at_once(pending_here, (database.url,))
+    assert (found.id, found.verdict, found.author, found.code) == (asked.id, "unproven", "search", MENDED)
 
 
 def test_the_same_code_for_the_same_parent_is_one_request_whoever_asks_and_even_once_it_was_declined(
@@ -239,8 +220,7 @@ def test_a_process_killed_while_it_accepts_leaves_the_whole_decision_or_none(
 ) -> None:
     requests = Requests(database)
     requests.add("share", MENDED)
-    command = [sys.executable, "-c", DIES, database.url, moment]
-    assert subprocess.run(command, capture_output=True, timeout=60, check=False).returncode == -9
+    assert Forked(accept_and_die, database.url, moment).wait() == -signal.SIGKILL
     assert requests.get(1).state == state
     assert len(Vault(database).history("share")) == revisions
     assert requests.accept(1).revision == 2

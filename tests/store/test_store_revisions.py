@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import json
-import subprocess
-import sys
 
 import pytest
+from side_by_side import Meet, at_once
 from store_samples import failed, started, succeeded
 from vault_samples import BROKEN, FIXED, V4, V5
 
@@ -58,45 +56,25 @@ def test_of_two_patches_of_one_parent_the_later_gets_both_sides_and_loses_nothin
     assert vault.patch("fibonacci", later, parent=2).revision == 3
 
 
+def patch_again_and_again(meet: Meet, url: str, number: int) -> list[int]:
+    """Patch ten times, each time on top of the revision that another may have been faster to patch; what it made."""
+    made = []
+    with contextlib.closing(Database(url, wait_s=20)) as database:
+        vault = Vault(database)
+        meet()
+        for n in range(10):
+            with contextlib.suppress(RevisionConflict):
+                code = f"def fibonacci(n): return {number}{n}"
+                made.append(vault.patch("fibonacci", code, parent=1 + n).revision)
+    return made
+
+
 @V4
 def test_patches_from_several_processes_at_once_never_overwrite_each_other(
     vault: Vault, database: Database
 ) -> None:
     vault.add("fibonacci", BROKEN)
-    program = """
-import json, sys
-from healkit.errors import RevisionConflict
-from healkit.store.database import Database
-from healkit.store.vault import Vault
-vault = Vault(Database(sys.argv[1], wait_s=20))
-print("ready", flush=True)
-sys.stdin.readline()
-won = []
-for n in range(10):
-    try:
-        won.append(vault.patch("fibonacci", f"def fibonacci(n): return {sys.argv[2]}{n}", parent=1 +
-        n).revision)
-    except RevisionConflict:
-        pass
-print(json.dumps(won))
-"""
-    patching = [
-        subprocess.Popen(
-            [sys.executable, "-c", program, str(database.path), str(n)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for n in range(1, 4)
-    ]
-    for process in patching:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-    for process in patching:
-        assert process.stdin is not None
-        process.stdin.write("\n")
-        process.stdin.flush()
-    won = [json.loads(process.communicate(timeout=60)[0]) for process in patching]
+    won = at_once(patch_again_and_again, *[(database.url, n) for n in range(1, 4)])
     numbers = sorted(number for numbers in won for number in numbers)
     assert numbers == list(range(2, 2 + len(numbers)))
     history = vault.history("fibonacci")

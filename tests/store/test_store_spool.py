@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from side_by_side import Meet, at_once
 from store_samples import as_ordinary_user, call, failed, fill, open_folder, started, succeeded, tiny_disk
 
 from healkit.contracts.records import Record, Started
@@ -186,25 +186,22 @@ def test_when_nothing_can_be_written_that_is_said(tmp_path: Path) -> None:
     assert (spool.pending(), spool.drain(taken([]))) == (0, 0)
 
 
+def append_thirty(meet: Meet, path: Path) -> None:
+    """Append as many records to the spool of that database."""
+    spool = Spool(path)
+    meet()
+    for _ in range(30):
+        spool.append(started())
+
+
 def test_several_processes_append_and_replay_at_once_and_each_record_arrives(
     spool: Spool, tmp_path: Path
 ) -> None:
-    program = (
-        "import sys; sys.path.insert(0, sys.argv[2]); from store_samples import started;"
-        "from healkit.store.spool import Spool; s = Spool(sys.argv[1])\n"
-        "for _ in range(30): s.append(started())"
-    )
-    command = [
-        sys.executable,
-        "-c",
-        program,
-        str(tmp_path / "here" / "healkit.db"),
-        str(Path(__file__).parent),
-    ]
-    appending = [subprocess.Popen(command) for _ in range(4)]
     found: list[Record] = []
-    while any(process.poll() is None for process in appending):
-        spool.drain(taken(found))
-    assert [process.wait(timeout=60) for process in appending] == [0] * 4
+    with ThreadPoolExecutor() as pool:
+        appending = pool.submit(at_once, append_thirty, *[(tmp_path / "here" / "healkit.db",)] * 4)
+        while not appending.done():
+            spool.drain(taken(found))
+    appending.result()
     spool.drain(taken(found))
     assert len({record.trace_id for record in found}) == len(found) == 120

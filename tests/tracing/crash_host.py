@@ -40,10 +40,10 @@ def config(url: str) -> Config:
 
 
 def host(database: str, url: str, promises: int, opened: int, number: int, *, sleeps: bool) -> NoReturn:
-    """One host's life, which never ends by itself; it writes to `opened` when it has opened its database."""
+    """One host's life, which never ends by itself; it writes to `opened` when it has opened its database, and when its tool sleeps."""
     healkit = Healkit(database, config=config(url))
     os.write(opened, b"x")
-    healkit.provide(lambda n: n, "about_to_sleep")
+    healkit.provide(lambda n: os.write(opened, b"s"), "about_to_sleep")
 
     def keep_running(tool: str) -> None:
         while True:
@@ -64,6 +64,12 @@ def host(database: str, url: str, promises: int, opened: int, number: int, *, sl
     os._exit(1)
 
 
+def wait_for(reading: int, byte: bytes) -> None:
+    """Until the host has written that."""
+    while select.select([reading], [], [], 60)[0] and os.read(reading, 1) not in (byte, b""):
+        pass
+
+
 def main() -> None:
     database, url, promises_file, kills, seed = sys.argv[1:]
     promises = os.open(promises_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
@@ -80,9 +86,11 @@ def main() -> None:
         pid = os.fork()
         if pid == 0:
             host(database, url, promises, writing, number, sleeps=sleeps)
-        if number % 5:  # the fifth is killed wherever it is, most likely while it opens the database
-            select.select([reading], [], [], 30)
-        time.sleep(luck.uniform(0.02, 0.35) + (0.8 if sleeps else 0))
+        if sleeps:
+            wait_for(reading, b"s")
+        elif number % 5:  # the fifth is killed wherever it is, most likely while it opens the database
+            wait_for(reading, b"x")
+        time.sleep(luck.uniform(0.02, 0.35))
         os.kill(pid, signal.SIGKILL)
         status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         os.close(reading)

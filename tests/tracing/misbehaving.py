@@ -36,7 +36,8 @@ class Collector(ThreadingHTTPServer):
         #: Asked for a word when the plan is over.
         self.otherwise: Callable[[], str] = lambda: "accept"
         self.judge: Judge = lambda trace: None
-        self.retry_after = ""
+        #: The header of the answers that have no other; asked for each of them.
+        self.retry_after: Callable[[], str] = lambda: ""
         self.max_body = 10**9
         self.stored: dict[str, dict[str, Any]] = {}
         #: How often each id was taken in: more than once is a repetition that the collector had to see through.
@@ -118,7 +119,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(status, answer)
 
     def _status(self, word: str, body: bytes) -> None:
-        self._answer(int(word), b'{"error": "no"}', {"Retry-After": self.server.retry_after})
+        self._answer(int(word), b'{"error": "no"}', {"Retry-After": self.server.retry_after()})
 
     def _html(self, word: str, body: bytes) -> None:
         self._answer(200, b"<!doctype html><h1>Welcome to the captive portal</h1>")

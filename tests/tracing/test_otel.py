@@ -260,7 +260,7 @@ def test_without_opentelemetry_everything_else_works_and_the_setting_says_what_t
 def test_what_a_healkit_runs_arrives_as_spans_with_nested_tools_under_their_callers(
     receiver: Receiver, tmp_path: Path
 ) -> None:
-    config = Config(otel=True, nursery=False, spares=0)
+    config = Config(otel=True, nursery=False, spares=0, start_timeout_s=30)
     with Healkit(tmp_path / "h.db", config=config) as hk:
         hk.vault.add("inner", "def inner(x): return 1 / x")
         hk.vault.add("middle", "def middle(x): return mcp.vault.inner(x=x)")

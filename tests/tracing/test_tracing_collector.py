@@ -10,13 +10,13 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tracing_samples import failed, soon, started, succeeded, trace_rows
+from tracing_samples import failed, started, succeeded, trace_rows
+from waiting import wait_until
 
 from healkit import Config, Healkit
 from healkit.contracts.traces import ExecutionTrace, read_trace
@@ -363,7 +363,7 @@ def test_a_trace_reaches_the_table_with_an_ending_that_had_to_wait(tmp_path: Pat
         assert trace_rows(database) == []
         locker.execute("ROLLBACK")
         locker.close()
-        assert soon(lambda: [row["state"] for row in trace_rows(database)] == ["pending"])
+        wait_until(lambda: [row["state"] for row in trace_rows(database)] == ["pending"])
         trace = trace_of(hk, execution.trace_id)
         assert len(trace.task_results) == 2
         assert len(trace.decisions) == 3
@@ -386,11 +386,7 @@ def test_a_child_that_was_forked_while_the_sanitiser_was_being_loaded_makes_its_
         go_on.set()
         os._exit(0 if collector.conclude(succeeded(begun)).trace is not None else 1)
     go_on.set()
-    give_up = time.monotonic() + 10
-    while (status := os.waitpid(pid, os.WNOHANG))[0] == 0:
-        assert time.monotonic() < give_up
-        threading.Event().wait(0.01)
-    assert status[1] == 0
+    assert wait_until(lambda: (ended := os.waitpid(pid, os.WNOHANG))[0] and ended) == (pid, 0)
 
 
 @TRACE_1

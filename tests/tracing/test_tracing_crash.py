@@ -18,7 +18,9 @@ from pathlib import Path
 
 import pytest
 from misbehaving import Collector, collecting
-from tracing_samples import QUICK, Sender, soon, trace_rows
+from side_by_side import Forked
+from tracing_samples import QUICK, Sender, trace_rows
+from waiting import wait_until
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "server"))
 import collector_samples
@@ -27,34 +29,32 @@ from healkit import Config, Healkit
 
 TRACE_3 = pytest.mark.requirement("TRACE-3")
 HERE = Path(__file__).parent
-#: How many kills, at least: half of them in each of two processes on one database.
+#: How many kills, at least: shared out to processes that kill side by side, on one database.
 KILLS = int(os.environ.get("HEALKIT_KILLS", "104"))
-#: How long the collector is away. `make outage` takes 20 s; the gate has every kind of trouble in less.
-OUTAGE_S = float(os.environ.get("HEALKIT_OUTAGE_S", "4"))
+LAUNCHERS = 4
+#: How long the collector is away at least, and until each kind of trouble was met. `make outage` takes 20 s.
+OUTAGE_S = float(os.environ.get("HEALKIT_OUTAGE_S", "1"))
+TROUBLES = ("503", "429", "reset", "half", "reset-after", "half-after", "500", "html", "hang")
 
-DIES_WITHIN = """
-import os, signal, sys
-sys.path.insert(0, sys.argv[2])
-from pathlib import Path
-from tracing_samples import Sender
-from healkit.config import Config
-sender = Sender(Path(sys.argv[1]), Config())
-begun = sender.begin("dies")
-connection = sender.recorder._writer._connection
-def watch(statement):
-    if sys.argv[3] in statement:
-        os.kill(os.getpid(), signal.SIGKILL)
-connection.set_trace_callback(watch)
-sender.end(begun)
-"""
+
+def end_and_die(database: Path, at: str) -> None:
+    """Record an execution, and be killed within the ending's transaction, at that statement."""
+    sender = Sender(database, Config())
+    begun = sender.begin("dies")
+
+    def watch(statement: str) -> None:
+        if at in statement:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    sender.recorder._writer._connection.set_trace_callback(watch)
+    sender.end(begun)
 
 
 @TRACE_3
 @pytest.mark.parametrize("at", ["UPDATE executionlog", "INSERT INTO executiontrace", "COMMIT"])
 def test_a_host_killed_between_an_ending_and_its_trace_leaves_neither(tmp_path: Path, at: str) -> None:
     database = tmp_path / "healkit.db"
-    command = [sys.executable, "-c", DIES_WITHIN, str(database), str(HERE), at]
-    assert subprocess.run(command, check=False, timeout=60).returncode == -signal.SIGKILL
+    assert Forked(end_and_die, database, at).wait() == -signal.SIGKILL
     assert trace_rows(database) == []
     with contextlib.closing(sqlite3.connect(database)) as reader:
         assert reader.execute("SELECT status FROM executionlog").fetchall() == [("RUNNING",)]
@@ -110,14 +110,14 @@ def test_after_a_hundred_kills_no_committed_row_is_lost_and_the_collector_has_ea
 
 
 def kill_many(database: Path, url: str, promises: Path) -> None:
-    """Two launchers at once, each of which forks hosts and kills them."""
+    """Several launchers at once, each of which forks hosts and kills them."""
     environ = {**os.environ, "HEALKIT_COLLECT_TOKEN": collector_samples.TOKEN}
     launchers = [
         subprocess.Popen(
-            [sys.executable, str(HERE / "crash_host.py"), str(database), url, str(promises), str(KILLS // 2), seed],
+            [sys.executable, str(HERE / "crash_host.py"), str(database), url, str(promises), str(KILLS // LAUNCHERS), str(seed)],
             env=environ, stderr=subprocess.PIPE, text=True,
         )
-        for seed in ("1", "2")
+        for seed in range(LAUNCHERS)
     ]  # fmt: skip
     for launcher in launchers:
         _, said = launcher.communicate(timeout=240)
@@ -127,7 +127,7 @@ def kill_many(database: Path, url: str, promises: Path) -> None:
 def deliver_the_rest(database: Path, url: str) -> None:
     config = Config(sync_url=url, sync_token=collector_samples.TOKEN, sync_batch=100, sync_interval_s=0.05)
     with Healkit(database, config=config) as healkit:
-        assert soon(lambda: healkit.traces.sync().pending == 0, 60), healkit.traces.state()
+        wait_until(lambda: healkit.traces.sync().pending == 0)
 
 
 @TRACE_3
@@ -136,46 +136,49 @@ def test_through_an_outage_with_a_restart_in_the_middle_everything_arrives_and_n
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    words = ["503", "429", "reset", "half", "reset-after", "half-after", "500", "html", "hang"]
     environ = {"HEALKIT_COLLECT_RATE_PER_S": "100000", "HEALKIT_COLLECT_BURST": "100000"}
     with (
         collector_samples.collecting(tmp_path / "collector.db", **environ) as server,
         collecting(server.url) as proxy,
     ):
-        proxy.retry_after = "1"
+        proxy.retry_after = itertools.cycle(["1", "", ""]).__next__
         luck = random.Random(7)
-        shuffled = itertools.chain.from_iterable(luck.sample(words, len(words)) for _ in itertools.count())
+        shuffled = itertools.chain.from_iterable(
+            luck.sample(TROUBLES, len(TROUBLES)) for _ in itertools.count()
+        )
         ids = run_through(tmp_path / "healkit.db", proxy, lambda: next(shuffled))
         stored = server.stored()
         with contextlib.closing(sqlite3.connect(tmp_path / "collector.db")) as reader:
             count = reader.execute("SELECT count(*), count(DISTINCT trace_id) FROM collectedtrace").fetchone()
     assert set(stored) == set(ids)
     assert count == (len(ids), len(ids))
-    assert {"503", "429", "reset", "half"} <= set(proxy.words())
+    assert set(TROUBLES) <= set(proxy.words())
     print(f"{len(ids)} traces through {OUTAGE_S:g} s of {dict(Counter(proxy.words()))}")
 
 
 def run_through(path: Path, proxy: Collector, trouble: Callable[[], str]) -> list[str]:
     """Executions before, during and after the outage, by a client that is closed and opened again in its middle."""
-    config = Config(
-        sync_url=proxy.url, **{**QUICK, "sync_token": collector_samples.TOKEN, "sync_backoff_max_s": 0.5}
-    )
+    config = Config(sync_url=proxy.url, **{**QUICK, "sync_token": collector_samples.TOKEN})
     ids: list[str] = []
     pause = threading.Event()
 
-    def record_for(sender: Sender, seconds: float) -> None:
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
+    def record_until(sender: Sender, happened: Callable[[], object]) -> None:
+        """Five at a time, for half of the outage at least."""
+        end = time.monotonic() + OUTAGE_S / 2
+        while time.monotonic() < end or not happened():
             ids.extend(sender.record(5))
             pause.wait(0.05)
 
+    def troubles(count: int) -> Callable[[], bool]:
+        return lambda: len({*TROUBLES} & {*proxy.words()}) >= count
+
     with contextlib.closing(Sender(path, config)) as sender, sender.syncing(sync_flush_s=0.3):
-        record_for(sender, 0.5)
+        record_until(sender, lambda: "accept" in proxy.words())
         proxy.otherwise = trouble
-        record_for(sender, OUTAGE_S / 2)
+        record_until(sender, troubles(len(TROUBLES) // 2))
     with contextlib.closing(Sender(path, config)) as sender, sender.syncing(sync_flush_s=0.3):
-        record_for(sender, OUTAGE_S / 2)
+        record_until(sender, troubles(len(TROUBLES)))
         proxy.otherwise = lambda: "accept"
-        record_for(sender, 0.3)
-        assert soon(lambda: set(sender.states().values()) == {"sent"}, 60), sender.outbox.state()
+        ids.extend(sender.record(5))
+        wait_until(lambda: set(sender.states().values()) == {"sent"})
     return ids

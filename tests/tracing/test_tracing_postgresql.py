@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 from misbehaving import Collector, collecting
-from tracing_samples import QUICK, Sender, soon
+from tracing_samples import QUICK, Sender
+from waiting import wait_until
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from postgres_samples import postgresql
@@ -45,7 +46,7 @@ def test_several_senders_on_one_server_send_each_trace_once(sender: Sender, coll
         parent = sender.begin("caller")
         ids = sender.record(60) + sender.record(5, parent_trace_id=parent.trace_id)
         ids.append(sender.end(parent))
-        assert soon(lambda: {sender.states()[trace] for trace in ids} == {"sent"})
+        wait_until(lambda: {sender.states()[trace] for trace in ids} == {"sent"})
     assert {trace: collector.taken[trace] for trace in ids} == dict.fromkeys(ids, 1)
 
 
@@ -54,7 +55,7 @@ def test_a_refused_trace_is_parked_counted_and_brought_back(sender: Sender, coll
     error = {"code": "BUSY", "message": "not now", "retryable": True}
     collector.judge = lambda trace: error if trace["id"] == unwanted else None
     with sender.syncing() as syncer:
-        assert soon(lambda: sender.states()[unwanted] == "parked")
+        wait_until(lambda: sender.states()[unwanted] == "parked")
         assert collector.taken[unwanted] == 4
         assert sender.outbox.state().parked_for == {"BUSY: not now": 1}
         collector.judge = lambda trace: None

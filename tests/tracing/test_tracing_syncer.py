@@ -7,7 +7,6 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import threading
 import time
 from contextlib import closing
 from datetime import timedelta
@@ -17,8 +16,10 @@ from typing import Any
 import httpx  # noqa: F401 - the first request would load it, which takes its time
 import pytest
 from misbehaving import Collector
+from side_by_side import Forked
 from syncer_samples import TRACE_3, everything_sent
-from tracing_samples import Sender, soon, trace_rows
+from tracing_samples import QUICK, Sender, trace_rows
+from waiting import wait_until
 
 from healkit.config import Config
 from healkit.contracts.records import utc_now
@@ -48,19 +49,15 @@ assert "httpx" not in sys.modules
 def test_a_full_batch_goes_out_at_once_and_a_single_trace_after_the_interval(
     sender: Sender, collector: Collector
 ) -> None:
-    with sender.syncing(sync_interval_s=4.0):
-        begun = time.monotonic()
-        ids = sender.record(10)
-        assert soon(lambda: len(collector.stored) == 10)
-        assert time.monotonic() - begun < 3.5
-        assert collector.requests[0][2] == ids
-        assert soon(everything_sent(sender))
-        threading.Event().wait(0.1)  # for the look whether there is more
+    with sender.syncing(sync_interval_s=3600.0):
+        batch = sender.record(10)
+        wait_until(everything_sent(sender))
+    begun = time.monotonic()
+    with sender.syncing(sync_interval_s=1.0):
         single = sender.record()
-        assert soon(lambda: len(collector.stored) == 11)
-        assert time.monotonic() - begun > 3.5
-        assert [ids for _, _, ids in collector.requests] == [ids, single]
-        assert soon(everything_sent(sender))
+        wait_until(everything_sent(sender))
+    assert collector.requests[-1][0] - begun >= 1.0
+    assert [ids for _, _, ids in collector.requests] == [batch, single]
     assert collector.tokens == {"Bearer collector-token"}
 
 
@@ -68,16 +65,17 @@ def test_a_full_batch_goes_out_at_once_and_a_single_trace_after_the_interval(
 @pytest.mark.parametrize(
     "word",
     ["500", "502", "503", "429", "404", "302", "408", "html", "nonsense", "endless", "half", "half-after", "reset",
-     "reset-after", "hang", "drip"],
+     "reset-after"],
 )  # fmt: skip
 def test_whatever_the_collector_does_traces_wait_and_arrive_once(
     sender: Sender, collector: Collector, word: str
 ) -> None:
-    collector.plan.extend([word] * (2 if word in {"hang", "drip"} else 5))
+    collector.plan.extend([word] * 5)
     ids = sender.record(12)
-    with sender.syncing() as syncer:
-        assert soon(lambda: syncer.problem)
-        assert soon(everything_sent(sender)), trace_rows(sender.path)
+    # On a busy machine an answer may take a second, and what is given up before it comes is sent again.
+    with sender.syncing(sync_timeout_s=60.0) as syncer:
+        wait_until(lambda: syncer.problem)
+        wait_until(everything_sent(sender))
         assert syncer.problem == ""
     assert set(collector.stored) == set(ids)
     if "after" not in word:
@@ -85,16 +83,33 @@ def test_whatever_the_collector_does_traces_wait_and_arrive_once(
 
 
 @TRACE_3
+@pytest.mark.parametrize("word", ["hang", "drip"])
+def test_a_collector_that_never_answers_is_given_up_and_asked_again(
+    sender: Sender, collector: Collector, word: str
+) -> None:
+    collector.otherwise = lambda: word
+    ids = sender.record(12)
+    with sender.syncing(sync_timeout_s=0.1, sync_flush_s=0.1) as syncer:
+        wait_until(lambda: len(collector.requests) >= 2)
+        assert "did not answer within 0.1 s" in syncer.problem
+    assert set(sender.states().values()) == {"pending"}
+    collector.otherwise = lambda: "accept"
+    with sender.syncing(sync_timeout_s=60.0):
+        wait_until(everything_sent(sender))
+    assert collector.taken == dict.fromkeys(ids, 1)
+
+
+@TRACE_3
 def test_a_child_waits_for_its_parent_and_comes_after_it(sender: Sender, collector: Collector) -> None:
     parent = sender.begin("caller")
     children = sender.record(11, parent_trace_id=parent.trace_id)
-    with sender.syncing():
+    with sender.syncing() as syncer:
         others = sender.record(3)
-        assert soon(lambda: len(collector.stored) == 3)
-        threading.Event().wait(0.2)
+        wait_until(lambda: len(collector.stored) == 3)
+        syncer.send_now(10)
         assert set(collector.stored) == set(others)
         sender.end(parent)
-        assert soon(everything_sent(sender))
+        wait_until(everything_sent(sender))
     order = [trace for _, _, ids in collector.requests for trace in ids][3:]
     assert order[0] == parent.trace_id
     assert set(order[1:]) == set(children)
@@ -105,21 +120,16 @@ def test_a_child_waits_for_its_parent_and_comes_after_it(sender: Sender, collect
 def test_several_senders_on_one_database_send_each_trace_once(sender: Sender, collector: Collector) -> None:
     with sender.syncing(), sender.syncing(), sender.syncing(), sender.syncing():
         ids = sender.record(200)
-        assert soon(everything_sent(sender))
+        wait_until(everything_sent(sender))
     assert collector.taken == dict.fromkeys(ids, 1)
 
 
-SENDING = f"""
-import sys
-sys.path.insert(0, {SAMPLES!r})
-from pathlib import Path
-from tracing_samples import QUICK, Sender
-from healkit.config import Config
-sender = Sender(Path(sys.argv[1]), Config(sync_url=sys.argv[2], **{{**QUICK, "sync_timeout_s": 60.0}}))
-sender.record(3)
-with sender.syncing():
-    sys.stdin.read()
-"""
+def send_and_wait(path: Path, url: str) -> None:
+    """Record three executions and send them, until killed."""
+    sender = Sender(path, Config(sync_url=url, **{**QUICK, "sync_timeout_s": 60.0}))
+    sender.record(3)
+    with sender.syncing():
+        signal.pause()
 
 
 @TRACE_3
@@ -127,18 +137,18 @@ def test_what_a_killed_process_was_sending_is_sent_by_the_next_one_at_once(
     sender: Sender, collector: Collector
 ) -> None:
     collector.plan.append("hang")
-    command = [sys.executable, "-c", SENDING, str(sender.path), collector.url]
-    with subprocess.Popen(command, stdin=subprocess.PIPE) as process:
-        try:
-            assert soon(lambda: collector.words() == ["hang"])
-            assert all(row["lease_owner"] for row in trace_rows(sender.path))
-            with sender.syncing():
-                threading.Event().wait(0.3)
-                assert collector.words() == ["hang"]  # it lives, and what it sends is its own
-        finally:
-            process.send_signal(signal.SIGKILL)
+    process = Forked(send_and_wait, sender.path, collector.url)
+    try:
+        wait_until(lambda: collector.words() == ["hang"])
+        assert all(row["lease_owner"] for row in trace_rows(sender.path))
+        with sender.syncing() as syncer:
+            syncer.send_now(10)
+            assert collector.words() == ["hang"]  # it lives, and what it sends is its own
+    finally:
+        process.send_signal(signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
     with sender.syncing():
-        assert soon(everything_sent(sender))
+        wait_until(everything_sent(sender))
     assert len(collector.stored) == 3
 
 
@@ -156,13 +166,11 @@ def test_closing_does_not_wait_for_a_collector_that_does_not_answer(
     sender: Sender, collector: Collector, word: str
 ) -> None:
     collector.otherwise = lambda: word
-    with sender.syncing(sync_interval_s=60.0, sync_flush_s=0.3, sync_timeout_s=30.0, sync_backoff_s=30.0):
+    with sender.syncing(sync_interval_s=60.0, sync_flush_s=0.3, sync_timeout_s=600.0, sync_backoff_s=600.0):
         sender.record(3)
-        begun = time.monotonic()
-    assert time.monotonic() - begun < 8
     collector.otherwise = lambda: "accept"
     with sender.syncing():
-        assert soon(everything_sent(sender))  # nothing is left on lease
+        wait_until(everything_sent(sender))  # nothing is left on lease
 
 
 @TRACE_3
@@ -174,14 +182,10 @@ def test_a_forked_child_sends_nothing_and_ends_at_once(sender: Sender, collector
                 syncer.notify()
             syncer.close()
             os._exit(0)
-        give_up = time.monotonic() + 10
-        while (status := os.waitpid(pid, os.WNOHANG))[0] == 0:
-            assert time.monotonic() < give_up
-            threading.Event().wait(0.01)
-        assert status[1] == 0
+        assert wait_until(lambda: (ended := os.waitpid(pid, os.WNOHANG))[0] and ended) == (pid, 0)
         assert collector.requests == []
         sender.record(2)
-        assert soon(lambda: len(collector.stored) == 2)
+        wait_until(lambda: len(collector.stored) == 2)
 
 
 @TRACE_3
@@ -192,16 +196,16 @@ def test_a_syncer_that_has_nothing_to_do_does_nothing(
     collector.otherwise = lambda: word
     sender.record()
     with sender.syncing(sync_backoff_s=0.02, sync_backoff_max_s=0.02) as syncer:
-        assert soon(lambda: collector.requests)
-        assert soon(lambda: syncer.problem or everything_sent(sender)())
+        wait_until(lambda: collector.requests)
+        wait_until(lambda: syncer.problem or everything_sent(sender)())
         # Another process has sent it meanwhile.
         with closing(sqlite3.connect(sender.path)) as connection, connection:
             connection.execute("UPDATE executiontrace SET state = 'sent', lease_owner = NULL")
         connection.close()
-        threading.Event().wait(0.2)
+        time.sleep(0.1)
         before = time.process_time()
-        threading.Event().wait(1.0)
-        assert time.process_time() - before < 0.5
+        time.sleep(0.4)
+        assert time.process_time() - before < 0.2
         sender.record(10)
         collector.otherwise = lambda: "accept"
         syncer.send_now(20)
@@ -219,7 +223,7 @@ def test_a_clock_that_was_set_back_keeps_nothing_waiting(sender: Sender, collect
         )
     connection.close()
     with sender.syncing():
-        assert soon(everything_sent(sender))
+        wait_until(everything_sent(sender))
 
 
 @TRACE_3
@@ -235,7 +239,7 @@ def test_a_backlog_goes_out_in_requests_of_bounded_size(sender: Sender, collecto
     collector.take = measured
     sender.record(300, arguments=payload)
     with sender.syncing(sync_batch=100, sync_timeout_s=20.0):
-        assert soon(everything_sent(sender), 60)
+        wait_until(everything_sent(sender))
     assert max(sizes) < 2_000_000
     assert len(collector.stored) == 300
 

@@ -1,12 +1,10 @@
-"""Executions on record with their traces, and waiting for what a thread does."""
+"""Executions on record with their traces."""
 
 from __future__ import annotations
 
 import contextlib
 import sqlite3
 import sys
-import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -24,7 +22,7 @@ from healkit.store.rows import TRACES
 from healkit.tracing.collector import Tracer
 from healkit.tracing.syncer import Syncer
 
-__all__ = ["QUICK", "Sender", "failed", "soon", "started", "succeeded", "trace_rows"]
+__all__ = ["QUICK", "Sender", "failed", "started", "succeeded", "trace_rows"]
 
 #: Everything that takes its time in real life, quick.
 QUICK: dict[str, Any] = {
@@ -89,13 +87,3 @@ def trace_rows(path: Path) -> list[dict[str, Any]]:
     with contextlib.closing(sqlite3.connect(path)) as connection:
         connection.row_factory = sqlite3.Row
         return [dict(row) for row in connection.execute("SELECT * FROM executiontrace ORDER BY id")]
-
-
-def soon(condition: Callable[[], object], within_s: float = 20.0) -> bool:
-    """Whether it becomes true in time."""
-    give_up, pause = time.monotonic() + within_s, threading.Event()
-    while not condition():
-        if time.monotonic() > give_up:
-            return False
-        pause.wait(0.01)
-    return True
