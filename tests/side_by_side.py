@@ -29,6 +29,8 @@ _FORKING.set_forkserver_preload(
         "pytest",
         "alembic.command",
         "httpx",
+        "mcp.server.mcpserver",
+        "uvicorn",
         "healkit.cli.collecting",
         "healkit.app",
         "healkit.runtime.recorder",

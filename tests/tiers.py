@@ -33,6 +33,7 @@ MARKERS = {
     "escape": ("escape/*",),
     "browser": ("browser/*",),
     "postgres": ("*/test_*_postgresql.py",),
+    "slow": ("*/test_*_postgresql.py",),  # whoever tries healkit out need not have a server
     "pages": ("test_readme.py", "test_docs.py", "*/test_*_docs.py", "*/test_*_page.py", "notebooks/*"),
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,12 +13,21 @@ from healing_samples import BROKEN, EXAMPLES
 from healkit import Config, Healkit
 
 
-@pytest.fixture
-def healing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Healkit]:
-    """A vault with `ratio`, which has failed once and passed once."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    with Healkit(tmp_path / "healkit.db", config=Config.from_environment(os.environ)) as healkit:
+@pytest.fixture(scope="session")
+def failing_database(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> Path:
+    """A database with `ratio`, which has failed once and passed once; to be copied."""
+    path = tmp_path_factory.mktemp("failing") / "healkit.db"
+    with Healkit(shutil.copy(empty_database, path), config=Config.from_environment(os.environ)) as healkit:
         healkit.vault.add("ratio", BROKEN, examples=EXAMPLES)
         assert healkit.execute("ratio", arguments={"a": 8, "b": 2}).value == 4.0
         assert healkit.execute("ratio", arguments={"a": 1, "b": 0}).failure is not None
+    return path
+
+
+@pytest.fixture
+def healing(tmp_path: Path, failing_database: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Healkit]:
+    """A vault with `ratio`, which has failed once and passed once."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    database = shutil.copy(failing_database, tmp_path / "healkit.db")
+    with Healkit(database, config=Config.from_environment(os.environ)) as healkit:
         yield healkit

@@ -14,6 +14,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "consent.md").read_text()
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("HEAL-4")
 def test_the_page_does_what_it_says(tmp_path: Path) -> None:
     python = "".join(block for kind, block in BLOCKS if kind == "python")

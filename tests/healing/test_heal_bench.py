@@ -203,6 +203,7 @@ def test_inputs_are_drawn_for_all_forty_programs_and_differ(heal):
                 ast.parse(given)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("HEAL-5")
 def test_the_benchmark_heals_and_scores_tools_from_the_command_line(tmp_path):
     kept = tmp_path / "kept.json"

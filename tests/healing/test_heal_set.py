@@ -85,6 +85,7 @@ def test_the_sealed_set_is_of_four_shapes(heal):
     assert all(3 <= len(program.examples) <= 5 for program in chosen)
 
 
+@pytest.mark.slow
 def test_every_reference_passes_what_is_visible_and_what_is_hidden(heal, judge):
     cases = [
         (set_name, program.name, example)
@@ -109,6 +110,7 @@ def test_every_draft_does_not_parse(heal, set_name):
                 compile(program.code, program.name, "exec")
 
 
+@pytest.mark.slow
 def test_every_broken_tool_fails_the_example_that_is_said_to_fail(heal, judge):
     programs = [
         program for set_name in heal[0].WRITTEN for program in heal[0].written(set_name) if not program.draft
@@ -122,6 +124,7 @@ def test_every_broken_tool_fails_the_example_that_is_said_to_fail(heal, judge):
     assert unbroken == []
 
 
+@pytest.mark.slow
 def test_the_hidden_examples_of_a_set_that_nobody_tunes_to_refute_every_broken_tool(heal, judge):
     unrefuted = [
         (program, iter(unseen))
@@ -161,6 +164,7 @@ def test_every_data_file_belongs_to_a_set(heal):
     assert files == {f"{folder}/{name}.toml" for folder in ("sets", "hidden") for name in heal[0].WRITTEN}
 
 
+@pytest.mark.slow
 def test_nobody_but_the_scorer_names_the_hidden_files():
     """Whoever builds a path to them has to name their folder or their file in a string."""
     naming = set()

@@ -62,6 +62,7 @@ def test_a_healing_leaves_the_users_own_runs_and_last_failure_in_sight(healing: 
     assert [(e.origin, e.revision) for e in healing.executions()][: -len(before)] == [("heal", 2)]
 
 
+@pytest.mark.slow
 def test_what_is_told_on_the_way_reads_as_sentences(tmp_path: Path) -> None:
     said: list[str] = []
     counted: list[tuple[str, int]] = []

@@ -64,6 +64,7 @@ healkit.heal("ratio", advisors=[Idea(MENDED)], confirm=lambda _: os.kill(os.getp
 """
 
 
+@pytest.mark.slow
 def test_a_patch_about_which_somebody_was_being_asked_survives_a_kill(tmp_path: Path) -> None:
     database = tmp_path / "killed.db"
     command = [sys.executable, "-c", KILLED_WHILE_ASKED, str(database)]

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import threading
-import time
-from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 from healing_samples import BROKEN, MENDED, WRONG, Idea, events
+from template_samples import children_of_templates, templates
+from waiting import wait_until
 
 from healkit import Healkit
 from healkit.contracts.runs import PolicyDefaults
 from healkit.errors import ConfigError, HealError
 from healkit.tracing.reader import read_run
-
-TEMPLATE = "healkit.workers.inside.trials"
 
 
 def test_a_tool_that_does_not_fail_any_more_is_left_alone(healing: Healkit) -> None:
@@ -74,27 +71,34 @@ def test_the_caps_of_a_healing_can_be_given(healing: Healkit) -> None:
     assert "same error" in looping.reason
 
 
+def kill_template_at_work() -> int | None:
+    """Kill a template with a trial under way, and not the sandbox around it; its process id."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        at_work = {child.ppid() for child in children_of_templates()}
+        for process in templates():
+            if process.pid in at_work:
+                process.kill()
+                return process.pid
+    return None
+
+
+def stop_at_work(stop: threading.Event) -> None:
+    """Stop as soon as a trial is under way."""
+
+    def wait_and_stop() -> None:
+        wait_until(children_of_templates)
+        stop.set()
+
+    threading.Thread(target=wait_and_stop, daemon=True).start()
+
+
 @pytest.mark.requirement("RUN-4")
 def test_a_lost_worker_is_tried_again_and_a_wrong_patch_is_not(healing: Healkit) -> None:
     slow = MENDED.replace("def ratio(a, b):\n", "import time\ndef ratio(a, b):\n    time.sleep(0.4)\n")
     killed: list[int] = []
 
     def kill_the_first(_: Any, __: Any) -> None:
-        def kill() -> None:
-            give_up = time.monotonic() + 20
-            while not killed and time.monotonic() < give_up:
-                for process in psutil.Process(os.getpid()).children(recursive=True):
-                    with contextlib.suppress(psutil.Error):
-                        # The template itself, with a trial under way, and not the sandbox around it.
-                        command = process.cmdline()
-                        program = Path(command[0]).name if command else ""
-                        template = command[-1:] == [TEMPLATE] and program.startswith("python")
-                        if template and process.children() and not killed:
-                            killed.append(process.pid)
-                            process.kill()
-                time.sleep(0.02)
-
-        threading.Thread(target=kill, daemon=True).start()
+        threading.Thread(target=lambda: killed.append(wait_until(kill_template_at_work)), daemon=True).start()
 
     report = healing.heal("ratio", advisors=[Idea(slow)], auto=True, before_patch=kill_the_first)
     assert killed
@@ -103,17 +107,21 @@ def test_a_lost_worker_is_tried_again_and_a_wrong_patch_is_not(healing: Healkit)
 
 
 def test_stop_ends_it_and_nothing_is_changed(healing: Healkit) -> None:
-    hang = "import time\ndef ratio(a, b):\n    time.sleep(30)\n"
+    hang = "import time\ndef ratio(a, b):\n    time.sleep(600)\n"
     stop = threading.Event()
-    threading.Timer(1.0, stop.set).start()
-    started = time.monotonic()
-    report = healing.heal("ratio", advisors=[Idea(hang, MENDED)], auto=True, stop=stop)
+    report = healing.heal(
+        "ratio",
+        advisors=[Idea(hang, MENDED)],
+        auto=True,
+        stop=stop,
+        before_patch=lambda *_: stop_at_work(stop),
+    )
     assert report.outcome == "stopped"
-    assert time.monotonic() - started < 20
     assert healing.vault.get("ratio").revision == 1
     assert events(report)[-1] == "run_finished"
 
 
+@pytest.mark.slow
 def test_when_the_budget_is_spent_what_was_found_stands(healing: Healkit) -> None:
     hang = "import time\ndef ratio(a, b):\n    time.sleep(30)\n"
     report = healing.heal("ratio", advisors=[Idea(hang)], auto=True, budget_s=1.5)
@@ -133,6 +141,7 @@ def test_an_advisor_that_fails_is_noted_and_the_next_one_is_asked(healing: Healk
     assert report.notes == ("failing: Nobody is at home. Ask another.",)
 
 
+@pytest.mark.slow
 def test_stop_is_heard_on_the_road_too(healing: Healkit) -> None:
     code = "def share(a, b):\n    return mcp.vault.ratio(a=a, b=b) + extra\n"
     healing.vault.add("share", code, examples=[{"arguments": {"a": 6, "b": 3}, "result": 2.0}])

@@ -26,6 +26,7 @@ def mean(values, mailto='[REDACTED:email-1]'):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("HEAL-2")
 def test_the_page_does_what_it_says(tmp_path: Path) -> None:
     codes, shown = ([text for kind, text in BLOCKS if kind == wanted] for wanted in ("python", "text"))

@@ -9,7 +9,6 @@ import json
 import socket
 import ssl
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -31,6 +30,7 @@ from model_server import (
     says,
     sends,
 )
+from waiting import WITHIN_S
 
 from healkit.config import Config
 from healkit.contracts.catalogue import is_retryable
@@ -174,6 +174,7 @@ def test_half_an_answer_is_never_taken_for_one(server: ModelServer, provider: st
     assert "broke off after" in raised.message
 
 
+@pytest.mark.slow
 def test_the_server_says_when_to_come_back(server: ModelServer) -> None:
     server.plan.extend([fails(429, error("wait"), Retry_After="1"), says(ANSWER)])
     list(ModelAdvisor(server.config(heal_model_attempts=1), environ={}).propose(CASE, Budget()))
@@ -183,26 +184,24 @@ def test_the_server_says_when_to_come_back(server: ModelServer) -> None:
 
 def test_a_pause_that_is_longer_than_the_budget_is_not_begun(server: ModelServer) -> None:
     server.plan.append(fails(429, error("wait"), Retry_After="3600"))
-    began = time.monotonic()
     raised = asked(server.config(), Budget(30))
     assert isinstance(raised, ModelUnavailable)
     assert_says(raised, "3.6e.03 s, and .* of the budget are left")
-    assert time.monotonic() - began < 20
     assert len(server.requests) == 1
 
 
 def test_a_model_that_says_nothing_is_given_up_in_time(server: ModelServer) -> None:
     server.plan.append(hangs)
-    raised = asked(server.config(heal_model_timeout_s=2.0))
+    raised = asked(server.config(heal_model_timeout_s=0.5))
     assert isinstance(raised, ModelUnavailable)
-    assert_says(raised, "did not answer within 2 s.*heal_model_timeout_s")
+    assert_says(raised, "did not answer within 0.5 s.*heal_model_timeout_s")
     assert len(server.requests) == 1
 
 
 def test_an_answer_that_trickles_in_is_given_up_in_time_too(server: ModelServer) -> None:
     server.plan.append(drips)
-    assert isinstance(asked(server.config(heal_model_timeout_s=2.0)), ModelUnavailable)
-    assert server.hung_up.wait(10)
+    assert isinstance(asked(server.config(heal_model_timeout_s=0.5)), ModelUnavailable)
+    assert server.hung_up.wait(WITHIN_S)
 
 
 @PROVIDERS
@@ -239,12 +238,12 @@ def test_stop_in_the_middle_of_an_answer_hangs_up(server: ModelServer, provider:
     raised = asked(server.config(provider), bench, on_progress=progress)
     assert isinstance(raised, BudgetSpent)
     assert told[-1].received_chars > 3
-    assert server.hung_up.wait(10), "the request went on after Stop"
+    assert server.hung_up.wait(WITHIN_S), "the request went on after Stop"
 
 
 def test_stop_while_it_waits_for_a_busy_server_is_heard(server: ModelServer) -> None:
-    server.plan.append(fails(503, error("later"), Retry_After="30"))
-    bench = Budget()
+    server.plan.append(fails(503, error("later"), Retry_After="600"))
+    bench = Budget(3600)
     waiting = threading.Event()
 
     def progress(now: Progress) -> None:
@@ -252,10 +251,8 @@ def test_stop_while_it_waits_for_a_busy_server_is_heard(server: ModelServer) -> 
             waiting.set()
             bench.stopped = True
 
-    began = time.monotonic()
     assert isinstance(asked(server.config(), bench, on_progress=progress), BudgetSpent)
     assert waiting.is_set()
-    assert time.monotonic() - began < 20
 
 
 def test_nothing_is_asked_once_the_budget_is_spent(server: ModelServer) -> None:
@@ -274,7 +271,7 @@ def test_an_answer_without_end_is_cut_off(server: ModelServer) -> None:
     server.plan.append(floods)
     raised = asked(server.config(heal_model_max_tokens=16))
     assert_says(raised, "sent more than 294,912 bytes.*heal_model_max_tokens")
-    assert server.hung_up.wait(10)
+    assert server.hung_up.wait(WITHIN_S)
 
 
 def test_a_redirect_takes_the_key_nowhere(server: ModelServer) -> None:

@@ -72,6 +72,7 @@ def test_without_a_model_there_is_no_advisor_and_no_request(server: ModelServer)
     assert not server.requests
 
 
+@pytest.mark.slow
 def test_without_a_model_no_http_client_is_loaded() -> None:
     code = (
         "import sys; from healkit.config import Config; from healkit.healing.model import ModelAdvisor\n"

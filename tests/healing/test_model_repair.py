@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from healing_samples import Idea
 from model_server import SECRET_KEY, Budget, ModelServer, drips, model_server, says
+from waiting import WITHIN_S
 
 from healkit import Healkit
 from healkit.contracts.healing import Attempt, Patch
@@ -127,7 +128,7 @@ def test_stop_in_the_middle_of_an_answer_ends_the_healing(server: ModelServer, t
         report = hk.heal("fibonacci", advisors=["model"], progress=progress, stop=stop, budget_s=60.0)
         assert report.outcome == "stopped"
         assert hk.vault.get("fibonacci").revision == 1
-    assert server.hung_up.wait(10)
+    assert server.hung_up.wait(WITHIN_S)
 
 
 def assert_nowhere(secret: str, folder: Path) -> None:

@@ -52,6 +52,7 @@ def test_patches_that_raise_different_exceptions_are_told_apart(healing: Healkit
     assert [choice.text for choice in asked[0].choices] == ["raises ValueError", "raises KeyError"]
 
 
+@pytest.mark.slow
 def test_whoever_thinks_longer_than_the_budget_is_still_heard(healing: Healkit) -> None:
     healing.vault.add("step", STEP, examples=STEP_EXAMPLES)
 

@@ -34,6 +34,7 @@ def test_the_page_lists_every_row():
     assert rows() in page, "run with HEALKIT_REGENERATE=1 and review the diff"
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("HEAL-2")
 def test_the_page_runs_and_prints_what_it_shows(tmp_path: Path):
     page = PATH.read_text()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import random
 import sys
-import time
 
 import pytest
 from rules_samples import entry_of, run
@@ -212,14 +211,13 @@ def test_code_that_compiles_only_as_far_as_the_parser_is_mended_too():
     assert "def tool(a):\n    b = a + 1\n    return b\n" in [text for text, _, _ in mended(code)]
 
 
+@pytest.mark.timeout(60)
 @pytest.mark.parametrize(
     "code", ["", "\n\n", "((((((", "\\", '"""', "\x00", "def", "%" * 300, "[" * 500, "🙂 = 1", "if\n" * 200]
 )
 def test_hopeless_texts_end_in_time_and_without_an_error(code):
-    began = time.monotonic()
     for item in nearest(code):
         assert complaint(item.text) is None
-    assert time.monotonic() - began < 30
 
 
 def test_line_ends_of_another_system_stay():

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import pytest
+from template_samples import children_of_templates
 
 from healkit import Healkit
 from healkit.contracts.healing import Check, Edit, Patch
@@ -60,6 +60,7 @@ def test_a_missing_call_is_found_and_comments_stay(healkit: Healkit) -> None:
     assert patch.reason.startswith("Line 5: `best = max(best, number) # so far`".replace(" #", "  #"))
 
 
+@pytest.mark.slow
 def test_two_mistakes_in_one_tool_are_cured_where_one_alone_is_seen_to_help(healkit: Healkit) -> None:
     code = """def tool(words, least):
     found = {}
@@ -107,6 +108,7 @@ CLOCK = """def tool(seconds):
 """
 
 
+@pytest.mark.slow
 def test_two_mistakes_that_only_change_a_wrong_result_into_another_are_cured_but_not_vouched_for(
     healkit: Healkit,
 ) -> None:
@@ -127,6 +129,7 @@ def test_two_mistakes_that_only_change_a_wrong_result_into_another_are_cured_but
     assert "several edits at once" in patch.doubt
 
 
+@pytest.mark.slow
 def test_what_would_end_a_loop_is_found_on_a_way_that_was_never_taken(healkit: Healkit) -> None:
     code = """def tool(n):
     bits = ""
@@ -167,9 +170,9 @@ def test_it_gives_up_when_there_is_nothing_left_to_try(healkit: Healkit) -> None
 def test_time_is_up_without_an_error_and_nothing_is_left_behind(healkit: Healkit) -> None:
     code = "def tool(n):\n    while n != 1:\n        n = n * 3 + 1\n    return n + undefined_later(n)\n"
     case = case_of(code, example(123456, n=7), example(99, n=12))
-    began = time.monotonic()
-    assert list(SearchAdvisor().propose(case, bench_of(healkit, case, 3.0))) == []
-    assert time.monotonic() - began < 20
+    assert list(SearchAdvisor().propose(case, bench_of(healkit, case, 1.5))) == []
+    assert children_of_templates() == []
+    assert healkit.log.count(status="RUNNING") == 0
 
 
 def test_stop_ends_the_search_and_what_was_found_is_still_proposed(healkit: Healkit) -> None:

@@ -10,9 +10,22 @@ from healkit.contracts.healing import apply_edits
 from healkit.healing.search.localise import Suspicion
 from healkit.healing.search.operators import TABLE, Operator
 from healkit.healing.search.program import Hints, Program
-from healkit.healing.search.ranking import Space
+from healkit.healing.search.ranking import Candidate, Space
 
 NAMES = [row.name for row in TABLE]
+
+
+@pytest.fixture(scope="module")
+def programs() -> list[Program]:
+    """A mixed program, and every operator's example."""
+    hints = Hints(("3", "'x'"), ("ValueError",), raised=("KeyError", "IndexError"))
+    return [Program(text, hints) for text in (MIXED, *(row.before for row in TABLE))]
+
+
+@pytest.fixture(scope="module")
+def candidates() -> list[Candidate]:
+    """All that can be tried on the mixed program, in order."""
+    return list(Space(Program(MIXED), Suspicion([])))
 
 
 def made(row: Operator, text: str, hints: Hints | None = None) -> list[str]:
@@ -45,10 +58,8 @@ def test_there_are_no_two_operators_of_one_name_and_none_without_a_sensible_prio
 
 
 @pytest.mark.parametrize("row", TABLE, ids=NAMES)
-def test_no_change_weighs_more_than_its_operator_says(row: Operator) -> None:
-    hints = Hints(("3", "'x'"), ("ValueError",), raised=("KeyError", "IndexError"))
-    for text in (MIXED, *(other.before for other in TABLE)):
-        program = Program(text, hints)
+def test_no_change_weighs_more_than_its_operator_says(row: Operator, programs: list[Program]) -> None:
+    for program in programs:
         nodes = [node for node in program.nodes if isinstance(node, row.nodes)]
         weights = [change.weight for node in nodes for change in row.make(program, node)]
         assert all(0 < weight <= row.most for weight in weights)
@@ -72,6 +83,7 @@ def tidy(text, *, width=10, marks=("ü", "é")):
 '''
 
 
+@pytest.mark.slow
 def test_every_single_edit_of_a_mixed_program_parses_or_is_rare() -> None:
     program = Program(MIXED, Hints(("'a'", "3"), ("ValueError",)))
     broken = total = 0
@@ -85,25 +97,26 @@ def test_every_single_edit_of_a_mixed_program_parses_or_is_rare() -> None:
     assert broken < total * 0.01
 
 
-def test_no_edit_touches_the_docstrings_and_the_comments() -> None:
-    program = Program(MIXED)
-    for candidate in Space(program, Suspicion([])):
+@pytest.mark.slow
+def test_no_edit_touches_the_docstrings_and_the_comments(candidates: list[Candidate]) -> None:
+    for candidate in candidates:
         text = apply_edits(MIXED, list(candidate.edits))
         assert text.startswith('"""What it does: é, ü, 日本."""\n')
         assert '"""Docs stay."""' in text
 
 
-def test_the_same_case_gives_the_same_candidates_in_the_same_order() -> None:
-    first, second = (
-        [(one.edits, one.score) for one in Space(Program(MIXED), Suspicion([]))] for _ in range(2)
-    )
-    assert first == second
+@pytest.mark.slow
+def test_the_same_case_gives_the_same_candidates_in_the_same_order(candidates: list[Candidate]) -> None:
+    again = Space(Program(MIXED), Suspicion([]))
+    assert [(one.edits, one.score) for one in again] == [(one.edits, one.score) for one in candidates]
 
 
-def test_candidates_come_in_the_order_of_their_scores_and_no_text_twice() -> None:
-    found = list(Space(Program(MIXED), Suspicion([])))
-    assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
-    texts = [apply_edits(MIXED, list(one.edits)) for one in found]
+@pytest.mark.slow
+def test_candidates_come_in_the_order_of_their_scores_and_no_text_twice(
+    candidates: list[Candidate],
+) -> None:
+    assert [one.score for one in candidates] == sorted((one.score for one in candidates), reverse=True)
+    texts = [apply_edits(MIXED, list(one.edits)) for one in candidates]
     assert len(set(texts)) == len(texts)
     assert MIXED not in texts
 

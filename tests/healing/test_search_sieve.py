@@ -27,6 +27,7 @@ def made(text: str, score: float = 1.0) -> Candidate:
     return Candidate((difference(CODE, text),), score, 1.0, ("test",))
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("HEAL-2")
 def test_a_check_that_does_not_end_is_run_last_and_the_letters_keep_their_places(healkit: Healkit) -> None:
     bench = bench_for(healkit._recorder, healkit.config, EntryRef("f", "default", 0, ""), 60.0)

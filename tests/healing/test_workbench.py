@@ -111,16 +111,19 @@ def test_stop_and_the_budget_end_a_search_at_once_and_leave_nothing_running(
 def test_what_is_off_the_clock_of_one_bench_is_off_that_of_the_one_beside_it(healkit: Healkit) -> None:
     bench = bench_of(healkit, 60.0)
     beside = bench.beside(10.0)
+    began = time.monotonic()
     before = bench.left_s, beside.left_s
     with beside.off_the_clock(), bench.off_the_clock():
         pass
     with bench.off_the_clock():
-        time.sleep(2.0)
-    assert bench.think_time_s == beside.think_time_s >= 2.0
-    assert bench.left_s == pytest.approx(before[0], abs=1.0)
-    assert beside.left_s == pytest.approx(before[1], abs=1.0)
+        time.sleep(0.5)
+    after = bench.left_s, beside.left_s
+    worked_s = time.monotonic() - began - bench.think_time_s
+    assert bench.think_time_s == beside.think_time_s >= 0.5
+    assert all(was - left <= worked_s + 0.001 for was, left in zip(before, after, strict=True))
 
 
+@pytest.mark.slow
 def test_what_a_candidate_was_given_it_has_again_when_it_is_validated(healkit: Healkit) -> None:
     bench = bench_of(healkit)
     slow = "import time\ndef f(n):\n    time.sleep(2.2)\n    return 1\n"

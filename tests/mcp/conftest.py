@@ -30,22 +30,22 @@ def stdio(folder: Path) -> dict[str, Any]:
 
 
 @pytest.fixture
-def http(folder: Path, tmp_path: Path) -> Iterator[HttpServer]:
+def http(folder: Path) -> Iterator[HttpServer]:
     """The workshop over streamable HTTP."""
-    server = HttpServer(folder, tmp_path / "http.log")
+    server = HttpServer(folder)
     yield server
     server.stop()
 
 
 @pytest.fixture
-def older_http(folder: Path, tmp_path: Path) -> Iterator[HttpServer]:
+def older_http(folder: Path) -> Iterator[HttpServer]:
     """The same in the protocol's older form, with sessions."""
-    server = HttpServer(folder, tmp_path / "http.log", WORKSHOP_OLDER="1")
+    server = HttpServer(folder, WORKSHOP_OLDER="1")
     yield server
     server.stop()
 
 
-@pytest.fixture(params=["stdio", "http"])
+@pytest.fixture(params=["stdio", pytest.param("http", marks=pytest.mark.slow)])
 def reached(request: pytest.FixtureRequest) -> dict[str, Any]:
     """What connects to the workshop, the one way and the other."""
     found = request.getfixturevalue(request.param)

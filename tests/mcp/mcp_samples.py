@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import os
+import runpy
+import signal
 import socket
-import subprocess
 import sys
 from pathlib import Path
 
 import psutil
+from side_by_side import Forked
 from waiting import wait_until
 
 from healkit import Healkit
@@ -36,27 +38,30 @@ def state(healkit: Healkit, name: str = "shop") -> str:
     return next(status.state for status in healkit.servers() if status.name == name)
 
 
+def _serve(folder: str, port: int) -> None:
+    sys.argv = [WORKSHOP, folder, str(port)]
+    runpy.run_path(WORKSHOP, run_name="__main__")
+
+
 class HttpServer:
     """The workshop over HTTP, as a process that can be stopped and started again on the same port."""
 
-    def __init__(self, folder: Path, log: Path, **environment: str) -> None:
+    def __init__(self, folder: Path, **environment: str) -> None:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}/mcp"
-        self._command = [sys.executable, WORKSHOP, str(folder), str(self.port)]
+        self._folder = folder
         self._environment = {**os.environ, **environment}
-        self._log = log
         self.start()
 
     def start(self) -> None:
-        with self._log.open("a") as log:
-            self.process = subprocess.Popen(self._command, env=self._environment, stdout=log, stderr=log)
+        self.process = Forked(_serve, str(self._folder), self.port, environ=self._environment)
         wait_until(self._answers)
 
     def stop(self) -> None:
-        self.process.kill()
-        self.process.wait(timeout=20)
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
 
     def _answers(self) -> bool:
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), timeout=1):

@@ -43,6 +43,7 @@ def test_a_servers_tool_has_its_signature_and_its_description(
     assert execution.value == ["(text: str, times: int = 1, **more)", "The text, so many times.", "a\na"]
 
 
+@pytest.mark.slow
 def test_structured_content_is_a_value_and_text_stays_text(
     healkit: Healkit, stdio: dict[str, Any], run: Run
 ) -> None:
@@ -54,6 +55,7 @@ def test_structured_content_is_a_value_and_text_stays_text(
     assert execution.value == [{"characters": 3, "words": 2}, '{"called": "first"}']
 
 
+@pytest.mark.slow
 def test_an_image_is_its_type_its_bytes_and_its_size(
     healkit: Healkit, stdio: dict[str, Any], run: Run
 ) -> None:
@@ -64,6 +66,7 @@ def test_an_image_is_its_type_its_bytes_and_its_size(
     assert (image["mime_type"], image["size_bytes"]) == ("image/png", len(data))
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("WORK-8")
 def test_several_calls_are_in_flight_on_one_connection(
     healkit: Healkit, reached: dict[str, Any], run: Run
@@ -100,6 +103,7 @@ def test_an_answer_that_breaks_the_protocol_is_an_error(healkit: Healkit, run: R
     assert "'shop' gave no valid answer" in failure.evalue
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("WORK-4")
 def test_a_slow_call_times_out_and_the_server_is_told_to_stop(
     tmp_path: Path, folder: Path, reached: dict[str, Any]
@@ -138,6 +142,7 @@ def test_a_call_that_the_server_dies_over_is_not_repeated_and_the_next_one_start
     assert "giving up" not in text
 
 
+@pytest.mark.slow
 def test_a_call_over_which_an_http_server_is_killed_is_not_repeated(
     healkit: Healkit, folder: Path, http: Any, run: Run
 ) -> None:
@@ -152,6 +157,7 @@ def test_a_call_over_which_an_http_server_is_killed_is_not_repeated(
     assert "not repeated" in execution.value[1]
 
 
+@pytest.mark.slow
 def test_a_server_that_died_between_calls_is_started_again_unnoticed(
     healkit: Healkit, stdio: dict[str, Any], run: Run
 ) -> None:
@@ -165,6 +171,7 @@ def test_a_server_that_died_between_calls_is_started_again_unnoticed(
     assert gone(first)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("age", ["http", "older_http"])
 def test_an_http_server_that_was_restarted_is_reached_again_unnoticed(
     healkit: Healkit, request: pytest.FixtureRequest, run: Run, age: str
@@ -178,6 +185,7 @@ def test_an_http_server_that_was_restarted_is_reached_again_unnoticed(
     assert again.failure is None, again.failure.traceback
 
 
+@pytest.mark.slow
 def test_an_http_server_that_is_down_is_said_to_be_and_used_again_when_it_is_back(
     healkit: Healkit, http: Any, run: Run
 ) -> None:
@@ -190,6 +198,7 @@ def test_an_http_server_that_is_down_is_said_to_be_and_used_again_when_it_is_bac
     wait_until(lambda: run("return mcp.shop.read_file(path='note.txt')").ok)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["stdio", "http", "older"])
 def test_tools_that_a_server_adds_while_it_runs_are_there_for_the_next_execution(
     healkit: Healkit, request: pytest.FixtureRequest, run: Run, kind: str
@@ -218,6 +227,7 @@ def test_a_tool_may_call_a_server_only_when_its_grants_name_it(
     assert execution.value == ["pid", "pixel", "read_file"]
 
 
+@pytest.mark.slow
 def test_a_server_does_not_inherit_the_hosts_secrets(
     healkit: Healkit, stdio: dict[str, Any], run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

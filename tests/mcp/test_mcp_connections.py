@@ -15,6 +15,7 @@ from typing import Any
 
 import psutil
 import pytest
+from cli_samples import call
 from mcp_samples import WORKSHOP, gone, plain, state
 from waiting import wait_until
 
@@ -38,8 +39,16 @@ def closed_port() -> int:
     [
         ({"command": ["/nowhere/server"]}, "No such file or directory: '/nowhere/server'"),
         ({"command": plain("leaves")}, "it ended before it had answered. It wrote: no licence"),
-        ({"command": plain("mute"), "start_timeout_s": 1}, "it did not answer within 1 s"),
-        ({"command": plain("garbage"), "start_timeout_s": 1}, "it prints what is no message: 'Welcome!'"),
+        pytest.param(
+            {"command": plain("mute"), "start_timeout_s": 1},
+            "it did not answer within 1 s",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            {"command": plain("garbage"), "start_timeout_s": 3},  # time enough to print it
+            "it prints what is no message: 'Welcome!'",
+            marks=pytest.mark.slow,
+        ),
         ({"url": f"http://127.0.0.1:{closed_port()}/mcp"}, "cannot connect"),
     ],
     ids=["missing", "leaves", "mute", "garbage", "nobody-listens"],
@@ -56,6 +65,7 @@ def test_a_server_that_cannot_be_started_is_one_clear_error_and_leaves_nothing(
     assert all(gone(child.pid) for child in set(psutil.Process().children()) - before)
 
 
+@pytest.mark.slow
 def test_a_page_that_is_no_mcp_server_is_one_clear_error(healkit: Healkit, http: Any) -> None:
     with pytest.raises(McpUnavailable, match=r"cannot be used: .* \(HTTP 404 Not Found\)"):
         healkit.connect("shop", url=http.url.replace("/mcp", "/elsewhere"))
@@ -77,6 +87,7 @@ def test_tools_that_cannot_be_told_apart_or_counted_are_refused(
     assert healkit.servers() == []
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("WORK-7")
 def test_tools_in_pages_are_all_there_under_names_that_python_can_write(healkit: Healkit, run: Run) -> None:
     tools = healkit.connect("shop", command=plain("chatty"))  # what it prints besides is passed over
@@ -107,6 +118,7 @@ def test_what_could_not_work_is_refused_before_anything_is_started(
         healkit.connect(name, **how)
 
 
+@pytest.mark.slow
 def test_the_same_cell_again_keeps_the_server_and_another_command_replaces_it(
     healkit: Healkit, stdio: dict[str, Any], run: Run
 ) -> None:
@@ -119,6 +131,7 @@ def test_the_same_cell_again_keeps_the_server_and_another_command_replaces_it(
     assert run("return mcp.shop.first()").ok
 
 
+@pytest.mark.slow
 def test_a_disconnected_server_has_gone_and_so_have_its_tools(
     healkit: Healkit, stdio: dict[str, Any], run: Run
 ) -> None:
@@ -140,6 +153,7 @@ def write_config(path: Path, **servers: Any) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_the_servers_of_a_file_are_started_only_for_tools_that_may_call_them(
     healkit: Healkit, tmp_path: Path, folder: Path, run: Run
 ) -> None:
@@ -194,28 +208,22 @@ def test_a_file_that_cannot_be_read_as_servers_is_refused(
     assert healkit.servers() == []
 
 
+@pytest.mark.slow
 def test_the_command_line_takes_the_same_file(healkit: Healkit, tmp_path: Path, folder: Path) -> None:
     config = write_config(
         tmp_path / "mcp.json", shop={"command": sys.executable, "args": [WORKSHOP, str(folder)]}
     )
     code = "def note():\n    return mcp.shop.read_file(path='note.txt')\n"
     healkit.vault.add("note", code, grants={"calls": ["shop.read_file"]})
-    command = [sys.executable, "-m", "healkit", "run", "note", "--db", str(healkit.path)]
-    done = subprocess.run(
-        [*command, "--mcp", str(config)], capture_output=True, text=True, timeout=60, check=False
-    )
+    command = ["run", "note", "--db", str(healkit.path), "--mcp"]
+    done = call(*command, str(config))
     assert (done.returncode, done.stdout) == (0, "buy tea\n"), done.stderr
-    done = subprocess.run(
-        [*command, "--mcp", str(tmp_path / "none.json")],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    done = call(*command, str(tmp_path / "none.json"))
     assert done.returncode == 2
     assert done.stderr.startswith("CONFIG_INVALID: Cannot read MCP servers from")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["ok", "stubborn"])
 def test_closing_leaves_no_server_behind(tmp_path: Path, mode: str) -> None:
     before = set(psutil.Process().children())
@@ -227,6 +235,7 @@ def test_closing_leaves_no_server_behind(tmp_path: Path, mode: str) -> None:
     healkit.close()
 
 
+@pytest.mark.slow
 def test_a_stopped_event_loop_ends_the_servers_and_they_start_again_when_asked(
     healkit: Healkit, stdio: dict[str, Any], run: Run
 ) -> None:
@@ -239,6 +248,7 @@ def test_a_stopped_event_loop_ends_the_servers_and_they_start_again_when_asked(
     assert again.value != pid
 
 
+@pytest.mark.slow
 def test_a_forked_child_starts_a_server_of_its_own_and_leaves_the_parents_alone(
     tmp_path: Path, folder: Path
 ) -> None:
@@ -283,6 +293,7 @@ def start_host(tmp_path: Path, folder: Path, ending: str) -> subprocess.Popen[st
     )
 
 
+@pytest.mark.slow
 def test_a_host_that_ends_without_closing_leaves_no_server_behind(tmp_path: Path, folder: Path) -> None:
     with start_host(tmp_path, folder, "del healkit") as host:
         pid = int(host.stdout.readline())
@@ -290,6 +301,7 @@ def test_a_host_that_ends_without_closing_leaves_no_server_behind(tmp_path: Path
     assert gone(pid)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("WORK-4")
 def test_a_host_that_is_killed_leaves_no_server_behind_not_even_in_a_call(
     tmp_path: Path, folder: Path
@@ -302,6 +314,7 @@ def test_a_host_that_is_killed_leaves_no_server_behind_not_even_in_a_call(
         wait_until(lambda: gone(pid))
 
 
+@pytest.mark.slow
 def test_nothing_is_loaded_of_the_protocol_before_a_server_is_connected() -> None:
     code = (
         "import sys, healkit.app, healkit.cli, healkit.runtime.mcp_servers\n"
@@ -311,6 +324,7 @@ def test_nothing_is_loaded_of_the_protocol_before_a_server_is_connected() -> Non
     assert done.stdout.strip() == "[]"
 
 
+@pytest.mark.slow
 def test_without_the_extra_the_error_says_what_to_install(tmp_path: Path) -> None:
     code = (
         "import sys\nsys.modules['mcp'] = None\n"

@@ -14,6 +14,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "mcp.md").read_text()
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("WORK-9")
 def test_the_page_does_what_it_says(tmp_path: Path) -> None:
     server, notebook = (block for kind, block in BLOCKS if kind == "python")

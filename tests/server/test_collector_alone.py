@@ -55,6 +55,7 @@ def test_a_token_that_nobody_gave_is_made_up_and_shown_once(tmp_path: Path) -> N
         assert answer.status_code == 200
 
 
+@pytest.mark.slow
 @TRACE_4
 def test_an_address_that_others_can_reach_needs_a_token_of_its_own(tmp_path: Path) -> None:
     db = ("--db", str(tmp_path / "h.db"))
@@ -66,6 +67,7 @@ def test_an_address_that_others_can_reach_needs_a_token_of_its_own(tmp_path: Pat
         assert server.url.startswith("http://0.0.0.0:")
 
 
+@pytest.mark.slow
 def test_the_token_may_be_in_a_file(tmp_path: Path) -> None:
     file = tmp_path / "token"
     assert "No such file" in refused("--token-file", str(file), "--db", str(tmp_path / "h.db"))
@@ -84,6 +86,7 @@ def test_what_keeps_it_from_starting_is_said_in_one_line(tmp_path: Path) -> None
     assert "DB_MISSING" in refused("--port", "0", "--db", str(tmp_path / "nowhere" / "h.db"))
 
 
+@pytest.mark.slow
 def test_no_log_of_its_own_holds_a_token(tmp_path: Path) -> None:
     with collecting(tmp_path / "h.db", "--verbose") as server:
         server.client.get("/api/traces", params={"token": TOKEN})
@@ -96,6 +99,7 @@ def test_no_log_of_its_own_holds_a_token(tmp_path: Path) -> None:
         assert TOKEN not in told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_stop_finishes_what_is_under_way_and_takes_nothing_new(tmp_path: Path, number: int) -> None:
     with collecting(tmp_path / "h.db", python=True) as server:
@@ -156,6 +160,7 @@ def test_what_was_answered_as_stored_survives_a_kill_and_no_trace_is_there_twice
     assert answered <= stored <= sent
 
 
+@pytest.mark.slow
 @TRACE_4
 @pytest.mark.timeout(240)
 def test_eight_clients_that_send_the_same_traces_at_once_store_each_once_and_keep_the_fullest(
@@ -230,6 +235,7 @@ def test_a_full_disk_is_said_to_be_full_and_takes_nothing_of_a_batch(tmp_path: P
         subprocess.run(["umount", "-l", str(disk)], check=True)
 
 
+@pytest.mark.slow
 @TRACE_4
 def test_what_a_healkit_runs_arrives_linked_to_the_tool_and_to_the_run_that_called_it(tmp_path: Path) -> None:
     vault = {

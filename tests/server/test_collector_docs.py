@@ -18,6 +18,7 @@ PAGE = (DOCS / "collector.md").read_text()
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("TRACE-4")
 def test_the_page_does_what_it_says(tmp_path: Path) -> None:
     start, ask = (block for kind, block in BLOCKS if kind == "sh")

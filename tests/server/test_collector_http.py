@@ -289,6 +289,7 @@ def test_a_client_that_asks_too_often_is_told_when_to_come_back(tmp_path) -> Non
         assert codes == [403, 403, 403, 429, 429]
 
 
+@pytest.mark.slow
 def test_a_client_that_is_slow_or_gone_is_given_up(tmp_path) -> None:
     with collecting(tmp_path / "h.db", HEALKIT_COLLECT_TIMEOUT_S="0.5") as server:
         host, _, port = server.url.removeprefix("http://").partition(":")
@@ -306,6 +307,7 @@ def test_a_client_that_is_slow_or_gone_is_given_up(tmp_path) -> None:
         assert server.post(trace()).json()["stored"] == 1
 
 
+@pytest.mark.slow
 def test_those_without_a_token_cannot_keep_the_others_out(tmp_path) -> None:
     # What is held must not be given up while a busy machine is still opening the rest of it.
     patient = collecting(tmp_path / "h.db", HEALKIT_COLLECT_TIMEOUT_S="600")
@@ -333,6 +335,7 @@ def test_those_without_a_token_cannot_keep_the_others_out(tmp_path) -> None:
         assert (error(answer)["code"], answer.headers["Retry-After"]) == ("OVERLOADED", "1")
 
 
+@pytest.mark.slow
 def test_what_was_done_is_counted_as_prometheus_reads_it(tmp_path) -> None:
     from prometheus_client.parser import text_string_to_metric_families
 
@@ -379,6 +382,7 @@ bodies = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=300, suppress_health_check=SLOW_OK)
 @given(body=bodies, kind=st.sampled_from(["application/json", "text/html", ""]), packed=st.booleans())
 def test_no_body_whatever_makes_the_collector_fail(
@@ -396,6 +400,7 @@ def test_no_body_whatever_makes_the_collector_fail(
         error(answer)
 
 
+@pytest.mark.slow
 @settings(max_examples=100, suppress_health_check=SLOW_OK)
 @given(
     st.dictionaries(

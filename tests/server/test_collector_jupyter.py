@@ -132,6 +132,7 @@ def test_jupyters_own_addresses_are_untouched_and_its_log_holds_no_token(jupyter
     assert not [line for line in own if jupyter.token in line]
 
 
+@pytest.mark.slow
 @TRACE_4
 def test_the_authorizer_decides_who_reads_and_who_writes(tmp_path: Path) -> None:
     (tmp_path / "readers.py").write_text(AUTHORIZER)
@@ -160,6 +161,7 @@ def test_the_authorizer_decides_who_reads_and_who_writes(tmp_path: Path) -> None
         server.stop()
 
 
+@pytest.mark.slow
 def test_the_extension_can_be_switched_off_as_the_page_says(tmp_path: Path) -> None:
     option = "--ServerApp.jpserver_extensions={'healkit.server': False}"
     page = (Path(__file__).parents[2] / "docs" / "collector.md").read_text()

@@ -165,6 +165,7 @@ def test_numbers_of_any_length_come_back_as_they_were(store: CollectedTraces) ->
     assert json.loads(row.wire)["metadata"] == one["metadata"]
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(st.lists(st.sampled_from("abc"), max_size=12))
 def test_the_same_batches_again_never_change_what_is_stored(tmp_path_factory: Any, names: list[str]) -> None:

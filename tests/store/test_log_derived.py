@@ -112,6 +112,7 @@ def ended(begun: Started, ending: tuple[str | None, float]) -> Finished:
     )
 
 
+@pytest.mark.slow
 @LOG_10
 @LOG_11
 @settings(max_examples=120, suppress_health_check=[HealthCheck.function_scoped_fixture])

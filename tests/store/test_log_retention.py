@@ -250,6 +250,7 @@ while sys.stdin.readline():
 """
 
 
+@pytest.mark.slow
 @LOG_12
 def test_kill_9_at_any_moment_of_archiving_loses_nothing_and_doubles_nothing(
     database: Database, writer: LogWriter, tmp_path: Path
@@ -296,6 +297,7 @@ def test_kill_9_at_any_moment_of_archiving_loses_nothing_and_doubles_nothing(
     assert orphaned_parts(database) == 0
 
 
+@pytest.mark.slow
 @LOG_12
 def test_writers_go_on_while_rows_are_deleted(database: Database, writer: LogWriter) -> None:
     for n in range(3000):

@@ -323,6 +323,7 @@ def test_an_export_onto_a_full_disk_leaves_no_half_file(
         assert [file.name for file in disk.iterdir()] == ["filler"]
 
 
+@pytest.mark.slow
 @LOG_12
 def test_export_and_import_hold_a_few_rows_in_memory_however_many_there_are(
     database: Database, other: Database, tmp_path: Path

@@ -101,6 +101,7 @@ def test_a_reference_is_resolved_inside_the_schema_and_nowhere_else() -> None:
         validate_arguments(entry({"type": "object", "$ref": "#/nowhere"}), {})
 
 
+@pytest.mark.slow
 def test_the_first_check_builds_no_grammar_and_hides_no_package() -> None:
     code = (
         "import sys\nfrom healkit.store.arguments import check_schema\n"

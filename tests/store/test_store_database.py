@@ -258,6 +258,7 @@ def test_processes_that_open_a_new_database_at_once_all_succeed(tmp_path: Path) 
         assert Vault(database).names() == ["tool0", "tool1", "tool2", "tool3"]
 
 
+@pytest.mark.slow
 @LOG_14
 def test_a_current_database_opens_without_alembic(database: Database) -> None:
     program = (

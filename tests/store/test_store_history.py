@@ -81,6 +81,7 @@ def peak_bytes(work: Callable[[], object]) -> int:
         tracemalloc.stop()
 
 
+@pytest.mark.slow
 def test_blame_and_a_page_take_no_more_memory_for_a_long_history(vault: Vault, database: Database) -> None:
     def page() -> object:
         return vault.history("f", limit=5)

@@ -243,6 +243,7 @@ def test_a_version_that_is_not_in_the_table_is_refused() -> None:
         Config(otel_semconv="1.99")
 
 
+@pytest.mark.slow
 def test_without_opentelemetry_everything_else_works_and_the_setting_says_what_to_install(
     tmp_path: Path,
 ) -> None:
@@ -257,6 +258,7 @@ def test_without_opentelemetry_everything_else_works_and_the_setting_says_what_t
     assert "pip install 'healkit[otel]'" in done.stdout
 
 
+@pytest.mark.slow
 def test_what_a_healkit_runs_arrives_as_spans_with_nested_tools_under_their_callers(
     receiver: Receiver, tmp_path: Path
 ) -> None:
@@ -284,6 +286,7 @@ def test_what_a_healkit_runs_arrives_as_spans_with_nested_tools_under_their_call
     assert attributes(by_name["inner"])["error.type"] == "ZeroDivisionError"
 
 
+@pytest.mark.slow
 def test_the_page_runs_and_names_every_attribute_of_every_version(
     receiver: Receiver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,6 +16,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "run_folder.md").read_text()
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("RUN-1", "RUN-6")
 def test_the_page_does_what_it_says(tmp_path: Path) -> None:
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"

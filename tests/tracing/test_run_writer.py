@@ -355,6 +355,7 @@ for number in range(50):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("RUN-2", "RUN-7")
 def test_after_a_hundred_kills_every_run_reads_and_every_manifest_is_true(tmp_path: Path) -> None:
     command = [sys.executable, "-c", KILLED, str(Path(__file__).parent), str(tmp_path)]

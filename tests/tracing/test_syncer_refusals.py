@@ -19,6 +19,7 @@ from healkit.contracts.records import utc_now
 from healkit.tracing.delivery import Policy, Response, judge
 
 
+@pytest.mark.slow
 @TRACE_3
 @pytest.mark.parametrize(("status", "form"), [("429", "seconds"), ("503", "date")])
 def test_retry_after_is_honoured(sender: Sender, collector: Collector, status: str, form: str) -> None:
@@ -126,6 +127,7 @@ def test_a_collector_that_does_not_know_this_sender_is_left_alone_until_somebody
         assert set(sender.states().values()) == {"sent"}
 
 
+@pytest.mark.slow
 @TRACE_3
 def test_a_collector_that_is_away_for_long_parks_nothing(
     sender: Sender, collector: Collector, tmp_path: Path
@@ -142,6 +144,7 @@ def test_a_collector_that_is_away_for_long_parks_nothing(
     assert set(collector.stored) == set(ids)
 
 
+@pytest.mark.slow
 @TRACE_3
 def test_one_trace_that_breaks_the_collector_does_not_hold_up_the_others(
     sender: Sender, collector: Collector

@@ -187,6 +187,7 @@ hk.execute("sleeper", arguments={"n": 7})
 """
 
 
+@pytest.mark.slow
 @TRACE_1
 def test_a_run_whose_host_was_killed_gets_its_trace_at_the_next_start_with_all_it_did(tmp_path: Path) -> None:
     database = tmp_path / "healkit.db"
@@ -262,6 +263,7 @@ def test_payloads_over_the_limit_are_cut_after_they_were_cleaned_and_their_size_
     assert KEY[:8] not in row["wire"]
 
 
+@pytest.mark.slow
 @TRACE_2
 def test_a_secret_at_the_cut_does_not_survive_by_half(hk: Healkit) -> None:
     hk.provide(lambda pad: "x " * pad + KEY + " tail" * 3000, "edge")

@@ -66,6 +66,7 @@ def test_a_host_killed_between_an_ending_and_its_trace_leaves_neither(tmp_path: 
         assert trace.metadata["errorCode"] == "HOST_DIED"
 
 
+@pytest.mark.slow
 @TRACE_3
 @pytest.mark.timeout(300)
 def test_after_a_hundred_kills_no_committed_row_is_lost_and_the_collector_has_each_trace_once(
@@ -130,6 +131,7 @@ def deliver_the_rest(database: Path, url: str) -> None:
         wait_until(lambda: healkit.traces.sync().pending == 0)
 
 
+@pytest.mark.slow
 @TRACE_3
 @pytest.mark.timeout(120)
 def test_through_an_outage_with_a_restart_in_the_middle_everything_arrives_and_nothing_twice(

@@ -27,6 +27,7 @@ def collector() -> Iterator[Collector]:
         yield serving
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("TRACE-1", "TRACE-3")
 def test_the_page_does_what_it_says(tmp_path: Path, collector: Collector) -> None:
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"

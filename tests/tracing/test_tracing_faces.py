@@ -78,6 +78,7 @@ def test_status_says_what_is_parked_and_why_and_a_retry_brings_it_back(
     assert json.loads(done.stdout)["sent"] == 3
 
 
+@pytest.mark.slow
 @TRACE_3
 def test_status_says_what_is_wrong_with_the_collector_even_in_another_process(
     database: Path, collector: Collector
@@ -94,6 +95,7 @@ def test_status_says_what_is_wrong_with_the_collector_even_in_another_process(
     assert "HEALKIT_SYNC_TOKEN" in state["problem"]
 
 
+@pytest.mark.slow
 @TRACE_3
 def test_a_collector_that_cannot_be_reached_is_tried_until_time_is_up(database: Path) -> None:
     config = Config(sync_url="http://127.0.0.1:9", sync_backoff_s=0.05)

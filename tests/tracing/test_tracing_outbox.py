@@ -149,6 +149,7 @@ def test_lone_surrogates_and_nul_reach_the_table_as_escapes(sender: Sender) -> N
     assert claimed(sender.outbox) == [begun.trace_id]
 
 
+@pytest.mark.slow
 @TRACE_3
 def test_a_hundred_thousand_waiting_traces_do_not_slow_a_claim_down(sender: Sender) -> None:
     sender.record(1)

@@ -28,6 +28,7 @@ from healkit.errors import ConfigError
 SAMPLES = str(Path(__file__).parent)
 
 
+@pytest.mark.slow
 @TRACE_3
 def test_without_a_url_there_is_no_thread_no_http_client_and_every_trace_stays_local(tmp_path: Path) -> None:
     program = f"""
@@ -45,6 +46,7 @@ assert "httpx" not in sys.modules
     assert [row["state"] for row in trace_rows(tmp_path / "healkit.db")] == ["local"]
 
 
+@pytest.mark.slow
 @TRACE_3
 def test_a_full_batch_goes_out_at_once_and_a_single_trace_after_the_interval(
     sender: Sender, collector: Collector
@@ -188,6 +190,7 @@ def test_a_forked_child_sends_nothing_and_ends_at_once(sender: Sender, collector
         wait_until(lambda: len(collector.stored) == 2)
 
 
+@pytest.mark.slow
 @TRACE_3
 @pytest.mark.parametrize("word", ["accept", "401", "503"])
 def test_a_syncer_that_has_nothing_to_do_does_nothing(

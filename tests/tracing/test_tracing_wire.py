@@ -145,6 +145,7 @@ def test_a_body_that_is_no_batch_is_refused_as_a_whole_or_item_by_item(body: byt
     assert all(isinstance(item, TraceFault) for item in read)
 
 
+@pytest.mark.slow
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(), st.lists))
 def test_no_value_in_any_field_raises_anything_else(value: Any) -> None:
     for name in ExecutionTrace.__struct_encode_fields__:
