@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 
 import pytest
 from hypothesis import given
@@ -154,18 +155,8 @@ def test_any_message_is_normalised(message: str) -> None:
     assert len(normalise("x" * 100_000 + message)) <= 2000
 
 
-def test_a_message_built_to_take_long_takes_no_longer() -> None:
-    import time
-
-    for evil in (
-        "'" * 5000,
-        "\\'" * 5000,
-        "a@" * 5000,
-        "1," * 5000,
-        "0" * 10_000,
-        "/." * 5000,
-        "<a> " * 3000,
-    ):
-        begun = time.perf_counter()
-        normalise(evil)
-        assert time.perf_counter() - begun < 1.0
+@pytest.mark.parametrize("evil", ["'", "\\'", "a@", "1,", "0", "/.", "<a> "])
+def test_a_message_built_to_take_long_takes_no_longer(evil: str) -> None:
+    begun = time.thread_time()
+    normalise(evil * 5000)
+    assert time.thread_time() - begun < 1.0  # its own time on the processor, whatever else runs

@@ -5,7 +5,6 @@ from __future__ import annotations
 import builtins
 import json
 import re
-import time
 from pathlib import Path
 from typing import Any
 
@@ -121,9 +120,7 @@ def test_a_pattern_that_would_take_for_ever_is_linear_on_re2(tmp_path: Path) -> 
     pytest.importorskip("re2")
     rule = "[[rule]]\nid = 'slow'\npattern = '(a+)+!'\n"
     sanitizer = Sanitizer.from_config(Config(sanitizer_rules=rules_file(tmp_path, rule)))
-    begun = time.monotonic()
-    assert sanitizer.text("a" * 5000 + "b").hidden == {}
-    assert time.monotonic() - begun < 10
+    assert sanitizer.text("a" * 5000 + "b").hidden == {}  # on re it would not end in a lifetime
 
 
 def test_a_pattern_that_re2_does_not_know_runs_on_re() -> None:
