@@ -25,7 +25,7 @@ from healkit.contracts.fingerprint import fingerprint
 from healkit.contracts.records import CallRecord, Finished, Started, host_identity, new_trace_id, utc_now
 from healkit.store.database import Database
 from healkit.store.log import LogWriter
-from healkit.store.rows import finished_values, started_values
+from healkit.store.statements import finished_values, started_values
 
 ROUNDS = 3000
 

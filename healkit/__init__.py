@@ -6,8 +6,9 @@ a worker without the database, pandas or the widgets coming along.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from healkit.lazy import lazy_names
 
 if TYPE_CHECKING:
     from healkit.app import Healkit
@@ -22,16 +23,16 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "Config": "healkit.config",
-    "Execution": "healkit.runtime.execution",
-    "Healkit": "healkit.app",
-    "HealkitError": "healkit.errors",
-    "Tool": "healkit.contracts.tools",
-    "ToolExecutionError": "healkit.errors",
-    "execute_tool": "healkit.defaults",
-    "load_ipython_extension": "healkit.notebook.extension",
-    "sanitize": "healkit.tracing.sanitizing",
-    "unload_ipython_extension": "healkit.notebook.extension",
+    "Config": "config",
+    "Execution": "runtime.execution",
+    "Healkit": "app",
+    "HealkitError": "errors",
+    "Tool": "contracts.tools",
+    "ToolExecutionError": "errors",
+    "execute_tool": "defaults",
+    "load_ipython_extension": "notebook.extension",
+    "sanitize": "tracing.sanitizing",
+    "unload_ipython_extension": "notebook.extension",
 }
 
 __all__ = [
@@ -49,13 +50,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """Load a public name from its home; called by Python when the name is not here yet."""
-    if name not in _HOMES:
-        raise AttributeError(f"module 'healkit' has no attribute {name!r}")
-    value = getattr(importlib.import_module(_HOMES[name]), name)
-    globals()[name] = value
-    return value
+__getattr__ = lazy_names(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

@@ -6,6 +6,7 @@ import asyncio
 import atexit
 import concurrent.futures
 import dataclasses
+import functools
 import weakref
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -33,17 +34,18 @@ from healkit.runtime.runs import OpenRun, Runs
 from healkit.runtime.steps import StepKind
 from healkit.runtime.traces import Traces
 from healkit.runtime.trials import Trial, TrialResult, Trials
-from healkit.seeding import SeedReport, seed
 from healkit.store.database import Database, resolve_url
 from healkit.store.grants import keep_records_apart
-from healkit.store.log import Log
-from healkit.store.requests import Requests
-from healkit.store.vault import Vault
+from healkit.store.lookup import Lookup
 from healkit.tracing.folders import runs_folder
 from healkit.workers.granting import check_grants
 
 if TYPE_CHECKING:
     from healkit.doctor import DoctorReport, Status
+    from healkit.seeding import SeedReport
+    from healkit.store.log import Log
+    from healkit.store.requests import Requests
+    from healkit.store.vault import Vault
 
 
 class Healkit(Reading, Connecting, Mending):
@@ -68,16 +70,12 @@ class Healkit(Reading, Connecting, Mending):
         self._recorder = Recorder(self._database, self.config, self.traces.tracer, self.traces.notify)
         self._recorder.ingest()
         self._recorder.recover_orphans()
-        self.vault = Vault(self._database, self._check_grants)
-        self.requests = Requests(self._database)
-        self.log = Log(
-            self._database,
-            refresh=self._recorder.ingest,
-            retention_days=self.config.retention_days,
-            retention_rows=self.config.retention_rows,
-        )
         self._executor = Executor(
-            self.vault, self._recorder, self.config, self._database.url, lambda: engine.pool_for(self.config)
+            Lookup(self._database, lambda: self.vault),
+            self._recorder,
+            self.config,
+            self._database.url,
+            lambda: engine.pool_for(self.config),
         )
         self._runs = Runs(
             self.config, runs_folder(self.config, self.path), lambda: self.traces.tracer.cleaner, Policy
@@ -86,14 +84,42 @@ class Healkit(Reading, Connecting, Mending):
         self._host = HostFunctions()
         self._executor.providers |= {
             "host": self._host,
-            "vault": VaultTools(self.vault, self._execute_nested, self.config.max_depth),
-            "healkit": LogTools(self.vault, self.log),
+            "vault": VaultTools(lambda: self.vault, self._execute_nested, self.config.max_depth),
+            "healkit": LogTools(lambda: self.vault, lambda: self.log),
         }
         self._mcp = MCPServers(self._executor.providers, engine.loop.submit)
         #: Whether `close` was called; nothing can be executed any more.
         self.closed = False
         self.traces.start()
         _open.add(self)
+
+    # What an execution has no use for is loaded when it is first asked for.
+
+    @functools.cached_property
+    def vault(self) -> Vault:
+        """The tools and their revisions."""
+        from healkit.store.vault import Vault
+
+        return Vault(self._database, self._check_grants)
+
+    @functools.cached_property
+    def log(self) -> Log:
+        """Every execution on record."""
+        from healkit.store.log import Log
+
+        return Log(
+            self._database,
+            refresh=self._recorder.ingest,
+            retention_days=self.config.retention_days,
+            retention_rows=self.config.retention_rows,
+        )
+
+    @functools.cached_property
+    def requests(self) -> Requests:
+        """Patches that wait for the user's word."""
+        from healkit.store.requests import Requests
+
+        return Requests(self._database)
 
     @property
     def runs_dir(self) -> Path:
@@ -215,6 +241,8 @@ class Healkit(Reading, Connecting, Mending):
 
     def seed(self, *, reset: bool = False, debug_tools_only: bool = False) -> SeedReport:
         """Put the debug tools, the samples and the gallery into the vault; twice changes nothing."""
+        from healkit.seeding import seed
+
         return seed(self._database, self.vault, reset=reset, debug_tools_only=debug_tools_only)
 
     def status(self) -> Status:

@@ -21,9 +21,6 @@ from healkit.runtime.repeats import arguments_of, ending_of, logged
 from healkit.runtime.request import Mode, OnOutput, request_for
 from healkit.runtime.runs import OpenRun, Runs
 from healkit.store.entries import VaultEntry
-from healkit.store.log import Log
-from healkit.store.requests import Requests
-from healkit.store.vault import Vault
 from healkit.workers.probe import achieved_tier
 
 if TYPE_CHECKING:
@@ -33,19 +30,33 @@ if TYPE_CHECKING:
     from healkit.healing.questions import AskPerson
     from healkit.healing.report import HealReport
     from healkit.healing.workbench import Bench
+    from healkit.store.log import Log
+    from healkit.store.requests import Requests
+    from healkit.store.vault import Vault
 
 
 class Mending:
     """What `Healkit` does about a tool's code beyond the vault itself."""
 
     config: Config
-    vault: Vault
-    log: Log
     _runs: Runs
     _recorder: Recorder
     _perform: Callable[..., Execution]
-    #: Patches that wait for the user's word: `.pending()`, `.get(id)`, `.accept(id)`, `.decline(id, reason)`.
-    requests: Requests
+
+    @property
+    def vault(self) -> Vault:
+        """The tools and their revisions; `Healkit` has them."""
+        raise NotImplementedError
+
+    @property
+    def log(self) -> Log:
+        """Every execution on record; `Healkit` has it."""
+        raise NotImplementedError
+
+    @property
+    def requests(self) -> Requests:
+        """Patches that wait for the user's word: `.pending()`, `.get(id)`, `.accept(id)`, `.decline(id, reason)`."""
+        raise NotImplementedError
 
     def rerun(
         self,

@@ -10,7 +10,7 @@ import importlib
 from collections.abc import Sequence
 from datetime import date, datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from healkit.config import Config
 from healkit.errors import VaultError
@@ -20,11 +20,13 @@ from healkit.runtime.history import execution_of
 from healkit.runtime.plotting import plot_of
 from healkit.runtime.reports import last_error_report
 from healkit.runtime.runs import Runs
-from healkit.store.log import Log
-from healkit.store.models import ExecutionLog
-from healkit.store.vault import Vault
 from healkit.tracing.folders import find_run
 from healkit.tracing.reader import read_run
+
+if TYPE_CHECKING:
+    from healkit.store.log import Log
+    from healkit.store.models import ExecutionLog
+    from healkit.store.vault import Vault
 
 
 class HasFolder(Protocol):
@@ -38,9 +40,17 @@ class Reading:
     """What `Healkit` answers from the log and the vault; nothing here runs a tool or changes one."""
 
     config: Config
-    vault: Vault
-    log: Log
     _runs: Runs
+
+    @property
+    def vault(self) -> Vault:
+        """The tools and their revisions; `Healkit` has them."""
+        raise NotImplementedError
+
+    @property
+    def log(self) -> Log:
+        """Every execution on record; `Healkit` has it."""
+        raise NotImplementedError
 
     def last_error(self, tool_name: str | None = None, persona: str | None = None) -> Execution | None:
         """The newest failure on record, of one tool and persona where given; None when there is none."""

@@ -6,8 +6,9 @@ The worker side never imports this package; what it names is loaded when it is f
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from healkit.lazy import lazy_names
 
 if TYPE_CHECKING:
     from healkit.rendering.asides import Aside
@@ -138,11 +139,4 @@ __all__ = [
     "vault_text",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    """Load a name from its module; called by Python when it is not here yet."""
-    if name not in _HOMES:
-        raise AttributeError(f"module 'healkit.rendering' has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"healkit.rendering.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = lazy_names(__name__, _HOMES)

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from healkit.contracts.records import Grants
 from healkit.contracts.tools import ToolDefinition
 from healkit.errors import CallRefused, did_you_mean
 from healkit.runtime.reports import last_error_report
 from healkit.runtime.router import CallContext
-from healkit.store.log import Log
-from healkit.store.vault import Vault
+
+if TYPE_CHECKING:
+    from healkit.store.log import Log
+    from healkit.store.vault import Vault
 
 _MAX_ROWS = 200
 
@@ -73,7 +75,7 @@ class LogTools:
 
     server = "healkit"
 
-    def __init__(self, vault: Vault, log: Log) -> None:
+    def __init__(self, vault: Callable[[], Vault], log: Callable[[], Log]) -> None:
         self._vault = vault
         self._log = log
         self._tools: dict[str, Callable[..., Any]] = {
@@ -98,7 +100,7 @@ class LogTools:
 
     def _last_error(self, tool_name: str | None = None) -> str:
         """The newest failure as a report."""
-        return last_error_report(self._log, tool_name)
+        return last_error_report(self._log(), tool_name)
 
     def _list(self, persona: str | None = None) -> list[dict[str, Any]]:
         """Name, persona, revision and description of each tool."""
@@ -109,13 +111,13 @@ class LogTools:
                 "revision": e.revision,
                 "description": e.description,
             }
-            for e in self._vault.list(persona)
+            for e in self._vault().list(persona)
         ]
 
     def _inspect(self, tool_name: str, persona: str = "default") -> dict[str, Any]:
         """One tool with its code and history."""
-        entry = self._vault.get(tool_name, persona)
-        history = self._vault.history(entry.tool_name, entry.persona)
+        entry = self._vault().get(tool_name, persona)
+        history = self._vault().history(entry.tool_name, entry.persona)
         return {
             "tool_name": entry.tool_name,
             "persona": entry.persona,
@@ -132,7 +134,7 @@ class LogTools:
     ) -> list[dict[str, Any]]:
         """The newest rows of the log, without their tracebacks; `tried` with a healing's trials and searches."""
         most = min(max(1, limit), _MAX_ROWS)
-        page = self._log.query(tool=tool_name, status=status, limit=most, tried=tried)
+        page = self._log().query(tool=tool_name, status=status, limit=most, tried=tried)
         return [
             {
                 "id": row.id,

@@ -7,13 +7,16 @@ on `%unload_ext`. A forked child starts with nothing: the parent's workers are t
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 from healkit.config import Config
 from healkit.errors import PostMortemGone
 from healkit.runtime import mcp_servers
 from healkit.runtime.loop import BackgroundLoop
-from healkit.workers.kept import KeptWorker
-from healkit.workers.pool import Pool
+
+if TYPE_CHECKING:
+    from healkit.workers.kept import KeptWorker
+    from healkit.workers.pool import Pool
 
 _NOT_KNOWN = "the run was another process's, or healkit has been shut down since"
 
@@ -23,6 +26,10 @@ _pools: dict[tuple[object, ...], Pool] = {}
 
 def pool_for(config: Config) -> Pool:
     """The pool for these settings; to be called on healkit's loop."""
+    from healkit.workers.pool import (
+        Pool,  # here, not above: Jupyter's client takes longer to load than a row to write
+    )
+
     settings = (config.nursery, config.spares, config.preload)
     pool = _pools.get(settings)
     if pool is None:

@@ -10,10 +10,11 @@ row too. Everything that starts an execution, whoever it is, comes through `Exec
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import time
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -40,14 +41,17 @@ from healkit.runtime.router import CallContext, CallRouter, Provider
 from healkit.runtime.steps import UNRECORDED
 from healkit.runtime.underway import Ready, Result, execution_from, init_for, result_of
 from healkit.store.arguments import validate_arguments
+from healkit.store.entries import VaultEntry
+from healkit.store.lookup import Lookup
 from healkit.store.sqltools import run_sql
-from healkit.store.vault import Vault, VaultEntry
 from healkit.tracing.collector import Collector
-from healkit.workers.kernel import KernelWorker
-from healkit.workers.light import LightWorker
 from healkit.workers.limits import Tier
-from healkit.workers.pool import Pool
 from healkit.workers.probe import achieved_tier
+
+if TYPE_CHECKING:
+    from healkit.workers.kernel import KernelWorker
+    from healkit.workers.light import LightWorker
+    from healkit.workers.pool import Pool
 
 #: SQL tools run in the host, on a connection that cannot write.
 SQL_ISOLATION = "read-only connection"
@@ -59,7 +63,7 @@ class Executor:
     """Executes vault entries; one for each `Healkit`. `providers` may grow while it lives."""
 
     def __init__(
-        self, vault: Vault, recorder: Recorder, config: Config, database_url: str, pool: Callable[[], Pool]
+        self, vault: Lookup, recorder: Recorder, config: Config, database_url: str, pool: Callable[[], Pool]
     ) -> None:
         self.providers: dict[str, Provider] = {}
         self._vault = vault
@@ -67,6 +71,8 @@ class Executor:
         self._config = config
         self._database_url = database_url
         self._pool = pool
+        #: What the probe has found; None until the first execution has waited for it.
+        self._tier: Tier | None = None
 
     async def execute(self, request: Request) -> Execution:
         """Run one tool and return its outcome, recorded.
@@ -77,6 +83,12 @@ class Executor:
         started = time.perf_counter()
         ready = await asyncio.to_thread(self._prepare, request, started)
         try:
+            if ready.begun.isolation is None:
+                loading = asyncio.create_task(
+                    asyncio.to_thread(_load_workers)
+                )  # while the probe is waited for
+                ready = await asyncio.to_thread(self._place, ready, request)
+                await loading
             work = self._run_sql if ready.entry.type == "sql" else self._run_python
             result = await work(ready, request)
         except HealkitError as error:  # no worker could be had
@@ -111,11 +123,12 @@ class Executor:
             timeout_s = request.timeout_s or entry.grants.timeout_s or self._config.timeout_s
             begun = msgspec.structs.replace(
                 begun,
-                isolation=SQL_ISOLATION if entry.type == "sql" else achieved_tier(self._config),
+                isolation=SQL_ISOLATION if entry.type == "sql" else self._tier,
                 deadline=utc_now() + timedelta(seconds=timeout_s + self._config.start_timeout_s),
             )
             noted = begun if logged else emptied(begun)
-            request.step.prepared(noted, timeout_s, request.mode)
+            if begun.isolation is not None:
+                request.step.prepared(noted, timeout_s, request.mode)
         except HealkitError as error:
             refusal = refusal_of(begun, error, started)
             if not logged:
@@ -124,9 +137,25 @@ class Executor:
             request.step.refused(begun, refusal)
             raise
         log_id = self._recorder.begin(noted)
-        request.step.started(log_id)
+        if begun.isolation is not None:
+            request.step.started(log_id)
         collector = self._recorder.collector(noted)
         return Ready(begun, noted, entry, encoded, conversions, timeout_s, log_id, collector)
+
+    def _place(self, ready: Ready, request: Request) -> Ready:
+        """Find the tier of the first execution, whose row is there already, and put it on record; on a thread.
+
+        The probe takes a tenth of a second, in which a kill would leave no sign of an execution without a row. Raises
+        `IsolationUnavailable`.
+        """
+        self._tier = achieved_tier(self._config)
+        begun = msgspec.structs.replace(ready.begun, isolation=self._tier)
+        noted = begun if ready.entry.logged else emptied(begun)
+        request.step.prepared(noted, ready.timeout_s, request.mode)
+        log_id = self._recorder.begin(noted) or ready.log_id
+        request.step.started(log_id)
+        collector = self._recorder.collector(noted)
+        return dataclasses.replace(ready, begun=begun, noted=noted, log_id=log_id, collector=collector)
 
     def _entry(self, request: Request) -> VaultEntry:
         """The tool's active revision, or the candidate that is to be tried in its place."""
@@ -258,6 +287,11 @@ class Executor:
                 "This tool ran without isolation (HEALKIT_ISOLATION=process): it could do whatever you can."
             )
         return found
+
+
+def _load_workers() -> None:
+    """Import what starts workers: no execution waits for it before its row is committed."""
+    import healkit.workers.pool  # noqa: F401
 
 
 def _begun(request: Request) -> Started:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
-from sqlmodel import col, select
 
 from healkit.contracts.failure import Failure
 from healkit.contracts.records import (
@@ -20,9 +19,12 @@ from healkit.contracts.records import (
 from healkit.errors import DatabaseError
 from healkit.runtime.execution import Execution
 from healkit.store.database import Database
-from healkit.store.log import Log
-from healkit.store.models import ExecutionCall, ExecutionDecision, ExecutionLog, Revision
-from healkit.store.vaultrows import DEFAULT_PERSONA
+from healkit.store.entries import DEFAULT_PERSONA
+from healkit.store.statements import statements_for
+
+if TYPE_CHECKING:
+    from healkit.store.log import Log
+    from healkit.store.models import ExecutionCall, ExecutionDecision, ExecutionLog
 
 
 def execution_of(
@@ -75,10 +77,10 @@ def persona_served(database: Database, begun: Started) -> str:
     """Whose entry it runs: that of the persona that was asked for, or `default`, which serves who has none."""
     if begun.persona == DEFAULT_PERSONA or begun.code_hash is None:
         return begun.persona
-    its_code = col(Revision.tool_name) == begun.tool_name, col(Revision.code_hash) == begun.code_hash
+    statement = statements_for(database.dialect_name).owners
     try:
-        with database.read() as session:
-            owners = set(session.scalars(select(Revision.target_persona).where(*its_code).distinct()))
+        rows = database.fetch(statement, name=begun.tool_name, code_hash=begun.code_hash)
+        owners = {row["target_persona"] for row in rows}
     except DatabaseError:
         return begun.persona
     return DEFAULT_PERSONA if begun.persona not in owners and DEFAULT_PERSONA in owners else begun.persona

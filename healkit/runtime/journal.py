@@ -19,7 +19,7 @@ from pathlib import Path
 import msgspec
 
 from healkit.contracts.records import CallRecord, Step
-from healkit.store.rows import storable
+from healkit.store.statements import storable
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Step).decode

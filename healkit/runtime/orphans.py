@@ -6,12 +6,15 @@ Used by the recorder when a database is opened.
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from healkit.contracts.failure import Failure
 from healkit.contracts.fingerprint import fingerprint
 from healkit.contracts.records import TRIED_ORIGINS, Finished, HostIdentity, is_alive, utc_now
 from healkit.errors import TOOL_CODES
-from healkit.store.models import ExecutionLog
+
+if TYPE_CHECKING:
+    from healkit.store.models import ExecutionLog
 
 #: How long after its deadline a row of another machine, whose processes cannot be asked, is given up.
 FOREIGN_GRACE = timedelta(hours=1)

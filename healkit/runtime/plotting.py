@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from healkit.contracts.records import TRIED_ORIGINS
 from healkit.rendering.plots import Plot, plot_days, plot_runs
-from healkit.store.log import Log
+
+if TYPE_CHECKING:
+    from healkit.store.log import Log
 
 #: Of so many runs each is drawn; of more, each day.
 _EACH_MAX = 2000

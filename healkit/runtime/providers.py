@@ -6,12 +6,14 @@ import asyncio
 import inspect
 import threading
 from collections.abc import Callable
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from healkit.contracts.tools import ToolDefinition, is_valid_name
 from healkit.errors import CallRefused, ConfigError, did_you_mean
 from healkit.runtime.router import CallContext
-from healkit.store.vault import Vault
+
+if TYPE_CHECKING:
+    from healkit.store.vault import Vault
 
 
 class HostFunctions:
@@ -69,7 +71,10 @@ class VaultTools:
     server = "vault"
 
     def __init__(
-        self, vault: Vault, execute: Callable[[str, dict[str, Any], CallContext], Any], max_depth: int
+        self,
+        vault: Callable[[], Vault],
+        execute: Callable[[str, dict[str, Any], CallContext], Any],
+        max_depth: int,
     ) -> None:
         self._vault = vault
         self._execute = execute
@@ -78,7 +83,7 @@ class VaultTools:
     def definitions(self, persona: str) -> list[ToolDefinition]:
         """Every tool that persona would find; called by the router."""
         found: dict[str, ToolDefinition] = {}
-        for entry in self._vault.list():
+        for entry in self._vault().list():
             if entry.persona == persona or (entry.persona == "default" and entry.tool_name not in found):
                 found[entry.tool_name] = ToolDefinition(
                     self.server, entry.tool_name, entry.description, entry.input_schema

@@ -13,9 +13,11 @@ find no row, and where the caller itself holds the lock, waiting again could not
 from __future__ import annotations
 
 import contextlib
+import functools
 import threading
 from collections import deque
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from healkit.config import Config
 from healkit.contracts.records import CallRecord, DecisionRecord, Finished, Record, Started, Step
@@ -24,9 +26,13 @@ from healkit.runtime.history import persona_served, started_of, steps_of
 from healkit.runtime.journal import Journal, left_behind, read_journal
 from healkit.runtime.orphans import ending_of, why_dead
 from healkit.store.database import Database
-from healkit.store.log import Log, LogWriter, RecordRefused
+from healkit.store.logwriter import LogWriter, RecordRefused
 from healkit.store.spool import RecordRejected, Spool
+from healkit.store.statements import statements_for
 from healkit.tracing.collector import Collector, Tracer
+
+if TYPE_CHECKING:
+    from healkit.store.log import Log
 
 #: How many records are kept in memory when not even a spool file can be written.
 MEMORY_RECORDS = 1000
@@ -54,7 +60,6 @@ class Recorder:
         self._database = database
         self._writer = LogWriter(database)
         self._spool = Spool(database.path or database.url)
-        self._log = Log(database)
         self._lock = threading.RLock()
         self._replaying = threading.Lock()
         self._behind: set[str] = set()
@@ -65,6 +70,13 @@ class Recorder:
         self._closed = threading.Event()
         self._retrier: threading.Thread | None = None
         self.ingest()
+
+    @functools.cached_property
+    def _log(self) -> Log:
+        """The log as it is read; loaded where something was left behind."""
+        from healkit.store.log import Log
+
+        return Log(self._database)
 
     @property
     def problem(self) -> str:
@@ -211,7 +223,8 @@ class Recorder:
         count = 0
         try:
             self._recover_journals()
-            for row in self._log.running():
+            running = self._database.fetch(statements_for(self._database.dialect_name).running)
+            for row in self._log.running() if running else ():
                 died = why_dead(row)
                 if not died:
                     continue

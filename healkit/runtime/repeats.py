@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from healkit.contracts.failure import Failure
 from healkit.contracts.records import Finished
 from healkit.errors import ArgumentsInvalid, UsageInvalid
 from healkit.runtime.discretion import NOT_KEPT_OBJECT
 from healkit.runtime.history import execution_of
-from healkit.store.log import Log
-from healkit.store.models import ExecutionLog
+
+if TYPE_CHECKING:
+    from healkit.store.log import Log
+    from healkit.store.models import ExecutionLog
 
 #: How the sanitiser marks what it has hidden, where the log itself is cleaned (`sanitize_log`).
 _REDACTED = "[REDACTED"

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from healkit.errors import near_misses
 from healkit.runtime.history import execution_of
-from healkit.store.log import Log
+
+if TYPE_CHECKING:
+    from healkit.store.log import Log
 
 
 def last_error_report(log: Log, tool_name: str | None = None) -> str:

@@ -18,7 +18,7 @@ from healkit.contracts.policy import Observation
 from healkit.contracts.records import CallRecord, Finished, Started, utc_now
 from healkit.contracts.signature import StateSignature, sign
 from healkit.store.candidates import NO_REVISION
-from healkit.store.vault import VaultEntry
+from healkit.store.entries import VaultEntry
 
 if TYPE_CHECKING:
     from healkit.runtime.runs import OpenRun

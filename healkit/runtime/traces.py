@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from healkit.config import Config
 from healkit.contracts.outbox import OutboxState
 from healkit.contracts.traces import ExecutionTrace, read_trace
 from healkit.errors import ConfigError, DatabaseError
 from healkit.store.database import Database
-from healkit.store.log import Log
-from healkit.store.outbox import Outbox
 from healkit.tracing.collector import Tracer
-from healkit.tracing.otel import OtelExporter
 from healkit.tracing.redaction import Cleaner
-from healkit.tracing.syncer import Syncer
+
+if TYPE_CHECKING:
+    from healkit.store.log import Log
+    from healkit.store.outbox import Outbox
+    from healkit.tracing.otel import OtelExporter
+    from healkit.tracing.syncer import Syncer
 
 #: How long `sync` tries, in seconds.
 SYNC_TIMEOUT_S = 30.0
@@ -29,17 +32,29 @@ class Traces:
 
     def __init__(self, database: Database, config: Config) -> None:
         self._config = config
-        self._outbox = Outbox(database)
+        self._database = database
         self._syncer: Syncer | None = None
         if config.sync_url and not database.read_only:
+            from healkit.tracing.syncer import Syncer
+
             self._syncer = Syncer(self._outbox, config)
         if config.sanitizer_rules or config.sanitizer_allow:
             _sanitizer(config)  # what is wrong with a user's own rules is to be heard now
         self._otel: OtelExporter | None = None
         if config.otel:
+            from healkit.store.log import Log
+            from healkit.tracing.otel import OtelExporter
+
             self._otel = OtelExporter(config, lambda: _sanitizer(config), root_finder(Log(database)))
         export = [self._otel.export] if self._otel is not None else []
         self.tracer = Tracer(config, lambda: _sanitizer(config), *export)
+
+    @functools.cached_property
+    def _outbox(self) -> Outbox:
+        """The traces that are kept; loaded when one is asked for."""
+        from healkit.store.outbox import Outbox
+
+        return Outbox(self._database)
 
     def get(self, trace_id: str) -> ExecutionTrace | None:
         """The trace of that execution (`Execution.trace_id`); None where there is none."""

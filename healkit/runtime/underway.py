@@ -18,7 +18,7 @@ from healkit.contracts.tools import ToolDefinition
 from healkit.runtime.discretion import emptied
 from healkit.runtime.endings import failure_of
 from healkit.runtime.execution import Execution
-from healkit.store.vault import VaultEntry
+from healkit.store.entries import VaultEntry
 from healkit.tracing.collector import Collector
 from healkit.workers.worker import Outcome
 

@@ -14,8 +14,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from sqlalchemy.exc import DBAPIError, NoSuchModuleError, SQLAlchemyError
-
 from healkit.errors import (
     DatabaseCorrupt,
     DatabaseError,
@@ -76,7 +74,8 @@ def translate(error: BaseException, where: str, path: Path | None = None) -> Dat
     """
     if isinstance(error, DatabaseError):
         return error
-    original = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
+    # SQLAlchemy keeps the driver's own error as `orig`.
+    original: BaseException = getattr(error, "orig", None) or error
     kind = _kind(original, path)
     said = str(original).strip().splitlines()[0] if str(original).strip() else type(original).__name__
     if kind is DatabaseError:
@@ -89,12 +88,18 @@ def translate(error: BaseException, where: str, path: Path | None = None) -> Dat
 @contextmanager
 def mapped(where: str, path: Path | None = None, also: tuple[type[Exception], ...] = ()) -> Iterator[None]:
     """A block in which backend exceptions, and those of `also`, become `DatabaseError`s."""
-    expected: tuple[type[Exception], ...] = (SQLAlchemyError, sqlite3.Error, *also)
+    expected: tuple[type[Exception], ...] = (sqlite3.Error, *also)
     try:
         yield
     except HealkitError:
         raise
     except expected as error:
+        raise translate(error, where, path) from error
+    except Exception as error:
+        from sqlalchemy.exc import SQLAlchemyError  # here, not above: most blocks end without an error
+
+        if not isinstance(error, SQLAlchemyError):
+            raise
         raise translate(error, where, path) from error
 
 
@@ -137,6 +142,8 @@ def _is_full(path: Path) -> bool:
 
 
 def _driver_hint(error: BaseException) -> str:
+    from sqlalchemy.exc import NoSuchModuleError
+
     if isinstance(error, ImportError | NoSuchModuleError):
         return "Install the driver that the URL names (for PostgreSQL: pip install 'psycopg[binary]')."
     return ""

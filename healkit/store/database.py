@@ -5,26 +5,33 @@ transaction that reads and then writes fails most of the time with eight writers
 BEGIN IMMEDIATE queues for the lock. On PostgreSQL `write()` takes one advisory lock instead, so that the
 vault's read-then-write is as safe there.
 
+What an execution asks (`fetch`, and the log's writer) goes to the driver itself; SQLAlchemy is loaded by the first
+session.
+
 Healkit's tables are all that is touched. Opening never changes a file that this version cannot handle: the
 version is read on a connection that cannot write before any other is made.
 """
 
 from __future__ import annotations
 
+import functools
 import sqlite3
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, Literal
-
-from sqlalchemy import Connection, Engine, create_engine, event
-from sqlalchemy.orm import Session
+from typing import TYPE_CHECKING, Any, Literal
 
 from healkit.errors import DatabaseMissing, DatabaseReadOnly
 from healkit.store import migrate
 from healkit.store.backend import mapped
 from healkit.store.locations import is_writable, resolve_url, sqlite_path, sqlite_uri
+from healkit.store.statements import Statement
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Engine
+    from sqlalchemy.orm import Session
 
 __all__ = ["Database", "resolve_url"]
 
@@ -59,10 +66,10 @@ class Database:
         self.synchronous = synchronous
         self.read_only = False
         self.where = repr(str(self.path)) if self.path else repr(_without_password(self.url))
+        self._engine: Engine | None = None
+        self._making = threading.Lock()
         with mapped(self.where, self.path, also=(OSError, ImportError)):
             version = self._look_before_opening(create)
-            self.engine = self._make_engine(wait_s)
-            self._writing = self.engine.execution_options(healkit_write_wait_ms=int(wait_s * 1000))
             try:
                 self._bring_up_to_date(version)
             except BaseException:
@@ -72,13 +79,41 @@ class Database:
     @property
     def dialect_name(self) -> str:
         """SQLAlchemy's name of the backend: `sqlite`, `postgresql`."""
-        return self.engine.dialect.name
+        return "sqlite" if self.path else self.engine.dialect.name
+
+    @property
+    def driver(self) -> Any:
+        """The driver's module, with its exceptions."""
+        return sqlite3 if self.path else self.engine.dialect.dbapi
+
+    @property
+    def engine(self) -> Engine:
+        """SQLAlchemy's engine, made when it is first asked for."""
+        with self._making:
+            if self._engine is None:
+                self._engine = self._make_engine(self.wait_s)
+            return self._engine
+
+    @functools.cached_property
+    def _writing(self) -> Engine:
+        return self.engine.execution_options(healkit_write_wait_ms=int(self.wait_s * 1000))
 
     @contextmanager
     def read(self) -> Iterator[Session]:
         """A session for reading, one consistent picture; what it returned stays readable afterwards."""
+        from sqlalchemy.orm import Session
+
         with mapped(self.where, self.path), Session(self.engine, expire_on_commit=False) as session:
             yield session
+
+    def fetch(self, statement: Statement, **values: Any) -> list[dict[str, Any]]:
+        """All rows of the answer to one question, as the database is now."""
+        with mapped(self.where, self.path):
+            pooled = self._connect_file(self.wait_s) if self.path else self.engine.raw_connection()
+            with closing(pooled) as connection:
+                cursor: Any = connection.cursor()
+                cursor.execute(statement.sql, statement.bind(values))
+                return [statement.read(row) for row in cursor.fetchall()]
 
     @contextmanager
     def write(self) -> Iterator[Session]:
@@ -88,6 +123,8 @@ class Database:
                 f"The database {self.where} can only be read.",
                 hint="Make the file and its folder writable, or choose another database with HEALKIT_DB.",
             )
+        from sqlalchemy.orm import Session
+
         with (
             mapped(self.where, self.path),
             Session(self._writing, expire_on_commit=False) as session,
@@ -99,19 +136,19 @@ class Database:
     def detached_connection(self, wait_s: float | None = None) -> Any:
         """A driver's connection in autocommit that belongs to the caller; used by the log's writer."""
         with mapped(self.where, self.path):
+            if self.path:
+                return self._connect_file(self.wait_s if wait_s is None else wait_s)
             pooled = self.engine.raw_connection()
             connection: Any = pooled.driver_connection
             pooled.detach()
             with _closed_on_error(connection):
                 self.engine.dialect.set_isolation_level(connection, "AUTOCOMMIT")
-                if self.path and wait_s is not None:
-                    connection.execute(f"PRAGMA busy_timeout = {int(wait_s * 1000)}")
             return connection
 
     def close(self) -> None:
         """Close every pooled connection; used again, the database opens new ones."""
-        if hasattr(self, "engine"):  # else opening it failed before there was one
-            self.engine.dispose()
+        if self._engine is not None:
+            self._engine.dispose()
 
     def __repr__(self) -> str:
         return f"Database({_without_password(self.url)!r})"
@@ -159,6 +196,8 @@ class Database:
             ) from None
 
     def _make_engine(self, wait_s: float) -> Engine:
+        from sqlalchemy import create_engine, event
+
         if self.path is None:
             engine = create_engine(self.url, pool_pre_ping=True)
         else:

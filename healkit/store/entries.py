@@ -6,7 +6,7 @@ import dataclasses
 import hashlib
 import re
 from datetime import datetime
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -17,10 +17,14 @@ from healkit.contracts.encoding import to_jsonable
 from healkit.contracts.records import Grants
 from healkit.contracts.tools import EntryRef, is_valid_name
 from healkit.errors import VaultError, VaultTampered
-from healkit.store.models import CodeVault, Revision, ToolRegistry
+
+if TYPE_CHECKING:
+    from healkit.store.models import CodeVault, Revision, ToolRegistry
 
 CodeType = Literal["python", "sql"]
 
+#: Whose entry serves a persona that has none of its own.
+DEFAULT_PERSONA = "default"
 NO_GRANTS = Grants()
 
 _PERSONA = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")

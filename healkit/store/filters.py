@@ -12,7 +12,8 @@ from datetime import UTC, date, datetime, time
 from sqlalchemy import ColumnElement, literal_column, or_
 
 from healkit.contracts.records import TRIED_ORIGINS
-from healkit.store.rows import LOG, escaped
+from healkit.store.rows import LOG
+from healkit.store.statements import escaped
 
 STATUSES = ("RUNNING", "SUCCESS", "FAILURE")
 
@@ -43,7 +44,7 @@ class Filters:
     tried: bool = True
 
     def __post_init__(self) -> None:
-        """Write what no database takes as it is written when it is stored (`store.rows.storable`)."""
+        """Write what no database takes as it is written when it is stored (`store.statements.storable`)."""
         for name in ("tool", "persona", "text", "trace", "fingerprint", "run", "origin"):
             value = getattr(self, name)
             if value is not None and (not value.isascii() or "\x00" in value):

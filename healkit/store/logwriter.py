@@ -20,14 +20,14 @@ from healkit.contracts.records import CallRecord, DecisionRecord, Finished, Star
 from healkit.errors import DatabaseError, DatabaseFull, DatabaseLocked
 from healkit.store.backend import translate
 from healkit.store.database import Database
-from healkit.store.rows import (
+from healkit.store.statements import (
     AnyRecord,
-    Compiled,
-    Statements,
+    Statement,
     call_values,
     decision_values,
     finished_values,
     started_values,
+    statements_for,
     storable,
     trace_values,
 )
@@ -52,7 +52,7 @@ class LogWriter:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._statements = Statements(database.engine.dialect)
+        self._statements = statements_for(database.dialect_name)
         self._lock = threading.Lock()
         self._connection: Any = None
         self._owner = 0
@@ -94,10 +94,8 @@ class LogWriter:
         All or none: where the database refuses one of them, none is stored.
         """
         call, decision = self._statements.call, self._statements.decision
-        calls = [call.parameters(call_values(r)) for r in records if isinstance(r, CallRecord)]
-        decisions = [
-            decision.parameters(decision_values(r)) for r in records if isinstance(r, DecisionRecord)
-        ]
+        calls = [call.bind(call_values(r)) for r in records if isinstance(r, CallRecord)]
+        decisions = [decision.bind(decision_values(r)) for r in records if isinstance(r, DecisionRecord)]
 
         def work(cursor: Any) -> None:
             for statement, parameters in ((call, calls), (decision, decisions)):
@@ -121,7 +119,7 @@ class LogWriter:
 
     def _run(
         self,
-        statement: Compiled,
+        statement: Statement,
         values: Callable[[AnyRecord], dict[str, Any]],
         record: AnyRecord,
         wait_s: float | None,
@@ -132,9 +130,9 @@ class LogWriter:
 
         def work(cursor: Any) -> int | None:
             try:
-                cursor.execute(statement.sql, statement.parameters(values(record)))
+                cursor.execute(statement.sql, statement.bind(values(record)))
             except self._data_errors:
-                cursor.execute(statement.sql, statement.parameters(values(storable(record))))
+                cursor.execute(statement.sql, statement.bind(values(storable(record))))
             row = cursor.fetchone() if answers else None
             return None if row is None else int(row[0])
 
@@ -142,7 +140,7 @@ class LogWriter:
 
     def _end(
         self,
-        statement: Compiled,
+        statement: Statement,
         values: Callable[[Finished], dict[str, Any]],
         finished: Finished,
         wait_s: float | None,
@@ -153,11 +151,11 @@ class LogWriter:
 
         def write(cursor: Any, record: Finished) -> int | None:
             assert record.trace is not None
-            cursor.execute(statement.sql, statement.parameters(values(record)))
+            cursor.execute(statement.sql, statement.bind(values(record)))
             row = cursor.fetchone()
             if row is not None:
                 trace = trace_values(record.trace_id, record.trace, record.finished_at)
-                cursor.execute(self._statements.trace.sql, self._statements.trace.parameters(trace))
+                cursor.execute(self._statements.trace.sql, self._statements.trace.bind(trace))
             return None if row is None else int(row[0])
 
         def work(cursor: Any) -> int | None:
@@ -231,17 +229,17 @@ class LogWriter:
 
     @property
     def _driver_errors(self) -> tuple[type[BaseException], ...]:
-        dbapi: Any = self._database.engine.dialect.dbapi
+        dbapi: Any = self._database.driver
         return (dbapi.Error, OSError)
 
     @property
     def _refusals(self) -> tuple[type[BaseException], ...]:
-        dbapi: Any = self._database.engine.dialect.dbapi
+        dbapi: Any = self._database.driver
         return (dbapi.IntegrityError, dbapi.DataError, ValueError, TypeError)
 
     @property
     def _data_errors(self) -> tuple[type[BaseException], ...]:
-        dbapi: Any = self._database.engine.dialect.dbapi
+        dbapi: Any = self._database.driver
         return (UnicodeEncodeError, dbapi.DataError)
 
     def _open(self, wait_s: float) -> Any:

@@ -10,12 +10,12 @@ from __future__ import annotations
 import re
 from functools import cache
 from pathlib import Path
-
-from sqlalchemy import Connection, text
-from sqlalchemy.exc import DBAPIError
+from typing import TYPE_CHECKING
 
 from healkit.errors import DatabaseNewer
-from healkit.store import adopt
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
 
 VERSION_TABLE = "healkit_version"
 FOLDER = Path(__file__).parent / "migrations"
@@ -47,6 +47,9 @@ def refuse_newer(version: str | None, where: str) -> None:
 
 def current_version(connection: Connection) -> str | None:
     """The number of the last migration that ran there, or None before the first."""
+    from sqlalchemy import text
+    from sqlalchemy.exc import DBAPIError
+
     try:
         with connection.begin_nested():
             return connection.execute(text(READ_VERSION)).scalar_one_or_none()
@@ -68,6 +71,8 @@ def upgrade(connection: Connection, where: str, to: str = "head") -> bool:
         return False
     from alembic import command
     from alembic.config import Config
+
+    from healkit.store import adopt
 
     config = Config()
     config.set_main_option("script_location", str(FOLDER).replace("%", "%%"))

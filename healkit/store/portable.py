@@ -22,7 +22,8 @@ from healkit.store.columns import UtcDateTime
 from healkit.store.database import Database
 from healkit.store.filters import Filters
 from healkit.store.pages import oldest_first
-from healkit.store.rows import CALLS, DECISIONS, LOG, TRACES, escaped, insert_into
+from healkit.store.rows import CALLS, DECISIONS, LOG, TRACES, insert_into
+from healkit.store.statements import escaped
 from healkit.store.tallies import hold
 
 Record = dict[str, Any]

@@ -26,10 +26,9 @@ from healkit.errors import (
 )
 from healkit.store import vaultrows
 from healkit.store.database import Database
-from healkit.store.entries import check_untampered, code_hash, describe
+from healkit.store.entries import DEFAULT_PERSONA, check_untampered, code_hash, describe
 from healkit.store.models import PatchRow, Revision, ToolRegistry
 from healkit.store.patching import apply_patch
-from healkit.store.vaultrows import DEFAULT_PERSONA
 
 _STATE = col(PatchRow.state)
 

@@ -12,10 +12,9 @@ from healkit.contracts.examples import checked_examples
 from healkit.contracts.records import Grants
 from healkit.store import vaultrows
 from healkit.store.database import Database
-from healkit.store.entries import VaultEntry
+from healkit.store.entries import DEFAULT_PERSONA, VaultEntry
 from healkit.store.grants import keep_records_apart, make_grants
 from healkit.store.spool import Spool
-from healkit.store.vaultrows import DEFAULT_PERSONA
 
 #: A grant → those that it can make impossible: which packages there are depends on the interpreter.
 _BEAR_UPON = {"python": ("packages", "write"), "packages": ("python",), "write": ("python",)}

@@ -25,7 +25,7 @@ import msgspec
 from healkit.contracts.records import CallRecord, DecisionRecord, Finished, Record, Started
 from healkit.errors import DatabaseFull
 from healkit.store.locations import sqlite_path
-from healkit.store.rows import storable
+from healkit.store.statements import storable
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Record).decode

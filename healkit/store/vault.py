@@ -24,9 +24,9 @@ from healkit.contracts.tools import EntryRef
 from healkit.errors import RevisionConflict, ToolExists, UsageInvalid, VaultError
 from healkit.store import annals, vaultrows
 from healkit.store.arguments import check_schema
-from healkit.store.candidates import candidate
 from healkit.store.database import Database
 from healkit.store.entries import (
+    DEFAULT_PERSONA,
     Blame,
     CodeType,
     RevisionInfo,
@@ -37,10 +37,10 @@ from healkit.store.entries import (
     describe,
     entry_of,
 )
+from healkit.store.lookup import Lookup
 from healkit.store.models import Author, CodeVault, Revision, ToolRegistry
 from healkit.store.patching import apply_patch, undone
 from healkit.store.settings import Settings
-from healkit.store.vaultrows import DEFAULT_PERSONA
 
 __all__ = ["Blame", "RevisionInfo", "Vault", "VaultEntry"]
 
@@ -64,6 +64,7 @@ class Vault(Settings):
     def __init__(self, database: Database, check_grants: Callable[[Grants], None] | None = None) -> None:
         self._database = database
         self._check_grants = check_grants
+        self._active = Lookup(database, lambda: self)
 
     def add(
         self,
@@ -176,7 +177,7 @@ class Vault(Settings):
 
     def candidate(self, entry: VaultEntry, code: str) -> VaultEntry:
         """The entry with other code, as `patch` would make it, unsaved; raises what `patch` does for the code."""
-        return candidate(entry, code, self._database.dialect_name)
+        return self._active.candidate(entry, code)
 
     def revert(
         self,
@@ -219,14 +220,7 @@ class Vault(Settings):
 
         Raises `ToolNotFound` or `PersonaNotFound` with near matches, and `VaultTampered`.
         """
-        statement = _ACTIVE.where(ToolRegistry.tool_name == name).where(
-            col(ToolRegistry.target_persona).in_((persona, DEFAULT_PERSONA))
-        )
-        with self._database.read() as session:
-            found = {tool.target_persona: (tool, row, code) for tool, row, code in session.execute(statement)}
-        chosen = found.get(persona) or found.get(DEFAULT_PERSONA)
-        # Nothing found, or not all of it: the slower way knows how to say what is wrong.
-        return self.get(name, persona) if chosen is None else entry_of(*chosen)
+        return self._active.lookup(name, persona)
 
     def get(self, name: str, persona: str = DEFAULT_PERSONA, revision: int | None = None) -> VaultEntry:
         """The same for any revision by number; raises `RevisionNotFound` too."""

@@ -23,11 +23,9 @@ from healkit.errors import (
     did_you_mean,
 )
 from healkit.store.arguments import check_schema
-from healkit.store.entries import CodeType, Described, describe, entry_of
+from healkit.store.entries import DEFAULT_PERSONA, CodeType, Described, describe, entry_of
 from healkit.store.grants import make_grants
 from healkit.store.models import Author, CodeVault, Revision, ToolRegistry
-
-DEFAULT_PERSONA = "default"
 
 #: What `vault.set_flags` turns.
 SWITCHES = ("side_effects", "log")

@@ -15,7 +15,6 @@ import subprocess
 from pathlib import Path
 
 import msgspec
-from packaging.requirements import Requirement
 
 import healkit
 from healkit.errors import ConfigError
@@ -123,6 +122,10 @@ def view_of(python: str | None = None, granted: tuple[str, ...] | None = None) -
     if granted is None:
         paths = interpreter_paths(python)
         return View(paths, (), (), paths, ())
+    from packaging.requirements import (
+        Requirement,  # here, not above: a worker of this Python needs none of it
+    )
+
     needed = tuple(Requirement(text).name for text in WORKER_NEEDS)
     return _narrow_view(python, package_paths((*needed, *granted), python))
 

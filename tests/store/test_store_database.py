@@ -35,7 +35,8 @@ from healkit.store.backend import SQLITE_CODES, SQLSTATES, translate
 from healkit.store.database import Database, resolve_url
 from healkit.store.log import Log, LogWriter
 from healkit.store.models import Base, ExecutionLog
-from healkit.store.rows import Statements
+from healkit.store.rows import compiled
+from healkit.store.statements import statements_for
 from healkit.store.vault import Vault
 
 PARTIAL_INDEXES = (
@@ -366,6 +367,8 @@ def test_tables_and_the_logs_statements_are_written_for_postgresql_too() -> None
         for index in table.indexes:
             written = str(CreateIndex(index).compile(dialect=dialect))
             assert ("WHERE" in written) == (index.dialect_options["sqlite"]["where"] is not None)
-    assert "ON CONFLICT (trace_id) DO UPDATE" in Statements(dialect).begin.sql
+    assert "ON CONFLICT (trace_id) DO UPDATE" in statements_for("postgresql").begin.sql
     with pytest.raises(ConfigError, match="keeps no log on 'mysql'"):
-        Statements(mysql.dialect())
+        statements_for("mysql")
+    with pytest.raises(ConfigError, match="keeps no log on 'mysql'"):
+        compiled(mysql.dialect())

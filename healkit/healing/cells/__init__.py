@@ -7,8 +7,9 @@ extension takes note of every cell and most never fail.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from healkit.lazy import lazy_names
 
 if TYPE_CHECKING:
     from healkit.healing.cells.advice import AdviceKind, CellAdvice, CellCase, CellStep, Confidence, advise
@@ -45,11 +46,4 @@ __all__ = [
     "read_notebook",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    """Load a name from its module; called by Python when it is not here yet."""
-    if name not in _HOMES:
-        raise AttributeError(f"module 'healkit.healing.cells' has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"healkit.healing.cells.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = lazy_names(__name__, _HOMES)
