@@ -37,6 +37,7 @@ from healkit.runtime.trials import Trial, TrialResult, Trials
 from healkit.store.database import Database, resolve_url
 from healkit.store.grants import keep_records_apart
 from healkit.store.lookup import Lookup
+from healkit.store.newest import Newest
 from healkit.tracing.folders import runs_folder
 from healkit.workers.granting import check_grants
 
@@ -70,6 +71,7 @@ class Healkit(Reading, Connecting, Mending):
         self._recorder = Recorder(self._database, self.config, self.traces.tracer, self.traces.notify)
         self._recorder.ingest()
         self._recorder.recover_orphans()
+        self._newest = Newest(self._database, self._recorder.ingest)
         self._executor = Executor(
             Lookup(self._database, lambda: self.vault),
             self._recorder,

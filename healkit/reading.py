@@ -20,6 +20,7 @@ from healkit.runtime.history import execution_of
 from healkit.runtime.plotting import plot_of
 from healkit.runtime.reports import last_error_report
 from healkit.runtime.runs import Runs
+from healkit.store.newest import Newest
 from healkit.tracing.folders import find_run
 from healkit.tracing.reader import read_run
 
@@ -41,6 +42,7 @@ class Reading:
 
     config: Config
     _runs: Runs
+    _newest: Newest
 
     @property
     def vault(self) -> Vault:
@@ -72,10 +74,15 @@ class Reading:
         tried: with the runs that only try code out, such as a healing's trials and searches. Without, the list's
         `left_out` says how many of them stand between its rows.
         """
+        asked = {name: value for name, value in filters.items() if value is not None}
+        if not tried and asked.keys() <= {"limit"}:
+            found, left_out = self._newest.page(**{"limit": 50, **asked})
+        else:
+            page = self.log.query(tried=tried, **filters)
+            found, left_out = page.rows, page.left_out
         explained = self.config.explain
-        page = self.log.query(tried=tried, **filters)
-        rows = (dataclasses.replace(execution_of(row, []), explained=explained) for row in page)
-        return Executions(rows, page.left_out)
+        rows = (dataclasses.replace(execution_of(row, []), explained=explained) for row in found)
+        return Executions(rows, left_out)
 
     def replay_of(self, failed: Execution) -> Execution | None:
         """A later revision's execution with the same arguments that passed; None while there is none on record."""

@@ -26,12 +26,12 @@ atexit.register(lambda: sys.argv.append(file))
 from healkit.cli import main
 main()
 """
-#: What a run has a use for: the kernel protocol, the check of arguments, the command line.
-NEEDED = {"jupyter_client", "zmq", "jsonschema", "typer", "msgspec"}
+#: What a run has a use for: the kernel protocol, the command line, JSON.
+NEEDED = {"jupyter_client", "zmq", "typer", "msgspec"}
 #: What it has none for, and what is large or loads much.
 UNWANTED = {
     "IPython", "alembic", "anywidget", "cryptography", "google", "httpx", "ipykernel", "ipywidgets", "jupyter_server",
-    "jupyterlab", "keyring", "matplotlib", "mcp", "nbclient", "nbformat", "numpy", "opentelemetry", "pandas",
+    "jupyterlab", "jsonschema", "keyring", "matplotlib", "mcp", "nbclient", "nbformat", "numpy", "opentelemetry", "packaging", "pandas",
     "phonenumbers", "prometheus_client", "psutil", "psycopg", "pyarrow", "requests", "rich", "sqlalchemy", "sqlglot", "sqlmodel",
     "stdnum",
 }  # fmt: skip
@@ -67,6 +67,15 @@ def test_the_package_itself_loads_nothing_but_the_standard_library(tmp_path: Pat
     with_healkit = loaded(tmp_path, "import healkit")
     assert packages(with_healkit - alone) - set(sys.stdlib_module_names) == {"healkit"}
     assert {name for name in with_healkit if name.startswith("healkit")} == {"healkit", "healkit.lazy"}
+
+
+def test_the_class_and_the_log_load_no_database_toolkit_and_no_worker_side(tmp_path: Path) -> None:
+    unwanted = (UNWANTED | {"jupyter_client", "zmq"}) - {"rich"}
+    assert packages(loaded(tmp_path, "import healkit; healkit.Healkit")) & (unwanted | {"pydantic"}) == set()
+    with Healkit(tmp_path / "healkit.db") as healkit:
+        healkit.vault.add("double", "def double(n):\n    return 2 * n\n")
+        healkit.execute("double", arguments={"n": 2})
+    assert packages(loaded(tmp_path, RUN, "log", "--db", str(tmp_path / "healkit.db"))) & unwanted == set()
 
 
 def test_a_run_loads_no_package_that_it_has_no_use_for(of_a_run: set[str]) -> None:

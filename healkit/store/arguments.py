@@ -34,6 +34,8 @@ class HasSchema(Protocol):
 
 def validate_arguments(entry: HasSchema, arguments: Mapping[str, Any]) -> None:
     """Check the arguments; raises `ArgumentsInvalid` that names each wrong one and why."""
+    if _clearly_valid(entry.input_schema, dict(arguments)):
+        return
     validator = _validator(json.dumps(entry.input_schema, sort_keys=True))
     try:
         errors = list(validator.iter_errors(dict(arguments)))
@@ -49,6 +51,45 @@ def validate_arguments(entry: HasSchema, arguments: Mapping[str, Any]) -> None:
             f"{entry.label} cannot be called: {'; '.join(dict.fromkeys(problems))}.".replace("?.", "?"),
             hint=f"It takes: {expected}." if expected else "",
         )
+
+
+#: JSON Schema's types as Python's, without the values that need a second look (1.0 is an integer there).
+_TYPES: dict[str, set[type]] = {
+    "array": {list},
+    "boolean": {bool},
+    "integer": {int},
+    "null": {type(None)},
+    "number": {int, float},
+    "object": {dict},
+    "string": {str},
+}
+_KNOWN = {"type", "properties", "required", "additionalProperties", "items", "anyOf"}
+_KNOWN |= {"default", "description", "examples", "title"}  # these say nothing about the value
+
+
+def _clearly_valid(schema: Any, value: Any) -> bool:
+    """Whether a schema of the commonest kind, as it is read off a signature, surely accepts the value.
+
+    False settles nothing: jsonschema, which takes as long to load as a worker to start, then decides and says why.
+    """
+    if not isinstance(schema, dict) or schema.keys() - _KNOWN:
+        return False
+    wanted = schema.get("type")
+    if "type" in schema and not (isinstance(wanted, str) and type(value) in _TYPES.get(wanted, ())):
+        return False
+    if "anyOf" in schema and not any(_clearly_valid(option, value) for option in schema["anyOf"]):
+        return False
+    if isinstance(value, list):
+        return "items" not in schema or all(_clearly_valid(schema["items"], item) for item in value)
+    if not isinstance(value, dict):
+        return True
+    properties, others = schema.get("properties", {}), schema.get("additionalProperties", True)
+    if not isinstance(others, bool) or any(name not in value for name in schema.get("required", ())):
+        return False
+    return all(
+        _clearly_valid(properties[name], item) if name in properties else others
+        for name, item in value.items()
+    )
 
 
 def check_schema(schema: Any, tool_name: str) -> None:

@@ -110,8 +110,7 @@ class Database:
         """All rows of the answer to one question, as the database is now."""
         with mapped(self.where, self.path):
             pooled = self._connect_file(self.wait_s) if self.path else self.engine.raw_connection()
-            with closing(pooled) as connection:
-                cursor: Any = connection.cursor()
+            with closing(pooled) as connection, closing(connection.cursor()) as cursor:
                 cursor.execute(statement.sql, statement.bind(values))
                 return [statement.read(row) for row in cursor.fetchall()]
 

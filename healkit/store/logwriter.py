@@ -14,6 +14,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable
+from contextlib import closing
 from typing import Any, TypeVar
 
 from healkit.contracts.records import CallRecord, DecisionRecord, Finished, Started, Step
@@ -200,10 +201,9 @@ class LogWriter:
     def _translated(self, work: Callable[[Any], Result], give_up: float) -> Result:
         """Do the work, and translate what the driver says to it."""
         try:
-            cursor = self._open(give_up - time.monotonic()).cursor()
-            result = work(cursor)
-            cursor.close()
-            return result
+            # Closed in any case: an open one would keep a connection's file open that has been dropped.
+            with closing(self._open(give_up - time.monotonic()).cursor()) as cursor:
+                return work(cursor)
         except self._refusals as error:
             raise RecordRefused(
                 f"The database {self._database.where} refused a log record: {error}."

@@ -14,6 +14,7 @@ from sqlalchemy import (
     JSON,
     Boolean,
     Dialect,
+    Integer,
     Select,
     Table,
     bindparam,
@@ -22,10 +23,12 @@ from sqlalchemy import (
     null,
     or_,
     select,
+    tuple_,
     update,
 )
 from sqlalchemy.dialects import postgresql, sqlite
 
+from healkit.contracts.records import TRIED_ORIGINS
 from healkit.errors import ConfigError
 from healkit.store.columns import UtcDateTime, table_of
 from healkit.store.models import (
@@ -99,6 +102,8 @@ def compiled(dialect: Dialect) -> Statements:
         "trace": _trace_statement(insert),
         "lookup": _lookup_statement(),
         "owners": _owners_statement(),
+        "newest": _newest_statement(),
+        "tried_since": _tried_statement(),
         "running": select(LOG.c.id).where(LOG.c.status == literal_column("'RUNNING'")),
     }
     return Statements(**{name: _compiled(statement, dialect) for name, statement in made.items()})
@@ -151,6 +156,26 @@ def _lookup_statement() -> Any:
         .where(tool.c.tool_name == bindparam("name", type_=tool.c.tool_name.type))
         .where(or_(tool.c.target_persona == persona, tool.c.target_persona == literal_column("'default'")))
     )
+
+
+def _newest_statement() -> Any:
+    """The newest executions, without those that only tried code out."""
+    return (
+        select(*LOG.columns)
+        .where(*(LOG.c.origin != literal_column(f"'{origin}'") for origin in TRIED_ORIGINS))
+        .order_by(LOG.c.timestamp.desc(), LOG.c.id.desc())
+        .limit(bindparam("limit", type_=Integer()))
+        .offset(literal_column("0"))
+    )
+
+
+def _tried_statement() -> Any:
+    """How many executions only tried code out after the one with that time and id, up to the bound."""
+    tried = or_(*(LOG.c.origin == literal_column(f"'{origin}'") for origin in TRIED_ORIGINS))
+    end = bindparam("time", type_=LOG.c.timestamp.type), bindparam("end", type_=LOG.c.id.type)
+    found = select(LOG.c.id).where(tried, tuple_(LOG.c.timestamp, LOG.c.id) > tuple_(*end))
+    bounded = found.limit(bindparam("limit", type_=Integer())).offset(literal_column("0")).subquery()
+    return select(func.count().label("count")).select_from(bounded)
 
 
 def _owners_statement() -> Any:

@@ -76,6 +76,8 @@ class Statements(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     trace: Statement
     lookup: Statement
     owners: Statement
+    newest: Statement
+    tried_since: Statement
     running: Statement
 
 

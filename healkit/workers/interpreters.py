@@ -18,7 +18,6 @@ import msgspec
 
 import healkit
 from healkit.errors import ConfigError
-from healkit.workers import packages
 from healkit.workers.inside import interpreter as inside
 
 #: What a worker imports before it runs any tool; the bounds are those of pyproject.toml.
@@ -91,6 +90,8 @@ def interpreter_of(python: str | None = None) -> Interpreter:
 
 def what_is_missing(python: str) -> list[str]:
     """The requirements of a worker that are not installed for that interpreter; looked up anew each time."""
+    from healkit.workers import packages  # here, not above: a worker with all packages needs none of it
+
     return packages.unmet(WORKER_NEEDS, interpreter_of(python).sites)
 
 
@@ -101,6 +102,8 @@ def install_command(python: str, missing: list[str]) -> str:
 
 def package_paths(names: tuple[str, ...], python: str | None = None) -> tuple[str, ...]:
     """Where those distributions and all they depend on lie; raises `ConfigError` for one that is not installed."""
+    from healkit.workers import packages
+
     found = interpreter_of(python)
     return packages.paths_of(names, tuple(found.sites), found.markers, found.executable)
 
@@ -122,9 +125,7 @@ def view_of(python: str | None = None, granted: tuple[str, ...] | None = None) -
     if granted is None:
         paths = interpreter_paths(python)
         return View(paths, (), (), paths, ())
-    from packaging.requirements import (
-        Requirement,  # here, not above: a worker of this Python needs none of it
-    )
+    from packaging.requirements import Requirement
 
     needed = tuple(Requirement(text).name for text in WORKER_NEEDS)
     return _narrow_view(python, package_paths((*needed, *granted), python))

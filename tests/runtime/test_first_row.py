@@ -10,9 +10,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from waiting import wait_until
 
 from healkit import Healkit
-from tests.waiting import wait_until
 
 #: Runs bubblewrap once the file `go` is there: until then the probe waits, and so does every worker.
 HELD = """#!{python}

@@ -24,6 +24,7 @@ from healkit.store import migrate
 from healkit.store.database import Database
 from healkit.store.log import Log, LogWriter
 from healkit.store.models import Base
+from healkit.store.newest import Newest
 from healkit.store.rows import LOG
 from healkit.store.tallies import DAYS, GROUPS
 
@@ -105,6 +106,8 @@ def test_runs_that_only_try_code_out_are_counted_apart(database: Database, write
     found = log.last_error()
     assert found is not None
     assert found.trace_id == own.trace_id
+    rows, left_out = Newest(database, lambda: None).page(50)
+    assert ([vars(row) for row in rows], left_out) == ([log.query(tried=False).rows[0].model_dump()], 1)
 
 
 @pytest.mark.requirement("LOG-14")

@@ -17,6 +17,7 @@ from healkit.contracts.records import Finished
 from healkit.store import migrate
 from healkit.store.database import Database
 from healkit.store.log import Log, LogWriter
+from healkit.store.newest import Newest
 from healkit.store.vault import Vault
 
 TRIED = ["trial", "search"]
@@ -104,6 +105,22 @@ def test_a_page_without_them_counts_each_of_them_once(database: Database, writer
     back = log.query(tried=False, limit=2, after_id=second.next_after_id)
     assert [row.id for row in back] == [row.id for row in first]
     assert log.query(limit=2).left_out == 0
+
+
+def test_the_newest_page_is_the_first_page_of_the_log(database: Database, writer: LogWriter) -> None:
+    log, newest = Log(database), Newest(database, lambda: None)
+    assert newest.page(50) == ([], 0)
+    for second in range(12):
+        if second % 3:
+            try_out(writer, TRIED[second % 3 - 1], second, well=True)
+        else:
+            begun = started(timestamp=at(second))
+            writer.insert_finished(begun, failed(begun) if second % 2 else succeeded(begun))
+    for limit in (-1, 1, 3, 4, 5, 50):
+        page = log.query(tried=False, limit=limit)
+        rows, left_out = newest.page(limit)
+        assert [vars(row) for row in rows] == [row.model_dump() for row in page]
+        assert left_out == page.left_out
 
 
 @pytest.mark.requirement("LOG-10")

@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 
+from healkit.contracts import shapes
 from healkit.errors import ArgumentsInvalid, SchemaInvalid
-from healkit.store.arguments import check_schema, validate_arguments
+from healkit.store.arguments import _clearly_valid, check_schema, validate_arguments
 from healkit.store.entries import VaultEntry
 
 SCHEMA: dict[str, Any] = {
@@ -84,6 +86,46 @@ def test_whatever_is_passed_the_answer_is_yes_or_one_error_of_ours(arguments: di
         validate_arguments(entry(SCHEMA), arguments)
     except ArgumentsInvalid as error:
         assert str(error)  # noqa: PT017 - both outcomes are fine, a third is not
+
+
+KINDS = ("array", "boolean", "integer", "null", "number", "object", "string")
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=2),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from("abc"), inner, max_size=3),
+    max_leaves=5,
+)
+SCHEMAS = st.recursive(
+    st.just({}) | st.sampled_from(KINDS).map(lambda kind: {"type": kind}) | st.just({"minimum": 1}),
+    lambda inner: st.fixed_dictionaries(
+        {},
+        optional={
+            "type": st.sampled_from(KINDS) | st.just(["integer", "null"]),
+            "properties": st.dictionaries(st.sampled_from("abc"), inner, max_size=2),
+            "required": st.lists(st.sampled_from("abc"), max_size=2, unique=True),
+            "additionalProperties": st.booleans() | inner,
+            "items": inner,
+            "anyOf": st.lists(inner, min_size=1, max_size=2),
+            "default": st.just(0),
+        },
+    ),
+    max_leaves=6,
+)
+
+
+@given(SCHEMAS, VALUES)
+def test_what_is_accepted_at_a_glance_is_valid(schema: dict[str, Any], value: Any) -> None:
+    if _clearly_valid(schema, value):
+        assert Draft202012Validator(schema).is_valid(value)
+
+
+def test_good_arguments_of_a_signature_are_accepted_at_a_glance() -> None:
+    code = "def f(a, n: int, xs: list[int] = [], o: int | None = None, d: dict | None = None): pass"
+    tree = shapes.parse(code, "f.py")
+    schema = shapes.input_schema(tree, shapes.read_shape(tree, "f"))
+    for good in ({"a": [{}], "n": 1}, {"a": 0, "n": 1, "xs": [2], "o": None, "d": {"k": "v"}}):
+        assert _clearly_valid(schema, good)
+    for bad in ({"n": 1}, {"a": 0, "n": True}, {"a": 0, "n": 1, "xs": ["x"]}, {"a": 0, "n": 1, "m": 1}):
+        assert not _clearly_valid(schema, bad)
 
 
 def test_a_reference_is_resolved_inside_the_schema_and_nowhere_else() -> None:

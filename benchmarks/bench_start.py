@@ -1,0 +1,88 @@
+"""What a start costs: the class, one run and one look at the log, each in a process of its own, and a first row.
+
+Processor time (user and system, with that of all processes it waited for), because it says the same on a busy machine;
+the first row is wall time from the call of `execute` to the commit of its RUNNING row, in a process that has opened the
+database. The floors are measured in turns with them: an empty interpreter, SQLAlchemy and jupyter_client alone. A first
+round, not counted, leaves compiled modules behind. Prints one JSON object.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from healkit import Healkit
+
+ROUNDS = 11
+TARGETS = {"healkit_class_s": 0.35, "healkit_run_s": 0.6, "healkit_log_s": 0.4, "first_row_ms": 100}
+
+#: Another thread looks for the row while the call goes on, and says when it was first there.
+FIRST_ROW = """
+import sqlite3, sys, threading, time
+from healkit import Healkit
+found = []
+def look():
+    log = sqlite3.connect(sys.argv[1], isolation_level=None)
+    while not log.execute("SELECT 1 FROM executionlog WHERE status = 'RUNNING'").fetchone():
+        time.sleep(0.0005)
+    found.append(time.perf_counter())
+with Healkit(sys.argv[1]) as healkit:
+    looking = threading.Thread(target=look)
+    looking.start()
+    begun = time.perf_counter()
+    healkit.execute("double", arguments={"n": 4})
+    looking.join()
+print((found[0] - begun) * 1000)
+"""
+
+
+def environment() -> dict[str, str]:
+    """This process's own, but with compiled modules kept, as they are wherever a package is installed."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+
+
+def processor_s(*arguments: str) -> float:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([sys.executable, *arguments], check=True, capture_output=True, env=environment())
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def first_row_ms(db: str) -> float:
+    command = [sys.executable, "-c", FIRST_ROW, db]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment())
+    return float(done.stdout)
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        db = str(Path(folder) / "healkit.db")
+        with Healkit(db) as healkit:
+            healkit.vault.add("double", "def double(n: int):\n    return 2 * n\n")
+        cli = ("-m", "healkit")
+        asked = {
+            "python_pass_s": ("-c", "pass"),
+            "import_sqlalchemy_s": ("-c", "import sqlalchemy"),
+            "import_jupyter_client_s": ("-c", "import jupyter_client"),
+            "healkit_class_s": ("-c", "import healkit; healkit.Healkit"),
+            "healkit_run_s": (*cli, "run", "double", "--args", '{"n": 4}', "--db", db),
+            "healkit_log_s": (*cli, "log", "--db", db),
+        }
+        found: dict[str, list[float]] = {name: [] for name in (*asked, "first_row_ms")}
+        for _ in range(ROUNDS + 1):
+            for name, arguments in asked.items():
+                found[name].append(processor_s(*arguments))
+            found["first_row_ms"].append(first_row_ms(db))
+    medians = {name: round(statistics.median(values[1:]), 3) for name, values in found.items()}
+    json.dump({"rounds": ROUNDS, **medians, "targets": TARGETS}, sys.stdout, indent=2)
+    print()
+
+
+if __name__ == "__main__":
+    main()
