@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from notebook_kernel import NotebookKernel
 
 HERE = Path(__file__).parent
+KERNEL = pytest.StashKey["NotebookKernel"]()
 CLAIMED = pytest.StashKey[Claims]()
 
 # Nor does an example that a property is held against fail for being slow there.
@@ -50,12 +51,13 @@ def healkit(tmp_path: Path, empty_database: Path) -> Iterator[Healkit]:
         yield opened
 
 
-@pytest.fixture(scope="module")
-def notebook_kernel() -> Iterator[NotebookKernel]:
-    """A notebook's kernel that the tests of a file take turns with; what it needs takes long to import."""
+@pytest.fixture(scope="session")
+def notebook_kernel(pytestconfig: pytest.Config) -> Iterator[NotebookKernel]:
+    """A notebook's kernel that the tests of a folder take turns with; what it needs takes long to import."""
     from notebook_kernel import NotebookKernel
 
     with contextlib.closing(NotebookKernel()) as kernel:
+        pytestconfig.stash[KERNEL] = kernel
         yield kernel
 
 
@@ -82,6 +84,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         Path(out).write_text(json.dumps(claims_of(items)))
     elif {item.path for item in items} >= files_with_tests() and "::" not in "".join(config.args):
         config.stash[CLAIMED] = claims_of(items)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """End the notebooks' kernel with the last test of a folder: others look at the processes of this one."""
+    kernel = item.config.stash.get(KERNEL, None)
+    if kernel is not None and (nextitem is None or nextitem.path.parent != item.path.parent):
+        kernel.close()
 
 
 @pytest.hookimpl(trylast=True)

@@ -70,6 +70,7 @@ def test_a_failure_and_its_passing_replay_run_without_healkit(healkit, tmp_path,
     assert cell_of(book, "mended").outputs[0].data["text/plain"] == "0.0"
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("FACE-8")
 def test_every_kind_of_tool_fails_again_as_it_did(healkit, tmp_path, alone):
     kinds = {
@@ -95,6 +96,7 @@ def test_every_kind_of_tool_fails_again_as_it_did(healkit, tmp_path, alone):
         assert errors_of(book) == {"failure": ["ZeroDivisionError"]}, name
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("FACE-8")
 def test_what_never_ends_is_not_run_again(healkit, tmp_path, alone):
     healkit.vault.add("spin", "def spin():\n    while True:\n        pass\n")

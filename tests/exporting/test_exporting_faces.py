@@ -27,6 +27,7 @@ def test_the_command_line_writes_and_prints_it(tmp_path, monkeypatch):
     assert "why        " in run("--last").stdout
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("FACE-8", "FACE-7")
 def test_a_notebook_writes_its_own_failing_cell_with_what_it_read(notebook_kernel, tmp_path, monkeypatch):
     monkeypatch.setenv("HEALKIT_DB", str(tmp_path / "healkit.db"))

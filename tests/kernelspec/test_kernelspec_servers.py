@@ -165,6 +165,7 @@ def server(tmp_path: Path) -> Iterator[Server]:
     opened.stop()
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("WORK-1", "WORK-2")
 def test_jupyters_server_starts_stops_restarts_and_ends_a_restricted_kernel(
     install: Install, server: Server
@@ -204,6 +205,7 @@ def test_jupyters_server_starts_stops_restarts_and_ends_a_restricted_kernel(
     wait_until_nothing_is_left_of(asyncio.run(story()))
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("WORK-2", "WORK-3")
 def test_where_no_boundary_can_be_had_the_server_says_so(
     install: Install, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -231,6 +233,7 @@ time.sleep(600)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("WORK-2")
 def test_after_kill_9_of_the_server_no_process_and_no_folder_is_left(tier: str, install: Install) -> None:
     install()
@@ -244,6 +247,7 @@ def test_after_kill_9_of_the_server_no_process_and_no_folder_is_left(tier: str, 
     wait_until_nothing_is_left_of(root)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("WORK-1")
 def test_jupyter_run_runs_a_file_restricted(install: Install, tmp_path: Path) -> None:
     script = tmp_path / "script.py"

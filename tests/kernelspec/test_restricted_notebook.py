@@ -50,6 +50,7 @@ def test_nbclient_runs_a_notebook_whose_every_way_out_is_denied(
     wait_until_nothing_is_left_of(Path(str(home["text"])).parent)
 
 
+@pytest.mark.slow
 def test_the_pages_example_holds(install: Install, tmp_path: Path) -> None:
     page = (Path(__file__).parent.parent.parent / "docs" / "restricted_notebooks.md").read_text()
     (example,) = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
@@ -65,6 +66,7 @@ def test_the_pages_example_holds(install: Install, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("WORK-1")
 def test_displays_plots_tables_widgets_and_magics_work(tier: str, install: Install, tmp_path: Path) -> None:
     cells = [
@@ -95,6 +97,7 @@ def test_the_notebooks_own_folder_is_out_of_reach_until_it_is_granted(without_gr
     assert without_grants.run("import os; print(os.getcwd() == os.environ['HOME'])").text == "True\n"
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("WORK-2")
 def test_a_granted_folder_is_where_the_cells_run_and_reading_it_is_all_they_may(
     tier: str, start: Start, tmp_path: Path
@@ -107,6 +110,7 @@ def test_a_granted_folder_is_where_the_cells_run_and_reading_it_is_all_they_may(
     assert (tmp_path / "notebooks" / "data.csv").read_text() == "a,b\n"
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("WORK-2")
 def test_a_write_grant_reaches_its_folder_and_no_further(tier: str, start: Start, tmp_path: Path) -> None:
     (tmp_path / "notebooks" / "out").mkdir(parents=True)
@@ -138,6 +142,7 @@ def test_without_a_boundary_it_does_not_start(
         Notebook(install(), tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("WORK-2")
 def test_too_much_memory_is_an_error_of_its_cell_and_the_notebook_goes_on(tier: str, start: Start) -> None:
     notebook = start(memory_mb=200)
@@ -195,6 +200,7 @@ def test_subshells_work_and_no_debugger_is_offered(without_grants: Notebook) -> 
     )
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("WORK-1")
 def test_a_restart_forgets_names_and_files_and_keeps_the_connection(tier: str, start: Start) -> None:
     notebook = start()
@@ -207,6 +213,7 @@ def test_a_restart_forgets_names_and_files_and_keeps_the_connection(tier: str, s
     assert notebook.folder() == notebook.root
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("WORK-1")
 def test_a_kernel_outlives_the_thread_that_started_it(tier: str, install: Install, tmp_path: Path) -> None:
     opened: list[Notebook] = []
@@ -223,6 +230,7 @@ def test_a_kernel_outlives_the_thread_that_started_it(tier: str, install: Instal
     wait_until_nothing_is_left_of(notebook.root)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("WORK-2")
 def test_a_kernel_that_is_killed_leaves_nothing(tier: str, install: Install, tmp_path: Path) -> None:
     notebook = Notebook(install(), tmp_path)

@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[2]
 JS, STATIC = ROOT / "js", ROOT / "healkit" / "notebook" / "widgets" / "static"
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_a_fresh_build_equals_the_committed_bundle(tmp_path: Path) -> None:
     sources = tmp_path / "js"

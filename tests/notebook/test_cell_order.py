@@ -290,6 +290,7 @@ def test_what_fails_under_the_button_is_shown_in_the_panel_and_the_kernel_goes_o
     assert page.run(4)["status"] == "ok"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", ["the panel's Stop", "the notebook's own interrupt"])
 def test_a_cell_under_the_button_is_interrupted_and_the_kernel_lives(
     kernel: Any, notebook_kernel: NotebookKernel, tmp_path: Path, by: str
@@ -314,6 +315,7 @@ def test_a_cell_under_the_button_is_interrupted_and_the_kernel_lives(
     assert page.run(4)["status"] == "ok"
 
 
+@pytest.mark.slow
 def test_the_button_waits_for_the_cell_that_runs(kernel: Any) -> None:
     page = kernel(
         LOAD,
@@ -345,6 +347,7 @@ def test_a_notebook_that_was_renamed_is_found_by_its_cells(kernel: Any) -> None:
     assert re.search("is defined in `?cell 2", page.ask("advice")["value"]["sentence"])
 
 
+@pytest.mark.slow
 def test_a_cell_that_was_deleted_before_the_restart_is_remembered(
     database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

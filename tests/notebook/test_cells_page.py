@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+import pytest
 from notebook_samples import text_of
 
 PAGE = (Path(__file__).parents[2] / "docs" / "cells.md").read_text()
 
 
+@pytest.mark.slow
 def test_every_cell_of_the_page_runs_and_the_card_says_what_the_page_shows(
     run: Any, tmp_path: Path, monkeypatch: Any
 ) -> None:

@@ -30,6 +30,7 @@ def test_a_terminal_has_no_window_to_dock_in(shell: Any, capsys: Any) -> None:
     assert "--group cannot be combined with --dock." in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_docked_log_leaves_no_widget_in_the_cell_and_goes_when_the_extension_does(run: Any) -> None:
     left = "import ipywidgets\nprint(len(ipywidgets.widgets.widget._instances))"
     book = run("%load_ext healkit", left, "%executions --dock", left, "%unload_ext healkit", left)

@@ -118,6 +118,7 @@ def test_a_patch_is_shown_kept_with_consent_and_taken_back(healkit: Healkit) -> 
         asked.ask("heal_undo")
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("HEAL-1")
 def test_questions_are_answered_by_choice_by_value_and_become_examples(healkit: Healkit) -> None:
     asked, numbers = broken_step(healkit), []
@@ -140,6 +141,7 @@ def test_questions_are_answered_by_choice_by_value_and_become_examples(healkit: 
     assert healkit.execute_tool("step", arguments={"items": 9}) == 0
 
 
+@pytest.mark.slow
 def test_a_number_that_is_typed_is_a_value_and_not_the_number_of_a_choice(healkit: Healkit) -> None:
     asked = broken_step(healkit)
     asked.start("search", budget_s=60.0)
@@ -159,6 +161,7 @@ def test_a_number_that_is_typed_is_a_value_and_not_the_number_of_a_choice(healki
     assert said == f"{question['call']} is 1"
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("HEAL-4")
 def test_what_is_left_open_when_it_is_stopped_is_not_answered_and_waits(healkit: Healkit) -> None:
     asked = broken_step(healkit)
@@ -202,6 +205,7 @@ def test_a_patch_can_be_declined_or_left_for_later(healkit: Healkit, decision: s
         asked.ask("heal_settle", decision="decline")
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("HEAL-1")
 def test_stop_ends_a_search_with_what_was_found_and_a_second_start_begins_no_second_one(
     healkit: Healkit,
@@ -225,6 +229,7 @@ def test_stop_ends_a_search_with_what_was_found_and_a_second_start_begins_no_sec
     assert first.until("done")["report"]["outcome"] == "not_cured"
 
 
+@pytest.mark.slow
 def test_closing_the_last_panel_leaves_nothing_running(healkit: Healkit) -> None:
     healkit.vault.add("digest", HOPELESS, examples=HOPELESS_EXAMPLES)
     asked = Asked(healkit.heal_panel("digest"))
@@ -238,6 +243,7 @@ def test_closing_the_last_panel_leaves_nothing_running(healkit: Healkit) -> None
     assert run.events[-1].event_type == "run_finished"
 
 
+@pytest.mark.slow
 def test_as_the_kernel_ends_the_healing_does_and_its_patch_waits(healkit: Healkit) -> None:
     asked = broken_mean(healkit)
     asked.start("rules")
@@ -269,6 +275,7 @@ def test_what_cannot_be_healed_says_why_with_its_code_and_the_next_step(healkit:
         healkit.heal_panel("fine", dock=True)
 
 
+@pytest.mark.slow
 def test_what_comes_from_a_tool_is_sanitised_and_escaped(healkit: Healkit) -> None:
     code = f"def greet(name: str):\n    raise ValueError('<img src=x onerror=steal()> {SECRET}')\n"
     healkit.vault.add(
@@ -291,6 +298,7 @@ def test_what_comes_from_a_tool_is_sanitised_and_escaped(healkit: Healkit) -> No
     assert told
 
 
+@pytest.mark.slow
 def test_an_answer_may_name_an_exception(healkit: Healkit) -> None:
     asked = broken_step(healkit)
     asked.start("search", budget_s=60.0)
@@ -302,6 +310,7 @@ def test_an_answer_may_name_an_exception(healkit: Healkit) -> None:
     assert ["asked", f"{question['call']} is raises ValueError"] in facts
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("FACE-2", "FACE-4")
 def test_the_magic_opens_the_panel_and_a_notebook_that_is_run_keeps_the_card(
     run: Any, healkit: Healkit
@@ -339,6 +348,7 @@ def test_a_terminal_has_no_page_to_open_a_panel_in(shell: Any, healkit: Healkit,
     assert "There is no page to open a panel in." in capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("HEAL-4")
 def test_a_kernel_that_is_restarted_while_a_patch_waits_for_consent_loses_nothing(
     database: Path, healkit: Healkit

@@ -85,6 +85,7 @@ def test_secrets_among_the_locals_reach_neither_the_page_nor_the_database(run, d
         assert b"korrekthorse" not in content
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("FACE-4")
 def test_values_that_are_slow_or_huge_to_print_delay_no_card(run):
     hostile = (
@@ -156,6 +157,7 @@ def test_off_silences_the_cards_on_brings_them_back_and_unloading_ends_them(run)
     assert not tips[5]
 
 
+@pytest.mark.slow
 def test_the_explanation_goes_as_far_as_the_teacher_lets_it(run, monkeypatch):
     book = run("%load_ext healkit", "%config HealkitMagics.explain = 'hint'", "1 / 0")
     assert "hint  " in text_of(book.cells[2])
@@ -199,6 +201,7 @@ def test_an_interrupt_and_an_exit_are_no_failures(shell, capsys):
     assert "cell[" not in capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("FACE-1")
 def test_after_a_failure_and_unloading_no_thread_and_no_process_is_left(run):
     left = (
@@ -216,6 +219,7 @@ def test_after_a_failure_and_unloading_no_thread_and_no_process_is_left(run):
     assert "left []" in text_of(book.cells[-1])
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("FACE-3")
 def test_a_failure_in_another_database_has_its_card_and_makes_no_default_one(run, database, tmp_path):
     other = (

@@ -123,6 +123,7 @@ def test_the_package_loads_the_notebook_only_when_asked():
     assert said.stdout.split() == ["False", "True"]
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("LOG-10", "LOG-11")
 def test_executions_are_searched_grouped_and_summed_up(shell, capsys):
     shell.run_line_magic("load_ext", "healkit")

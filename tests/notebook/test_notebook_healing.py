@@ -64,6 +64,7 @@ def test_for_a_cell_of_the_users_own_there_is_advice_and_nothing_is_run(run) -> 
     assert text_of(book.cells[4]).endswith("False")
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("HEAL-2")
 def test_a_person_gets_the_editor(run, healkit: Healkit) -> None:
     healkit.vault.add("mean", BROKEN, examples=EXAMPLES)

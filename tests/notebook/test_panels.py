@@ -97,6 +97,7 @@ def test_the_card_comes_first_and_the_live_panel_second_below_the_cells_own_erro
     assert "text/html" not in outputs[2].data
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("FACE-4")
 def test_a_card_with_its_panel_adds_less_than_30_kb_to_a_saved_notebook(run: Any) -> None:
     def saved(cells: int) -> str:
@@ -292,6 +293,7 @@ def test_a_stop_from_another_thread_ends_the_worker_and_the_run_is_on_record(
     assert healkit.executions(limit=1)[0].failure is not None
 
 
+@pytest.mark.slow
 def test_the_static_card_of_each_panel_reads_as_text(run: Any) -> None:
     book = run(
         *CELLS,

@@ -6,10 +6,13 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "panels.md").read_text()
 
 
+@pytest.mark.slow
 def test_every_cell_of_the_page_runs_and_opens_its_panel(run: Any) -> None:
     blocks = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
     cells = run(*[block.rstrip("\n") for block in blocks]).cells

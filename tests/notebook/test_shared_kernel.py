@@ -39,6 +39,7 @@ def said(cell: Any) -> str:
     return " ".join(text_of(cell).split())
 
 
+@pytest.mark.slow
 def test_nothing_of_a_notebook_is_there_for_the_next(
     run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -61,6 +62,7 @@ def test_nothing_of_a_notebook_is_there_for_the_next(
     assert config == "'fix'"
 
 
+@pytest.mark.slow
 def test_what_cannot_be_undone_is_an_error_and_the_next_kernel_is_another(
     run: Any, notebook_kernel: NotebookKernel
 ) -> None:

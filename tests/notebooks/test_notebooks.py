@@ -44,6 +44,7 @@ def executed(notebook_kernel, tmp_path_factory) -> NotebookNode:
     return run(notebook_kernel, notebook, tmp_path_factory.mktemp("notebook"))
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("HEAL-6", "FACE-3")
 def test_the_first_repair_fails_only_where_it_means_to_and_ends_mended(executed):
     assert [cell.id for cell in executed.cells if errors_of(cell)] == ["run-broken", "exercises"]
@@ -54,6 +55,7 @@ def test_the_first_repair_fails_only_where_it_means_to_and_ends_mended(executed)
     assert text_of(cell_of(executed, "run-mended")).endswith("55")
 
 
+@pytest.mark.slow
 def test_the_exercises_do_what_the_text_says(executed):
     said = text_of(cell_of(executed, "exercises"))
     assert "fibonacci@3 saved" in said
@@ -61,6 +63,7 @@ def test_the_exercises_do_what_the_text_says(executed):
     assert f"more: {24 + len(SAMPLES)}" in said
 
 
+@pytest.mark.slow
 def test_the_outputs_saved_in_the_notebook_are_real(executed):
     """`HEALKIT_REGENERATE=1` saves the new outputs instead, to be read as a diff."""
     saved = nbformat.read(FIRST_REPAIR, as_version=4)

@@ -39,7 +39,11 @@ def as_this_python_says(text: str) -> str:
     return text
 
 
-@pytest.fixture(scope="module", params=[BROWSE, GALLERY, OWN, HEALING], ids=lambda path: path.stem)
+@pytest.fixture(
+    scope="module",
+    params=[OWN, *(pytest.param(path, marks=pytest.mark.slow) for path in (BROWSE, GALLERY, HEALING))],
+    ids=lambda path: path.stem,
+)
 def book(request, notebook_kernel, tmp_path_factory):
     """Path and executed notebook."""
     saved = nbformat.read(request.param, as_version=4)
@@ -83,6 +87,7 @@ def test_the_gallery_asks_the_questions_of_its_lessons():
         assert "A way to mend it" not in str(cell_of(saved, f"{lesson.name}-run").outputs)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("FACE-4")
 def test_the_panels_that_the_second_notebook_talks_about_are_below_its_cells(notebook_kernel, tmp_path):
     executed = run(notebook_kernel, nbformat.read(BROWSE, as_version=4), tmp_path, panels=True)
