@@ -17,7 +17,7 @@ from jupyter_client.blocking.client import BlockingKernelClient
 from jupyter_client.manager import AsyncKernelManager
 from jupyter_core.utils import run_sync
 from nbclient import NotebookClient
-from nbclient.exceptions import CellExecutionError
+from nbclient.exceptions import CellExecutionError, DeadKernelError
 from waiting import wait_until
 
 WITHIN_S = 60
@@ -54,7 +54,9 @@ class NotebookKernel:
             client.execute()
         except CellExecutionError:
             raise
-        except BaseException:
+        except BaseException as error:
+            if isinstance(error, DeadKernelError):
+                error.add_note(f"its exit status is {self._manager.provisioner.process.poll()}")
             self.close()
             raise
         finally:
@@ -84,7 +86,7 @@ class NotebookKernel:
         manager, self._manager = self._manager, None
         if client is not None:
             client.stop_channels()
-        if manager is not None:
+        if manager is not None and run_sync(manager.is_alive)():
             run_sync(manager.shutdown_kernel)()
 
     def _start(self) -> None:
