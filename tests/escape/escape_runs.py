@@ -28,7 +28,7 @@ class Run:
     value: Any = None
     landlock: str = ""
     said: str = ""
-    timeout_s: float = 20.0
+    timeout_s: float = 50.0  # of a machine where a hundred workers share two cores
     within_s: float = 60.0
     grants: Grants = Grants(memory_mb=256)
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 from template_samples import children_of_templates, end_templates, templates
+from waiting import wait_until
 
 from healkit import Config, Healkit
 from healkit.contracts import rpc
@@ -118,13 +119,11 @@ def test_only_the_trial_that_ran_is_lost_with_its_template(healkit: Healkit) -> 
 
 def the_one_that_stays() -> psutil.Process:
     """The first child of a template that is still there after half a second."""
-    give_up = time.monotonic() + 30
-    while time.monotonic() < give_up:
-        children = children_of_templates()
-        time.sleep(0.5)
-        if staying := [child for child in children_of_templates() if child in children]:
-            return staying[0]
-    raise AssertionError("no trial took long")
+
+    def older() -> list[psutil.Process]:
+        return [child for child in children_of_templates() if time.time() - child.create_time() > 0.5]
+
+    return wait_until(older)[0]
 
 
 def test_a_rehearsal_leaves_its_process_as_it_was() -> None:
