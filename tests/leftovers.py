@@ -16,6 +16,8 @@ import psutil
 
 _VARIABLE = "HEALKIT_TEST_RUN"
 _HOST = re.compile(r"/healkit-\d+/(\d+)-\d+-\d+/")
+#: Python's own: a process that has used `multiprocessing` has one until its very end.
+_TRACKER = "from multiprocessing.resource_tracker import main"
 #: What was told to end as the last test ended may take this long.
 _GRACE_S = 5.0
 
@@ -50,7 +52,9 @@ def _of_this_run() -> Iterable[tuple[psutil.Process, str]]:
             )
             if orphan or environment.get(_VARIABLE) == os.environ[_VARIABLE]:
                 command = " ".join(process.cmdline())
-                if process.status() != psutil.STATUS_ZOMBIE:
+                if process.status() != psutil.STATUS_ZOMBIE and not (
+                    _TRACKER in command and process.ppid() == here.pid
+                ):
                     yield process, command[:300]
         except (psutil.NoSuchProcess, psutil.AccessDenied):
             continue

@@ -162,7 +162,7 @@ def test_using_up_the_processor_time_is_its_own_ending(tmp_path: Path) -> None:
 @pytest.mark.requirement("WORK-4", "LOG-2")
 @pytest.mark.parametrize(
     ("nursery", "code"),
-    [pytest.param(False, "TOOL_CRASHED", marks=pytest.mark.slow), (True, "WORKER_LOST")],
+    [(False, "TOOL_CRASHED"), pytest.param(True, "WORKER_LOST", marks=pytest.mark.slow)],
 )
 def test_a_worker_killed_from_outside_is_recorded_as_such(tmp_path: Path, nursery: bool, code: str) -> None:
     """Alone it died of SIGKILL; together with the nursery that it was forked from, it was lost."""

@@ -56,19 +56,12 @@ ENDS = {
     "an exception": "sys.stdin.readline()\nraise RuntimeError('as it happens')",
     "os._exit": "sys.stdin.readline()\nos._exit(0)",
 }
-#: The one that the quick tier tries.
-QUICK_END = ("namespaces", "kill -9")
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("WORK-5", "WORK-2")
-@pytest.mark.parametrize(
-    ("tier", "end"),
-    [
-        pytest.param(tier, end, marks=[] if (tier, end) == QUICK_END else [pytest.mark.slow])
-        for tier in ("namespaces", "landlock")
-        for end in ENDS
-    ],
-)
+@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize("tier", ["namespaces", "landlock"])
 def test_no_process_and_no_folder_survives(tmp_path: Path, end: str, tier: str) -> None:
     host = subprocess.Popen(
         [sys.executable, "-c", HOST.replace("{end}", ENDS[end]), str(tmp_path / "healkit.db")],
@@ -146,6 +139,7 @@ def test_a_spare_is_ready_is_never_used_twice_and_is_replaced(tmp_path: Path) ->
         assert len(set(seen)) == 4
 
 
+@pytest.mark.slow
 def test_a_nursery_that_dies_is_replaced_and_nobody_notices(tmp_path: Path) -> None:
     config = Config(start_timeout_s=30)
     with Healkit(tmp_path / "x.db", config=config) as healkit:

@@ -30,7 +30,7 @@ from healkit.errors import ArgumentsInvalid
             {"shape": [2, 1], "columns": ["a"], "rows": [[1], [2]]},
             "DataFrame",
         ),
-        ("__import__('pandas').Series([1, 2])", [1, 2], "Series"),
+        pytest.param("__import__('pandas').Series([1, 2])", [1, 2], "Series", marks=pytest.mark.slow),
         ("object", "<class 'object'>", "text"),
     ],
 )
@@ -108,6 +108,7 @@ def test_wrong_calls_name_the_argument_before_a_worker_is_touched_and_are_on_rec
         healkit.execute("add", arguments={"a": "x" * 50_000_000})
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("WORK-1")
 def test_rich_outputs_reach_the_caller_as_they_come(healkit: Healkit) -> None:
     healkit.vault.add(

@@ -23,7 +23,7 @@ from healkit.workers.folders import private_base
 from healkit.workers.interpreters import WORKER_NEEDS, interpreter_of
 from healkit.workers.probe import probe
 
-MODES = ("worker", "subprocess")
+MODES = ("worker", pytest.param("subprocess", marks=pytest.mark.slow))
 
 
 @pytest.fixture(params=["namespaces", pytest.param("landlock", marks=pytest.mark.slow)])
@@ -105,6 +105,7 @@ def test_the_files_of_a_hidden_package_cannot_be_read(restricted: Healkit) -> No
     assert probed(restricted, [], [pandas.__file__])[pandas.__file__] == "read"
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("WORK-2")
 def test_a_hidden_package_that_is_optional_to_another_is_simply_not_there(restricted: Healkit) -> None:
     code = "try:\n    import pandas\nexcept ImportError:\n    pandas = None\ndef optional():\n    return pandas is None\n"
