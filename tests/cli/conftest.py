@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from cli_samples import Done, call
+from waiting import WITHIN_S
 
 Cli = Callable[..., Done]
 CliProcess = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -45,7 +46,7 @@ def cli_process(environment: dict[str, str], tmp_path: Path) -> CliProcess:
             text=True,
             env=environment,
             cwd=tmp_path,
-            timeout=60,
+            timeout=WITHIN_S,
             check=False,
         )
 
@@ -53,18 +54,9 @@ def cli_process(environment: dict[str, str], tmp_path: Path) -> CliProcess:
 
 
 @pytest.fixture
-def fibonacci(cli: Cli) -> Cli:
+def fibonacci(cli: Cli, environment: dict[str, str], empty_database: Path) -> Cli:
     """`cli` with a broken fibonacci in the vault."""
-    return with_fibonacci(cli)
-
-
-@pytest.fixture
-def fibonacci_process(cli_process: CliProcess) -> CliProcess:
-    """`cli_process` with a broken fibonacci in the vault."""
-    return with_fibonacci(cli_process)
-
-
-def with_fibonacci(run: Callable[..., Any]) -> Callable[..., Any]:
+    shutil.copy(empty_database, environment["HEALKIT_DB"])
     code = "def fibonacci(n: int):\n    print('working on', n)\n    return n / 0\n"
-    assert run("vault", "add", "fibonacci", "-", stdin=code).stdout == "fibonacci@1 saved\n"
-    return run
+    assert cli("vault", "add", "fibonacci", "-", stdin=code).stdout == "fibonacci@1 saved\n"
+    return cli

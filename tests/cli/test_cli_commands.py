@@ -1,4 +1,4 @@
-"""Each command of the line, on a real database with real workers; one story and what needs one in processes."""
+"""Each command of the line, on a real database with real workers; in a process where only that proves it."""
 
 from __future__ import annotations
 
@@ -8,41 +8,44 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import urllib.request
 
 import pytest
+from waiting import WITHIN_S, wait_until
+
+from healkit import Healkit, __version__
 
 MENDED = "def fibonacci(n: int):\n    print('working on', n)\n    return {'n': n, 'text': 'é'}\n"
 OUTCOME = ["status", "value", "log_id", "trace_id", "duration_ms", "isolation", "error"]
 
 
 @pytest.mark.requirement("FACE-6", "LOG-1", "VAULT-4")
-def test_a_tool_fails_is_found_is_patched_and_works(fibonacci_process):
-    failed = fibonacci_process("run", "fibonacci", "--args", '{"n": 10}')
+def test_a_tool_fails_is_found_is_patched_and_works(fibonacci, cli_process):
+    failed = fibonacci("run", "fibonacci", "--args", '{"n": 10}')
     assert failed.returncode == 1
     assert failed.stdout == "working on 10\n"
     assert failed.stderr.startswith("✗ fibonacci@1 failed: ZeroDivisionError: division by zero")
     assert "healkit run fibonacci --args '{\"n\": 10}'" in failed.stderr
 
-    last = fibonacci_process("errors", "fibonacci", "--last")
+    last = fibonacci("errors", "fibonacci", "--last")
     assert 'File "<fibonacci@1>", line 3, in fibonacci' in last.stdout
 
-    patched = fibonacci_process("vault", "patch", "fibonacci", "-", "--reason", "no zero", stdin=MENDED)
+    patched = fibonacci("vault", "patch", "fibonacci", "-", "--reason", "no zero", stdin=MENDED)
     assert patched.stdout == "fibonacci@2 saved (patched from @1)\n"
 
-    worked = fibonacci_process("run", "fibonacci", "--args", '{"n": 10}')
+    # A process of its own, with streams that are the operating system's.
+    worked = cli_process("run", "fibonacci", "--args", '{"n": 10}')
     assert worked.returncode == 0
     assert worked.stdout.startswith("working on 10\n")
     assert json.loads(worked.stdout.partition("\n")[2]) == {"n": 10, "text": "é"}
     assert "✓ fibonacci@2 · log row 2" in worked.stderr
 
-    rows = json.loads(fibonacci_process("log", "--json", "--since", "1h").stdout)
+    rows = json.loads(fibonacci("log", "--json", "--since", "1h").stdout)
     assert [(row["status"], row["revision"], row["origin"]) for row in rows] == [
         ("SUCCESS", 2, "cli"),
         ("FAILURE", 1, "cli"),
     ]
-    history = json.loads(fibonacci_process("vault", "history", "fibonacci", "--json").stdout)
+    history = json.loads(fibonacci("vault", "history", "fibonacci", "--json").stdout)
     assert [(r["number"], r["runs"], r["failures"], r["motivating_log_id"]) for r in history] == [
         (1, 1, 1, None),
         (2, 1, 0, 1),
@@ -140,10 +143,11 @@ def test_what_only_reads_never_makes_a_database(cli, tmp_path, words):
 
 def test_every_command_takes_the_database(cli, tmp_path):
     elsewhere = tmp_path / "elsewhere.db"
-    added = cli("vault", "add", "one", "-", "--db", str(elsewhere), stdin="def one():\n    return 1\n")
+    (tmp_path / "one.sql").write_text("SELECT 1 AS n")
+    added = cli("vault", "add", "one", "one.sql", "--db", str(elsewhere))
     assert added.returncode == 0
     assert elsewhere.exists()
-    assert cli("run", "one", "--db", str(elsewhere)).stdout == "1\n"
+    assert json.loads(cli("run", "one", "--db", str(elsewhere)).stdout)["rows"] == [[1]]
     assert not (tmp_path / "healkit.db").exists()
 
 
@@ -170,11 +174,12 @@ def test_a_sql_file_is_a_sql_tool_with_grants_and_examples_kept(cli, tmp_path):
 
 
 @pytest.mark.requirement("LOG-9")
-def test_no_errors_is_said_in_words(fibonacci):
+def test_no_errors_is_said_in_words(fibonacci, environment):
     assert fibonacci("errors", "--last").stdout.startswith("No errors found")
     assert fibonacci("errors", "--last", "--json").stdout == "null\n"
     assert fibonacci("errors", "--json").stdout == "[]\n"
-    fibonacci("run", "fibonacci", "--args", '{"n": 1}')
+    with Healkit(environment["HEALKIT_DB"]) as healkit:
+        healkit.execute("fibonacci", arguments={"n": 1})
     assert "Did you mean 'fibonacci'?" in fibonacci("errors", "fibonaci").stdout
     assert "ZeroDivisionError" in fibonacci("errors").stdout
 
@@ -215,7 +220,7 @@ def test_ctrl_c_stops_the_tool_and_exits_130(cli, environment, tmp_path):
     assert process.stdout is not None
     assert process.stdout.readline() == "started\n"
     process.send_signal(signal.SIGINT)
-    _, told = process.communicate(timeout=20)
+    _, told = process.communicate(timeout=WITHIN_S)
     assert process.returncode == 130
     assert "Traceback" not in told
     (row,) = json.loads(cli("log", "--json").stdout)
@@ -230,13 +235,12 @@ def test_help_and_version_come_at_once_and_load_no_database():
     assert said.stdout == "[]\n"
 
 
-def test_the_version_is_the_packages(cli_process):
-    import healkit
-
-    assert cli_process("--version").stdout == f"healkit {healkit.__version__}\n"
+def test_the_version_is_the_packages(cli, cli_process):
+    assert cli("--version").stdout == f"healkit {__version__}\n"
     assert cli_process("nonsense").returncode == 2
 
 
+@pytest.mark.slow
 def test_the_lab_opens_on_the_notebooks_with_the_seeded_database(cli, environment, tmp_path):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -250,27 +254,24 @@ def test_the_lab_opens_on_the_notebooks_with_the_seeded_database(cli, environmen
     process = subprocess.Popen([sys.executable, "-m", "healkit", *words], stdout=subprocess.DEVNULL,
                                stderr=subprocess.PIPE, text=True, env=environment, cwd=tmp_path)  # fmt: skip
     try:
-        assert "version" in _fetch(f"http://127.0.0.1:{port}/api", process)
-        listed = json.loads(_fetch(f"http://127.0.0.1:{port}/api/contents?token=t", process))
+        assert "version" in wait_until(lambda: _fetched(f"http://127.0.0.1:{port}/api", process))
+        listed = json.loads(_fetched(f"http://127.0.0.1:{port}/api/contents?token=t", process))
         assert listed["type"] == "directory"
     finally:
         process.send_signal(signal.SIGTERM)
-        _, told = process.communicate(timeout=30)
+        _, told = process.communicate(timeout=WITHIN_S)
     assert "tools added" in told
     assert "fibonacci" in cli("vault", "list").stdout
 
 
-def _fetch(url: str, process: subprocess.Popen[str]) -> str:
-    """The answer, once the server is up; at most 60 s."""
-    deadline = time.monotonic() + 60
-    while True:
-        assert process.poll() is None, "the server ended"
-        try:
-            with urllib.request.urlopen(url, timeout=5) as answer:
-                return answer.read().decode()
-        except OSError:
-            assert time.monotonic() < deadline
-            time.sleep(0.2)
+def _fetched(url: str, process: subprocess.Popen[str]) -> str:
+    """Return the answer, empty while the server is not up."""
+    assert process.poll() is None, "the server ended"
+    try:
+        with urllib.request.urlopen(url, timeout=WITHIN_S) as answer:
+            return answer.read().decode()
+    except OSError:
+        return ""
 
 
 def test_the_shipped_notebooks_are_copied_once_and_never_overwritten(tmp_path, monkeypatch):

@@ -14,15 +14,18 @@ from pathlib import Path
 
 import pytest
 
+from healkit import Healkit
+
 BROKEN = "def mean(values: list):\n    return sum(values) / len(value)\n"
-EXAMPLE = '{"arguments": {"values": [2, 4, 6]}, "result": 4.0}'
+EXAMPLE = {"arguments": {"values": [2, 4, 6]}, "result": 4.0}
 
 
 @pytest.fixture
-def mean(cli):
+def mean(cli, environment):
     """A vault whose `mean` has failed once, and that says what is right."""
-    assert cli("vault", "add", "mean", "-", "--example", EXAMPLE, stdin=BROKEN).returncode == 0
-    assert cli("run", "mean", "--args", '{"values": [1, 2, 6]}').returncode == 1
+    with Healkit(environment["HEALKIT_DB"]) as healkit:
+        healkit.vault.add("mean", BROKEN, examples=[EXAMPLE])
+        assert healkit.execute("mean", arguments={"values": [1, 2, 6]}).failure is not None
     return cli
 
 
@@ -59,13 +62,14 @@ def terminal(environment: dict[str, str], tmp_path: Path) -> Callable[..., tuple
 
 
 @pytest.mark.requirement("HEAL-1", "HEAL-4", "FACE-6")
-def test_without_anybody_to_ask_the_patch_waits(mean):
+def test_without_anybody_to_ask_the_patch_waits(mean, environment):
     done = mean("heal", "mean", "--with", "rules", "--json")
     told = json.loads(done.stdout)
     assert (done.returncode, told["outcome"], told["verdict"]) == (1, "pending", "cured")
     assert "+    return sum(values) / len(values)" in told["diff"]
     assert mean("requests", "accept", str(told["request_id"])).returncode == 0
-    assert mean("run", "mean", "--args", '{"values": [1, 2, 6]}').stdout == "3.0\n"
+    with Healkit(environment["HEALKIT_DB"]) as healkit:
+        assert healkit.execute_tool("mean", arguments={"values": [1, 2, 6]}) == 3.0
     run = mean("trace", "show", told["run_id"])
     assert run.returncode == 0
     assert "proposal_accepted" in run.stdout
@@ -106,6 +110,7 @@ def test_wrong_calls_are_one_line(mean):
         assert said in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("HEAL-4", "FACE-6")
 def test_somebody_at_the_terminal_is_shown_the_patch_and_asked(mean, terminal):
     code, seen = terminal(["heal", "mean", "--with", "rules"], ("ater [l]:", "y"))
@@ -115,6 +120,7 @@ def test_somebody_at_the_terminal_is_shown_the_patch_and_asked(mean, terminal):
     assert "a patch was kept" in seen
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("HEAL-1", "HEAL-4")
 def test_where_patches_disagree_the_terminal_is_asked_what_is_right(cli, terminal):
     code = "def discount(items: int) -> int:\n    if items > 10:\n        return 20\n    return 0\n"
@@ -129,6 +135,7 @@ def test_where_patches_disagree_the_terminal_is_asked_what_is_right(cli, termina
     assert "asked      discount(items=" in seen
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("HEAL-2")
 def test_a_person_edits_until_it_passes(mean, terminal, tmp_path):
     editor = tmp_path / "editor.sh"

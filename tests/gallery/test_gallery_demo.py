@@ -27,6 +27,7 @@ def told(tmp_path_factory) -> tuple[bool, str]:
     return tell(tmp_path_factory.mktemp("story") / "story.db")
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(400)
 @pytest.mark.requirement("HEAL-6", "LOG-9")
 def test_the_steps_do_what_they_say(told):
@@ -40,6 +41,7 @@ def test_the_steps_do_what_they_say(told):
     assert "What is right?" in text
 
 
+@pytest.mark.slow
 def test_the_story_has_no_colour_codes_when_piped_and_fits_a_terminal(told):
     _, text = told
     assert "\x1b" not in text

@@ -13,7 +13,12 @@ from healkit.contracts.shapes import parse, read_shape
 from healkit.gallery import LESSONS, SAMPLES, Lesson, Sample
 
 FIXES = Path(__file__).parent / "fixes"
-PYTHON_LESSONS = [lesson for lesson in LESSONS if lesson.type == "python"]
+#: Lessons as parameters; to import pandas takes as long as all that needs none of it.
+EACH = [
+    pytest.param(lesson, marks=pytest.mark.slow if "import pandas" in lesson.code else (), id=lesson.name)
+    for lesson in LESSONS
+]
+EACH_IN_PYTHON = [parameter for parameter in EACH if parameter.values[0].type == "python"]
 
 
 def by_name(tool: Sample) -> str:
@@ -29,7 +34,7 @@ def healkit(tmp_path_factory):
 
 
 @pytest.mark.requirement("VAULT-7", "VAULT-6", "WORK-1")
-@pytest.mark.parametrize("lesson", LESSONS, ids=by_name)
+@pytest.mark.parametrize("lesson", EACH)
 def test_a_lesson_fails_as_it_says_and_its_fix_cures_it(healkit: Healkit, lesson: Lesson):
     broken = healkit.execute(lesson.name, "default", lesson.failing)
     if lesson.ename is None:
@@ -54,7 +59,7 @@ def test_a_healthy_sample_gives_what_its_examples_say(healkit: Healkit, sample: 
         assert healkit.execute_tool(sample.name, "default", example["arguments"]) == example["result"]
 
 
-@pytest.mark.parametrize("lesson", PYTHON_LESSONS, ids=by_name)
+@pytest.mark.parametrize("lesson", EACH_IN_PYTHON)
 def test_a_fix_is_right_for_all_examples_seen_and_hidden(lesson: Lesson, hidden_examples):
     for example in (*lesson.examples, *hidden_examples[lesson.name]):
         assert call(fix_of(lesson), lesson.name, example["arguments"]) == example["result"]

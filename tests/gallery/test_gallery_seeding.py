@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import runpy
 import sqlite3
-import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
@@ -125,16 +125,22 @@ def test_sample_data_is_what_the_files_say(database):
 
 
 @pytest.mark.requirement("VAULT-7", "LOG-15")
-def test_seed_db_seeds_keeps_and_resets(tmp_path):
+def test_seed_db_seeds_keeps_and_resets(tmp_path, capsys, monkeypatch):
     path = tmp_path / "school.db"
-    debug = run_seed_db("--db", str(path), "--debug-tools-only")
-    assert f"{len(DEBUG_TOOLS)} tools added, 0 kept, 0 reset; 0 tables created" in debug.stdout
-    everything = run_seed_db("--db", str(path))
+    assert main(["--db", str(path), "--debug-tools-only"]) == 0
+    said = capsys.readouterr().out
+    assert f"{len(DEBUG_TOOLS)} tools added, 0 kept, 0 reset; 0 tables created" in said
+    monkeypatch.setattr(sys, "argv", [str(SEED_DB), "--db", str(path)])
+    with pytest.raises(SystemExit, match=r"^0$"):
+        runpy.run_path(str(SEED_DB), run_name="__main__")
     added = len(ALL_TOOLS) - len(DEBUG_TOOLS)
-    assert f"{added} tools added, {len(DEBUG_TOOLS)} kept, 0 reset; 2 tables created" in everything.stdout
-    reset = run_seed_db("--db", str(path), "--reset")
-    assert f"0 tools added, {len(ALL_TOOLS)} kept, 0 reset; 2 tables created" in reset.stdout
-    assert reset.stderr == ""
+    said, told = capsys.readouterr()
+    assert f"{added} tools added, {len(DEBUG_TOOLS)} kept, 0 reset; 2 tables created" in said
+    assert told == ""
+    assert main(["--db", str(path), "--reset"]) == 0
+    said, told = capsys.readouterr()
+    assert f"0 tools added, {len(ALL_TOOLS)} kept, 0 reset; 2 tables created" in said
+    assert told == ""
 
 
 def test_seed_db_says_in_one_line_what_is_wrong(tmp_path, capsys):
@@ -142,11 +148,6 @@ def test_seed_db_says_in_one_line_what_is_wrong(tmp_path, capsys):
     said = capsys.readouterr().err
     assert said.startswith("DB_MISSING: ")
     assert len(said.splitlines()) == 1
-
-
-def run_seed_db(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(SEED_DB), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
 
 
 def dump(path: Path) -> list[tuple]:
