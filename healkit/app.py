@@ -42,7 +42,7 @@ from healkit.tracing.folders import runs_folder
 from healkit.workers.granting import check_grants
 
 if TYPE_CHECKING:
-    from healkit.doctor import DoctorReport, Status
+    from healkit.contracts.doctor import DoctorReport, Status
     from healkit.seeding import SeedReport
     from healkit.store.log import Log
     from healkit.store.requests import Requests

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import platform
 import shutil
 import sys
@@ -10,56 +9,12 @@ import sys
 import psutil
 
 from healkit.config import MIB, Config
+from healkit.contracts.doctor import Check, DoctorReport, Status
 from healkit.contracts.outbox import OutboxState
 from healkit.errors import IsolationUnavailable
 from healkit.store.log import Log
 from healkit.workers.limits import bubblewrap_path
 from healkit.workers.probe import NOT_STOPPED, TierReport, achieved_tier, probe
-
-
-@dataclasses.dataclass(frozen=True)
-class Check:
-    """One thing that was tried: whether it is as it should be, what was found, and the command that mends it."""
-
-    name: str
-    ok: bool
-    detail: str
-    fix: str = ""
-
-
-@dataclasses.dataclass(frozen=True)
-class DoctorReport:
-    """The tier that executions get here ("" for none), every check, and what that tier does not stop."""
-
-    tier: str
-    checks: list[Check]
-    not_stopped: list[str]
-
-    @property
-    def ok(self) -> bool:
-        """Whether tools are run behind a boundary here."""
-        return self.tier in {"namespaces", "landlock"}
-
-
-@dataclasses.dataclass(frozen=True)
-class Status:
-    """Where healkit stands: `problem` is empty when nothing is wrong with the log.
-
-    `requests` is how many patches wait for the user's word.
-    `collector` is where traces are sent, empty where they stay; `traces` says how many are where, and what is wrong
-    with sending them.
-    """
-
-    url: str
-    tier: str
-    tools: int
-    executions: int
-    failures: int
-    running: int
-    problem: str
-    collector: str = ""
-    traces: OutboxState = dataclasses.field(default_factory=OutboxState)
-    requests: int = 0
 
 
 def examine(config: Config) -> DoctorReport:

@@ -58,7 +58,7 @@ def errors(
     db: DbOption = None,
 ) -> int:
     """Failures on record, newest first."""
-    from healkit import rendering
+    from healkit.rendering import execution, listings, text_of
 
     last = last or markdown or notebook is not None
 
@@ -86,19 +86,19 @@ def errors(
                 typer.echo((shown or rows[0]).to_markdown())
             if notebook is not None or markdown:
                 return OK
-            typer.echo(rendering.execution_text(shown or rows[0], face="terminal"))
+            typer.echo(text_of(execution.card(shown or rows[0], face="terminal")))
             typer.echo(f"\n{rows[0].failure.traceback if rows[0].failure else ''}".rstrip())
         else:
-            typer.echo(rendering.executions_text(rows, terminal_width()))
+            typer.echo(text_of(listings.executions(rows), terminal_width()))
     return OK
 
 
 def doctor(as_json: JsonOption = False, db: DbOption = None) -> int:
     """What isolation this machine can enforce, tried for real. Exit 1 if tools get no boundary here."""
-    from healkit import rendering
     from healkit.config import Config
     from healkit.doctor import examine
     from healkit.errors import DatabaseError
+    from healkit.rendering import reports, text_of
 
     report = examine(Config.from_environment())
     try:
@@ -110,6 +110,6 @@ def doctor(as_json: JsonOption = False, db: DbOption = None) -> int:
     if as_json:
         print_json({**dataclasses.asdict(report), "ok": report.ok, "database": database})
     else:
-        typer.echo(rendering.doctor_text(report))
+        typer.echo(text_of(reports.doctor(report)))
         typer.echo(" ".join(f"Database: {database['url']} {database['problem'] or '(in order)'}".split()))
     return OK if report.ok else TOOL_FAILED

@@ -102,7 +102,7 @@ app.callback(invoke_without_command=True)(listing)
 
 
 def _listed(filters: dict[str, Any], as_json: bool, db: str | None) -> int:
-    from healkit import rendering
+    from healkit.rendering import listings, text_of
 
     if filters["before_id"] is not None and filters["after_id"] is not None:
         wrong("--before and --after cannot both be given.")
@@ -111,11 +111,11 @@ def _listed(filters: dict[str, Any], as_json: bool, db: str | None) -> int:
     if as_json:
         print_json([execution_json(row) for row in rows])
     else:
-        typer.echo(rendering.executions_text(rows, terminal_width()))
+        typer.echo(text_of(listings.executions(rows), terminal_width()))
         if len(rows) == filters["limit"]:
             say(f"There may be more: add --before {rows[-1].log_id}")
     if rows.left_out:
-        say(rendering.left_out_line(rows.left_out, "--trials"))
+        say(listings.left_out_line(rows.left_out, "--trials"))
     return OK
 
 
@@ -129,7 +129,7 @@ def _tallied(
     db: str | None,
 ) -> int:
     """Groups of failures, or tools' sums, which are kept beside the log."""
-    from healkit import rendering
+    from healkit.rendering import stats, text_of
 
     asked = {name: value for name, value in filters.items() if value is not None}
     known = {"tool", "persona", "since", "until"} | ({"fingerprint"} if group else set())
@@ -142,14 +142,14 @@ def _tallied(
     with open_healkit(db, create=False) as healkit:
         if group:
             groups = healkit.log.groups(**asked, limit=limit).rows
-            shown, data = rendering.groups_text(groups, terminal_width()), [*map(dataclasses.asdict, groups)]
+            shown, data = stats.groups(groups), [*map(dataclasses.asdict, groups)]
         else:
             sums = healkit.log.summary(**asked, by=by).rows
-            shown, data = rendering.summary_text(sums, by, terminal_width()), [*map(dataclasses.asdict, sums)]
+            shown, data = stats.summary(sums, by), [*map(dataclasses.asdict, sums)]
     if as_json:
         print_json(data)
     else:
-        typer.echo(shown)
+        typer.echo(text_of(shown, terminal_width()))
     return OK
 
 

@@ -40,27 +40,27 @@ def list_requests(
     db: DbOption = None,
 ) -> int:
     """All requests: those that wait first, then the decided ones, newest first."""
-    from healkit import rendering
+    from healkit.rendering import requests, text_of
 
     with open_healkit(db, create=False) as healkit:
         found = healkit.requests.list(tool, state="pending" if pending else None, limit=limit)
     if as_json:
         print_json([_json(request) for request in found])
     else:
-        typer.echo(rendering.requests_text(found, terminal_width()))
+        typer.echo(text_of(requests.listing(found), terminal_width()))
     return OK
 
 
 def show(number: NumberArgument, as_json: JsonOption = False, db: DbOption = None) -> int:
     """One request in full, with its diff."""
-    from healkit import rendering
+    from healkit.rendering import requests, text_of
 
     with open_healkit(db, create=False) as healkit:
         request = healkit.requests.get(number)
     if as_json:
         print_json(_json(request))
     else:
-        typer.echo(rendering.request_text(request, "terminal").rstrip("\n"))
+        typer.echo(text_of(requests.card(request, "terminal")))
     return OK
 
 

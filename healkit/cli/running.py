@@ -134,13 +134,15 @@ def _told(execution: Execution, as_json: bool) -> int:
         print_json(_outcome(execution))
     elif execution.failure is None:
         _print_value(execution.value)
-        from healkit import rendering
+        from healkit.rendering import execution as cards
+        from healkit.rendering import text_of
 
-        say(rendering.success_line(execution))
+        say(text_of(cards.success(execution)))
     else:
-        from healkit import rendering
+        from healkit.rendering import execution as cards
+        from healkit.rendering import text_of
 
-        say(rendering.execution_text(execution, face="terminal"))
+        say(text_of(cards.card(execution, face="terminal")))
     if execution.failure is not None and execution.failure.code == "TOOL_KILLED":
         return INTERRUPTED
     return OK if execution.ok else TOOL_FAILED

@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 def status(as_json: JsonOption = False, db: DbOption = None) -> int:
     """Where the database is and what is in it, which traces wait to be sent, and what is wrong, if anything."""
-    from healkit import rendering
+    from healkit.rendering import reports, text_of
 
     with open_healkit(db, create=False) as healkit:
         found = healkit.status()
     if as_json:
         print_json({**dataclasses.asdict(found), "traces": _state_json(found.traces)})
     else:
-        typer.echo(rendering.status_text(found))
+        typer.echo(text_of(reports.status(found)))
     return OK
 
 

@@ -37,17 +37,17 @@ def list_runs(
     db: DbOption = None,
 ) -> int:
     """The recorded runs, newest first."""
-    from healkit import rendering
+    from healkit.rendering import runs, text_of
     from healkit.tracing.folders import run_folders
     from healkit.tracing.reader import read_run
 
-    runs = [read_run(path) for path in run_folders(_runs_dir(db))[: -limit - 1 : -1]]
+    found = [read_run(path) for path in run_folders(_runs_dir(db))[: -limit - 1 : -1]]
     if as_json:
         print_json(
-            [{"path": str(run.path), "events": len(run.events), "finished": run.finished} for run in runs]
+            [{"path": str(run.path), "events": len(run.events), "finished": run.finished} for run in found]
         )
     else:
-        typer.echo(rendering.runs_text(runs, terminal_width()))
+        typer.echo(text_of(runs.listing(found), terminal_width()))
     return OK
 
 
@@ -58,29 +58,30 @@ def show(
     db: DbOption = None,
 ) -> int:
     """One run, event by event; with --story, step by step in plain words, each patch as a diff."""
-    from healkit import rendering
+    from healkit.rendering import plain, runs, text_of, timeline
 
     read = _validated(run, db)
     if story:
-        told = rendering.story_of(read)
-        print_json(told) if as_json else typer.echo(rendering.timeline_text(told, terminal_width()))
+        told = timeline.story_of(read)
+        shown = plain.clipped(text_of(timeline.card(told)), terminal_width())
+        print_json(told) if as_json else typer.echo(shown)
     elif as_json:
         print_json(_run_json(read))
     else:
-        typer.echo(rendering.run_text(read, terminal_width()))
+        typer.echo(text_of(runs.card(read), terminal_width()))
     return OK
 
 
 def validate(run: RunArgument = "last", as_json: JsonOption = False, db: DbOption = None) -> int:
     """Whether a run's record is whole and true. Exit 0: it is; 1: it is damaged, with file, line and fault."""
-    from healkit import rendering
+    from healkit.rendering import runs, text_of
     from healkit.tracing.validate import in_order
 
     read = _validated(run, db)
     if as_json:
         print_json({"run_id": read.run_id, "ok": in_order(read), "problems": _problems_json(read.problems)})
     else:
-        typer.echo(rendering.problems_text(read))
+        typer.echo(text_of(runs.problems(read)))
     return OK if in_order(read) else TOOL_FAILED
 
 
@@ -91,7 +92,7 @@ def diff(
     db: DbOption = None,
 ) -> int:
     """Where two runs part, event by event. Exit 0: they are alike; 1: they differ."""
-    from healkit import rendering
+    from healkit.rendering import runs, text_of
     from healkit.tracing.diff import diff_runs
     from healkit.tracing.reader import read_run
 
@@ -101,7 +102,7 @@ def diff(
 
         print_json({"same": found.same, "differences": msgspec.to_builtins(found.differences)})
     else:
-        typer.echo(rendering.run_diff_text(found))
+        typer.echo(text_of(runs.diff(found)))
     return TOOL_FAILED if found.differences else OK
 
 

@@ -160,7 +160,7 @@ def grant(
     db: DbOption = None,
 ) -> int:
     """Change what a tool may do: the grants named, and no others. Without any, show them."""
-    from healkit import rendering
+    from healkit.rendering import listings, text_of
 
     grants = read_grants(read=read, write=write, memory=memory, cpu=cpu, timeout=timeout, packages=packages,
                          calls=calls, python=python)  # fmt: skip
@@ -172,7 +172,7 @@ def grant(
     if as_json:
         print_json(_entry_json(entry, with_code=False))
     else:
-        typer.echo(rendering.grants_text(entry))
+        typer.echo(text_of(listings.grants(entry)))
     return OK
 
 
@@ -208,7 +208,7 @@ def show(
     db: DbOption = None,
 ) -> int:
     """One tool in full: code, arguments, grants."""
-    from healkit import rendering
+    from healkit.rendering import listings, text_of
 
     tool, in_label, revision = split_label(name)
     with open_healkit(db, create=False) as healkit:
@@ -218,7 +218,7 @@ def show(
     elif code:
         typer.echo(entry.code, nl=not entry.code.endswith("\n"))
     else:
-        typer.echo(rendering.entry_text(entry))
+        typer.echo(text_of(listings.entry(entry)))
     return OK
 
 
@@ -228,14 +228,14 @@ def list_tools(
     db: DbOption = None,
 ) -> int:
     """All tools, each at its active revision."""
-    from healkit import rendering
+    from healkit.rendering import listings, text_of
 
     with open_healkit(db, create=False) as healkit:
         entries = healkit.vault.list(persona)
     if as_json:
         print_json([_entry_json(entry, with_code=False) for entry in entries])
     else:
-        typer.echo(rendering.vault_text(entries, terminal_width()))
+        typer.echo(text_of(listings.vault(entries), terminal_width()))
     return OK
 
 
@@ -245,14 +245,14 @@ def history(
     """Every revision, with how often it ran and failed."""
     import dataclasses
 
-    from healkit import rendering
+    from healkit.rendering import listings, text_of
 
     with open_healkit(db, create=False) as healkit:
         revisions = healkit.vault.history(name, persona)
     if as_json:
         print_json([dataclasses.asdict(revision) for revision in revisions])
     else:
-        typer.echo(rendering.history_text(name, revisions, terminal_width()))
+        typer.echo(text_of(listings.history(name, revisions), terminal_width()))
     return OK
 
 
@@ -306,14 +306,14 @@ def blame(
     """Which revision brought the newest failure in, and which one cured it."""
     import dataclasses
 
-    from healkit import rendering
+    from healkit.rendering import reports, text_of
 
     with open_healkit(db, create=False) as healkit:
         found = healkit.vault.blame(name, persona=persona)
     if as_json:
         print_json(dataclasses.asdict(found))
     else:
-        typer.echo(rendering.blame_text(name, found))
+        typer.echo(text_of(reports.blame(name, found)))
     return OK
 
 

@@ -68,7 +68,7 @@ class AskFrames(msgspec.Struct, frozen=True, tag="frames"):
 
 
 class AskLocals(msgspec.Struct, frozen=True, tag="locals"):
-    """The locals of one frame; in passing (`contracts.glimpse`), or as their own reprs show them, within a time."""
+    """The locals of one frame; in passing (`contracts.preview`), or as their own reprs show them, within a time."""
 
     frame: int
     in_passing: bool = False

@@ -14,12 +14,12 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from healkit.contracts.heal_report import Answered
 from healkit.contracts.healing import Attempt, Check, CheckResult
 from healkit.healing.advisor import Case, Workbench
 from healkit.healing.inputs import accepted
 from healkit.healing.questions import Answer, AskPerson, Question, answered_check, question_on
 from healkit.healing.record import HealRecord
-from healkit.healing.report import Answered
 from healkit.healing.validation import Validator
 from healkit.healing.verdicts import verdict_on, why_not
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from healkit.config import Config
+from healkit.contracts.heal_report import Outcome
 from healkit.contracts.healing import VERDICTS, Attempt, Check, same_value
 from healkit.contracts.requests import PatchRequest
 from healkit.contracts.runs import PolicyDefaults
@@ -24,7 +25,7 @@ from healkit.healing.consent import decide
 from healkit.healing.loop import Found, Listeners, Loop
 from healkit.healing.policy import HEAL_RULES, Policy
 from healkit.healing.record import HealRecord
-from healkit.healing.report import HealReport, Outcome
+from healkit.healing.report import HealReport
 from healkit.healing.validation import TryCode, Validator
 from healkit.healing.workbench import Bench
 from healkit.runtime.execution import Execution

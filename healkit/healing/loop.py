@@ -15,6 +15,7 @@ from typing import Any
 
 from healkit.contracts.catalogue import is_retryable
 from healkit.contracts.diffs import unified_diff
+from healkit.contracts.heal_report import Answered, Outcome
 from healkit.contracts.healing import VERDICTS, Attempt, Check, CheckResult, Patch
 from healkit.errors import BudgetSpent, HealkitError, PolicyHalted
 from healkit.healing.advisor import Advisor, Case, Workbench
@@ -23,7 +24,6 @@ from healkit.healing.case import own_code, settled
 from healkit.healing.diagnosis import Diagnosis, diagnose
 from healkit.healing.questions import AskPerson
 from healkit.healing.record import HealRecord
-from healkit.healing.report import Answered, Outcome
 from healkit.healing.validation import Validator
 from healkit.healing.verdicts import verdict_on, why_not
 from healkit.rendering import plain

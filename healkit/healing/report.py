@@ -1,90 +1,23 @@
-"""What came of a healing."""
+"""What came of a healing, as a person gets it."""
 
 from __future__ import annotations
 
 import dataclasses
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from healkit.contracts.healing import VERDICTS, Attempt, Check
-from healkit.rendering.healing import report_html, report_text
-
-#: `kept`: a patch is the tool's active revision now. `shown`: a dry run's. `pending`: it waits for consent. `declined`:
-#: the person said no. `denied`: the policy forbids it. `rolled_back`: it was kept, failed on the road, and was taken
-#: back. `not_cured`: nothing that was tried does. `healthy`: the tool does not fail any more. `not_mendable`: no change
-#: of the code helps. `halted`: the policy ended the run. `stopped`: Stop was pressed.
-Outcome = Literal[
-    "kept", "shown", "pending", "declined", "denied", "rolled_back", "not_cured", "healthy", "not_mendable", "halted",
-    "stopped",
-]  # fmt: skip
+from healkit.contracts.heal_report import HealReportData
+from healkit.rendering import healing, html_of, text_of
 
 
 @dataclasses.dataclass(frozen=True)
-class Answered:
-    """A question that was asked: the input, what each plausible patch makes of it, and the answer, as JSON text."""
-
-    call: str
-    choices: tuple[str, ...]
-    answer: str | None
-
-
-@dataclasses.dataclass(frozen=True)
-class HealReport:
-    """One healing from observation to revision.
-
-    revision: what is active now, where the outcome is `kept`. best: the attempt that was chosen. reason: one sentence.
-    notes: what did not go as planned on the way, such as an advisor that could not be asked. cost: what the advisors'
-    work took, summed by unit. folder: the run folder; `healkit trace show` reads it.
-
-    duration_s: wall-clock time, all of it. think_time_s: the part of it in which a person was waited for, at a
-    question, for consent, or in an editor.
-    """
-
-    tool_name: str
-    persona: str
-    label: str
-    outcome: Outcome
-    reason: str
-    diagnosis: str
-    attempts: tuple[Attempt, ...]
-    best: Attempt | None
-    checks: tuple[Check, ...]
-    duration_s: float
-    candidates_tried: int
-    run_id: str
-    folder: Path
-    revision: int | None = None
-    request_id: int | None = None
-    questions: tuple[Answered, ...] = ()
-    notes: tuple[str, ...] = ()
-    cost: dict[str, float] = dataclasses.field(default_factory=dict)
-    think_time_s: float = 0.0
-
-    @property
-    def working_time_s(self) -> float:
-        """Wall-clock time without the time in which a person was waited for."""
-        return max(0.0, self.duration_s - self.think_time_s)
-
-    @property
-    def ok(self) -> bool:
-        """Whether the tool has a patch now that was kept, or needs none."""
-        return self.outcome in ("kept", "healthy")
-
-    @property
-    def verdict(self) -> str:
-        """The best attempt's verdict in words; empty where there is none."""
-        return VERDICTS[self.best.verdict] if self.best is not None else ""
-
-    @property
-    def plausible(self) -> tuple[Attempt, ...]:
-        """The attempts that pass every check, likeliest first."""
-        return tuple(attempt for attempt in self.attempts if attempt.verdict != "not_cured")
+class HealReport(HealReportData):
+    """One healing from observation to revision; a notebook shows it as a card."""
 
     def __str__(self) -> str:
-        return report_text(self)
+        return text_of(healing.card(self))
 
     def _repr_pretty_(self, printer: Any, _cycle: bool) -> None:
         printer.text(str(self))
 
     def _repr_html_(self) -> str:
-        return report_html(self)
+        return html_of(healing.card(self))

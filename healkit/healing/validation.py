@@ -12,12 +12,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 
+from healkit.contracts.entries import NO_GRANTS
 from healkit.contracts.healing import Check, CheckResult, same_value
 from healkit.errors import BudgetSpent, HealkitError
 from healkit.healing.advisor import Workbench
 from healkit.runtime.execution import Execution
 from healkit.runtime.loop import Stop
-from healkit.store.entries import NO_GRANTS, VaultEntry
+from healkit.store.entries import VaultEntry
 
 #: How often Stop is looked at.
 _TICK_S = 0.05

@@ -15,8 +15,7 @@ from IPython import get_ipython
 from healkit.config import Config
 from healkit.notebook.runs import KernelRuns
 from healkit.notebook.shown import Shown
-from healkit.rendering import markup as m
-from healkit.rendering.markup import visible
+from healkit.rendering.document import Card, Line, Section, Span
 
 if TYPE_CHECKING:
     from healkit.healing.cells import CellAdvice, CellRun
@@ -62,17 +61,15 @@ def advise_last_cell() -> Shown:
     last = magics.cells.last if magics is not None else None
     advice = last.advice if last is not None else None
     if advice is None:
-        return Shown(_NOTHING, m.card(m.section(_NOTHING)))
+        return Shown.of(Card(parts=(_NOTHING,)))
     return shown(advice)
 
 
 def shown(advice: CellAdvice) -> Shown:
     """The advice alone, without the failure's card."""
-
-    lines = [advice.sentence, *([advice.todo] if advice.todo else [])]
-    rows = [m.tag("div", m.ticked(line)) for line in lines]
-    text = "\n".join(f"  {visible(line)}" for line in lines)
-    return Shown(f"→ cell order\n{text}", m.card(m.section(*rows), accent=m.AMBER), panel(advice))
+    said = [advice.sentence, *([advice.todo] if advice.todo else [])]
+    lines = Section([Line(Span(line, "ticked")) for line in said])
+    return Shown.of(Card(tone="warn", parts=(lines,), line="→ cell order"), panel(advice))
 
 
 def panel(advice: CellAdvice | None) -> Callable[[], Panel] | None:

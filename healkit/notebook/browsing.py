@@ -6,7 +6,6 @@ from argparse import Namespace
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from healkit import rendering
 from healkit.config import ExplainLevel
 from healkit.errors import PostMortemError, UsageInvalid
 from healkit.notebook import cards
@@ -14,8 +13,10 @@ from healkit.notebook.cells import FailedCell
 from healkit.notebook.commands import VAULT_COMMANDS
 from healkit.notebook.shown import Shown, listed
 from healkit.parsing import parse_revision, parse_since, read_grants, split_label, unknown
-from healkit.rendering import markup as m
+from healkit.rendering import execution as rendered
+from healkit.rendering import listings, reports, stats, variables
 from healkit.rendering.asides import Aside
+from healkit.rendering.document import Card
 from healkit.runtime.execution import Execution
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def last_error(
         text = healkit.last_error_report(options.tool)
         if options.persona is not None and not text.startswith("No errors found"):
             text = f"No errors found for persona {options.persona!r}."
-        return Shown(text, m.card(m.section(text)))
+        return Shown.of(Card(parts=(text,)))
     note, asked = "", None
     if options.locals:
         from healkit.runtime.post_mortem import SHOWN_FRAMES
@@ -74,11 +75,9 @@ def last_error(
         except PostMortemError as error:
             note = f"Local variables cannot be shown. {error}"
     aside = Aside(explained=explained)
-    text = rendering.execution_text(execution, frames=options.frames, note=note, aside=aside)
-    html = rendering.execution_html(execution, frames=options.frames, note=note, aside=aside)
-    if asked is not None:
-        text, html = f"{text}\n{rendering.locals_text(asked)}", f"{html}{rendering.locals_html(asked)}"
-    return Shown(text, html, panel(healkit, "TracebackView", execution))
+    card = rendered.card(execution, frames=options.frames, note=note, aside=aside)
+    cards_shown = (card,) if asked is None else (card, variables.card(asked))
+    return Shown.of(cards_shown, panel(healkit, "TracebackView", execution))
 
 
 def post_mortem(healkit: Healkit, options: Namespace) -> PostMortem:
@@ -102,7 +101,7 @@ def executions(healkit: Healkit, options: Namespace) -> Shown:
     if options.dock:
         return _docked(healkit, options, wanted)
     if options.group or options.summary:
-        return _tallies(healkit, options, filters, {**rest, "trials": options.tried or None})
+        return _stats(healkit, options, filters, {**rest, "trials": options.tried or None})
     rows = healkit.executions(**wanted, before_id=options.before, limit=options.limit)
     return listed(rows, panel(healkit, "LogBrowser", **wanted))
 
@@ -115,7 +114,7 @@ def _docked(healkit: Healkit, options: Namespace, filters: dict[str, Any]) -> Sh
     return shown
 
 
-def _tallies(healkit: Healkit, options: Namespace, filters: dict[str, Any], rest: dict[str, Any]) -> Shown:
+def _stats(healkit: Healkit, options: Namespace, filters: dict[str, Any], rest: dict[str, Any]) -> Shown:
     rest["before"] = options.before
     if options.summary:
         rest["fingerprint"] = filters.pop("fingerprint")
@@ -127,9 +126,9 @@ def _tallies(healkit: Healkit, options: Namespace, filters: dict[str, Any], rest
         raise UsageInvalid(f"--{left[0]} cannot be combined with {flag}.")
     if options.summary:
         sums = healkit.log.summary(**filters).rows
-        return Shown(rendering.summary_text(sums), rendering.summary_html(sums))
+        return Shown.of(stats.summary(sums))
     groups = healkit.log.groups(**filters, limit=options.limit).rows
-    return Shown(rendering.groups_text(groups), rendering.groups_html(groups))
+    return Shown.of(stats.groups(groups))
 
 
 def check_vault_words(options: Namespace) -> None:
@@ -167,14 +166,14 @@ def editing_cell(healkit: Healkit, options: Namespace) -> str:
 
 def _list(healkit: Healkit, options: Namespace) -> Shown:
     entries = healkit.vault.list(options.persona)
-    return Shown(rendering.vault_text(entries), rendering.vault_html(entries))
+    return Shown.of(listings.vault(entries))
 
 
 def _show(healkit: Healkit, options: Namespace) -> Shown:
     name, persona, revision = _which(options)
     entry = healkit.vault.get(name, persona, revision)
     live = panel(healkit, "PatchEditor", name, entry.persona) if revision is None else None
-    return Shown(rendering.entry_text(entry), rendering.entry_html(entry), live)
+    return Shown.of(listings.entry(entry), live)
 
 
 def _diff(healkit: Healkit, options: Namespace) -> Shown:
@@ -184,19 +183,19 @@ def _diff(healkit: Healkit, options: Namespace) -> Shown:
         ends.append(revision)
     a, b = (ends[0] if ends else None), (ends[1] if len(ends) > 1 else None)
     text = healkit.vault.diff(name, a, b, persona=persona)
-    return Shown(text or f"{name}: no difference.", rendering.diff_html(text, name))
+    return Shown.of(reports.diff(name, text))
 
 
 def _history(healkit: Healkit, options: Namespace) -> Shown:
     name, persona, _ = _which(options)
     revisions = healkit.vault.history(name, persona)
-    return Shown(rendering.history_text(name, revisions), rendering.history_html(name, revisions))
+    return Shown.of(listings.history(name, revisions))
 
 
 def _blame(healkit: Healkit, options: Namespace) -> Shown:
     name, persona, _ = _which(options)
     blame = healkit.vault.blame(name, persona=persona)
-    return Shown(rendering.blame_text(name, blame), rendering.blame_html(name, blame))
+    return Shown.of(reports.blame(name, blame))
 
 
 def _revert(healkit: Healkit, options: Namespace) -> Shown:
@@ -204,14 +203,14 @@ def _revert(healkit: Healkit, options: Namespace) -> Shown:
     to = parse_revision(options.words[1])
     entry = healkit.vault.revert(name, to, persona=persona, reason=options.reason)
     said = f"{entry.label} saved (the code of @{to} again)"
-    return Shown(f"✓ {said}", m.card(m.heading("✓", said, m.GREEN, m.GREEN_SOFT), accent=m.GREEN))
+    return Shown.done(said)
 
 
 def _undo(healkit: Healkit, options: Namespace) -> Shown:
     name, persona, _ = _which(options)
     before = healkit.vault.get(name, persona)
     said = f"{healkit.undo(name, persona).label} saved ({before.label} is undone)"
-    return Shown(f"✓ {said}", m.card(m.heading("✓", said, m.GREEN, m.GREEN_SOFT), accent=m.GREEN))
+    return Shown.done(said)
 
 
 def _grant(healkit: Healkit, options: Namespace) -> Shown:
@@ -221,7 +220,7 @@ def _grant(healkit: Healkit, options: Namespace) -> Shown:
         entry = healkit.vault.set_grants(name, persona, clear=options.clear, **changes)
     else:
         entry = healkit.vault.get(name, persona)
-    return Shown(rendering.grants_text(entry), rendering.grants_html(entry))
+    return Shown.of(listings.grants(entry))
 
 
 def _which(options: Namespace) -> tuple[str, str, int | None]:

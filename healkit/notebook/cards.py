@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from healkit import rendering
 from healkit.config import Config, ExplainLevel
 from healkit.contracts.fingerprint import fingerprint
 from healkit.contracts.post_mortem import Local
@@ -24,6 +23,7 @@ from healkit.notebook import advising
 from healkit.notebook.cells import FailedCell
 from healkit.notebook.shown import Shown
 from healkit.rendering import asides
+from healkit.rendering import execution as rendered
 from healkit.rendering.asides import Aside
 from healkit.runtime.execution import Execution
 from healkit.tracing.redaction import Cleaner
@@ -74,15 +74,13 @@ def of_cell(cell: FailedCell, explained: ExplainLevel, tip: str = "") -> Shown:
 
 
 def _shown(execution: Execution, aside: Aside) -> Shown:
-    return Shown(
-        rendering.execution_text(execution, aside=aside), rendering.execution_html(execution, aside=aside)
-    )
+    return Shown.of(rendered.card(execution, aside=aside))
 
 
 def _kept_locals(execution: Execution) -> Sequence[Local]:
     """The variables of the tool's innermost frame, if its worker can still be asked."""
     try:
-        return execution.post_mortem().glimpses()
+        return execution.post_mortem().previews()
     except HealkitError:
         return ()
 

@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any
 from healkit.config import Config
 from healkit.contracts.failure import Failure, Frame, read_traceback
 from healkit.contracts.fingerprint import fingerprint
-from healkit.contracts.glimpse import glimpse
-from healkit.contracts.nearby import nearby
 from healkit.contracts.post_mortem import Local
+from healkit.contracts.preview import preview
 from healkit.contracts.records import new_trace_id, utc_now
+from healkit.contracts.suggestions import suggestions
 from healkit.notebook.advising import advice_for
 from healkit.notebook.runs import KernelRuns
 from healkit.runtime.execution import Execution
@@ -121,7 +121,7 @@ class FailedCells:
             frames.append(Frame(place, error.lineno or 1, "<module>", error.text or "", in_tool=True))
             summary.filename = place
             message = f"{error.msg} ({place.strip('<>')}, line {error.lineno})"
-        near, known = nearby(error, own[-1] if own else None)
+        near, known = suggestions(error, own[-1] if own else None)
         kind = type(error)
         prefix = "" if kind.__module__ in {"builtins", "__main__"} else f"{kind.__module__}."
         text = "".join(summary.format())
@@ -179,7 +179,7 @@ def _locals(own: list[TracebackType]) -> Iterator[Local]:
     for name in shown[:LOCALS_MAX]:
         value = frame.f_locals[name]
         if type(value).__name__ not in {"module", "function", "type", "builtin_function_or_method"}:
-            yield glimpse(name, value)
+            yield preview(name, value)
 
 
 def _plain(text: str, limit: int) -> str:

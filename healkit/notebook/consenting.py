@@ -5,11 +5,11 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import TYPE_CHECKING
 
-from healkit import rendering
 from healkit.errors import UsageInvalid
 from healkit.notebook.commands import REQUEST_COMMANDS
 from healkit.notebook.shown import Shown
 from healkit.parsing import unknown
+from healkit.rendering import requests as rendered
 
 if TYPE_CHECKING:
     from healkit.app import Healkit
@@ -29,7 +29,7 @@ def requests(healkit: Healkit, options: Namespace) -> Shown:
                 "%healkit requests list takes no number.", hint="Write %healkit requests show ID."
             )
         found = healkit.requests.list()
-        return Shown(rendering.requests_text(found), rendering.requests_html(found))
+        return Shown.of(rendered.listing(found))
     number = _number(word, options.number)
     if word == "show":
         request = healkit.requests.get(number)
@@ -50,4 +50,4 @@ def _number(word: str, typed: str | None) -> int:
 
 
 def _shown(request: PatchRequest) -> Shown:
-    return Shown(rendering.request_text(request), rendering.request_html(request))
+    return Shown.of(rendered.card(request))

@@ -13,7 +13,7 @@ from healkit.notebook.browsing import is_newest
 from healkit.notebook.cells import FailedCell
 from healkit.notebook.keeping import tool_of
 from healkit.notebook.shown import Shown
-from healkit.rendering import markup as m
+from healkit.rendering.document import Card, Code
 from healkit.runtime.execution import Execution
 
 if TYPE_CHECKING:
@@ -31,13 +31,13 @@ def export(
         raise UsageInvalid("There is no failure on record to write about.")
     if options.markdown:
         text = failed.to_markdown()
-        return Shown(text, m.card(m.section(m.block(text, max_height="400px"))))
+        return Shown.of(Card(parts=(Code(text, 400),)))
     replay = None if own else healkit.replay_of(failed)
     file = (_with_arguments(failed, namespace) if own else failed).to_notebook(
         options.notebook, replay=replay
     )
     said = f"{file} written: it runs without healkit"
-    return Shown(f"✓ {said}", m.card(m.heading("✓", said, m.GREEN, m.GREEN_SOFT), accent=m.GREEN))
+    return Shown.done(said)
 
 
 def _with_arguments(cell: Execution, namespace: Mapping[str, Any]) -> Execution:

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from healkit.contracts.encoding import is_plain, to_jsonable
-from healkit.contracts.glimpse import type_name
+from healkit.contracts.preview import type_name
 from healkit.errors import UsageInvalid
 
 _FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef

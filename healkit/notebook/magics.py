@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, get_args
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, no_var_expand
 from traitlets import Enum
 
-from healkit import rendering
 from healkit.config import ExplainLevel
 from healkit.errors import HealkitError, ToolExecutionError, UsageInvalid
 from healkit.notebook import browsing, cards, commands, consenting, exporting, keeping, saving
@@ -23,8 +22,9 @@ from healkit.notebook.cells import FailedCells
 from healkit.notebook.parser import HelpWanted, take_assignments, words_of
 from healkit.notebook.shown import Shown
 from healkit.parsing import parse_arguments, split_words, unknown
-from healkit.rendering import markup as m
-from healkit.rendering import plain
+from healkit.rendering import execution as rendered
+from healkit.rendering import reports
+from healkit.rendering.document import Card, Code, Line, Section, Span
 from healkit.runtime.display import show as show_output
 from healkit.runtime.execution import Execution
 
@@ -45,7 +45,7 @@ def _helps(magic: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return magic(*args)
         except HelpWanted as help_wanted:
-            Shown(str(help_wanted), m.card(m.section(m.block(str(help_wanted))))).show()
+            Shown.of(Card(parts=(Code(str(help_wanted)),))).show()
             return None
 
     return wrapped
@@ -146,12 +146,7 @@ class HealkitMagics(Magics):
             examples=[parse_arguments(text, "--example") for text in options.example or ()],
         )
         draft = " as a draft, which cannot be run" if entry.draft else ""
-        self._show(
-            Shown(
-                f"✓ {said}{draft}",
-                m.card(m.heading("✓", said + draft, m.GREEN, m.GREEN_SOFT), accent=m.GREEN),
-            )
-        )
+        self._show(Shown.done(said + draft))
         if arguments is None:
             return None
         return self._run(entry.tool_name, entry.persona, arguments, None)
@@ -239,11 +234,9 @@ class HealkitMagics(Magics):
             what = "are shown below cells" if self.cards else "are not shown; errors are raised as before"
             print(f"healkit is {command}: its cards {what}.")  # noqa: T201 - a magic's answer
         elif command == "status":
-            status = self.healkit.status()
-            Shown(rendering.status_text(status), rendering.status_html(status)).show()
+            Shown.of(reports.status(self.healkit.status())).show()
         else:
-            report = self.healkit.doctor()
-            Shown(rendering.doctor_text(report), rendering.doctor_html(report)).show()
+            Shown.of(reports.doctor(self.healkit.doctor())).show()
 
     def _keep(self, options: Namespace) -> None:
         """Save a cell as a tool, and say what it takes and how to run it."""
@@ -255,15 +248,9 @@ class HealkitMagics(Magics):
         )
         flag = "" if entry.persona == "default" else f" --persona {entry.persona}"
         run = " ".join([f"%run_tool {entry.tool_name}{flag}", *(f"{one}={one}" for one in kept.arguments)])
-        text = f"✓ {said}\n{plain.indent(kept.code.rstrip())}\n  next       {run}\n  note       {_KEPT_NOTE}"
-        head = m.heading("✓", said, m.GREEN, m.GREEN_SOFT)
-        command = m.tag("div", m.chip(run, m.BLUE, m.BLUE_SOFT), m.muted("  run it"))
-        self._show(
-            Shown(
-                text,
-                m.card(head, m.section(m.block(kept.code), command, m.muted(_KEPT_NOTE)), accent=m.GREEN),
-            )
-        )
+        command = Line((Span(run, "code", "info"), Span("  run it", "quiet", plain="")), label="next")
+        note = Line(Span(_KEPT_NOTE, "quiet"), "bare", "note")
+        self._show(Shown.done(said, Section((Code(kept.code, indent=4), command, note))))
 
     def _cell(self, number: int | None) -> str:
         """The text of the cell with that prompt number, or of the one that failed last."""
@@ -318,8 +305,7 @@ def _raised(result: Any) -> BaseException | None:
 
 def _success(execution: Execution) -> Shown:
     """One line: the value itself is the cell's own result, right below."""
-    line = rendering.success_line(execution)
-    return Shown(line, rendering.success_html(execution))
+    return Shown.of(rendered.success(execution))
 
 
 def _show_live(output: dict[str, Any]) -> None:

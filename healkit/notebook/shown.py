@@ -10,7 +10,8 @@ from IPython import get_ipython
 from IPython.core.displaypub import CapturingDisplayPublisher
 from IPython.display import display
 
-from healkit import rendering
+from healkit.rendering import html_of, listings, text_of
+from healkit.rendering.document import Card, Document, Part
 
 if TYPE_CHECKING:
     from healkit.notebook.widgets.panel import Panel
@@ -35,6 +36,16 @@ class Shown:
     html: str
     panel: Callable[[], Panel] | None = None
 
+    @classmethod
+    def of(cls, document: Document, panel: Callable[[], Panel] | None = None) -> Shown:
+        """Write a document in both forms."""
+        return cls(text_of(document), html_of(document), panel)
+
+    @classmethod
+    def done(cls, said: str, *parts: Part) -> Shown:
+        """Say in one sentence that something was done."""
+        return cls.of(Card(said, "✓", "good", parts=parts))
+
     def __repr__(self) -> str:
         return self.text
 
@@ -51,5 +62,4 @@ class Shown:
 
 def listed(rows: Executions, live: Callable[[], Panel] | None = None) -> Shown:
     """A page of the log, with what it leaves out and the magic that lists it."""
-    about: Any = {"left_out": rows.left_out, "ask": "%executions --trials"}
-    return Shown(rendering.executions_text(rows, **about), rendering.executions_html(rows, **about), live)
+    return Shown.of(listings.executions(rows, left_out=rows.left_out, ask="%executions --trials"), live)

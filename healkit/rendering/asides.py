@@ -12,13 +12,11 @@ from datetime import datetime
 
 from healkit.config import ExplainLevel
 from healkit.contracts.post_mortem import Local
-from healkit.rendering import markup as m
 from healkit.rendering import plain
-from healkit.rendering.markup import Html, visible
+from healkit.rendering.document import Fold, Line, Only, Part, Section, Span, Table
 
-#: More than so many locals are folded.
-_OPEN_MAX = 6
-_TEXT_MAX = 12
+#: More locals than this are folded on a page; a terminal shows more of them, and counts the rest.
+_OPEN_MAX, _TEXT_MAX = 6, 12
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,51 +38,41 @@ class Aside:
 
 
 def history_line(count: int, first_seen: datetime, cured_by: int | None) -> str:
-    """`7th time since Tue 17 Nov 2026; last cured by revision 2`, or an empty text for the first time."""
+    """Say how often it happened: `7th time since Tue 17 Nov 2026; last cured by revision 2`; "" for the first time."""
     if count < 2:
         return ""
     since = f"{_ordinal(count)} time since {first_seen.strftime('%a')} {first_seen.day} {first_seen.strftime('%b %Y')}"
     return since + (f"; last cured by revision {cured_by}" if cured_by is not None else "; not cured yet")
 
 
-def hidden_line(hidden: int) -> str:
-    """`2 values hidden: looked like secrets`, or an empty text."""
-    looked = "they looked like secrets" if hidden > 1 else "it looked like a secret"
-    return f"{plain.count(hidden, 'value')} hidden: {looked}" if hidden else ""
-
-
-def locals_lines(aside: Aside) -> list[str]:
-    """The locals as lines of text, aligned."""
+def locals_of(aside: Aside) -> list[Part]:
+    """Build the table of the locals, and what was hidden of them; empty where there are none."""
     if not aside.locals:
         return []
-    rows = [_row(one) for one in aside.locals[:_TEXT_MAX]]
-    lines = plain.text_table(("locals", "type", "value"), rows).splitlines()
-    more = len(aside.locals) - _TEXT_MAX
-    lines += [f"… {plain.count(more, 'more variable')}"] if more > 0 else []
-    lines += [hidden_line(aside.hidden)] if aside.hidden else []
-    return [visible(line) for line in lines]
-
-
-def locals_section(aside: Aside) -> Html:
-    """The locals as a table; many of them are folded."""
-    if not aside.locals:
-        return Html("")
-    rows = [(m.chip(name), m.muted(kind), m.chip(value)) for name, kind, value in map(_row, aside.locals)]
-    parts: list[str] = [m.table(("local", "type", "value"), rows[:_OPEN_MAX], narrow_first=True)]
-    if len(rows) > _OPEN_MAX:
-        more = plain.count(len(rows) - _OPEN_MAX, "more variable")
-        parts.append(m.fold(more, m.table((), rows[_OPEN_MAX:], narrow_first=True)))
+    rows = [row_of(one, 60, 160) for one in aside.locals]
+    more, folded = len(rows) - _TEXT_MAX, len(rows) - _OPEN_MAX
+    parts: list[Part] = [
+        Only("text", Table(("locals", "type", "value"), rows[:_TEXT_MAX], indent=2)),
+        Only("html", Table(("local", "type", "value"), rows[:_OPEN_MAX], narrow_first=True)),
+    ]
+    if more > 0:
+        parts.append(Only("text", Line(f"… {plain.count(more, 'more variable')}")))
+    if folded > 0:
+        rest = Table((), rows[_OPEN_MAX:], narrow_first=True)
+        parts.append(Fold(plain.count(folded, "more variable"), (rest,)))
     if aside.hidden:
-        parts.append(m.tag("div", hidden_line(aside.hidden), style=f"color:{m.AMBER}"))
-    return m.section(*parts)
+        looked = "they looked like secrets" if aside.hidden > 1 else "it looked like a secret"
+        parts.append(Line(f"{plain.count(aside.hidden, 'value')} hidden: {looked}", "warn"))
+    return [Section(parts)]
 
 
-def _row(one: Local) -> tuple[str, str, str]:
+def row_of(one: Local, type_chars: int, value_chars: int) -> tuple[Span, Span, Span]:
+    """Build a row of one variable: its name, its type with its shape, and the beginning of its text."""
     shape = "" if one.shape is None else f" {tuple(one.shape)}"
     return (
-        plain.one_line(one.name, 40),
-        plain.one_line(f"{one.type}{shape}", 60),
-        plain.one_line(one.repr, 160),
+        Span(plain.one_line(one.name, 40), "code"),
+        Span(plain.one_line(f"{one.type}{shape}", type_chars), "quiet"),
+        Span(plain.one_line(one.repr, value_chars), "code"),
     )
 
 

@@ -1,4 +1,4 @@
-"""One execution as a card, in text and in HTML.
+"""One execution as a card.
 
 The message comes first: what a person looks for is the sentence, then the own line, and only then the
 stack. Frames of libraries are folded with their count, since they are seldom where the mistake is.
@@ -7,288 +7,218 @@ stack. Frames of libraries are folded with their count, since they are seldom wh
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator
 
-from healkit.contracts.records import CallRecord, DecisionRecord
-from healkit.rendering import markup as m
+from healkit.contracts.execution import ExecutionData
+from healkit.contracts.failure import Failure
 from healkit.rendering import parts, plain
-from healkit.rendering.asides import Aside, locals_lines, locals_section
-from healkit.rendering.markup import Html, visible
-from healkit.rendering.views import ExecutionView
+from healkit.rendering.asides import Aside, locals_of
+from healkit.rendering.document import (
+    Card,
+    Code,
+    Fact,
+    Facts,
+    Fold,
+    Line,
+    Only,
+    Part,
+    Section,
+    Span,
+    Table,
+    Tone,
+)
 
 #: Output is cut to its end, where the last words are.
 _OUTPUT_MAX_CHARS = 4000
 NO_ASIDE = Aside()
+_CALL_TONES: dict[str, Tone] = {"✓": "good", "✗": "bad", "…": "warn"}
 
 
-class Step(NamedTuple):
-    """One step of an explanation, under its short name."""
-
-    label: str
-    text: str
-
-
-def execution_text(
-    execution: ExecutionView,
+def card(
+    execution: ExecutionData,
     *,
     frames: int | None = None,
     face: parts.Face = "notebook",
     note: str = "",
     aside: Aside = NO_ASIDE,
-) -> str:
-    """The card as plain text.
+) -> Card:
+    """Build the card of an execution that failed, succeeded or still runs.
 
     frames: only that many of the innermost frames; None means all, with libraries' folded.
     face: where the commands under "next" can be typed. note: one more line for the reader. aside: what was known at the
     moment of the failure.
     """
-    mark = "✓" if execution.ok else "✗" if execution.failure is not None else "…"
-    lines = [f"{mark} {parts.headline(execution)}"]
     if execution.failure is not None:
-        lines += _failure_lines(execution, frames, aside)
-    lines += [
-        f"  note       {visible(text)}" for text in [*parts.notes(execution), *([note] if note else [])]
-    ]
-    if parts.has_arguments(execution):
-        lines.append(f"  arguments  {plain.one_line(plain.value_text(execution.arguments), 500)}")
-    if execution.failure is not None and execution.last_output.strip():
-        lines += ["  last output", plain.indent(visible(_tail(execution.last_output)), "    │ ")]
-    for i, line in enumerate(parts.grant_lines(execution.grants)):
-        lines.append(f"  {'' if i else 'grants':<10} {visible(line)}")
-    lines += _decision_lines(execution, "")
-    for call in execution.calls:
-        lines.append(
-            f"  call       {call.task_id} {call.server}.{call.tool} {parts.call_mark(call)} "
-            f"{plain.duration(call.duration_ms)}  {parts.call_outcome(call)}".rstrip()
-        )
-        lines += _decision_lines(execution, call.task_id)
-    lines.append(f"  record     {parts.record_line(execution)}")
-    if execution.failure is not None:
-        steps = parts.next_steps(execution, face)
-        lines += [f"  {'next' if i == 0 else '    '}       {step}" for i, step in enumerate(steps)]
-        lines += [f"  tip        {aside.tip}"] if aside.tip else []
-    return "\n".join(lines)
+        return _failure_card(execution, execution.failure, frames, face, note, aside)
+    shown: list[Part] = [*_notes(execution, note), *_details(execution)]
+    if execution.status == "RUNNING":
+        return Card(parts.headline(execution), "…", "warn", parts=shown)
+    value = Only("html", Code(parts.result_text(execution), 240))
+    title = f"{execution.label} returned a value"
+    return Card(title, "✓", "good", parts=[value, *shown], line=f"✓ {parts.headline(execution)}")
 
 
-def _decision_lines(execution: ExecutionView, after_task: str) -> list[str]:
-    """What the tool decided after that call, and before the next."""
-    return [
-        f"  decision   {visible(parts.decision_line(decision))}"
-        for decision in execution.decisions
-        if decision.after_task == after_task
-    ]
+def success(execution: ExecutionData) -> Card:
+    """Build one line for a success whose value is shown elsewhere, with the calls it made folded under it."""
+    sign = Span(f"✓ {execution.label} ", "strong", "good")
+    record = parts.record_line(execution)
+    line = Line((sign, Span(record, "quiet", plain=f"· {record}")), "wrapped", indent=0)
+    made = f"{plain.count(len(execution.calls), 'call')} made"
+    calls = [Fold(made, (_calls(execution),))] if execution.calls else []
+    return Card(tone="good", parts=(Section((line, *calls)), *_notes(execution, "")))
 
 
-def _failure_lines(execution: ExecutionView, frames: int | None, aside: Aside) -> Iterator[str]:
-    failure = execution.failure
-    assert failure is not None
-    if where := parts.place(execution):
-        yield f"  at {where}"
-        yield f"      {visible(parts.tool_line(execution))}"
+def _failure_card(
+    execution: ExecutionData, failure: Failure, frames: int | None, face: parts.Face, note: str, aside: Aside
+) -> Card:
+    hint = [Line(failure.hint, "note", "note")] if failure.hint else []
+    return Card(
+        plain.one_line(failure.summary, 600),
+        "✗",
+        "bad",
+        below=list(_below(execution, failure, aside)),
+        parts=[
+            *_explanation(execution, failure, aside),
+            *hint,
+            *_notes(execution, note),
+            *locals_of(aside),
+            _frames(failure, frames),
+            *_details(execution),
+            _next(execution, face, aside.tip),
+        ],
+        line=f"✗ {parts.headline(execution)}",
+    )
+
+
+def _below(execution: ExecutionData, failure: Failure, aside: Aside) -> Iterator[Part]:
+    """Where it failed, how it ended, and how often that has happened."""
+    where = parts.place(execution)
+    line = Line((Span(execution.label, "label", "bad", plain="at" if where else ""), " ", where))
+    yield line if where else Only("html", line)
+    if own_line := parts.tool_line(execution):
+        yield Line(Span(own_line, "mark"), "failing", indent=6)
     if failure.code != "TOOL_EXCEPTION":
-        yield f"  {parts.ending(failure)}"
+        yield Line(parts.ending(failure), "quiet")
     if aside.history:
-        yield f"  seen       {aside.history}"
-    for step in _explained(execution, aside):
-        yield f"  {step.label:<10} {visible(step.text)}"
-    if failure.hint:
-        yield f"  note       {visible(failure.hint)}"
-    yield from (f"  {line}" for line in locals_lines(aside))
-    groups = parts.grouped(failure.frames, frames)
-    if parts.worth_listing(groups):
-        yield "  frames, the innermost last"
-        for group in groups:
-            if group.own:
-                yield f"    {group.where}"
-                yield f"        {visible(group.frames[0].line.strip())}"
-            else:
-                yield f"    … {visible(group.folded)}"
-    if not failure.frames and "\n" in failure.traceback.strip():  # one line is the message again
-        yield plain.indent(visible(failure.traceback.strip()))
+        yield Line(aside.history, "quiet", "seen")
 
 
-def _explained(execution: ExecutionView, aside: Aside) -> list[Step]:
-    """The explanation's steps that the headline does not say already, as far as both allow."""
-    explanation, failure = parts.explanation(execution), execution.failure
-    if explanation is None or failure is None:
+def _explanation(execution: ExecutionData, failure: Failure, aside: Aside) -> list[Part]:
+    """What and why as text, the hint set apart, the way to mend it behind a click: try yourself first.
+
+    Leaves out what the headline says already, and what either of the two limits does not allow.
+    """
+    explanation = parts.explanation(execution)
+    if explanation is None:
         return []
     if aside.why:
         explanation = dataclasses.replace(explanation, why=aside.why, hint="", fix=aside.mend)
     told = explanation.at(execution.explained).at(aside.explained)
-    what = "" if told.what.rstrip(".") in failure.summary else told.what
-    hint = "" if told.hint == failure.hint else told.hint  # healkit's own is shown anyway
-    steps = (Step("what", what), Step("why", told.why), Step("hint", hint), Step("mend", told.fix))
-    return [step for step in steps if step.text]
+    lines: list[Part] = []
+    if told.what and told.what.rstrip(".") not in failure.summary:
+        lines.append(Line(Span(told.what, "ticked"), label="what"))
+    if told.why:
+        lines.append(Line(Span(told.why, "ticked"), "quiet", "why"))
+    if told.hint and told.hint != failure.hint:  # healkit's own is shown anyway
+        lines.append(Line((Span("Hint: ", "strong", plain=""), Span(told.hint, "ticked")), "hint", "hint"))
+    if told.fix:
+        lines.append(Fold("A way to mend it", (Line(Span(told.fix, "ticked"), label="mend"),), "body"))
+    return [Section(lines)] if lines else []
 
 
-def execution_html(
-    execution: ExecutionView, *, frames: int | None = None, note: str = "", aside: Aside = NO_ASIDE
-) -> str:
-    """The card as static HTML; reads without a kernel, untrusted, on light and on dark pages.
-
-    The arguments are those of `execution_text`.
-    """
-    if execution.failure is not None:
-        return _failure_card(execution, frames, note, aside)
-    if execution.status == "RUNNING":
-        return m.card(
-            m.heading("…", parts.headline(execution), m.AMBER, m.AMBER_SOFT),
-            _record(execution),
-            accent=m.AMBER,
-        )
-    head = m.heading("✓", f"{execution.label} returned a value", m.GREEN, m.GREEN_SOFT)
-    value = m.section(m.block(parts.result_text(execution), max_height="240px"))
-    return m.card(head, value, _notes(execution, note), _details(execution), accent=m.GREEN)
-
-
-def success_line(execution: ExecutionView) -> str:
-    """One line for a success whose value is shown elsewhere: `✓ fibonacci@2 · log row 4 · … · 34 ms`."""
-    lines = [f"✓ {execution.label} · {parts.record_line(execution)}"]
-    lines += [f"  note       {visible(text)}" for text in parts.notes(execution)]
-    return "\n".join(lines)
-
-
-def success_html(execution: ExecutionView) -> str:
-    """The same as a card of one line, with the calls it made folded under it."""
-    sign = m.tag("b", f"✓ {execution.label} ", style=f"color:{m.GREEN}")
-    line = m.tag("div", sign, m.muted(parts.record_line(execution)), style="overflow-wrap:anywhere")
-    count = plain.count(len(execution.calls), "call")
-    calls = [m.fold(f"{count} made", _calls(execution.calls))] if execution.calls else []
-    return m.card(m.section(line, *calls), _notes(execution, ""), accent=m.GREEN)
-
-
-def _failure_card(execution: ExecutionView, frames: int | None, note: str, aside: Aside) -> Html:
-    failure = execution.failure
-    assert failure is not None
-    below = [m.tag("div", m.chip(execution.label, m.RED, m.PAPER), Html(" "), parts.place(execution))]
-    if line := parts.tool_line(execution):
-        marked = m.tag("mark", line, style=f"color:{m.INK};background-color:{m.MARK};padding:1px 4px")
-        below.append(
-            m.tag("div", marked, style=f"{m.MONO};margin-top:4px;white-space:pre-wrap;overflow-wrap:anywhere")
-        )
-    if failure.code != "TOOL_EXCEPTION":
-        below.append(m.tag("div", parts.ending(failure), style=f"color:{m.MUTED}"))
-    if aside.history:
-        below.append(m.tag("div", aside.history, style=f"color:{m.MUTED}"))
-    head = m.heading("✗", plain.one_line(failure.summary, 600), m.RED, m.RED_SOFT, *below)
-    hint = [_callout(failure.hint)] if failure.hint else []
-    return m.card(
-        head,
-        _explanation(_explained(execution, aside)),
-        *hint,
-        _notes(execution, note),
-        locals_section(aside),
-        _frames(execution, frames),
-        _details(execution),
-        _next(execution, aside.tip),
-        accent=m.RED,
-    )
-
-
-def _explanation(steps: list[Step]) -> Html:
-    """What and why as text, the hint set apart, the way to mend it behind a click: try yourself first."""
-    if not steps:
-        return Html("")
-    told = {step.label: step.text for step in steps}
-    rows = []
-    if "what" in told:
-        rows.append(m.tag("div", m.ticked(told["what"])))
-    if "why" in told:
-        rows.append(m.tag("div", m.ticked(told["why"]), style=f"color:{m.MUTED}"))
-    if "hint" in told:
-        asked = m.tag("div", m.tag("b", "Hint: "), m.ticked(told["hint"]), style="margin-top:4px")
-        rows.append(asked)
-    if "mend" in told:
-        rows.append(m.fold("A way to mend it", m.tag("div", m.ticked(told["mend"]))))
-    return m.section(*rows)
-
-
-def _frames(execution: ExecutionView, innermost: int | None) -> Html:
-    failure = execution.failure
-    assert failure is not None
-    items = []
+def _frames(failure: Failure, innermost: int | None) -> Section:
+    """The stack, its neighbouring library frames folded, and the traceback as Python prints it."""
     groups = parts.grouped(failure.frames, innermost)
+    items: list[Part] = []
     for group in groups if parts.worth_listing(groups) else ():
         if group.own:
-            line = m.chip(group.frames[0].line.strip())
-            items += [m.tag("div", m.muted(f"{group.where}  "), line, style="margin-top:3px")]
+            line = group.frames[0].line.strip()
+            where = Span(f"{group.where}  ", "quiet", plain=group.where)
+            items.append(Line((where, Span(line, "code", plain=f"\n    {line}")), "frame", indent=4))
         else:
             stack = "\n".join(
                 f"{f.filename}, line {f.lineno}, in {f.name}\n    {f.line.strip()}" for f in group.frames
             )
-            items.append(m.fold(group.folded, m.block(stack, max_height="240px")))
-    full = [m.fold("Full traceback, as Python prints it", m.block(failure.traceback, max_height="400px"))]
-    return m.section(*items, *(full if failure.traceback.strip() else []))
+            folded = Span(group.folded, plain=f"… {group.folded}")
+            items.append(Fold(folded, (Code(stack, 240),), "summary", indent=4))
+    if items:
+        items.insert(0, Only("text", Line("frames, the innermost last")))
+    if trace := failure.traceback.strip():
+        # A terminal has it where there is no stack to list; one line of it is the message again.
+        alone = not failure.frames and "\n" in trace
+        full = (Code(failure.traceback, 400, indent=4),)
+        items.append(Fold("Full traceback, as Python prints it", full, "body" if alone else "neither"))
+    return Section(items)
 
 
-def _details(execution: ExecutionView) -> Html:
-    rows: list[tuple[str, str]] = []
+def _details(execution: ExecutionData) -> list[Part]:
+    """What it was given, printed, was allowed and did, and where that is on record."""
+    rows: list[tuple[str, Fact]] = []
     if parts.has_arguments(execution):
-        rows.append(("arguments", m.chip(plain.value_text(execution.arguments))))
+        given = plain.value_text(execution.arguments)
+        rows.append(("arguments", Span(given, "code", plain=plain.one_line(given, 500))))
     if execution.failure is not None and execution.last_output.strip():
-        rows.append(("last output", m.block(_tail(execution.last_output), max_height="160px")))
+        rows.append(("last output", Code(_tail(execution.last_output), 160)))
     if granted := parts.grant_lines(execution.grants):
-        rows.append(("grants", m.chip("\n".join(granted))))
+        rows.append(("grants", Span("\n".join(granted), "code")))
+    made: list[tuple[str, Fact]] = []
     if execution.calls:
-        rows.append(("calls made", _calls(execution.calls)))
+        made.append(("calls made", _calls(execution)))
     if execution.decisions:
-        rows.append(("decisions", _decisions(execution.decisions)))
-    if not rows:
-        return m.section(m.muted(parts.record_line(execution)))
-    rows.append(("record", m.muted(parts.record_line(execution))))
-    return m.section(m.facts(rows))
+        made.append(("decisions", _decisions(execution)))
+    record = Span(parts.record_line(execution), "quiet")
+    if not rows and not made:
+        return [Line(record, "bare", "record")]
+    page, terminal = (
+        Facts([*rows, *made, ("record", record)]),
+        [*rows, *_steps(execution), ("record", record)],
+    )
+    return [Only("html", page), Only("text", Facts(terminal))] if made else [page]
 
 
-def _record(execution: ExecutionView) -> Html:
-    return m.section(m.facts([("arguments", m.chip(plain.value_text(execution.arguments))),
-                              ("record", m.muted(parts.record_line(execution)))]))  # fmt: skip
-
-
-def _calls(calls: Sequence[CallRecord]) -> Html:
-    colours = {"✓": m.GREEN, "✗": m.RED, "…": m.AMBER}
+def _calls(execution: ExecutionData) -> Table:
     rows = []
-    for call in calls:
+    for call in execution.calls:
         mark = parts.call_mark(call)
-        sign = m.tag("b", mark, style=f"color:{colours[mark]}")
-        name = m.chip(f"{call.server}.{call.tool}")
+        sign, name = Span(mark, "strong", _CALL_TONES[mark]), Span(f"{call.server}.{call.tool}", "code")
         rows.append((call.task_id, sign, name, plain.duration(call.duration_ms), parts.call_outcome(call)))
-    return m.table((), rows)
+    return Table((), rows)
 
 
-def _decisions(decisions: Sequence[DecisionRecord]) -> Html:
-    rows = [
-        (
-            m.muted(f"after {decision.after_task}" if decision.after_task else ""),
-            parts.decision_line(decision),
-        )
-        for decision in decisions
-    ]
-    return m.table((), rows)
+def _decisions(execution: ExecutionData) -> Table:
+    rows = []
+    for decision in execution.decisions:
+        after = f"after {decision.after_task}" if decision.after_task else ""
+        rows.append((Span(after, "quiet"), parts.decision_line(decision)))
+    return Table((), rows)
 
 
-def _next(execution: ExecutionView, tip: str) -> Html:
-    steps = parts.next_steps(execution, "notebook")
-    chips = [
-        m.tag(
-            "div",
-            m.chip(step, m.BLUE, m.BLUE_SOFT),
-            m.muted(f"  {parts.purpose(step)}"),
-            style="display:inline-block;margin:3px 16px 3px 0",
-        )
-        for step in steps
-    ]
-    chips += [m.tag("div", m.muted(f"Tip: {tip}"), style="margin-top:6px")] if tip else []
-    style = f"padding:6px 12px 10px 12px;background-color:{m.PAPER};color:{m.INK}"
-    return m.tag("div", m.tag("div", m.muted("Next, copy into a cell:")), *chips, style=style)
+def _steps(execution: ExecutionData) -> Iterator[tuple[str, Fact]]:
+    """Calls and decisions in the order in which they were made, as a terminal lists them."""
+
+    def decided(after_task: str) -> Iterator[tuple[str, Fact]]:
+        for decision in execution.decisions:
+            if decision.after_task == after_task:
+                yield "decision", parts.decision_line(decision)
+
+    yield from decided("")
+    for call in execution.calls:
+        came = f"{plain.duration(call.duration_ms)}  {parts.call_outcome(call)}".rstrip()
+        yield "call", f"{call.task_id} {call.server}.{call.tool} {parts.call_mark(call)} {came}"
+        yield from decided(call.task_id)
 
 
-def _callout(text: str) -> Html:
-    return m.tag("div", text, style=f"background-color:{m.AMBER_SOFT};color:{m.AMBER};padding:5px 12px")
+def _next(execution: ExecutionData, face: parts.Face, tip: str) -> Section:
+    lines: list[Part] = [Only("html", Line(Span("Next, copy into a cell:", "quiet")))]
+    for number, step in enumerate(parts.next_steps(execution, face)):
+        what = Span(f"  {parts.purpose(step)}", "quiet", plain="")
+        lines.append(Line((Span(step, "code", "info"), what), "command", "" if number else "next"))
+    lines += [Line(Span(f"Tip: {tip}", "quiet", plain=tip), "tip", "tip")] if tip else []
+    return Section(lines, is_last=True)
 
 
-def _notes(execution: ExecutionView, note: str) -> Html:
-    return m.join(_callout(text) for text in [*parts.notes(execution), *([note] if note else [])])
+def _notes(execution: ExecutionData, note: str) -> list[Part]:
+    return [Line(text, "note", "note") for text in [*parts.notes(execution), *([note] if note else [])]]
 
 
 def _tail(output: str) -> str:

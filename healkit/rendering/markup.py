@@ -15,12 +15,25 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import cache
 
+from healkit.rendering.document import Tone
+from healkit.rendering.plain import visible
+
 INK, PAPER, SOFT, LINE, MUTED = "#1f2328", "#ffffff", "#f4f5f7", "#d5d9df", "#57606a"
 RED, RED_SOFT = "#a8201a", "#fdeceb"
 GREEN, GREEN_SOFT = "#176639", "#e5f4ea"
 AMBER, AMBER_SOFT = "#7a4a00", "#fff3da"
 BLUE, BLUE_SOFT = "#0a4f94", "#e8f1fb"
 MARK = "#ffe08a"
+#: A tone's ink and paper.
+TONES: dict[Tone, tuple[str, str]] = {
+    "": (LINE, PAPER),
+    "good": (GREEN, GREEN_SOFT),
+    "warn": (AMBER, AMBER_SOFT),
+    "bad": (RED, RED_SOFT),
+    "info": (BLUE, BLUE_SOFT),
+    "quiet": (MUTED, SOFT),
+    "ink": (INK, SOFT),
+}
 
 #: Each colour in the theme: the page's own ink and paper, and mixtures with them, which stay readable on both.
 _THEME = {
@@ -53,22 +66,12 @@ _TICKED = re.compile(r"`([^`\n]+)`")
 _TAG = re.compile(r"<[^>]*>")
 #: A cell with more characters is prose: it may break anywhere, but keeps a width in which it can be read.
 _PROSE_LEAST_CHARS = 40
-#: Escape sequences that only colour text; a page shows the text without them.
-_COLOUR = re.compile(r"\x1b\[[0-9;:]*m")
-#: What moves the cursor, rings, or reorders the line around it: a forged message could hide behind it.
-_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u200e\u200f\ufeff]")
 
 
 class Html(str):
     """Text that is HTML already and is not escaped again."""
 
     __slots__ = ()
-
-
-def visible(text: str) -> str:
-    """`text` without colour codes, other control and reordering characters spelt out as escapes."""
-    text = _COLOUR.sub("", text).replace("\r\n", "\n")
-    return _UNSEEN.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
 def tag(name: str, *children: str, style: str = "", **attributes: str | bool) -> Html:

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal
 
+from healkit.contracts.execution import ExecutionData
 from healkit.contracts.failure import Failure, Frame
-from healkit.contracts.records import CallRecord, DecisionRecord
+from healkit.contracts.records import CallRecord, DecisionRecord, Grants
 from healkit.errors import TOOL_CODES
 from healkit.rendering import plain
-from healkit.rendering.views import ExecutionView
 
 if TYPE_CHECKING:
     from healkit.rendering.explaining import Explanation
@@ -87,7 +87,7 @@ def worth_listing(groups: Sequence[FrameGroup]) -> bool:
     return len(groups) > 1 or any(not group.own for group in groups)
 
 
-def headline(execution: ExecutionView) -> str:
+def headline(execution: ExecutionData) -> str:
     """One sentence: what happened to which tool."""
     if execution.failure is not None:
         return plain.one_line(f"{execution.label} failed: {execution.failure.summary}", 400)
@@ -96,7 +96,7 @@ def headline(execution: ExecutionView) -> str:
     return f"{execution.label} returned {plain.one_line(result_text(execution), 200)}"
 
 
-def place(execution: ExecutionView) -> str:
+def place(execution: ExecutionData) -> str:
     """`line 4 of fibonacci@1, in fibonacci`, or an empty text where no frame is the tool's own."""
     frame = execution.failure.tool_frame if execution.failure is not None else None
     return (
@@ -104,13 +104,13 @@ def place(execution: ExecutionView) -> str:
     )
 
 
-def tool_line(execution: ExecutionView) -> str:
+def tool_line(execution: ExecutionData) -> str:
     """The tool's own line that failed, or an empty text."""
     frame = execution.failure.tool_frame if execution.failure is not None else None
     return frame.line.strip() if frame is not None else ""
 
 
-def explanation(execution: ExecutionView) -> Explanation | None:
+def explanation(execution: ExecutionData) -> Explanation | None:
     """The failure in plain words, all of it; None for what did not fail."""
     from healkit.rendering.explaining import explain  # its tables are read with the first failure
 
@@ -123,14 +123,14 @@ def ending(failure: Failure) -> str:
     return f"{failure.code}: {meaning}" if meaning else failure.code
 
 
-def result_text(execution: ExecutionView) -> str:
+def result_text(execution: ExecutionData) -> str:
     """The value where it is at hand, else the log's summary of it."""
     if execution.value is None and execution.result_summary is not None:
         return execution.result_summary
     return plain.value_text(execution.value)
 
 
-def record_line(execution: ExecutionView) -> str:
+def record_line(execution: ExecutionData) -> str:
     """Where it is on record and how it was run: `log row 4 · isolation namespaces · 34 ms · …`."""
     if execution.origin == "cell":
         return f"ran in this notebook's own kernel, not in a worker · in no log · {plain.moment(execution.timestamp)}"
@@ -143,7 +143,7 @@ def record_line(execution: ExecutionView) -> str:
     return " · ".join([row, *run, tier, took, when])
 
 
-def grant_lines(grants: Any) -> list[str]:
+def grant_lines(grants: Grants) -> list[str]:
     """One grant a line, `read /data`; empty where nothing is granted beyond the default."""
     lines = [f"{verb} {path}" for verb in ("read", "write") for path in getattr(grants, verb)]
     limits = (
@@ -184,7 +184,7 @@ def decision_line(decision: DecisionRecord) -> str:
     return plain.one_line(f"{decision.node}: {decision.outcome}{because}", 300)
 
 
-def next_steps(execution: ExecutionView, face: Face) -> list[str]:
+def next_steps(execution: ExecutionData, face: Face) -> list[str]:
     """Commands to copy: look at the code, run it again with the same arguments, find the record."""
     name, persona = execution.tool_name, execution.persona
     flag = "" if persona == "default" else f" --persona {persona}"
@@ -213,7 +213,7 @@ def _notebook_arguments(arguments: dict[str, Any]) -> str:
     return f" --args {json.dumps(arguments, ensure_ascii=False)}"
 
 
-def notes(execution: ExecutionView) -> Iterator[str]:
+def notes(execution: ExecutionData) -> Iterator[str]:
     """What else the reader should know: healkit's warnings first, then what JSON could not hold."""
     yield from execution.warnings
     for conversion in execution.conversions:
@@ -225,6 +225,6 @@ def purpose(command: str) -> str:
     return next((what for begin, what in _PURPOSES.items() if command.startswith(begin)), "")
 
 
-def has_arguments(execution: ExecutionView) -> bool:
+def has_arguments(execution: ExecutionData) -> bool:
     """Whether the arguments are worth a line: a failed tool's always are, a cell has none."""
     return bool(execution.arguments) or (execution.failure is not None and execution.origin != "cell")

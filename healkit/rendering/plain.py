@@ -2,53 +2,56 @@
 
 from __future__ import annotations
 
-import unicodedata
+import re
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from healkit.contracts.records import summarize
-from healkit.rendering.markup import visible
+
+#: Escape sequences that only colour text; what is shown is the text without them.
+_COLOUR = re.compile(r"\x1b\[[0-9;:]*m")
+#: What moves the cursor, rings, or reorders the line around it: a forged message could hide behind it.
+_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u200e\u200f\ufeff]")
+#: The least that a table's last column is cut to, in terminal cells.
+_LAST_LEAST = 16
+
+
+def visible(text: str) -> str:
+    """Return `text` without colour codes, other control and reordering characters spelt out as escapes."""
+    text = _COLOUR.sub("", text).replace("\r\n", "\n")
+    return _UNSEEN.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
 def text_table(headers: Sequence[str], rows: Iterable[Sequence[str]], width: int | None = None) -> str:
-    """Aligned columns; with a `width`, the last column is cut to fit the terminal."""
+    """Align the columns; with a `width`, cut the last column to fit the terminal."""
+    from rich.cells import cell_len, set_cell_size  # most runs print no table
+
     lines = [list(headers), *([one_line(cell, 10_000) for cell in row] for row in rows)]
-    widths = [max(columns(line[i]) for line in lines) for i in range(len(headers))]
+    widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
     if width is not None:
         room = width - sum(widths[:-1]) - 2 * (len(widths) - 1)
-        widths[-1] = min(widths[-1], max(room, 16))
-    return "\n".join(
-        "  ".join(_fit(cell, size) for cell, size in zip(line, widths, strict=True)).rstrip()
-        for line in lines
-    )
+        widths[-1] = min(widths[-1], max(room, _LAST_LEAST))
+
+    def fit(cell: str, size: int) -> str:
+        return set_cell_size(cell if cell_len(cell) <= size else set_cell_size(cell, size - 1) + "…", size)
+
+    return "\n".join("  ".join(map(fit, line, widths)).rstrip() for line in lines)
 
 
-def columns(text: str) -> int:
-    """How many terminal cells `text` takes: East Asian wide characters take two, combining marks none."""
-    if text.isascii():
-        return len(text)
-    return sum(
-        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text
-    )
-
-
-def _fit(text: str, size: int) -> str:
-    if columns(text) > size:
-        while columns(text) > size - 1:
-            text = text[:-1]
-        text += "…"
-    return text + " " * (size - columns(text))
+def clipped(text: str, width: int | None) -> str:
+    """Cut every line to the terminal's width, or to 40 characters where that is less; None cuts nothing."""
+    return text if width is None else "\n".join(line[: max(width, 40)] for line in text.split("\n"))
 
 
 def one_line(text: str, limit: int = 120) -> str:
-    """The text on one line, cut at `limit` characters."""
+    """Put the text on one line, cut at `limit` characters."""
     flat = " ".join(visible(text[: limit * 8]).split())
     return flat if len(flat) <= limit else flat[: limit - 1] + "…"
 
 
 def duration(milliseconds: float | None) -> str:
-    """`3.5 ms`, `120 ms`, `2.1 s`, `4 min 10 s`; an en dash where it is not known."""
+    """Write a duration: `3.5 ms`, `120 ms`, `2.1 s`, `4 min 10 s`, or an en dash where it is not known."""
     if milliseconds is None:
         return "–"
     if milliseconds < 1000:
@@ -58,7 +61,7 @@ def duration(milliseconds: float | None) -> str:
 
 
 def moment(when: datetime | None) -> str:
-    """`2025-03-01 14:02:11 UTC`; a naive time is taken as UTC, as the log keeps it."""
+    """Write a time: `2025-03-01 14:02:11 UTC`. A naive time is taken as UTC, as the log keeps it."""
     if when is None:
         return "–"
     aware = when.replace(tzinfo=UTC) if when.tzinfo is None else when.astimezone(UTC)
@@ -66,15 +69,15 @@ def moment(when: datetime | None) -> str:
 
 
 def value_text(value: Any, limit: int = 2000) -> str:
-    """A JSON value as Python writes it, cut with its size noted."""
+    """Write a JSON value as Python does, cut with its size noted."""
     return summarize(repr(value), limit)
 
 
 def indent(text: str, by: str = "    ") -> str:
-    """Every line moved right."""
+    """Move every line right."""
     return "\n".join(by + line for line in text.splitlines())
 
 
 def count(number: int, noun: str) -> str:
-    """`1 frame`, `2 frames`."""
+    """Write a number with its noun: `1 frame`, `2 frames`."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from healkit.contracts.stats import Ran, ToolSummary
 from healkit.errors import PlotUnavailable
 from healkit.rendering import plain
-from healkit.rendering.views import RunView, SummaryView
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -32,12 +32,12 @@ class Plot:
         self._table = table
 
     def save(self, path: str | Path) -> Path:
-        """Write it to a file of any format that matplotlib knows by its ending."""
+        """Write the figure to a file of any format that matplotlib knows by its ending."""
         self.figure.savefig(path, dpi=_DPI)
         return Path(path)
 
     def png(self) -> bytes:
-        """It as a PNG."""
+        """Draw the figure as a PNG."""
         buffer = io.BytesIO()
         self.figure.savefig(buffer, format="png", dpi=_DPI)
         return buffer.getvalue()
@@ -46,16 +46,16 @@ class Plot:
         return self._table
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
-        """What Jupyter shows; called by IPython's display formatter."""
+        """Give what Jupyter shows; called by IPython's display formatter."""
         import base64
 
         return {"text/plain": self._table, "image/png": base64.b64encode(self.png()).decode()}
 
 
-def plot_days(metrics: Sequence[SummaryView]) -> Plot:
-    """One line for each tool and revision, one point a day."""
+def plot_days(metrics: Sequence[ToolSummary]) -> Plot:
+    """Draw one line for each tool and revision, one point a day."""
     figure, rates, times = _axes()
-    series: dict[str, list[SummaryView]] = {}
+    series: dict[str, list[ToolSummary]] = {}
     for row in metrics:
         series.setdefault(_label(row), []).append(row)
     for (label, rows), colour in zip(series.items(), _cycle(len(series)), strict=True):
@@ -66,17 +66,17 @@ def plot_days(metrics: Sequence[SummaryView]) -> Plot:
     return _finished(figure, rates, times, metrics)
 
 
-def plot_runs(runs: Sequence[RunView], metrics: Sequence[SummaryView]) -> Plot:
-    """One mark for each run of one tool: its time and how long it took; and each revision's failure rate."""
+def plot_runs(runs: Sequence[Ran], metrics: Sequence[ToolSummary]) -> Plot:
+    """Draw one mark for each run of one tool: its time and how long it took; and each revision's failure rate."""
     figure, rates, times = _axes()
     numbers = list(dict.fromkeys(run.revision for run in runs))
     for number, colour in zip(numbers, _cycle(len(numbers)), strict=True):
         mine = [run for run in runs if run.revision == number]
         label = "no revision" if number is None else f"revision {number}"
-        failed = [run for run in mine if run.status == "FAILURE"]
+        failed = [run for run in mine if run.failed]
         rate = 100 * len(failed) / len(mine)
         rates.plot([mine[0].timestamp, mine[-1].timestamp], [rate, rate], "o-", color=colour, label=label)
-        for mark, chosen in (("o", [run for run in mine if run not in failed]), ("x", failed)):
+        for mark, chosen in (("o", [run for run in mine if not run.failed]), ("x", failed)):
             found = [run for run in chosen if run.duration_ms is not None]
             times.plot([r.timestamp for r in found], [r.duration_ms for r in found], mark, color=colour)
     return _finished(figure, rates, times, metrics)
@@ -95,7 +95,7 @@ def _axes() -> tuple[Figure, Any, Any]:
     return figure, rates, times
 
 
-def _finished(figure: Figure, rates: Any, times: Any, metrics: Sequence[SummaryView]) -> Plot:
+def _finished(figure: Figure, rates: Any, times: Any, metrics: Sequence[ToolSummary]) -> Plot:
     rates.set_ylabel("failed, %")
     rates.set_ylim(-5, 105)
     times.set_ylabel("duration, ms (x: failed)")
@@ -122,7 +122,7 @@ def _finished(figure: Figure, rates: Any, times: Any, metrics: Sequence[SummaryV
     return Plot(figure, plain.text_table(_COLUMNS, rows))
 
 
-def _label(row: SummaryView) -> str:
+def _label(row: ToolSummary) -> str:
     return row.tool_name if row.revision is None else f"{row.tool_name}@{row.revision}"
 
 

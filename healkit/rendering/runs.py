@@ -1,4 +1,4 @@
-"""Runs as text.
+"""Runs as cards.
 
 What happened, what is wrong with the record, and where two runs part.
 """
@@ -10,9 +10,9 @@ from datetime import datetime
 from typing import Any
 
 from healkit.contracts.events import TraceEvent
-from healkit.contracts.runs import Difference, Problem, Run, RunDiff
+from healkit.contracts.runs import Difference, Run, RunDiff
 from healkit.rendering import plain
-from healkit.rendering.markup import visible
+from healkit.rendering.document import Card, Code, Facts, Line, Only, Part, Table
 
 _EVENTS = ("seq", "after", "step", "event", "what came of it")
 _RUNS = ("run", "begun", "profile", "events", "outcome")
@@ -29,62 +29,57 @@ _GROUPED = {
 _FOLLOWS = {"state_key", "state_before", "state_after"}
 
 
-def run_text(run: Run, width: int | None = None) -> str:
-    """A run event by event, its times from its beginning, and what is wrong with the record below."""
-    lines = [_title(run), *(f"  {name:<10} {visible(value)}" for name, value in _facts(run)), ""]
+def card(run: Run) -> Card:
+    """Build a run event by event, its times from its beginning, and what is wrong with the record below."""
     start = run.events[0].ts_utc if run.events else None
     rows = [
         (str(e.seq), _after(start, e.ts_utc), e.step_id or "", e.event_type, _what(e)) for e in run.events
     ]
-    lines.append(plain.text_table(_EVENTS, rows, width))
+    parts: list[Part] = [Facts(list(_facts(run))), Only("text", ""), Table(_EVENTS, rows)]
     if run.problems:
-        lines += ["", problems_text(run)]
-    return "\n".join(lines)
+        parts += [Only("text", ""), problems(run)]
+    return Card(f"run {run.run_id}: {_outcome(run)}", tone="info", parts=parts)
 
 
-def runs_text(runs: Sequence[Run], width: int | None = None) -> str:
-    """One line a run, in the order given."""
+def listing(runs: Sequence[Run]) -> Card:
+    """Build the list of runs, in the order given."""
     if not runs:
-        return "No runs are recorded here."
+        return Card(parts=("No runs are recorded here.",))
     rows = []
     for run in runs:
         begun = run.manifest.started_at if run.manifest else None
         profile = run.manifest.execution_profile if run.manifest else "–"
         rows.append((run.path.name, plain.moment(begun), profile, f"{len(run.events):,}", _outcome(run)))
-    return plain.text_table(_RUNS, rows, width)
+    return Card(tone="info", parts=(Table(_RUNS, rows),))
 
 
-def problems_text(run: Run) -> str:
-    """A verdict on the record, and each problem with its file and line."""
+def problems(run: Run) -> Card:
+    """Build a verdict on the record, and each problem with its file and line."""
     faults = [problem for problem in run.problems if problem.fault]
     notes = [problem for problem in run.problems if not problem.fault]
     counted = plain.count(len(run.events), "event") + ", " + plain.count(len(run.evidence), "piece")
+    title = f"run {run.run_id} is in order: {counted} of evidence"
     if faults:
-        head = f"✗ run {visible(run.run_id)} is damaged: {plain.count(len(faults), 'problem')}"
-    else:
-        head = f"✓ run {visible(run.run_id)} is in order: {counted} of evidence"
-    return "\n".join([head, *(_problem(problem) for problem in [*faults, *notes])])
+        title = f"run {run.run_id} is damaged: {plain.count(len(faults), 'problem')}"
+    lines = [Line(f"{'✗' if problem.fault else '–'} {problem}") for problem in [*faults, *notes]]
+    return Card(title, "✗" if faults else "✓", "bad" if faults else "good", parts=lines)
 
 
-def run_diff_text(diff: RunDiff) -> str:
-    """Where two runs part; − stands for the first of them, + for the second."""
-    head = f"− {visible(diff.left.run_id)}\n+ {visible(diff.right.run_id)}"
-    same = f"{plain.count(diff.same, 'event')} alike (times, durations and ids are not compared)"
-    if not diff.differences:
-        return f"{head}\n✓ no difference, {same}"
-    lines = [line for difference in diff.differences for line in _difference(difference)]
-    return "\n".join([head, *lines, f"{plain.count(len(diff.differences), 'difference')}, {same}"])
-
-
-def _title(run: Run) -> str:
-    return f"run {visible(run.run_id)}: {_outcome(run)}"
+def diff(found: RunDiff) -> Card:
+    """Build where two runs part; − stands for the first of them, + for the second."""
+    same = f"{plain.count(found.same, 'event')} alike (times, durations and ids are not compared)"
+    lines = [f"− {found.left.run_id}", f"+ {found.right.run_id}"]
+    lines += [line for difference in found.differences for line in _difference(difference)]
+    number = plain.count(len(found.differences), "difference")
+    lines.append(f"{number}, {same}" if found.differences else f"✓ no difference, {same}")
+    return Card(tone="info", parts=(Code("\n".join(lines)),))
 
 
 def _outcome(run: Run) -> str:
     if run.finished:
         came = run.events[-1].result or {}
         steps = plain.count(int(came.get("steps", 0)), "step")
-        return f"{visible(str(came.get('outcome', '–')))}, {steps}, {came.get('failures', 0)} failed"
+        return f"{came.get('outcome', '–')}, {steps}, {came.get('failures', 0)} failed"
     if any(problem.kind == "in_progress" for problem in run.problems):
         return "going on"
     return "never ended: its process died, or still writes it"
@@ -146,10 +141,6 @@ def _value(value: Any) -> str:
     return plain.one_line(value if isinstance(value, str) else plain.value_text(value), _VALUE_MAX_CHARS)
 
 
-def _problem(problem: Problem) -> str:
-    return f"  {'✗' if problem.fault else '–'} {visible(str(problem))}"
-
-
 def _difference(difference: Difference) -> Iterator[str]:
     if difference.left is None or difference.right is None:
         event = difference.left or difference.right
@@ -165,7 +156,7 @@ def _difference(difference: Difference) -> Iterator[str]:
     for name, prefix in _GROUPED.items():
         parts = [path.removeprefix(prefix) for path in difference.fields if path.startswith(prefix)]
         if named := [part for part in parts if part not in _FOLLOWS]:
-            yield f"    {name}: {visible(', '.join(named))} differ"
+            yield f"    {name}: {', '.join(named)} differ"
     for path, (ours, theirs) in difference.fields.items():
         if not path.startswith(tuple(_GROUPED.values())):
-            yield f"    {visible(path)}: {_value(ours)} → {_value(theirs)}"
+            yield f"    {path}: {_value(ours)} → {_value(theirs)}"

@@ -13,9 +13,9 @@ import msgspec
 
 from healkit.contracts.failure import Failure, format_frames, frames_from_faulthandler
 from healkit.contracts.fingerprint import fingerprint
-from healkit.contracts.nearby import KNOWN_MAX, NEAR_MAX
 from healkit.contracts.records import Finished, Started, utc_now
 from healkit.contracts.rpc import Init
+from healkit.contracts.suggestions import KNOWN_MAX, NEAR_MAX
 from healkit.errors import HealkitError
 from healkit.workers.worker import Outcome
 

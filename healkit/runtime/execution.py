@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from healkit import rendering
-from healkit.config import ExplainLevel
-from healkit.contracts.failure import Failure
-from healkit.contracts.records import CallRecord, DecisionRecord, Grants
+from healkit.contracts.execution import ExecutionData
 from healkit.errors import PostMortemError
-from healkit.rendering import parts
+from healkit.rendering import execution as cards
+from healkit.rendering import html_of, listings, parts, text_of
+from healkit.rendering.document import Card
 
 if TYPE_CHECKING:
     from healkit.rendering.explaining import Explanation
@@ -24,56 +22,11 @@ _ALL_OF_THEM = "hk.executions(tried=True)"
 
 
 @dataclasses.dataclass(frozen=True)
-class Execution:
+class Execution(ExecutionData):
     """The outcome of one tool call: a value or a failure, and where it is on record.
 
-    Fresh from `Healkit.execute` it holds the `value` itself; read back from the log it holds the summary only,
-    and `value` is None. `outputs` are nbformat output dicts. `decisions` are the branches that the tool told of.
-    `conversions` says what of the arguments or the result JSON could not hold. `warnings` are healkit's own: what else
-    the caller should know. `grants` are those it ran with. `run_id` is the run whose folder records it, if one does.
-    `status` is `SUCCESS`, `FAILURE`, or `RUNNING` for a row of the log that has not ended. `code` is what was run,
-    where it is at hand. `explained` is how far the configuration lets a failure be explained.
-
-    A failing cell of a notebook's own has this form too, with the origin `cell`: it ran in that notebook's kernel, not
-    in a worker, and is in no log.
+    `explain`, `post_mortem` and `to_notebook` look into a failure; `to_text` and `to_html` show it as a card.
     """
-
-    tool_name: str
-    persona: str
-    arguments: dict[str, Any]
-    status: str
-    trace_id: str
-    timestamp: datetime
-    log_id: int | None = None
-    value: Any = None
-    failure: Failure | None = None
-    result_summary: str | None = None
-    outputs: list[dict[str, Any]] = dataclasses.field(default_factory=list)
-    calls: list[CallRecord] = dataclasses.field(default_factory=list)
-    decisions: list[DecisionRecord] = dataclasses.field(default_factory=list)
-    duration_ms: float | None = None
-    isolation: str | None = None
-    revision: int | None = None
-    origin: str = "python"
-    last_output: str = ""
-    conversions: list[str] = dataclasses.field(default_factory=list)
-    warnings: list[str] = dataclasses.field(default_factory=list)
-    grants: Grants = Grants()
-    run_id: str | None = None
-    code: str | None = dataclasses.field(default=None, repr=False)
-    explained: ExplainLevel = "fix"
-
-    @property
-    def label(self) -> str:
-        """`fibonacci@2`, or `fibonacci.teacher@2` for another persona."""
-        persona = "" if self.persona == "default" else f".{self.persona}"
-        revision = "" if self.revision is None else f"@{self.revision}"
-        return f"{self.tool_name}{persona}{revision}"
-
-    @property
-    def ok(self) -> bool:
-        """Whether it ended with a value."""
-        return self.status == "SUCCESS"
 
     def post_mortem(self) -> PostMortem:
         """The failed run's worker, to be asked for frames, locals and expressions, while it is kept.
@@ -115,11 +68,11 @@ class Execution:
 
     def to_text(self) -> str:
         """The card as plain text, for a terminal or a log."""
-        return rendering.execution_text(self)
+        return text_of(cards.card(self))
 
     def to_html(self) -> str:
         """The card as static HTML that reads in an untrusted notebook too."""
-        return rendering.execution_html(self)
+        return html_of(cards.card(self))
 
     def __str__(self) -> str:
         return self.to_text()
@@ -137,12 +90,15 @@ class Executions(list[Execution]):
         self.left_out = left_out
 
     def to_text(self) -> str:
-        """A table, and what is left out."""
-        return rendering.executions_text(self, left_out=self.left_out, ask=_ALL_OF_THEM)
+        """Write a table, and what is left out."""
+        return text_of(self._card())
 
     def to_html(self) -> str:
-        """The same as a card."""
-        return rendering.executions_html(self, left_out=self.left_out, ask=_ALL_OF_THEM)
+        """Write the same as a card."""
+        return html_of(self._card())
+
+    def _card(self) -> Card:
+        return listings.executions(self, left_out=self.left_out, ask=_ALL_OF_THEM)
 
     def _repr_html_(self) -> str:
         """Called by a notebook that shows it."""

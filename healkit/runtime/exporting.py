@@ -23,7 +23,7 @@ from healkit.config import Config
 from healkit.contracts.shapes import Shape, parse, read_shape
 from healkit.errors import HealkitError, UsageInvalid
 from healkit.rendering import parts, plain
-from healkit.rendering.markup import visible
+from healkit.rendering.plain import visible
 from healkit.tracing.payloads import UNLIMITED
 from healkit.tracing.sanitizing import Sanitizer
 

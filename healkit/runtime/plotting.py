@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from healkit.contracts.records import TRIED_ORIGINS
+from healkit.contracts.stats import Ran
 from healkit.rendering.plots import Plot, plot_days, plot_runs
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ def plot_of(log: Log, **where: Any) -> Plot:
         page = log.query(**where, limit=_EACH_MAX)
         if len(page.rows) < _EACH_MAX:
             runs = [
-                row
+                Ran(row.timestamp, row.status == "FAILURE", row.revision, row.duration_ms)
                 for row in reversed(page.rows)
                 if row.status != "RUNNING" and row.origin not in TRIED_ORIGINS
             ]

@@ -17,12 +17,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from healkit import rendering
 from healkit.config import Config
 from healkit.contracts import post_mortem as pm
 from healkit.contracts.post_mortem import Evaluated, KeptFrame, Local, Source
 from healkit.errors import PostMortemError, PostMortemGone
-from healkit.rendering import plain
+from healkit.rendering import html_of, plain, text_of, variables
 from healkit.runtime import engine
 from healkit.tracing.payloads import UNLIMITED
 
@@ -75,7 +74,7 @@ class PostMortem:
         found = self._ask(pm.AskLocals(self._number(frame)), pm.Locals).locals
         return [msgspec.structs.replace(one, repr=presentable(one.repr, one.name)) for one in found]
 
-    def glimpses(self, frame: KeptFrame | int | None = None) -> list[Local]:
+    def previews(self, frame: KeptFrame | int | None = None) -> list[Local]:
         """The same in passing, as a card shows them: at once, since no `__repr__` of the tool's own is called.
 
         Nothing is hidden yet: whoever shows them cleans them first.
@@ -147,11 +146,11 @@ class PostMortem:
 
     def to_text(self) -> str:
         """The tool's frames with their locals, as plain text."""
-        return rendering.locals_text(self.all_locals())
+        return text_of(variables.card(self.all_locals()))
 
     def to_html(self) -> str:
         """The same as static HTML."""
-        return rendering.locals_html(self.all_locals())
+        return html_of(variables.card(self.all_locals()))
 
     def __repr__(self) -> str:
         return f"<PostMortem of {self.label}, {plain.count(len(self._frames), 'frame')}>"
@@ -159,10 +158,10 @@ class PostMortem:
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         """What Jupyter shows; called by IPython's display formatter."""
         try:
-            found = self.all_locals()
+            card = variables.card(self.all_locals())
         except PostMortemError as error:
             return {"text/plain": f"{self!r}: {error}"}
-        return {"text/plain": rendering.locals_text(found), "text/html": rendering.locals_html(found)}
+        return {"text/plain": text_of(card), "text/html": html_of(card)}
 
     def _number(self, frame: KeptFrame | int | None) -> int:
         if isinstance(frame, KeptFrame):

@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, and_, case, func, or_, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
-from healkit.store.entries import Blame, RevisionInfo
+from healkit.contracts.entries import Blame, RevisionInfo
 from healkit.store.models import ExecutionLog, Revision, ToolRegistry
 
 _STATUS, _REVISION = col(ExecutionLog.status), col(ExecutionLog.revision)

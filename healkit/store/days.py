@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
+from healkit.contracts.stats import ToolSummary
 from healkit.store.filters import Filters, Moment, moment
 from healkit.store.tallies import DAYS
 
@@ -26,30 +27,6 @@ LONGEST_MS = 10**9
 
 #: What a summary may have one row for each of, besides the tool.
 BY = ("tool_name", "persona", "revision", "day")
-
-
-@dataclasses.dataclass(frozen=True)
-class ToolSummary:
-    """Finished runs together; what they were not grouped by is None, as is the revision of calls that had none.
-
-    `mean_ms` is exact; half of the runs took at most `p50_ms`, 95 % at most `p95_ms` (upper ends of classes; None
-    where no duration is on record, infinite over 1,000,000,000 ms).
-    """
-
-    tool_name: str
-    runs: int
-    failures: int
-    mean_ms: float | None
-    p50_ms: float | None
-    p95_ms: float | None
-    persona: str | None = None
-    revision: int | None = None
-    day: date | None = None
-
-    @property
-    def failure_rate(self) -> float:
-        """Failures for each run, from 0 to 1."""
-        return self.failures / self.runs
 
 
 @dataclasses.dataclass(frozen=True)

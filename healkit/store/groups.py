@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection, Iterator
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Table, select
 from sqlalchemy.orm import Session
 
+from healkit.contracts.stats import GroupInfo
 from healkit.store.columns import table_of
 from healkit.store.filters import Filters, moment
 from healkit.store.models import ToolRegistry
@@ -30,34 +30,6 @@ if TYPE_CHECKING:
 _TOOLS: Table = table_of(ToolRegistry)
 
 DEFAULT_PERSONA = "default"
-
-
-@dataclasses.dataclass(frozen=True)
-class GroupInfo:
-    """One failure, however often it happened; ids are of rows of the log.
-
-    `first_revision` is the one that first showed it, `last_revision` the one that last did, `cured_by` the one that
-    cured it since; None where a call was refused before a revision was known, or while nothing has cured it.
-    """
-
-    fingerprint: str
-    tool_name: str
-    persona: str
-    count: int
-    first_seen: datetime
-    last_seen: datetime
-    first_log_id: int
-    last_log_id: int
-    first_revision: int | None
-    last_revision: int | None
-    cured_by: int | None
-    ename: str
-    evalue: str
-
-    @property
-    def summary(self) -> str:
-        """`KeyError: 'x'`, as it happened last."""
-        return f"{self.ename}: {self.evalue}" if self.evalue else self.ename
 
 
 @dataclasses.dataclass(frozen=True)

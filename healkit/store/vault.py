@@ -18,6 +18,7 @@ import msgspec
 from sqlalchemy.orm import Session
 from sqlmodel import col, select
 
+from healkit.contracts.entries import Blame, RevisionInfo
 from healkit.contracts.examples import checked_examples
 from healkit.contracts.records import Grants, utc_now
 from healkit.contracts.tools import EntryRef
@@ -27,9 +28,7 @@ from healkit.store.arguments import check_schema
 from healkit.store.database import Database
 from healkit.store.entries import (
     DEFAULT_PERSONA,
-    Blame,
     CodeType,
-    RevisionInfo,
     VaultEntry,
     check_names,
     check_untampered,

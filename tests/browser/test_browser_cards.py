@@ -94,14 +94,15 @@ def test_in_a_notebook_that_is_not_trusted_a_card_has_its_own_colours(notebook: 
 @pytest.fixture
 def make_page() -> Callable[[], Any]:
     """A notebook of somebody else's with a card in it."""
-    from healkit.rendering import markup as m
+    from healkit.rendering import html_of
+    from healkit.rendering.document import Card, Span, Table
 
     def make() -> Any:
-        head = m.heading(
-            "✗", "It failed", m.RED, m.RED_SOFT, m.ticked("Nothing is called `len(value)` here.")
-        )
-        rows = [("1", m.moment("2026-01-02 03:04:05 UTC"), m.chip("mean@1"), m.muted("trial"))]
-        card = m.card(head, m.section(m.table(("row", "when", "tool", ""), rows)), accent=m.RED)
+        below = (Span("Nothing is called `len(value)` here.", "ticked"),)
+        moment = Span("2026-01-02 03:04:05 UTC", "moment")
+        rows = [("1", moment, Span("mean@1", "code"), Span("trial", "quiet"))]
+        table = Table(("row", "when", "tool", ""), rows)
+        card = html_of(Card("It failed", "✗", "bad", below, (table,)))
         output = nbformat.v4.new_output("display_data", {"text/html": card, "text/plain": "It failed"})
         return nbformat.v4.new_notebook(
             cells=[nbformat.v4.new_code_cell("0", outputs=[output], execution_count=1)],

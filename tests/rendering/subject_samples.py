@@ -9,20 +9,21 @@ from typing import Any
 
 from rendering_samples import CALLS, FRAMES, NOW, TRACEBACK
 
+from healkit.contracts.doctor import Check as Tried
+from healkit.contracts.doctor import DoctorReport, Status
+from healkit.contracts.entries import Blame, RevisionInfo
 from healkit.contracts.failure import Failure, Frame
+from healkit.contracts.heal_report import Answered
 from healkit.contracts.healing import Attempt, Check, Patch
 from healkit.contracts.outbox import OutboxState
 from healkit.contracts.post_mortem import KeptFrame, Local
 from healkit.contracts.records import DecisionRecord, Grants
 from healkit.contracts.requests import PatchRequest
 from healkit.contracts.runs import Problem, Run
-from healkit.doctor import Check as Tried
-from healkit.doctor import DoctorReport, Status
-from healkit.healing.report import Answered, HealReport
+from healkit.contracts.stats import GroupInfo, ToolSummary
+from healkit.healing.report import HealReport
 from healkit.runtime.execution import Execution
-from healkit.store.days import ToolSummary
-from healkit.store.entries import Blame, RevisionInfo, VaultEntry
-from healkit.store.groups import GroupInfo
+from healkit.store.entries import VaultEntry
 from healkit.tracing.reader import read_run
 
 CODE = '''def average_delay(delays: dict, line: str) -> float:

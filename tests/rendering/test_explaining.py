@@ -8,7 +8,7 @@ import warnings
 import pytest
 
 from healkit.contracts.failure import Failure, Frame, read_traceback
-from healkit.contracts.nearby import nearby
+from healkit.contracts.suggestions import suggestions
 from healkit.errors import TOOL_CODES
 from healkit.rendering.explaining import LEVELS, RULES, explain
 
@@ -37,7 +37,7 @@ def failure_of(code: str) -> Failure:
     while told is not None:
         innermost = told if told.tb_frame.f_code.co_filename == FILE else innermost
         told = told.tb_next
-    near, known = nearby(error, innermost)
+    near, known = suggestions(error, innermost)
     kind = type(error)
     ename = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
     text = "".join(read_traceback(error).format())
@@ -113,7 +113,7 @@ def test_no_code_of_a_stranger_is_run_to_find_names():
 def test_a_key_that_is_an_object_is_not_asked_for_its_text():
     code = "class Key:\n    def __str__(self):\n        raise SystemExit\n    __repr__ = __str__\n{'a': 1}[Key()]"
     error = raised_by(code)
-    assert nearby(error, error.__traceback__) == ([], [])
+    assert suggestions(error, error.__traceback__) == ([], [])
 
 
 def test_a_level_keeps_back_what_comes_after_it():

@@ -13,9 +13,22 @@ from pathlib import Path
 import pytest
 import subject_samples as s
 
-from healkit import rendering
+from healkit.rendering import (
+    execution,
+    healing,
+    html_of,
+    listings,
+    plain,
+    reports,
+    requests,
+    runs,
+    stats,
+    text_of,
+    timeline,
+    variables,
+)
 from healkit.rendering.asides import Aside, history_line
-from healkit.rendering.healing import report_html, report_text
+from healkit.rendering.document import Document
 from healkit.tracing.diff import diff_runs
 
 HERE = Path(__file__).parent
@@ -24,100 +37,91 @@ GOLDEN = HERE / "golden"
 Forms = tuple[str | None, str | None]
 
 
+def both(document: Document) -> Forms:
+    return text_of(document), html_of(document)
+
+
+def text_only(document: Document, width: int | None = None) -> Forms:
+    return text_of(document, width), None
+
+
 def of_executions() -> Iterator[tuple[str, Forms]]:
     for name, one in s.EXECUTIONS.items():
-        yield f"execution-{name}", (rendering.execution_text(one), rendering.execution_html(one))
+        yield f"execution-{name}", both(execution.card(one))
     frames = s.EXECUTIONS["frames"]
-    yield "execution-terminal", (rendering.execution_text(frames, face="terminal"), None)
+    yield "execution-terminal", text_only(execution.card(frames, face="terminal"))
     aside = Aside(
         s.LOCALS, 2, history_line(7, s.NOW, 2), "Said once.", "fix", "`buses` is 0.", "Look at line 7."
     )
-    noted = {"frames": 1, "note": "Local variables cannot be shown.", "aside": aside}
-    yield (
-        "execution-aside",
-        (rendering.execution_text(frames, **noted), rendering.execution_html(frames, **noted)),
-    )
+    note = "Local variables cannot be shown."
+    yield "execution-aside", both(execution.card(frames, frames=1, note=note, aside=aside))
     few = Aside(s.LOCALS[:2], 1, explained="what")
-    one = s.EXECUTIONS["explained"]
-    yield (
-        "execution-aside-few",
-        (rendering.execution_text(one, aside=few), rendering.execution_html(one, aside=few)),
-    )
-    done = s.EXECUTIONS["success"]
-    yield "success", (rendering.success_line(done), rendering.success_html(done))
-    yield "locals", (rendering.locals_text(s.KEPT), rendering.locals_html(s.KEPT))
-    yield "locals-none", (rendering.locals_text([]), rendering.locals_html([]))
-    rows, left = s.ROWS, {"left_out": 1234, "ask": "%executions --trials"}
-    yield "executions", (rendering.executions_text(rows, **left), rendering.executions_html(rows, **left))
-    yield "executions-narrow", (rendering.executions_text(rows, 100), None)
-    yield "executions-none", (rendering.executions_text([], **left), rendering.executions_html([], **left))
+    yield "execution-aside-few", both(execution.card(s.EXECUTIONS["explained"], aside=few))
+    yield "success", both(execution.success(s.EXECUTIONS["success"]))
+    yield "locals", both(variables.card(s.KEPT))
+    yield "locals-none", both(variables.card([]))
+    left = {"left_out": 1234, "ask": "%executions --trials"}
+    yield "executions", both(listings.executions(s.ROWS, **left))
+    yield "executions-narrow", text_only(listings.executions(s.ROWS), 100)
+    yield "executions-none", both(listings.executions([], **left))
 
 
 def of_the_vault() -> Iterator[tuple[str, Forms]]:
     entries = {"sample": s.ENTRY, "draft": s.DRAFT, "sql": s.SQL}
-    yield (
-        "vault",
-        (rendering.vault_text(list(entries.values())), rendering.vault_html(list(entries.values()))),
-    )
-    yield "vault-narrow", (rendering.vault_text(list(entries.values()), 60), None)
-    yield "vault-none", (rendering.vault_text([]), rendering.vault_html([]))
+    yield "vault", both(listings.vault(list(entries.values())))
+    yield "vault-narrow", text_only(listings.vault(list(entries.values())), 60)
+    yield "vault-none", both(listings.vault([]))
     for name, entry in entries.items():
-        yield f"entry-{name}", (rendering.entry_text(entry), rendering.entry_html(entry))
-        yield f"saved-{name}", (rendering.saved_text(entry), rendering.saved_html(entry))
-        yield f"grants-{name}", (rendering.grants_text(entry), rendering.grants_html(entry))
-    about = "average_delay", s.REVISIONS
-    yield "history", (rendering.history_text(*about), rendering.history_html(*about))
-    yield "history-narrow", (rendering.history_text(*about, 80), None)
+        yield f"entry-{name}", both(listings.entry(entry))
+        yield f"saved-{name}", both(listings.saved(entry))
+        yield f"grants-{name}", both(listings.grants(entry))
+    history = listings.history("average_delay", s.REVISIONS)
+    yield "history", both(history)
+    yield "history-narrow", text_only(history, 80)
     for name, blame in s.BLAMES.items():
-        yield (
-            f"blame-{name}",
-            (rendering.blame_text("average_delay", blame), rendering.blame_html("average_delay", blame)),
-        )
-    yield "diff", (None, rendering.diff_html(s.DIFF, "average_delay"))
-    yield "diff-none", (None, rendering.diff_html("", "average_delay"))
-    yield "diff-untitled", (None, rendering.diff_html(s.DIFF) + rendering.diff_html(""))
+        yield f"blame-{name}", both(reports.blame("average_delay", blame))
+    yield "diff", both(reports.diff("average_delay", s.DIFF))
+    yield "diff-none", both(reports.diff("average_delay", ""))
 
 
 def of_reports() -> Iterator[tuple[str, Forms]]:
     for name, report in s.DOCTORS.items():
-        yield f"doctor-{name}", (rendering.doctor_text(report), rendering.doctor_html(report))
+        yield f"doctor-{name}", both(reports.doctor(report))
     for name, status in s.STATUSES.items():
-        yield f"status-{name}", (rendering.status_text(status), rendering.status_html(status))
-    yield "groups", (rendering.groups_text(s.GROUPS), rendering.groups_html(s.GROUPS))
-    yield "groups-narrow", (rendering.groups_text(s.GROUPS, 120), None)
-    yield "groups-none", (rendering.groups_text([]), rendering.groups_html([]))
-    yield "summary", (rendering.summary_text(s.SUMS), rendering.summary_html(s.SUMS))
-    by = ["day", "persona", "revision"]
-    yield "summary-by", (rendering.summary_text(s.SUMS, by), rendering.summary_html(s.SUMS, by))
-    yield "summary-none", (rendering.summary_text([]), rendering.summary_html([]))
-    requests = list(s.REQUESTS.values())
-    yield "requests", (rendering.requests_text(requests), rendering.requests_html(requests))
-    yield "requests-narrow", (rendering.requests_text(requests, 100), rendering.requests_html(requests[1:]))
-    yield "requests-none", (rendering.requests_text([]), rendering.requests_html([]))
+        yield f"status-{name}", both(reports.status(status))
+    yield "groups", both(stats.groups(s.GROUPS))
+    yield "groups-narrow", text_only(stats.groups(s.GROUPS), 120)
+    yield "groups-none", both(stats.groups([]))
+    yield "summary", both(stats.summary(s.SUMS))
+    yield "summary-by", both(stats.summary(s.SUMS, ["day", "persona", "revision"]))
+    yield "summary-none", both(stats.summary([]))
+    found = list(s.REQUESTS.values())
+    yield "requests", both(requests.listing(found))
+    yield "requests-narrow", (text_of(requests.listing(found), 100), html_of(requests.listing(found[1:])))
+    yield "requests-none", both(requests.listing([]))
     for name, request in s.REQUESTS.items():
-        yield f"request-{name}", (rendering.request_text(request), rendering.request_html(request))
-    yield "request-terminal", (rendering.request_text(s.REQUESTS["pending"], "terminal"), None)
+        yield f"request-{name}", both(requests.card(request))
+    yield "request-terminal", text_only(requests.card(s.REQUESTS["pending"], "terminal"))
     for name, healed in s.REPORTS.items():
-        yield f"healing-{name}", (report_text(healed), report_html(healed))
+        yield f"healing-{name}", both(healing.card(healed))
 
 
 def of_runs() -> Iterator[tuple[str, Forms]]:
-    healing, first, second = map(s.recorded_run, ("healing", "first", "second"))
+    healed, first, second = map(s.recorded_run, ("healing", "first", "second"))
     damaged = s.damaged_run()
-    for name, run in {"healing": healing, "first": first, "damaged": damaged}.items():
-        yield f"run-{name}", (rendering.run_text(run), None)
-        yield f"problems-{name}", (rendering.problems_text(run), None)
-    yield "run-narrow", (rendering.run_text(healing, 100), None)
-    yield "runs", (rendering.runs_text([healing, first, damaged]), None)
-    yield "runs-none", (rendering.runs_text([]), None)
-    yield "run-diff", (rendering.run_diff_text(diff_runs(first, second)), None)
-    yield "run-diff-ends", (rendering.run_diff_text(diff_runs(first, damaged)), None)
-    yield "run-diff-none", (rendering.run_diff_text(diff_runs(first, first)), None)
-    for name, run in {"healing": healing, "first": first}.items():
-        story = rendering.story_of(run)
-        yield f"timeline-{name}", (rendering.timeline_text(story), rendering.timeline_html(story))
-    story = s.draft_story(rendering.story_of(healing))
-    yield "timeline-draft", (rendering.timeline_text(story, 90), rendering.timeline_html(story))
+    for name, run in {"healing": healed, "first": first, "damaged": damaged}.items():
+        yield f"run-{name}", text_only(runs.card(run))
+        yield f"problems-{name}", text_only(runs.problems(run))
+    yield "run-narrow", text_only(runs.card(healed), 100)
+    yield "runs", text_only(runs.listing([healed, first, damaged]))
+    yield "runs-none", text_only(runs.listing([]))
+    yield "run-diff", text_only(runs.diff(diff_runs(first, second)))
+    yield "run-diff-ends", text_only(runs.diff(diff_runs(first, damaged)))
+    yield "run-diff-none", text_only(runs.diff(diff_runs(first, first)))
+    for name, run in {"healing": healed, "first": first}.items():
+        yield f"timeline-{name}", both(timeline.card(timeline.story_of(run)))
+    story = timeline.card(s.draft_story(timeline.story_of(healed)))
+    yield "timeline-draft", (plain.clipped(text_of(story), 90), html_of(story))
 
 
 @pytest.mark.parametrize("subjects", [of_executions, of_the_vault, of_reports, of_runs])

@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rendering_samples import CALLS, FRAMES
 
-from healkit import rendering
 from healkit.contracts.failure import Failure, Frame
 from healkit.contracts.post_mortem import KeptFrame, Local
+from healkit.rendering import execution as cards
+from healkit.rendering import html_of, listings, reports, text_of, variables
 from healkit.rendering.parts import grouped
 
 
@@ -72,7 +73,7 @@ def test_the_card_has_the_calls_the_record_and_the_next_steps(make):
 
 def test_commands_fit_where_they_are_typed(make):
     execution = make(arguments={"text": "it's"}, persona="teacher")
-    text = rendering.execution_text(execution, face="terminal")
+    text = text_of(cards.card(execution, face="terminal"))
     assert """healkit run fibonacci --persona teacher --args '{"text": "it'"'"'s"}'""" in text
     assert "%run_tool" not in text
     assert """%run_tool fibonacci --persona teacher text="it's\"""" in execution.to_text()
@@ -105,8 +106,8 @@ def test_a_row_of_the_log_shows_its_summary(make):
 
 @pytest.mark.requirement("FACE-4")
 def test_html_reads_without_style_script_or_roles_on_any_background(make):
-    cards = [make(calls=CALLS, last_output="x"), make(value=3), make(status="RUNNING")]
-    for page in [card.to_html() for card in cards] + [rendering.executions_html(cards)]:
+    found = [make(calls=CALLS, last_output="x"), make(value=3), make(status="RUNNING")]
+    for page in [*(one.to_html() for one in found), html_of(listings.executions(found))]:
         for tag, attributes in Elements(page).seen:
             assert tag in {"div", "b", "code", "mark", "pre", "details", "summary", "table", "thead", "tbody",
                            "tr", "th", "td", "span"}  # fmt: skip
@@ -130,7 +131,7 @@ def has_literal_colours(style: str) -> bool:
 
 def test_every_pair_of_colours_has_enough_contrast(make):
     pages = [make(calls=CALLS, warnings=["w"]).to_html(), make(value=3).to_html()]
-    pages += [rendering.diff_html("--- a\n+++ b\n@@ -1 +1 @@\n-x\n+y\n z\n", "t")]
+    pages += [html_of(reports.diff("t", "--- a\n+++ b\n@@ -1 +1 @@\n-x\n+y\n z\n"))]
     for page in pages:
         for style in re.findall(r'style="([^"]*)"', page):
             ink = re.search(r"(?:^|;)color:#(\w{6})", style)
@@ -173,14 +174,14 @@ def test_locals_are_text_whatever_their_names_and_values_are():
     hostile = "<script>alert(1)</script>\x1b]0;title\x07\u202e\n"
     frame = KeptFrame(0, f"<{hostile}>", 1, hostile, hostile, in_tool=True)
     frames = [(frame, [Local(hostile, hostile, hostile, [2, 3])]), (frame, [])]
-    text, page = rendering.locals_text(frames), rendering.locals_html(frames)
+    text, page = text_of(variables.card(frames)), html_of(variables.card(frames))
     assert {tag for tag, _ in Elements(page).seen}.isdisjoint({"script", "img"})
     assert " (2, 3)" in text
     assert "no locals" in page
     for shown in (text, page):
         assert "\x1b" not in shown
         assert "\u202e" not in shown
-    assert "no frames" in rendering.locals_html([])
+    assert "no frames" in html_of(variables.card([]))
 
 
 def test_the_notebook_gets_text_and_html(make):

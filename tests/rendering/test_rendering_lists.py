@@ -9,9 +9,11 @@ from IPython.lib.pretty import pretty
 from rendering_samples import NOW
 
 from healkit import rendering
+from healkit.contracts.doctor import Check, DoctorReport, Status
+from healkit.contracts.entries import Blame, RevisionInfo
 from healkit.contracts.records import Grants
-from healkit.doctor import Check, DoctorReport, Status
-from healkit.store.entries import Blame, RevisionInfo, VaultEntry
+from healkit.rendering import html_of, listings, reports, text_of
+from healkit.store.entries import VaultEntry
 
 ENTRY = VaultEntry(
     "fibonacci",
@@ -31,40 +33,39 @@ REVISIONS = [
 
 def test_a_list_of_executions_is_cut_to_the_terminal(make):
     rows = [make(), make(value="x" * 300, log_id=5)]
-    text = rendering.executions_text(rows, width=100)
+    text = text_of(listings.executions(rows), width=100)
     assert all(len(line) <= 100 for line in text.splitlines())
     assert "✗ FAILURE" in text
-    assert "ValueError: bad" in rendering.executions_html(rows)
+    assert "ValueError: bad" in html_of(listings.executions(rows))
 
 
 def test_what_a_list_leaves_out_is_said_below_it_with_what_lists_it(make):
     rows = [make(), make(origin="trial")]
-    for shown in (rendering.executions_text, rendering.executions_html):
-        text = shown(rows, left_out=1234, ask="%executions --trials")
+    for write in (text_of, html_of):
+        text = write(listings.executions(rows, left_out=1234, ask="%executions --trials"))
         assert (
             "1,234 trial runs, such as a healing makes, not listed here; %executions --trials lists them"
             in text
         )
-        assert "trial runs" not in shown(rows)
-        assert "No executions match." in shown([], left_out=1, ask="x")
-        assert "1 trial run, such as a healing makes, not listed here; x lists it too." in shown(
-            [], left_out=1, ask="x"
-        )
-    own, tried = rendering.executions_text(rows).splitlines()[1:]
+        assert "trial runs" not in write(listings.executions(rows))
+        none = write(listings.executions([], left_out=1, ask="x"))
+        assert "No executions match." in none
+        assert "1 trial run, such as a healing makes, not listed here; x lists it too." in none
+    own, tried = text_of(listings.executions(rows)).splitlines()[1:]
     assert "(trial)" in tried
     assert "(trial)" not in own
-    assert "10,000 or more trial runs" in rendering.left_out_line(10_000, "x")
+    assert "10,000 or more trial runs" in listings.left_out_line(10_000, "x")
 
 
 def test_empty_lists_say_so():
-    assert rendering.executions_text([]) == "No executions match."
-    assert "No executions match." in rendering.executions_html([])
-    assert rendering.vault_text([]) == "The vault is empty."
-    assert "The vault is empty." in rendering.vault_html([])
+    assert text_of(listings.executions([])) == "No executions match."
+    assert "No executions match." in html_of(listings.executions([]))
+    assert text_of(listings.vault([])) == "The vault is empty."
+    assert "The vault is empty." in html_of(listings.vault([]))
 
 
 def test_wide_characters_keep_columns_straight(make):
-    text = rendering.executions_text([make(tool_name="工具"), make()])
+    text = text_of(listings.executions([make(tool_name="工具"), make()]))
     header, wide, plain = text.splitlines()
     assert header.index("status") == plain.index("✗ FAILURE") == wide.index("✗ FAILURE") + 2
 
@@ -91,12 +92,13 @@ def test_an_entry_as_a_value_is_short_and_says_how_to_run_it():
 
 def test_an_entry_with_an_example_is_run_with_it_and_a_draft_is_not_run():
     known = dataclasses.replace(ENTRY, persona="teacher", examples=[{"arguments": {"n": 7}, "result": 13}])
-    text = rendering.saved_text(known)
+    text = text_of(listings.saved(known))
     assert "hk.execute_tool('fibonacci', 'teacher', arguments={'n': 7})" in text
     assert "%run_tool fibonacci --persona teacher n=7" in text
     long = dataclasses.replace(ENTRY, examples=[{"arguments": {"n": "x" * 200}}])
-    assert "%run_tool fibonacci n=…" in rendering.saved_text(long)
-    draft = rendering.saved_text(dataclasses.replace(ENTRY, draft=True, code="\n  <b>def f(:"))
+    assert "%run_tool fibonacci n=…" in text_of(listings.saved(long))
+    unfinished = dataclasses.replace(ENTRY, draft=True, code="\n  <b>def f(:")
+    draft = text_of(listings.saved(unfinished))
     assert "%vault show fibonacci --edit" in draft
     assert "run_tool" not in draft
     card = dataclasses.replace(ENTRY, code="<i>f()", input_schema={})._repr_html_()
@@ -105,20 +107,20 @@ def test_an_entry_with_an_example_is_run_with_it_and_a_draft_is_not_run():
 
 
 def test_an_entry_shows_what_it_takes_may_and_is():
-    text = rendering.entry_text(ENTRY)
+    text = text_of(listings.entry(ENTRY))
     assert "fibonacci@2 (python)" in text
     assert "n: integer, k: any = 2" in text
     assert "grants       read /data" in text
     assert "2 │     return n" in text
-    assert "return n" in rendering.entry_html(ENTRY)
-    assert "The n-th." in rendering.vault_text([ENTRY])
-    assert "The n-th." in rendering.vault_html([ENTRY])
+    assert "return n" in html_of(listings.entry(ENTRY))
+    assert "The n-th." in text_of(listings.vault([ENTRY]))
+    assert "The n-th." in html_of(listings.vault([ENTRY]))
 
 
 def test_a_history_marks_the_active_revision_and_its_failures():
     text, page = (
-        rendering.history_text("fibonacci", REVISIONS),
-        rendering.history_html("fibonacci", REVISIONS),
+        text_of(listings.history("fibonacci", REVISIONS)),
+        html_of(listings.history("fibonacci", REVISIONS)),
     )
     assert "@2 ● active" in text
     assert "base case" in text
@@ -126,18 +128,18 @@ def test_a_history_marks_the_active_revision_and_its_failures():
 
 
 def test_a_diff_tells_sides_apart_by_sign_too():
-    page = rendering.diff_html("--- a\n+++ b\n@@ -1 +1 @@\n-old <b>\n+new\n same\n", "fibonacci")
+    page = html_of(reports.diff("fibonacci", "--- a\n+++ b\n@@ -1 +1 @@\n-old <b>\n+new\n same\n"))
     assert ">-old &lt;b&gt;</del>" in page
     assert ">+new</ins>" in page
-    assert "no difference" in rendering.diff_html("", "fibonacci")
+    assert "no difference" in html_of(reports.diff("fibonacci", ""))
 
 
 def test_blame_says_whether_it_was_cured():
     cured = Blame("1:ab", 1, 4, NOW, None, 2, NOW, 3)
-    assert rendering.blame_text("f", cured).startswith("f: failed 3 times, cured by @2")
-    assert "cured by @2" in rendering.blame_html("f", cured)
-    assert "not cured yet" in rendering.blame_html("f", Blame("1:ab", 1, 4, NOW, None, None, NOW, 1))
-    assert rendering.blame_text("f", Blame()) == "f: no such failure on record."
+    assert text_of(reports.blame("f", cured)).startswith("f: failed 3 times, cured by @2")
+    assert "cured by @2" in html_of(reports.blame("f", cured))
+    assert "not cured yet" in html_of(reports.blame("f", Blame("1:ab", 1, 4, NOW, None, None, NOW, 1)))
+    assert text_of(reports.blame("f", Blame())) == "f: no such failure on record."
 
 
 def test_a_doctor_gives_the_fix_of_what_is_wrong_only():
@@ -146,12 +148,12 @@ def test_a_doctor_gives_the_fix_of_what_is_wrong_only():
         Check("bubblewrap", False, "not found", "pip install it"),
     ]
     report = DoctorReport("landlock", checks, ["a bug in the kernel"])
-    for shown in (rendering.doctor_text(report), rendering.doctor_html(report)):
+    for shown in (text_of(reports.doctor(report)), html_of(reports.doctor(report))):
         assert "landlock" in shown
         assert "pip install it" in shown
         assert "unused fix" not in shown
         assert "a bug in the kernel" in shown
-    assert "tools are not run" in rendering.doctor_text(DoctorReport("", [], []))
+    assert "tools are not run" in text_of(reports.doctor(DoctorReport("", [], [])))
 
 
 def test_a_status_shows_a_problem_only_when_there_is_one():
@@ -159,9 +161,9 @@ def test_a_status_shows_a_problem_only_when_there_is_one():
         Status("sqlite:///x", "namespaces", 3, 2, 1, 0, ""),
         Status("sqlite:///x", "", 3, 2, 1, 0, "disk full"),
     )
-    assert "problem" not in rendering.status_text(well)
-    assert "disk full" in rendering.status_text(ill)
-    assert "disk full" in rendering.status_html(ill)
+    assert "problem" not in text_of(reports.status(well))
+    assert "disk full" in text_of(reports.status(ill))
+    assert "disk full" in html_of(reports.status(ill))
 
 
 def test_the_face_names_what_there_is_and_nothing_else():

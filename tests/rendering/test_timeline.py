@@ -24,7 +24,8 @@ from timeline_samples import (
 from healkit import Healkit
 from healkit.contracts.events import error_object
 from healkit.contracts.records import utc_now
-from healkit.rendering import story_of, timeline_html, timeline_text
+from healkit.rendering import html_of, text_of
+from healkit.rendering.timeline import card, story_of
 from healkit.tracing.reader import read_run
 from healkit.tracing.writer import RunWriter
 
@@ -158,10 +159,10 @@ def test_a_torn_and_an_empty_run_are_told_as_far_as_they_go(tmp_path: Path) -> N
     assert not story["finished"]
     assert "ends after" in story["problems"][0]
     assert story["steps"][8]["text"][-1] == "Its code was not kept."
-    assert "and no end" in timeline_text(story)
+    assert "and no end" in text_of(card(story))
     trace.unlink()
     assert story_of(read_run(folder))["steps"] == []
-    assert "0 steps" in timeline_html(story_of(read_run(folder)))
+    assert "0 steps" in html_of(card(story_of(read_run(folder))))
 
 
 def test_the_card_reads_untrusted_and_as_text_and_nothing_in_it_is_active(tmp_path: Path) -> None:
@@ -174,7 +175,7 @@ def test_the_card_reads_untrusted_and_as_text_and_nothing_in_it_is_active(tmp_pa
     observed(writer)
     tried(writer, "s2", patch)
     story = told(writer)
-    html, text = timeline_html(story), timeline_text(story)
+    html, text = html_of(card(story)), text_of(card(story))
     assert "<script" not in html
     assert not re.search(r"<style|class=|onclick|<svg", html)
     for shown in (html, text):
@@ -195,7 +196,7 @@ def test_a_card_stays_small_and_shows_the_patch_that_was_decided_about(tmp_path:
         tried(writer, f"s{number}", long)
     tried(writer, "s60", PATCHES[2])
     writer.append("proposal_accepted", step_id="s60", metadata={"action": "kept", "revision": 2})
-    html = timeline_html(told(writer))
+    html = html_of(card(told(writer)))
     assert len(html) < 30_000
     assert "if buses else 0.0" in html
     assert "The run ends: completed." in html

@@ -9,12 +9,13 @@ from side_by_side import Meet, at_once
 from store_samples import failed, started, succeeded
 from vault_samples import BROKEN, FIXED, V4, V5
 
+from healkit.contracts.entries import Blame
 from healkit.errors import (
     RevisionConflict,
 )
 from healkit.store.database import Database
 from healkit.store.log import Log, LogWriter
-from healkit.store.vault import Blame, Vault
+from healkit.store.vault import Vault
 
 
 @V4

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from run_samples import begin, tell, written
 
-from healkit import rendering
+from healkit.rendering import runs, text_of
 from healkit.tracing.diff import diff_runs
 from healkit.tracing.reader import read_run
 
@@ -17,7 +17,7 @@ def test_the_same_story_told_twice_has_no_difference_whatever_its_times_and_ids(
     found = diff_runs(read_run(written(tmp_path, "a")), read_run(written(tmp_path, "b")))
     assert found.differences == []
     assert found.same == 8
-    assert "✓ no difference, 8 events alike" in rendering.run_diff_text(found)
+    assert "✓ no difference, 8 events alike" in text_of(runs.diff(found))
 
 
 @pytest.mark.requirement("RUN-8")
@@ -27,7 +27,7 @@ def test_a_changed_argument_is_named_where_it_stands_with_both_values(tmp_path: 
     assert changed.fields["action_spec.arguments.n"] == (1, 2)
     assert "state_signature_before.arguments" in changed.fields
     assert "state_signature_before.tool" not in changed.fields
-    text = rendering.run_diff_text(found)
+    text = text_of(runs.diff(found))
     assert "action_spec.arguments.n: 1 → 2" in text
     assert "state before: arguments differ" in text
     assert "evidence: stdout differ" in text

@@ -13,8 +13,9 @@ import pytest
 from cli_samples import Done, call
 from misbehaving import Collector, collecting
 
-from healkit import Config, Healkit, rendering
+from healkit import Config, Healkit
 from healkit.errors import ConfigError
+from healkit.rendering import html_of, reports, text_of
 
 TRACE_3 = pytest.mark.requirement("TRACE-3")
 
@@ -105,7 +106,7 @@ def test_a_collector_that_cannot_be_reached_is_tried_until_time_is_up(database: 
         assert "cannot be reached" in state.problem
         status = opened.status()
         assert status.traces.pending == 3
-        for said in (rendering.status_text(status), rendering.status_html(status)):
+        for said in (write(reports.status(status)) for write in (text_of, html_of)):
             assert "3 waiting" in said
             assert "cannot be reached" in said
 

@@ -175,4 +175,4 @@ def kept_locals(case: Case) -> Stack:
     if not case.trace_id:
         return ()
     asked = PostMortem(case.trace_id, case.entry.label)
-    return [(frame, asked.glimpses(frame)) for frame in asked.frames()[-SHOWN_FRAMES:]]
+    return [(frame, asked.previews(frame)) for frame in asked.frames()[-SHOWN_FRAMES:]]

@@ -9,8 +9,8 @@ from typing import Any
 
 from healkit.healing.report import HealReport
 from healkit.notebook.shown import Shown
-from healkit.rendering import markup as m
-from healkit.rendering.healing import report_html
+from healkit.rendering import healing
+from healkit.rendering.document import Card, Line, Only, Span, Tone
 from healkit.store.entries import VaultEntry
 
 #: What is said of a healing that goes on; a kernel that ends then can say nothing more.
@@ -27,8 +27,7 @@ def heal_card(state: dict[str, Any], report: HealReport | None, entry: VaultEntr
         return _reported(state, report)
     if (problem := state["problem"]) is not None:
         said = f"{entry.label} could not be healed: {problem['message']}"
-        head = m.heading("✗", said, m.RED, m.RED_SOFT)
-        return Shown(f"✗ {said}", m.card(head, m.section(problem["hint"]), accent=m.RED))
+        return Shown.of(Card(said, "✗", "bad", parts=(problem["hint"],)))
     said, phase, asked = f"Healing of {entry.label}", state["phase"], state["asked"]
     if phase == "question":
         lines = (
@@ -36,32 +35,31 @@ def heal_card(state: dict[str, Any], report: HealReport | None, entry: VaultEntr
             asked["call"],
             "? The panel takes the answer; without one the healing goes by what it knows.",
         )
-        return _going_on(said, lines, m.AMBER, m.AMBER_SOFT)
+        return _going_on(said, lines, "warn")
     if phase == "consent":
         words = f"A patch waits for your word: {asked['words']}. The panel shows it; when the kernel ends,"
         lines = (f"{words} it waits as a request:", "%healkit requests", "")
-        return _going_on(said, lines, m.AMBER, m.AMBER_SOFT)
+        return _going_on(said, lines, "warn")
     if phase in ("working", "keeping"):
         words = _KEEPING if phase == "keeping" else _GOES_ON
-        return _going_on(said, (words, "", ""), m.BLUE, m.BLUE_SOFT)
+        return _going_on(said, (words, "", ""), "info")
     flag = "" if entry.persona == "default" else f" --persona {entry.persona}"
     command = f"%heal {entry.tool_name}{flag}"
     lines = ("The report stands here once there is one.", command, "does the same in a cell.")
-    return _going_on(said, lines, m.BLUE, m.BLUE_SOFT)
+    return _going_on(said, lines, "info")
 
 
 def _reported(state: dict[str, Any], report: HealReport) -> Shown:
     since = state["settled"]
     if state["undone"]:
         since = f"Undone: {state['undone']} is active, with the code from before."
-    note = m.card(m.section(since), accent=m.AMBER) if since else ""
-    return Shown(f"{report}\n{since}".rstrip(), f"{report_html(report)}{note}")
+    card = healing.card(report)
+    return Shown.of((card, Card(tone="warn", parts=(since,))) if since else card)
 
 
-def _going_on(said: str, lines: tuple[str, str, str], ink: str, paper: str) -> Shown:
+def _going_on(said: str, lines: tuple[str, str, str], tone: Tone) -> Shown:
     """A card of one sentence, with the code in the middle of it, if there is any."""
     before, code, after = lines
-    sentence = [f"{before} ", m.chip(code, ink, paper), f" {after}"] if code else [before]
+    sentence = (f"{before} ", Span(code, "code", tone), f" {after}") if code else before
     text = " ".join(part for part in (f"{said}.", before, code, after) if part)
-    head = m.heading("", said, ink, paper)
-    return Shown(text, m.card(head, m.section(m.tag("div", *sentence)), accent=ink))
+    return Shown.of(Card(said, tone=tone, parts=(Only("html", Line(sentence)),), line=text))

@@ -11,13 +11,13 @@ from typing import Any
 
 import traitlets
 
-from healkit import rendering
 from healkit.app import Healkit
 from healkit.contracts.runs import Run
 from healkit.errors import UsageInvalid
 from healkit.notebook.shown import Shown
 from healkit.notebook.widgets.panel import Panel
 from healkit.notebook.widgets.recorded import Recorded
+from healkit.rendering import timeline
 
 #: What of a story is a tool's or a user's; the rest is the contract's own words.
 _PAYLOAD = ("arguments", "base", "failing", "attempts", "steps", "problems")
@@ -38,9 +38,9 @@ class HealTimeline(Panel):
     def static_card(self) -> Shown | None:
         """The story as a card; for a class only up to the first patch, which would be given away."""
         if not self.story["teach"]:
-            return Shown(rendering.timeline_text(self.story), rendering.timeline_html(self.story))
+            return Shown.of(timeline.card(self.story))
         shown = {**self.story, "attempts": [], "steps": _before_patches(self.story["steps"])}
-        return Shown(rendering.timeline_text(shown), rendering.timeline_html(shown))
+        return Shown.of(timeline.card(shown))
 
     def _try_mine(self, code: str) -> dict[str, Any]:
         """What a student's edit does with the arguments that failed, in a restricted worker; nothing is saved."""
@@ -60,7 +60,7 @@ class HealTimeline(Panel):
 
 def shown_story(run: Run, recorded: Recorded) -> dict[str, Any]:
     """A run as a story without secrets."""
-    story = rendering.story_of(run)
+    story = timeline.story_of(run)
     if run.manifest is None or run.manifest.redaction_policy.payload == "raw":
         story |= {name: _cleaned(story[name], recorded) for name in _PAYLOAD}
     return story

@@ -11,14 +11,15 @@ from typing import Any
 
 import msgspec
 
+from healkit.contracts.heal_report import Answered
 from healkit.contracts.healing import VERDICTS, Attempt
 from healkit.healing.questions import Question
-from healkit.healing.report import Answered, HealReport
+from healkit.healing.report import HealReport
 from healkit.notebook.widgets.panel import described
 from healkit.notebook.widgets.recorded import Recorded
 from healkit.rendering import healing as told
 from healkit.rendering import plain
-from healkit.rendering.markup import visible
+from healkit.rendering.plain import visible
 
 #: What a page is given of one text, one code, and one list.
 _TEXT_MAX_CHARS, _CODE_MAX_CHARS, _ATTEMPTS_MAX = 2000, 60_000, 12

@@ -30,7 +30,7 @@ from healkit.app import Healkit
 from healkit.errors import HealkitError, UsageInvalid
 from healkit.notebook.shown import Shown, live_page
 from healkit.notebook.widgets.recorded import Recorded
-from healkit.rendering import markup as m
+from healkit.rendering.document import Card
 from healkit.runtime.loop import Stop
 
 #: An operation takes named arguments that came as JSON, and returns what goes back as JSON.
@@ -112,7 +112,7 @@ class Panel(anywidget.AnyWidget):
         if not self.is_docked:
             return None
         said = f"{self.title}: open at the right-hand side of the window"
-        return Shown(said, m.card(m.section(said), accent=m.BLUE))
+        return Shown.of(Card(tone="info", parts=(said,)))
 
     def docked(self) -> Panel:
         """This panel, moved to the right-hand side of the window; raises `DockUnavailable`."""

@@ -9,7 +9,6 @@ import threading
 from collections import deque
 from typing import Any
 
-from healkit import rendering
 from healkit.app import Healkit
 from healkit.contracts.encoding import to_jsonable
 from healkit.errors import ArgumentsInvalid, RevisionConflict
@@ -18,7 +17,7 @@ from healkit.notebook.shown import Shown
 from healkit.notebook.widgets.panel import Operation, Panel
 from healkit.notebook.widgets.recorded import HIDDEN_MARK, Recorded
 from healkit.parsing import parse_arguments
-from healkit.rendering import parts, plain
+from healkit.rendering import listings, parts, plain
 from healkit.runtime.execution import Execution
 from healkit.store.entries import VaultEntry
 
@@ -242,7 +241,7 @@ class PatchEditor(Panel):
 
     def static_card(self) -> Shown | None:
         """The code as it is."""
-        return Shown(rendering.entry_text(self._entry), rendering.entry_html(self._entry))
+        return Shown.of(listings.entry(self._entry))
 
 
 def _marks(value: Any) -> set[str]:

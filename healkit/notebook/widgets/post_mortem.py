@@ -5,13 +5,13 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from healkit import rendering
 from healkit.app import Healkit
 from healkit.contracts.post_mortem import Local
 from healkit.errors import PostMortemError, UsageInvalid
 from healkit.notebook.shown import Shown
 from healkit.notebook.widgets.panel import Operation, Panel
 from healkit.notebook.widgets.recorded import HIDDEN_MARK, Recorded
+from healkit.rendering import execution as rendered
 from healkit.runtime.execution import Execution
 from healkit.runtime.post_mortem import PostMortem
 
@@ -96,7 +96,7 @@ class PostMortemPanel(Panel):
 
     def static_card(self) -> Shown | None:
         """The failure as a card."""
-        return Shown(rendering.execution_text(self._execution), rendering.execution_html(self._execution))
+        return Shown.of(rendered.card(self._execution))
 
 
 def _kind(one: Local) -> str:

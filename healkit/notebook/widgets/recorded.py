@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from healkit.app import Healkit
 from healkit.config import Config
+from healkit.contracts.entries import RevisionInfo
 from healkit.contracts.failure import Failure
 from healkit.contracts.records import TRIED_ORIGINS
+from healkit.contracts.stats import GroupInfo
 from healkit.errors import TOOL_CODES
 from healkit.rendering import parts, plain
 from healkit.rendering.outputs import safe_output
 from healkit.runtime.execution import Execution
-from healkit.store.entries import RevisionInfo
-from healkit.store.groups import GroupInfo
 
 if TYPE_CHECKING:
     from healkit.tracing.sanitizing import Sanitizer

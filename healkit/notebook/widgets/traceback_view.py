@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from healkit import rendering
 from healkit.app import Healkit
 from healkit.errors import UsageInvalid
 from healkit.notebook.shown import Shown
@@ -14,6 +13,7 @@ from healkit.notebook.widgets.panel import Operation, Panel
 from healkit.notebook.widgets.patch_editor import Patching
 from healkit.notebook.widgets.post_mortem import PostMortems
 from healkit.notebook.widgets.recorded import Recorded
+from healkit.rendering import execution as rendered
 from healkit.runtime.execution import Execution
 
 #: How often the same failure is written before that is called a mistake.
@@ -75,4 +75,4 @@ class TracebackView(Panel):
 
     def static_card(self) -> Shown | None:
         """The same failure as a card that needs no kernel."""
-        return Shown(rendering.execution_text(self._execution), rendering.execution_html(self._execution))
+        return Shown.of(rendered.card(self._execution))

@@ -16,7 +16,7 @@ from healkit.errors import TOOL_CODES
 from healkit.rendering import plain
 from healkit.rendering.explaining import endings, files, names, syntax, tables, types, values
 from healkit.rendering.explaining.records import LEVELS, Explanation, Rule
-from healkit.rendering.markup import visible
+from healkit.rendering.plain import visible
 
 __all__ = ["LEVELS", "RULES", "Explanation", "Rule", "explain"]
 

@@ -6,7 +6,7 @@ event. So what a person steps through needs no kernel, no vault and no database.
 
 from __future__ import annotations
 
-from healkit.rendering.timeline.card import timeline_html, timeline_text
+from healkit.rendering.timeline.card import card
 from healkit.rendering.timeline.telling import story_of
 
-__all__ = ["story_of", "timeline_html", "timeline_text"]
+__all__ = ["card", "story_of"]

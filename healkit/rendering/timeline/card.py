@@ -1,62 +1,74 @@
-"""A timeline as text, and as a card that needs neither kernel nor script."""
+"""A timeline as a card that needs neither kernel nor script."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from healkit.rendering import markup as m
 from healkit.rendering import plain
-from healkit.rendering.markup import visible
+from healkit.rendering.document import (
+    Card,
+    Diff,
+    Fold,
+    Line,
+    Only,
+    Part,
+    Section,
+    Span,
+    Step,
+    Steps,
+    Table,
+    Tone,
+)
 
-_COLOURS = {
-    "good": (m.GREEN, m.GREEN_SOFT),
-    "warn": (m.AMBER, m.AMBER_SOFT),
-    "bad": (m.RED, m.RED_SOFT),
-    "": (m.INK, m.SOFT),
-}
-#: What a card holds at most, in characters and in parts of a step; a saved notebook should not grow much by it. The
-#: widget and the run folder have it all.
+_TONES: dict[str, Tone] = {"good": "good", "warn": "warn", "bad": "bad", "": "ink"}
+#: What a card holds at most, in characters and in parts of a step; the widget and the run folder have it all.
 _CARD_MAX_CHARS, _ROWS_MAX, _DIFF_LINES_MAX, _CHIPS_MAX = 22_000, 8, 60, 20
+#: Where the text of a step begins in a terminal, right of its number and its mark.
+_INDENT = 7
 
 
-def timeline_text(story: Mapping[str, Any], width: int | None = None) -> str:
-    """One line a step, with its sentences, its failed checks and its diff below it."""
-    lines = [_title(story)]
-    if story["attempts"]:
-        lines.append("     " + "   ".join(visible(_chip(attempt)) for attempt in story["attempts"]))
-    for number, step in enumerate(story["steps"], 1):
-        lines.append(f"{number:>3}  {_mark(step)} {visible(step['title'])}")
-        lines += [f"       {visible(said)}" for said in step["text"]]
-        lines += [f"       {_row_text(row)}" for row in _worth_showing(step)]
-        lines += [f"       {visible(line)}" for line in _diff_lines(step)]
-    lines += [f"  – {visible(problem)}" for problem in story["problems"]]
-    return "\n".join(line if width is None else line[: max(width, 40)] for line in lines)
+def card(story: Mapping[str, Any]) -> Card:
+    """Build a story's card: the attempts as a strip, and each step as a fold.
 
-
-def timeline_html(story: Mapping[str, Any]) -> str:
-    """The same as a card: the attempts as a strip, and each step as a fold."""
-    attempts, tone = story["attempts"][:_CHIPS_MAX], _tone(story)
-    chips = [m.chip(_chip(attempt), *_COLOURS.get(attempt["tone"], _COLOURS[""])) for attempt in attempts]
-    spaced = [part for chip in chips for part in (chip, m.Html(" "))]
-    head = m.heading("", _title(story), *_COLOURS[tone], m.tag("div", *spaced) if spaced else m.Html(""))
-    problems = [m.tag("div", m.muted(problem)) for problem in story["problems"][:_ROWS_MAX]]
-    return m.card(head, m.section(*_within(story["steps"]), *problems), accent=_COLOURS[tone][0])
+    What was decided about comes first: a card that has room for one patch shows that one.
+    """
+    found = story["steps"]
+    decided = {step.get("attempt") for step in found if step["kind"] in ("decided", "recovered")} - {None}
+    steps = [
+        _step(number, step, rank=int(step.get("attempt") not in decided))
+        for number, step in enumerate(found, 1)
+    ]
+    problems = story["problems"]
+    lines: list[Part] = [Only("html", Line(Span(problem, "quiet"))) for problem in problems[:_ROWS_MAX]]
+    lines += [Only("text", Line(f"– {problem}")) for problem in problems]
+    parts = (Section((Steps(steps, _CARD_MAX_CHARS), *lines)),)
+    return Card(
+        _title(story), tone=_tone(story), below=_chips(story["attempts"]), parts=parts, line=_title(story)
+    )
 
 
 def _title(story: Mapping[str, Any]) -> str:
-    what = (
-        f"{story['label'] or 'A run'}, step by step" if story["profile"] == "heal" else "A run, step by step"
-    )
+    what = f"{story['label'] or 'A run'}" if story["profile"] == "heal" else "A run"
     counted = plain.count(len(story["steps"]), "step")
     unfinished = "" if story["finished"] else ", and no end"
-    return f"{what}: {counted}{unfinished} (run {visible(story['run_id'])})"
+    return f"{what}, step by step: {counted}{unfinished} (run {story['run_id']})"
 
 
-def _tone(story: Mapping[str, Any]) -> str:
+def _tone(story: Mapping[str, Any]) -> Tone:
     """How it went, as far as it is decided."""
     decided = [step["tone"] for step in story["steps"] if step["kind"] in ("decided", "recovered", "halted")]
-    return str(decided[-1]) if decided else ""
+    return _TONES[decided[-1] if decided else ""]
+
+
+def _chips(attempts: Sequence[Mapping[str, Any]]) -> list[Part]:
+    """The attempts in one line; a page has the first of them only."""
+    if not attempts:
+        return []
+    shown = [(_chip(attempt), _TONES.get(attempt["tone"], "ink")) for attempt in attempts]
+    spaced = [part for words, tone in shown[:_CHIPS_MAX] for part in (Span(words, "code", tone), " ")]
+    line = Line("   ".join(words for words, _ in shown), indent=5)
+    return [Only("text", line), Only("html", Line(tuple(spaced)))]
 
 
 def _chip(attempt: Mapping[str, Any]) -> str:
@@ -65,82 +77,41 @@ def _chip(attempt: Mapping[str, Any]) -> str:
     return f"{attempt['number']} {attempt['mark']} {attempt['words']}{by}{decided}"
 
 
-def _mark(step: Mapping[str, Any]) -> str:
-    return {"good": "✓", "bad": "✗", "warn": "!"}.get(step["tone"], "·")
+def _step(number: int, step: Mapping[str, Any], rank: int) -> Step:
+    mark = {"good": "✓", "bad": "✗", "warn": "!"}.get(step["tone"], "·")
+    said = f"{mark} {plain.one_line(step['title'], 300)}"
+    spoken = f"{number:>3}  {mark} {step['title']}"
+    head = (
+        Span(f"{number} ", "quiet", plain=""),
+        Span(said, "strong", _TONES.get(step["tone"], "ink"), spoken),
+    )
+    brief = Line(head, "step", indent=0)
+    below = _below(step)
+    if not below:
+        return Step(brief, brief, rank)
+    is_open = step["kind"] in ("proposed", "decided", "halted")
+    return Step(Fold(head, below, "both", is_open, "step", indent=0), brief, rank)
 
 
-def _worth_showing(step: Mapping[str, Any]) -> list[dict[str, str]]:
-    """The checks that did not pass; of those that did, how many is said with them."""
-    return [row for row in step.get("checks", ()) if row["mark"] != "✓"][:_ROWS_MAX]
+def _below(step: Mapping[str, Any]) -> list[Part]:
+    """What was said of a step, the checks that did not pass, its diff, and its facts; those on a page only."""
+    below: list[Part] = [Line(Span(said, "ticked"), indent=_INDENT) for said in step["text"]]
+    if rows := [row for row in step.get("checks", ()) if row["mark"] != "✓"][:_ROWS_MAX]:
+        names = ("mark", "origin", "what", "outcome", "wanted", "got")
+        cells = [tuple(row[name] for name in names) for row in rows]
+        below.append(Only("html", Table(("", "check", "with", "came to", "wanted", "got"), cells)))
+        below += [Only("text", Line(_check(row), indent=_INDENT)) for row in rows]
+    if lines := str(step.get("diff") or "").splitlines():
+        more = len(lines) - _DIFF_LINES_MAX
+        shown = [*lines[:_DIFF_LINES_MAX], *([f"… {plain.count(more, 'more line')}"] if more > 0 else [])]
+        below.append(Diff("\n".join(shown), compact=True, indent=_INDENT))
+    if said := " · ".join(f"{name} {value}" for name, value in step["facts"] if name != "code"):
+        below.append(Only("html", Line(Span(said, "quiet"))))
+    return below
 
 
-def _row_text(row: Mapping[str, str]) -> str:
+def _check(row: Mapping[str, str]) -> str:
     wanted = f", wanted {row['wanted']}" if row["wanted"] else ""
     got = f": {row['got']}" if row["got"] else ""
     what = f" {row['what']}" if row["what"] else ""
-    return visible(f"{row['mark']} {row['origin']}{what} {row['outcome']}{got}{wanted}")
-
-
-def _diff_lines(step: Mapping[str, Any]) -> Iterator[str]:
-    lines = str(step.get("diff") or "").splitlines()
-    yield from lines[:_DIFF_LINES_MAX]
-    if len(lines) > _DIFF_LINES_MAX:
-        yield f"… {plain.count(len(lines) - _DIFF_LINES_MAX, 'more line')}"
-
-
-def _within(steps: Sequence[Mapping[str, Any]]) -> list[m.Html]:
-    """The steps within a card's size: in full as far as there is room, then one line each, then counted.
-
-    What was decided about comes first: a card that has room for one patch shows that one.
-    """
-    decided = {step.get("attempt") for step in steps if step["kind"] in ("decided", "recovered")} - {None}
-    drawn = [_line_html(number, step) for number, step in enumerate(steps, 1)]
-    room = _CARD_MAX_CHARS - sum(map(len, drawn))
-    for at in sorted(range(len(steps)), key=lambda at: (steps[at].get("attempt") not in decided, at)):
-        full = _step_html(at + 1, steps[at])
-        more = len(full) - len(drawn[at])
-        if more <= room:
-            drawn[at], room = full, room - more
-    while room < 0:
-        room += len(drawn.pop())
-    if left := len(steps) - len(drawn):
-        drawn.append(m.tag("div", m.muted(f"… {plain.count(left, 'more step')}")))
-    return drawn
-
-
-def _head(number: int, step: Mapping[str, Any]) -> m.Html:
-    ink, _ = _COLOURS.get(step["tone"], _COLOURS[""])
-    said = f"{_mark(step)} {plain.one_line(step['title'], 300)}"
-    return m.join([m.muted(f"{number} "), m.tag("b", m.ticked(said), style=f"color:{ink}")])
-
-
-def _line_html(number: int, step: Mapping[str, Any]) -> m.Html:
-    return m.tag("div", _head(number, step), style="padding:2px 0")
-
-
-def _step_html(number: int, step: Mapping[str, Any]) -> m.Html:
-    below = [m.tag("div", m.ticked(said)) for said in step["text"]]
-    names = ("mark", "origin", "what", "outcome", "wanted", "got")
-    rows = [tuple(row[name] for name in names) for row in _worth_showing(step)]
-    below += [m.table(("", "check", "with", "came to", "wanted", "got"), rows)] if rows else []
-    if diff := [_diff_line(line) for line in _diff_lines(step)]:
-        style = f"{m.MONO};color:{m.INK};background-color:{m.SOFT};margin:2px 0;padding:4px 8px"
-        below.append(m.tag("pre", *diff, style=f"{style};white-space:pre-wrap;overflow-wrap:anywhere"))
-    if said := " · ".join(f"{name} {value}" for name, value in step["facts"] if name != "code"):
-        below.append(m.tag("div", m.muted(said)))
-    if not below:
-        return _line_html(number, step)
-    summary = m.tag("summary", _head(number, step), style="cursor:pointer")
-    opened = step["kind"] in ("proposed", "decided", "halted")
-    inner = m.tag("div", *below, style=f"margin:2px 0 6px 18px;color:{m.INK}")
-    return m.tag("details", summary, inner, open=opened, style="padding:2px 0")
-
-
-def _diff_line(line: str) -> m.Html:
-    """One line of a diff, told apart by its sign, its element and its colour."""
-    looks = {"+": ("ins", m.GREEN, m.GREEN_SOFT), "-": ("del", m.RED, m.RED_SOFT)}
-    if line[:1] not in looks:
-        return m.join([line, "\n"])
-    name, ink, paper = looks[line[0]]
-    style = f"color:{ink};background-color:{paper};text-decoration:none"
-    return m.join([m.tag(name, line, style=style), "\n"])
+    return f"{row['mark']} {row['origin']}{what} {row['outcome']}{got}{wanted}"

@@ -12,7 +12,7 @@ import traceback
 from typing import ClassVar
 
 from healkit.contracts.failure import Failure, Frame, read_traceback
-from healkit.contracts.nearby import nearby
+from healkit.contracts.suggestions import suggestions
 from healkit.contracts.tools import EntryRef
 from healkit.workers.inside.deadline import TimeIsUp, deadline
 
@@ -104,7 +104,7 @@ def to_failure(error: BaseException, entry: EntryRef, timeout_s: float) -> Failu
         frames, message = [], f"<no message: {type(trouble).__name__} while it was read>"
         text = f"{type(error).__name__}: {message}"
     code, hint = _classify(error, timeout_s)
-    near, known = _nearby(error, entry.filename)
+    near, known = _suggestions(error, entry.filename)
     if isinstance(error, TimeIsUp):
         message = f"still running after {timeout_s:g} s"
         text = f"{text.rstrip().rpartition(chr(10))[0]}\nTimeoutError: {message}".lstrip()
@@ -148,7 +148,7 @@ def _classify(error: BaseException, timeout_s: float) -> tuple[str, str]:
     return "TOOL_EXCEPTION", ""
 
 
-def _nearby(error: BaseException, tool_filename: str) -> tuple[list[str], list[str]]:
+def _suggestions(error: BaseException, tool_filename: str) -> tuple[list[str], list[str]]:
     """Names near the one that the innermost frame of the tool did not find."""
     innermost, told = None, error.__traceback__
     while told is not None:
@@ -156,7 +156,7 @@ def _nearby(error: BaseException, tool_filename: str) -> tuple[list[str], list[s
         told = told.tb_next
     try:
         with deadline(_DESCRIBE_S):
-            near, known = nearby(error, innermost)
+            near, known = suggestions(error, innermost)
             return [safe(name, 100) for name in near], [safe(name, 100) for name in known]
     except TimeIsUp:
         return [], []

@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterator
 from types import CodeType, FrameType
 from typing import Any
 
-from healkit.contracts.glimpse import glimpse
 from healkit.contracts.post_mortem import (
     ANSWER_MAX_BYTES,
     FRAMES_MAX,
@@ -42,6 +41,7 @@ from healkit.contracts.post_mortem import (
     decode_question,
     encode,
 )
+from healkit.contracts.preview import preview
 from healkit.workers.inside import capture
 from healkit.workers.inside.deadline import TimeIsUp, deadline
 
@@ -93,7 +93,7 @@ class PostMortem:
         frame, lineno = self.frames[question.frame]
         match question:
             case AskLocals(in_passing=in_passing):
-                return Locals(list(_glimpses(frame) if in_passing else _locals(frame)))
+                return Locals(list(_previews(frame) if in_passing else _locals(frame)))
             case AskSource():
                 return SourceFound(_source(frame, lineno))
             case AskEval(expression=expression, timeout_s=timeout_s):
@@ -128,8 +128,8 @@ def _names(frame: FrameType) -> dict[str, Any]:
     return names
 
 
-def _glimpses(frame: FrameType) -> Iterator[Local]:
-    return (glimpse(name, value) for name, value in itertools.islice(_names(frame).items(), LOCALS_MAX))
+def _previews(frame: FrameType) -> Iterator[Local]:
+    return (preview(name, value) for name, value in itertools.islice(_names(frame).items(), LOCALS_MAX))
 
 
 def _locals(frame: FrameType) -> Iterator[Local]:

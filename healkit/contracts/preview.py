@@ -37,7 +37,7 @@ _BRACKETS: dict[type, tuple[str, str]] = {
 _qualname_of, _module_of = type.__dict__["__qualname__"].__get__, type.__dict__["__module__"].__get__
 
 
-def glimpse(name: str, value: object) -> Local:
+def preview(name: str, value: object) -> Local:
     """One variable as a `Local`; takes microseconds, whatever it is, and never raises."""
     try:
         shape, text = _scientific(value) or (None, _text(value, 0))

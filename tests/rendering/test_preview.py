@@ -14,9 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from healkit.contracts.glimpse import TEXT_MAX_CHARS, glimpse
 from healkit.contracts.post_mortem import Local
-from healkit.rendering.asides import Aside, history_line, locals_lines, locals_section
+from healkit.contracts.preview import TEXT_MAX_CHARS, preview
+from healkit.rendering import html_of, text_of
+from healkit.rendering.asides import Aside, history_line, locals_of
+from healkit.rendering.document import Card
 
 
 class Hostile:
@@ -81,10 +83,10 @@ class Order:
         (frozenset({1}), "frozenset", "frozenset({1})", None),
         ({"a": {"b": 1}}, "dict", "{'a': {'b': 1}}", None),
         (collections.Counter("aab"), "collections.Counter", "Counter {'a': 2, 'b': 1}", None),
-        (Made(lambda: HostileDict(a=1)), "test_glimpse.HostileDict", "HostileDict {'a': 1}", None),
-        (Made(Hostile), "test_glimpse.Hostile", "<test_glimpse.Hostile object: size=3>", None),
-        (Made(strange), "Strange", "<test_glimpse.Strange object>", None),
-        (Order(7, [1]), "test_glimpse.Order", "<test_glimpse.Order object: number=7, lines=[1]>", None),
+        (Made(lambda: HostileDict(a=1)), "test_preview.HostileDict", "HostileDict {'a': 1}", None),
+        (Made(Hostile), "test_preview.Hostile", "<test_preview.Hostile object: size=3>", None),
+        (Made(strange), "Strange", "<test_preview.Strange object>", None),
+        (Order(7, [1]), "test_preview.Order", "<test_preview.Order object: number=7, lines=[1]>", None),
         (Order, "type", "<class Order>", None),
         (time, "module", "<module time>", None),
         (time.sleep, "builtin_function_or_method", "<function sleep>", None),
@@ -97,7 +99,7 @@ class Order:
 )
 @pytest.mark.requirement("FACE-4")
 def test_a_value_is_told_by_type_shape_and_its_first_items(value, kind, text, shape):
-    seen = glimpse("name", value.make() if type(value) is Made else value)
+    seen = preview("name", value.make() if type(value) is Made else value)
     assert seen.type.endswith(kind.rpartition(".")[2])
     assert seen.shape == shape
     assert text is None or seen.repr == text
@@ -108,7 +110,7 @@ def test_large_arrays_and_tables_cost_no_more_than_small_ones():
     values = [numpy.zeros((3000, 3000)).T, pandas.DataFrame(numpy.zeros((100_000, 20))), ["x" * 10**7] * 1000]
     began = time.perf_counter()
     for value in values:
-        glimpse("big", value)
+        preview("big", value)
     assert time.perf_counter() - began < 1
 
 
@@ -119,7 +121,7 @@ def test_large_arrays_and_tables_cost_no_more_than_small_ones():
     )
 )
 def test_nothing_is_too_odd_to_be_told(value):
-    seen = glimpse("x", value)
+    seen = preview("x", value)
     assert len(seen.repr) <= TEXT_MAX_CHARS
     seen.repr.encode()
 
@@ -146,7 +148,8 @@ def test_how_often_it_happened_is_one_sentence(count, cured, said):
 def test_variables_beyond_the_first_are_folded_and_what_is_hidden_is_said():
     found = [Local(f"v{i}", "int", "<script>\x1b[2J" if i == 3 else str(i), None) for i in range(20)]
     aside = Aside(found, hidden=2)
-    text, page = "\n".join(locals_lines(aside)), locals_section(aside)
+    card = Card(parts=locals_of(aside))
+    text, page = text_of(card), html_of(card)
     assert "… 8 more variables" in text
     assert "2 values hidden: they looked like secrets" in text
     assert "14 more variables</summary>" in page
@@ -154,4 +157,4 @@ def test_variables_beyond_the_first_are_folded_and_what_is_hidden_is_said():
     for shown in (text, page):
         assert "\x1b" not in shown
     assert "<script>" not in page
-    assert locals_lines(Aside()) == []
+    assert locals_of(Aside()) == []

@@ -31,7 +31,7 @@ _NOT_IN_MODULE = re.compile(r"cannot import name '(\w+)' from (?:partially initi
 _COLUMN = re.compile(r"(?:Column not found: |\[?')?(.*?)(?:'\] not in index|' not in index)?\Z", re.DOTALL)
 
 
-def nearby(error: BaseException, innermost: TracebackType | None) -> tuple[list[str], list[str]]:
+def suggestions(error: BaseException, innermost: TracebackType | None) -> tuple[list[str], list[str]]:
     """Names like the one that was not found, best first, and the first names that were there.
 
     innermost: the traceback entry of the reader's own frame. Both lists are short, and empty where the failure is

@@ -1,0 +1,59 @@
+"""Lists of failure groups and of tools' summaries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from healkit.contracts.stats import GroupInfo, ToolSummary
+from healkit.rendering import plain
+from healkit.rendering.document import Card, Table
+
+_GROUPS = ("failures", "tool", "first seen", "last seen", "since", "cured by", "row", "fingerprint", "what")
+
+
+def groups(found: Sequence[GroupInfo]) -> Card:
+    """Build the list of groups, the one seen last first."""
+    if not found:
+        return Card(parts=("No failures match.",))
+    return Card(tone="bad", parts=(Table(_GROUPS, [_group_row(group) for group in found]),))
+
+
+def summary(rows: Sequence[ToolSummary], by: Sequence[str] = ()) -> Card:
+    """Build the list of tools' runs; `by` names what else they are summed up by."""
+    if not rows:
+        return Card(parts=("No executions match.",))
+    asked = [word for word in ("persona", "revision", "day") if word in by]
+    headers = ("tool", *asked, "runs", "failed", "rate", "mean", "half within", "95 % within")
+    return Card(tone="info", parts=(Table(headers, [_summary_row(row, asked) for row in rows]),))
+
+
+def _group_row(group: GroupInfo) -> tuple[str, ...]:
+    persona = "" if group.persona == "default" else f".{group.persona}"
+    return (
+        f"{group.count:,}",
+        f"{group.tool_name}{persona}",
+        plain.moment(group.first_seen),
+        plain.moment(group.last_seen),
+        _revision(group.first_revision),
+        _revision(group.cured_by),
+        str(group.last_log_id),
+        group.fingerprint,
+        plain.one_line(group.summary, 160),
+    )
+
+
+def _summary_row(row: ToolSummary, asked: Sequence[str]) -> tuple[str, ...]:
+    known = {"persona": row.persona or "–", "revision": _revision(row.revision), "day": str(row.day)}
+    times = (row.mean_ms, row.p50_ms, row.p95_ms)
+    return (
+        row.tool_name,
+        *(known[word] for word in asked),
+        f"{row.runs:,}",
+        f"{row.failures:,}",
+        f"{row.failure_rate:.1%}",
+        *("longer" if value == float("inf") else plain.duration(value) for value in times),
+    )
+
+
+def _revision(number: int | None) -> str:
+    return "–" if number is None else f"@{number}"
