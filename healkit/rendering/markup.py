@@ -75,7 +75,7 @@ class Html(str):
 
 
 def tag(name: str, *children: str, style: str = "", **attributes: str | bool) -> Html:
-    """One element; children that are not `Html` are escaped. An attribute of True has no value."""
+    """Build one element; children that are not `Html` are escaped. An attribute of True has no value."""
     parts = [f'style="{html.escape(themed(style))}"'] if style else []
     for key, value in attributes.items():
         if value is True:
@@ -88,7 +88,7 @@ def tag(name: str, *children: str, style: str = "", **attributes: str | bool) ->
 
 @cache
 def themed(style: str) -> str:
-    """The style with each declaration that has a colour of ours once more, in the page's theme."""
+    """Write the style with each declaration that has a colour of ours once more, in the page's theme."""
     declarations = []
     for declaration in style.split(";"):
         declarations.append(declaration)
@@ -98,17 +98,17 @@ def themed(style: str) -> str:
 
 
 def join(children: Iterable[str]) -> Html:
-    """Children one after another, escaped where they are not `Html`."""
+    """Put children one after another, escaped where they are not `Html`."""
     return Html("".join(c if isinstance(c, Html) else html.escape(visible(c)) for c in children))
 
 
 def card(*children: str, accent: str = LINE) -> Html:
-    """The frame around all that healkit shows: own colours, and a bar that says how it went."""
+    """Build the frame around all that healkit shows: own colours, and a bar that says how it went."""
     return tag("div", *children, style=f"{_DEFINED};{_CARD};border-left:5px solid {accent}")
 
 
 def heading(mark: str, text: str, colour: str, background: str, *below: str) -> Html:
-    """The first line of a card: a mark and a sentence, and what belongs right under it."""
+    """Build the first line of a card: a mark and a sentence, and what belongs right under it."""
     line = tag(
         "div", tag("b", f"{mark} {text}"), style=f"color:{colour};font-size:15px;overflow-wrap:anywhere"
     )
@@ -116,42 +116,42 @@ def heading(mark: str, text: str, colour: str, background: str, *below: str) -> 
 
 
 def section(*children: str) -> Html:
-    """A block of a card with its usual padding."""
+    """Build a block of a card with its usual padding."""
     return tag("div", *children, style=f"padding:6px 12px;background-color:{PAPER};color:{INK}")
 
 
 def muted(text: str) -> Html:
-    """Secondary text; still at a contrast of 6 to 1."""
+    """Build secondary text, still at a contrast of 6 to 1."""
     return tag("span", text, style=f"color:{MUTED}")
 
 
 def chip(text: str, colour: str = INK, background: str = SOFT) -> Html:
-    """A short code-like word with its own colours."""
+    """Build a short code-like word with its own colours."""
     style = f"{MONO};color:{colour};background-color:{background};border:1px solid {LINE};border-radius:4px"
     return tag("code", text, style=f"{style};padding:1px 6px;white-space:pre-wrap")
 
 
 def ticked(text: str) -> Html:
-    """Text in which what stands in backticks is code."""
+    """Build text in which what stands in backticks is code."""
     pieces = _TICKED.split(text)
     return join(chip(piece) if i % 2 else piece for i, piece in enumerate(pieces))
 
 
 def block(text: str, *, max_height: str = "") -> Html:
-    """Preformatted text that wraps, so that a long line never widens the page."""
+    """Build preformatted text that wraps, so that a long line never widens the page."""
     scroll = f";max-height:{max_height};overflow:auto" if max_height else ""
     style = f"{MONO};color:{INK};background-color:{SOFT};padding:6px 8px;margin:2px 0;border-radius:4px"
     return tag("pre", text, style=f"{style};white-space:pre-wrap;overflow-wrap:anywhere{scroll}")
 
 
 def fold(summary: str, *children: str, is_open: bool = False) -> Html:
-    """A part that opens on a click and needs no script for it."""
+    """Build a part that opens on a click and needs no script for it."""
     head = tag("summary", summary, style=f"cursor:pointer;color:{MUTED}")
     return tag("details", head, *children, open=is_open, style="margin:2px 0")
 
 
 def table(headers: Sequence[str], rows: Iterable[Sequence[str]], *, narrow_first: bool = False) -> Html:
-    """A table whose rows bring their own colours: a page's zebra stripes may be dark under dark ink.
+    """Build a table whose rows bring their own colours: a page's zebra stripes may be dark under dark ink.
 
     One with headers breaks no word, and is scrolled where the card is too narrow for it.
     """
@@ -179,13 +179,13 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[str]], *, narrow_first
 
 
 def moment(text: str) -> Html:
-    """A day and a time of it, as `plain.moment` writes them; a narrow column breaks it between the two only."""
+    """Build a day and a time of it, as `plain.moment` writes them; a narrow column breaks it between the two only."""
     day, _, time = text.partition(" ")
     return join([unbroken(day), " ", unbroken(time)])
 
 
 def unbroken(text: str) -> Html:
-    """Text that stays on one line."""
+    """Build text that stays on one line."""
     return tag("span", text, style="white-space:nowrap")
 
 
@@ -195,6 +195,6 @@ def _is_prose(cell: str) -> bool:
 
 
 def facts(rows: Iterable[tuple[str, str]]) -> Html:
-    """Name and value, one pair a line."""
+    """Build names and values, one pair a line."""
     style = f"color:{MUTED};white-space:nowrap;padding-right:12px"
     return table((), ((tag("span", name, style=style), value) for name, value in rows), narrow_first=True)

@@ -53,7 +53,7 @@ _HTML_START = re.compile(r"<(?=[A-Za-z/!?])")
 
 
 def safe_output(output: dict[str, Any]) -> dict[str, Any] | None:
-    """The nbformat output dict with only what is safe to draw; None when it is no output at all."""
+    """Keep of an nbformat output dict only what is safe to draw; None when it is no output at all."""
     kind = output.get("output_type")
     if kind == "stream":
         name = "stderr" if output.get("name") == "stderr" else "stdout"
@@ -105,7 +105,7 @@ def _safe_value(kind: str, value: Any) -> Any:
 
 
 def clean_html(text: str) -> str:
-    """`text` with only elements, attributes and styles that neither run nor fetch nor leave their place."""
+    """Keep of `text` only elements, attributes and styles that neither run nor fetch nor leave their place."""
     import nh3  # here, not above: a terminal that shows no HTML does not need it
 
     cleaned: str = nh3.clean(

@@ -65,7 +65,7 @@ class FrameGroup:
 
 
 def grouped(frames: Sequence[Frame], innermost: int | None = None) -> list[FrameGroup]:
-    """Outermost first; a recursion becomes one item with its depth, neighbours from libraries are folded.
+    """Group frames, outermost first: a recursion is one item with its depth, neighbours from libraries another.
 
     With `innermost`, only that many frames at the failing end.
     """
@@ -83,12 +83,12 @@ def grouped(frames: Sequence[Frame], innermost: int | None = None) -> list[Frame
 
 
 def worth_listing(groups: Sequence[FrameGroup]) -> bool:
-    """Whether the frames say more than the headline, which has the tool's failing line already."""
+    """Return whether the frames say more than the headline, which has the tool's failing line already."""
     return len(groups) > 1 or any(not group.own for group in groups)
 
 
 def headline(execution: ExecutionData) -> str:
-    """One sentence: what happened to which tool."""
+    """Say in one sentence what happened to which tool."""
     if execution.failure is not None:
         return plain.one_line(f"{execution.label} failed: {execution.failure.summary}", 400)
     if execution.status == "RUNNING":
@@ -97,7 +97,7 @@ def headline(execution: ExecutionData) -> str:
 
 
 def place(execution: ExecutionData) -> str:
-    """`line 4 of fibonacci@1, in fibonacci`, or an empty text where no frame is the tool's own."""
+    """Say where it failed: `line 4 of fibonacci@1, in fibonacci`, or an empty text where no frame is the tool's own."""
     frame = execution.failure.tool_frame if execution.failure is not None else None
     return (
         f"line {frame.lineno} of {frame.filename.strip('<>')}, in {frame.name}" if frame is not None else ""
@@ -105,33 +105,33 @@ def place(execution: ExecutionData) -> str:
 
 
 def tool_line(execution: ExecutionData) -> str:
-    """The tool's own line that failed, or an empty text."""
+    """Find the tool's own line that failed, or an empty text."""
     frame = execution.failure.tool_frame if execution.failure is not None else None
     return frame.line.strip() if frame is not None else ""
 
 
 def explanation(execution: ExecutionData) -> Explanation | None:
-    """The failure in plain words, all of it; None for what did not fail."""
+    """Explain the failure in plain words, all of it; None for what did not fail."""
     from healkit.rendering.explaining import explain  # its tables are read with the first failure
 
     return None if execution.failure is None else explain(execution.failure, place(execution))
 
 
 def ending(failure: Failure) -> str:
-    """`TOOL_TIMEOUT: the tool was still running when its time was up`."""
+    """Say how it ended: `TOOL_TIMEOUT: the tool was still running when its time was up`."""
     meaning = TOOL_CODES.get(failure.code)
     return f"{failure.code}: {meaning}" if meaning else failure.code
 
 
 def result_text(execution: ExecutionData) -> str:
-    """The value where it is at hand, else the log's summary of it."""
+    """Write the value where it is at hand, else the log's summary of it."""
     if execution.value is None and execution.result_summary is not None:
         return execution.result_summary
     return plain.value_text(execution.value)
 
 
 def record_line(execution: ExecutionData) -> str:
-    """Where it is on record and how it was run: `log row 4 · isolation namespaces · 34 ms · …`."""
+    """Say where it is on record and how it was run: `log row 4 · isolation namespaces · 34 ms · …`."""
     if execution.origin == "cell":
         return f"ran in this notebook's own kernel, not in a worker · in no log · {plain.moment(execution.timestamp)}"
     row = f"log row {execution.log_id}" if execution.log_id is not None else "not in the log yet"
@@ -144,7 +144,7 @@ def record_line(execution: ExecutionData) -> str:
 
 
 def grant_lines(grants: Grants) -> list[str]:
-    """One grant a line, `read /data`; empty where nothing is granted beyond the default."""
+    """Write one grant a line, `read /data`; empty where nothing is granted beyond the default."""
     lines = [f"{verb} {path}" for verb in ("read", "write") for path in getattr(grants, verb)]
     limits = (
         ("memory", "memory_mb", "MiB"),
@@ -167,25 +167,25 @@ def grant_lines(grants: Grants) -> list[str]:
 
 
 def call_mark(call: CallRecord) -> str:
-    """`✓` answered, `✗` failed, `…` no answer yet."""
+    """Mark a call: `✓` answered, `✗` failed, `…` no answer yet."""
     return "…" if call.success is None else "✓" if call.success else "✗"
 
 
 def call_outcome(call: CallRecord) -> str:
-    """What came back, on one line."""
+    """Say what came back, on one line."""
     if call.success is None:
         return "no answer when the run ended"
     return plain.one_line(call.result_summary if call.success else f"{call.error_code}: {call.error}", 160)
 
 
 def decision_line(decision: DecisionRecord) -> str:
-    """`size: large, because n > 3`: which way the tool says it went."""
+    """Say which way the tool went: `size: large, because n > 3`."""
     because = f", because {decision.condition}" if decision.condition else ""
     return plain.one_line(f"{decision.node}: {decision.outcome}{because}", 300)
 
 
 def next_steps(execution: ExecutionData, face: Face) -> list[str]:
-    """Commands to copy: look at the code, run it again with the same arguments, find the record."""
+    """List commands to copy: look at the code, run it again with the same arguments, find the record."""
     name, persona = execution.tool_name, execution.persona
     flag = "" if persona == "default" else f" --persona {persona}"
     if execution.origin == "cell":
@@ -214,17 +214,17 @@ def _notebook_arguments(arguments: dict[str, Any]) -> str:
 
 
 def notes(execution: ExecutionData) -> Iterator[str]:
-    """What else the reader should know: healkit's warnings first, then what JSON could not hold."""
+    """List what else the reader should know: healkit's warnings first, then what JSON could not hold."""
     yield from execution.warnings
     for conversion in execution.conversions:
         yield f"shown in another form than it had: {conversion}"
 
 
 def purpose(command: str) -> str:
-    """What a next step is for: `run it again`."""
+    """Say what a next step is for: `run it again`."""
     return next((what for begin, what in _PURPOSES.items() if command.startswith(begin)), "")
 
 
 def has_arguments(execution: ExecutionData) -> bool:
-    """Whether the arguments are worth a line: a failed tool's always are, a cell has none."""
+    """Return whether the arguments are worth a line: a failed tool's always are, a cell has none."""
     return bool(execution.arguments) or (execution.failure is not None and execution.origin != "cell")

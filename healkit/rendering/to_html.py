@@ -55,7 +55,7 @@ _DIFF_LINE = f"{m.MONO};margin:0;white-space:pre-wrap;overflow-wrap:anywhere;pad
 
 
 def html_of(document: Document) -> Html:
-    """The document as HTML: one element for each card, which brings its own colours."""
+    """Write the document as HTML: one element for each card, which brings its own colours."""
     cards = document if isinstance(document, tuple) else (document,)
     return m.join(map(_card, cards))
 

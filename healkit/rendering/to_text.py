@@ -32,13 +32,13 @@ _MARGIN = "    │ "
 
 
 def text_of(document: Document, width: int | None = None) -> str:
-    """The document as lines; a table's widest column is cut at `width`, where one is given."""
+    """Write the document as lines; a table's widest column is cut at `width`, where one is given."""
     cards = document if isinstance(document, tuple) else (document,)
     return "\n".join(line for card in cards for line in _card(card, width))
 
 
 def words_of(content: Inline) -> str:
-    """The words of a line or a cell, without their looks."""
+    """Write the words of a line or a cell, without their looks."""
     if isinstance(content, tuple):
         return "".join(map(words_of, content))
     if isinstance(content, Span):

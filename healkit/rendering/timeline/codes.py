@@ -10,13 +10,13 @@ _FRAME = re.compile(r'^ *File "<[^>"]+>", line (\d+)', re.MULTILINE)
 
 
 def difference(before: str, after: str) -> str:
-    """The unified diff of two codes without its two head lines; empty where nothing differs."""
+    """Write the unified diff of two codes without its two head lines; empty where nothing differs."""
     lines = difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=3)
     return "\n".join(list(lines)[2:])
 
 
 def failing_line(failure: dict[str, Any]) -> int | None:
-    """The innermost line of the tool's own that a recorded failure passes through, from 1."""
+    """Find the innermost line of the tool's own that a recorded failure passes through, from 1."""
     frames = failure.get("frames")
     own = [f for f in frames if isinstance(f, dict) and f.get("in_tool")] if isinstance(frames, list) else []
     if own and isinstance(own[-1].get("lineno"), int):

@@ -21,7 +21,7 @@ _CHECKS_MAX = 100
 
 
 def story_of(run: Run) -> dict[str, Any]:
-    """The run as plain data that JSON can hold.
+    """Tell the run as plain data that JSON can hold.
 
     `steps` are in order, each with `kind`, `title` (a sentence), `tone` (good, warn, bad or empty), `text` (further
     sentences), `facts` (pairs) and, where it has them, `checks`, `code`, `diff`, `attempt` (its number). `attempts`

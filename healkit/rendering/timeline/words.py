@@ -72,23 +72,23 @@ _VALUE_MAX_CHARS, _MESSAGE_MAX_CHARS = 300, 600
 
 
 def short(value: Any, limit: int = _VALUE_MAX_CHARS) -> str:
-    """A recorded value on one line; text as it is, all else as Python writes it."""
+    """Write a recorded value on one line; text as it is, all else as Python writes it."""
     return plain.one_line(value if isinstance(value, str) else plain.value_text(value, limit), limit)
 
 
 def sentence(text: Any) -> str:
-    """A recorded message on one line, with a full stop."""
+    """Write a recorded message on one line, with a full stop."""
     said = plain.one_line(str(text), _MESSAGE_MAX_CHARS)
     return said if not said or said[-1] in ".!?…" else f"{said}."
 
 
 def verdict_words(verdict: str) -> str:
-    """`cured and regression-free`; an unknown verdict is its own word."""
+    """Say the verdict: `cured and regression-free`; an unknown verdict is its own word."""
     return next((words for known, words in VERDICTS.items() if known == verdict), verdict)
 
 
 def check_row(result: dict[str, Any]) -> dict[str, str]:
-    """One checked assertion as a row: what was held, and how it went."""
+    """Write one checked assertion as a row: what was held, and how it went."""
     mark, came = OUTCOMES.get(str(result.get("outcome")), ("?", short(result.get("outcome", "?"))))
     origin = ORIGINS.get(str(result.get("origin")), short(result.get("origin", "")))
     row = {"mark": mark, "origin": origin, "outcome": came, "what": "", "wanted": "", "got": ""}
