@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from healkit.contracts.execution import ExecutionData
 from healkit.errors import PostMortemError
-from healkit.rendering import execution as cards
-from healkit.rendering import html_of, listings, parts, text_of
-from healkit.rendering.document import Card
+from healkit.rendering import parts
 
 if TYPE_CHECKING:
+    from healkit.rendering.document import Card
     from healkit.rendering.explaining import Explanation
     from healkit.runtime.post_mortem import PostMortem
 
@@ -68,11 +67,15 @@ class Execution(ExecutionData):
 
     def to_text(self) -> str:
         """The card as plain text, for a terminal or a log."""
-        return text_of(cards.card(self))
+        from healkit.rendering import execution, text_of  # one that is never looked at needs no writer
+
+        return text_of(execution.card(self))
 
     def to_html(self) -> str:
         """The card as static HTML that reads in an untrusted notebook too."""
-        return html_of(cards.card(self))
+        from healkit.rendering import execution, html_of
+
+        return html_of(execution.card(self))
 
     def __str__(self) -> str:
         return self.to_text()
@@ -91,13 +94,19 @@ class Executions(list[Execution]):
 
     def to_text(self) -> str:
         """Write a table, and what is left out."""
+        from healkit.rendering import text_of
+
         return text_of(self._card())
 
     def to_html(self) -> str:
         """Write the same as a card."""
+        from healkit.rendering import html_of
+
         return html_of(self._card())
 
     def _card(self) -> Card:
+        from healkit.rendering import listings
+
         return listings.executions(self, left_out=self.left_out, ask=_ALL_OF_THEM)
 
     def _repr_html_(self) -> str:
