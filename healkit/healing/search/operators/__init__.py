@@ -1,11 +1,9 @@
-"""More than a hundred kinds of edits, each a row of one table."""
+"""About ninety kinds of edits, each a row of one table."""
 
 from healkit.healing.search.operators import (  # noqa: F401 - each adds its rows
-    arguments,
     arithmetic,
     branches,
     calls,
-    choices,
     comparing,
     conditions,
     constants,

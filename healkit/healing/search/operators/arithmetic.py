@@ -107,19 +107,6 @@ def dropped(program: Program, node: ast.BinOp) -> Changes:
     yield from program.put(node, program.segment(node.right), 0.9)
 
 
-@operator("other parentheses", 0.4, ast.BinOp, before="x = a - b * c", after="x = (a - b) * c")
-def regrouped(program: Program, node: ast.BinOp) -> Changes:
-    outer = _token(program, node)
-    if outer is None:
-        return
-    if isinstance(node.left, ast.BinOp) and (inner := _token(program, node.left)):
-        right = f"({_joined(program, node.left.right, outer[2], node.right)})"
-        yield from program.put(node, fit(f"{program.segment(node.left.left)} {inner[2]} {right}", 0))
-    if isinstance(node.right, ast.BinOp) and (inner := _token(program, node.right)):
-        left = f"({_joined(program, node.left, outer[2], node.right.left)})"
-        yield from program.put(node, f"{left} {inner[2]} {program.segment(node.right.right)}", 1.0)
-
-
 @operator("one operation before the other", 0.4, ast.BinOp, before="x = (a + 1) % 12", after="x = a % 12 + 1")
 def exchanged(program: Program, node: ast.BinOp) -> Changes:
     """What is done first and what then, as where something goes round from the last to the first."""
@@ -264,33 +251,6 @@ def grown_by_number(program: Program, node: ast.expr) -> Changes:
             yield from program.put(node, f"{program.piece(node, need)} {sign} {number}", likely)
 
 
-@operator(
-    "a number read digit by digit",
-    0.35,
-    ast.BinOp,
-    ast.AugAssign,
-    before="n = n + int(c)",
-    after="n = n * 10 + int(c)",
-)
-def digits(program: Program, node: ast.BinOp | ast.AugAssign) -> Changes:
-    """Each further digit makes what came before it ten times as much."""
-    right = node.right if isinstance(node, ast.BinOp) else node.value
-    left = node.left if isinstance(node, ast.BinOp) else node.target
-    if (
-        not isinstance(node.op, ast.Add)
-        or not isinstance(left, ast.Name)
-        or not may_be(guess(program, right), NUMBERS)
-    ):
-        return
-    if isinstance(right, ast.Constant) or not may_be(guess(program, left), NUMBERS):
-        return
-    text = f"{left.id} * 10 + {program.piece(right, TERM)}"
-    if isinstance(node, ast.BinOp):
-        yield from program.put(node, text)
-    else:
-        yield Change((Edit(*program.source.span(node), f"{left.id} = {text}"),))
-
-
 @operator("squared, doubled or halved", 0.3, ast.expr, before="x = y - a", after="x = y - a ** 2")
 def powers(program: Program, node: ast.expr) -> Changes:
     parent, field = program.parents[node]
@@ -319,11 +279,6 @@ def powers(program: Program, node: ast.expr) -> Changes:
         (f"1 - {program.piece(node, TERM)}", 0.4),
     ):
         yield from program.put(node, text, weight)
-
-
-@operator("a sign dropped or added", 0.8, ast.UnaryOp, before="x = -a", after="x = a")
-def unary(program: Program, node: ast.UnaryOp) -> Changes:
-    yield from program.put(node, program.segment(node.operand))
 
 
 @operator(

@@ -74,19 +74,6 @@ def _may_contain(program: Program, node: ast.expr) -> bool:
     return not (kinds and kinds <= NUMBERS | {"NoneType", "bool"})
 
 
-@operator("compared sides swapped", 0.8, ast.Compare, before="x = a in b", after="x = b in a")
-def sides(program: Program, node: ast.Compare) -> Changes:
-    if len(node.ops) != 1 or not isinstance(node.ops[0], ast.In | ast.NotIn):
-        return  # of an order the other direction says the same
-    left, right = node.left, node.comparators[0]
-    yield Change(
-        (
-            Edit(*program.source.span(left), program.piece(right, BIT_OR)),
-            Edit(*program.source.span(right), program.piece(left, BIT_OR)),
-        )
-    )
-
-
 @operator(
     "a remainder or a size compared otherwise",
     0.5,
@@ -113,20 +100,6 @@ def truth(program: Program, node: ast.If | ast.While | ast.IfExp) -> Changes:
     if not (kinds and kinds <= NUMBERS):
         for other in ("> 1", "== 1", "== 0", "< 2"):
             yield from program.put(test, f"len({program.segment(value)}) {other}", 0.7)
-
-
-@operator(
-    "the other value of a comparison", 0.45, ast.Compare, before="x = a == ''", after="x = a in ('', None)"
-)
-def none_too(program: Program, node: ast.Compare) -> Changes:
-    if len(node.ops) != 1 or not isinstance(node.ops[0], ast.Eq | ast.Is):
-        return
-    right = node.comparators[0]
-    if isinstance(right, ast.Constant) and right.value in ("", 0):
-        yield from program.put(node, f"{program.segment(node.left)} in ({program.segment(right)}, None)", 0.6)
-        yield from program.put(node, f"not {program.segment(node.left)}", 1.0)
-    elif isinstance(right, ast.Constant) and right.value is None:
-        yield from program.put(node, f"not {program.segment(node.left)}", 1.0)
 
 
 @operator("both sides measured", 0.35, ast.Compare, before="x = a > b", after="x = len(a) > len(b)")

@@ -1,4 +1,4 @@
-"""Edits of conditions: and/or, not, one more, one less."""
+"""Edits of conditions: and/or, one more, one that is returned."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ast
 import re
 
 from healkit.contracts.healing import Edit
-from healkit.healing.search.ingredients import conditions
+from healkit.healing.search.ingredients import conditions, names_in
 from healkit.healing.search.operators.table import Changes, operator
 from healkit.healing.search.program import Change, Program, parameters
 from healkit.healing.search.splices import AND, BIT_OR, NOT
@@ -27,57 +27,6 @@ def and_or(program: Program, node: ast.BoolOp) -> Changes:
         start, end = program.source.span(left)[1], program.source.span(right)[0]
         if found := re.search(rf"\b{word}\b", program.text[start:end]):
             yield Change((Edit(start + found.start(), start + found.end(), other),))
-
-
-@operator("a condition dropped", 0.7, ast.BoolOp, before="x = a and b", after="x = a")
-def dropped(program: Program, node: ast.BoolOp) -> Changes:
-    word, need = ("and", NOT) if isinstance(node.op, ast.And) else ("or", AND)
-    for leave in range(len(node.values)):
-        rest = [value for position, value in enumerate(node.values) if position != leave]
-        text = (
-            program.segment(rest[0])
-            if len(rest) == 1
-            else f" {word} ".join(program.piece(one, need) for one in rest)
-        )
-        yield from program.put(node, text)
-
-
-@operator("conditions in the other order", 0.5, ast.BoolOp, before="x = a[i] and i", after="x = i and a[i]")
-def reordered(program: Program, node: ast.BoolOp) -> Changes:
-    word, need = ("and", NOT) if isinstance(node.op, ast.And) else ("or", AND)
-    if len(node.values) == 2:
-        yield from program.put(
-            node, f" {word} ".join(program.piece(one, need) for one in reversed(node.values))
-        )
-
-
-@operator(
-    "a condition negated",
-    0.6,
-    ast.If,
-    ast.While,
-    ast.IfExp,
-    ast.comprehension,
-    ast.Return,
-    before="if a:\n    x = 1",
-    after="if not a:\n    x = 1",
-)
-def negated(
-    program: Program, node: ast.If | ast.While | ast.IfExp | ast.comprehension | ast.Return
-) -> Changes:
-    tests: list[ast.expr]
-    if isinstance(node, ast.Return):
-        tests = [node.value] if isinstance(node.value, ast.Compare | ast.BoolOp | ast.Call | ast.Name) else []
-    else:
-        tests = node.ifs if isinstance(node, ast.comprehension) else [node.test]
-    weight = 0.6 if isinstance(node, ast.Return) else 1.0
-    for test in tests:
-        parts = test.values if isinstance(test, ast.BoolOp) else []
-        for part in [test, *parts]:
-            if isinstance(part, ast.UnaryOp) and isinstance(part.op, ast.Not):
-                continue
-            if not isinstance(part, ast.Constant):
-                yield from program.put(part, f"not {program.piece(part, NOT)}", weight)
 
 
 @operator(
@@ -192,3 +141,20 @@ def filters(program: Program, node: ast.ListComp | ast.SetComp | ast.GeneratorEx
 def _names(text: str) -> set[str]:
     """The words in a condition, its names among them."""
     return set(re.findall(r"[A-Za-z_]\w*", text)) - _NO_NAMES
+
+
+@operator(
+    "a condition returned",
+    0.45,
+    ast.Return,
+    before="def f(n):\n    while n > 1:\n        n -= 2\n    return True",
+    after="def f(n):\n    while n > 1:\n        n -= 2\n    return n == 0",
+)
+def answered(program: Program, node: ast.Return) -> Changes:
+    """What is said to be always so, or never, may depend on something, most likely on what was found out until then."""
+    if not isinstance(node.value, ast.Constant) or not isinstance(node.value.value, bool):
+        return
+    given = set(parameters(program.function(node) or program.tree))
+    for text in conditions(program, node):
+        found_out = not names_in(ast.parse(text, mode="eval")) <= given
+        yield from program.put(node.value, text, 1.0 if found_out else 0.7)

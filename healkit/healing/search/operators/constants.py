@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 
-from healkit.healing.search.kinds import COLLECTIONS, NUMBERS, may_be
 from healkit.healing.search.operators.table import Changes, operator
 from healkit.healing.search.program import Program
 
@@ -78,6 +77,7 @@ def decimal(program: Program, node: ast.Constant) -> Changes:
     after="x = 12\ny = 12",
 )
 def mined(program: Program, node: ast.Constant) -> Changes:
+    """A number that stands elsewhere: never right on the sets, but a search that may use it ends far sooner."""
     kind = type(node.value)
     if kind not in (int, float) or isinstance(program.parent(node), ast.FormattedValue | ast.JoinedStr):
         return
@@ -88,33 +88,6 @@ def mined(program: Program, node: ast.Constant) -> Changes:
     for text in list(found)[:30]:
         if text.lstrip("-").replace(".", "", 1).isdigit():
             yield from program.put(node, text, 0.9 if len(found) < 12 else 0.6)
-
-
-@operator(
-    "another start value",
-    0.5,
-    ast.Assign,
-    before="def f(items):\n    best = 0\n    return best",
-    after="def f(items):\n    best = float('-inf')\n    return best",
-)
-def start(program: Program, node: ast.Assign) -> Changes:
-    value = node.value
-    if not isinstance(value, ast.Constant | ast.List | ast.Dict) or (
-        isinstance(value, ast.List) and value.elts
-    ):
-        return
-    if isinstance(value, ast.Dict) and value.keys:
-        return
-    for text in ("0", "1", "''", "[]", "{}", "set()", "None", "float('-inf')", "float('inf')"):
-        yield from program.put(value, text, 0.7 if text in ("''", "None") else 1.0)
-    if isinstance(value, ast.Constant):
-        for name in program.names(node)[:10]:
-            kinds = program.types(name, node)
-            if may_be(kinds, COLLECTIONS):
-                yield from program.put(value, f"{name}[0]", 1.0)
-                yield from program.put(value, f"len({name})", 0.6)
-            if may_be(kinds, NUMBERS):
-                yield from program.put(value, name, 0.7)
 
 
 @operator(
@@ -136,26 +109,3 @@ def filled(program: Program, node: ast.List | ast.Tuple) -> Changes:
         yield from program.put(node, f"[{name}]", 1.0)
         if isinstance(program.parent(node), ast.Return):
             yield from program.put(node, name, 0.6)
-
-
-@operator(
-    "brackets around a value, or taken off",
-    0.45,
-    ast.Name,
-    ast.Subscript,
-    ast.List,
-    ast.Call,
-    before="def f(n):\n    return n",
-    after="def f(n):\n    return [n]",
-)
-def listed(program: Program, node: ast.expr) -> Changes:
-    parent, field = program.parents[node]
-    if not program.is_value(node) or field == "func" or isinstance(parent, ast.Attribute | ast.Expr):
-        return
-    if isinstance(node, ast.List):
-        if len(node.elts) == 1 and not isinstance(node.elts[0], ast.Starred):
-            yield from program.put(node, program.segment(node.elts[0]))
-    elif isinstance(parent, ast.Return | ast.Call | ast.BinOp | ast.Assign) and field != "func":
-        yield from program.put(node, f"[{program.segment(node)}]", 0.7)
-        if isinstance(parent, ast.BinOp) or isinstance(node, ast.Call):
-            yield from program.put(node, f"({program.segment(node)},)", 0.3)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from healkit.contracts.healing import Edit
-from healkit.healing.search.kinds import COLLECTIONS, NUMBERS, SEQUENCES, guess, may_be
+from healkit.healing.search.kinds import SEQUENCES, guess, may_be
 from healkit.healing.search.operators.table import Changes, operator
 from healkit.healing.search.program import Change, Program
 from healkit.healing.search.splices import TEST
@@ -44,23 +44,6 @@ def swapped(program: Program, node: ast.List | ast.Tuple | ast.Dict) -> Changes:
                     Edit(*program.source.span(value), program.piece(key, TEST)),
                 )
                 yield Change(edits, 0.8)
-
-
-@operator(
-    "key and value swapped",
-    0.6,
-    ast.DictComp,
-    before="x = {k: v for k, v in d}",
-    after="x = {v: k for k, v in d}",
-)
-def key_value(program: Program, node: ast.DictComp) -> Changes:
-    key, value = node.key, node.value
-    yield Change(
-        (
-            Edit(*program.source.span(key), program.piece(value, TEST)),
-            Edit(*program.source.span(value), program.piece(key, TEST)),
-        )
-    )
 
 
 @operator(
@@ -123,16 +106,6 @@ def element(program: Program, node: ast.List | ast.Tuple | ast.Set) -> Changes:
             yield from program.put(node, program.segment(one), 0.7)
 
 
-@operator("a subscript dropped", 0.4, ast.Subscript, before="x = a[i]", after="x = a")
-def dropped(program: Program, node: ast.Subscript) -> Changes:
-    if program.is_value(node):
-        yield from program.put(node, program.segment(node.value))
-        if not isinstance(node.slice, ast.Slice | ast.Constant) and not isinstance(
-            program.parent(node), ast.Subscript
-        ):
-            yield from program.put(node, program.segment(node.slice), 1.0)
-
-
 @operator("another slice", 0.6, ast.Subscript, before="x = a[1:b]", after="x = a[1:]")
 def sliced(program: Program, node: ast.Subscript) -> Changes:
     if not isinstance(node.slice, ast.Slice):
@@ -187,53 +160,6 @@ def taken(program: Program, node: ast.expr) -> Changes:
         if name != text and may_be(program.types(name, node), frozenset({"int"})):
             for part in (f"{name}:", f":{name}", f"{name} + 1:"):
                 yield from program.put(node, f"{text}[{part}]", 0.9 * sure if "+" not in part else 0.6 * sure)
-
-
-@operator(
-    "an element taken",
-    0.3,
-    ast.Name,
-    ast.Attribute,
-    ast.Call,
-    ast.Subscript,
-    before="def f(a, k):\n    return a",
-    after="def f(a, k):\n    return a[k]",
-)
-def indexed(program: Program, node: ast.expr) -> Changes:
-    parent, field = program.parents[node]
-    kinds = guess(program, node)
-    if (
-        not program.is_value(node)
-        or field == "func"
-        or not may_be(kinds, COLLECTIONS)
-        or isinstance(parent, ast.Attribute | ast.Expr)
-    ):
-        return
-    text, sure = program.segment(node), 1.0 if kinds else 0.7
-    for part in ("0", "-1", "1"):
-        yield from program.put(node, f"{text}[{part}]", sure)
-    for name in program.names(node)[:12]:
-        if name != text:
-            yield from program.put(node, f"{text}[{name}]", 0.8 * sure)
-
-
-@operator("a position from the other end", 0.5, ast.Subscript, before="x = a[i]", after="x = a[-i]")
-def other_end(program: Program, node: ast.Subscript) -> Changes:
-    index = node.slice
-    if isinstance(index, ast.Slice | ast.Tuple) or not may_be(guess(program, index), NUMBERS):
-        return
-    text = program.segment(index)
-    if isinstance(index, ast.Constant):
-        if isinstance(index.value, int):
-            yield from program.put(index, "-1" if index.value == 0 else f"-{text}", 1.0)
-        return
-    base = program.segment(node.value)
-    for other in (
-        f"-{program.piece(index, 14)}",
-        f"len({base}) - 1 - {program.piece(index, 13)}",
-        f"{program.piece(index, 13)} % len({base})",
-    ):
-        yield from program.put(index, other, 0.8)
 
 
 @operator("indexes swapped", 0.8, ast.Subscript, before="x = a[i][j]", after="x = a[j][i]")

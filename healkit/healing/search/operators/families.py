@@ -1,4 +1,4 @@
-"""Functions, methods, keywords and format codes that are taken for one another."""
+"""Functions and methods that are taken for one another."""
 
 from __future__ import annotations
 
@@ -31,29 +31,11 @@ _METHODS = (
     ("mean", "median", "mode"), ("start", "end", "span"), ("heappop", "heappush", "nlargest", "nsmallest"), ("load", "loads"), ("dump", "dumps"),
     ("isoformat", "strftime"), ("encode", "decode"), ("stdev", "pstdev"), ("variance", "pvariance"), ("randint", "randrange"), ("nlargest", "nsmallest"),
 )  # fmt: skip
-_KEYWORDS = (
-    ("days", "hours", "minutes", "seconds", "weeks"),
-    ("year", "month", "day", "hour", "minute"),
-    ("indent", "sort_keys"),
-)
 _NAMES = (
     ("days", "seconds", "total_seconds()"),
     ("year", "month", "day"),
     ("hour", "minute", "second"),
     ("numerator", "denominator"),
-)
-_TYPES = (
-    "int",
-    "float",
-    "str",
-    "list",
-    "dict",
-    "tuple",
-    "bool",
-    "set",
-    "(int, float)",
-    "(list, tuple)",
-    "type(None)",
 )
 
 
@@ -95,54 +77,6 @@ def methods(program: Program, node: ast.Attribute) -> Changes:
     end = program.source.span(node)[1]
     for position, other in enumerate(_family(node.attr, _METHODS)):
         yield Change((Edit(end - len(node.attr), end, other),), 1.0 - 0.08 * min(position, 6))
-
-
-@operator("a keyword of the same family", 0.7, ast.keyword, before="x = f(days=1)", after="x = f(hours=1)")
-def keywords(program: Program, node: ast.keyword) -> Changes:
-    start = program.source.span(node)[0]
-    for other in _family(node.arg or "", _KEYWORDS):
-        yield Change((Edit(start, start + len(node.arg or ""), other),))
-
-
-@operator(
-    "another type asked for", 0.6, ast.Call, before="x = isinstance(a, int)", after="x = isinstance(a, float)"
-)
-def types(program: Program, node: ast.Call) -> Changes:
-    if not (isinstance(node.func, ast.Name) and node.func.id == "isinstance" and len(node.args) == 2):
-        return
-    for other in _TYPES:
-        yield from program.put(node.args[1], other)
-
-
-@operator("a subscript and get", 0.5, ast.Subscript, ast.Call, before="x = d[k]", after="x = d.get(k)")
-def lookups(program: Program, node: ast.Subscript | ast.Call) -> Changes:
-    if not program.is_value(node):
-        return
-    if isinstance(node, ast.Subscript):
-        if isinstance(node.slice, ast.Slice | ast.UnaryOp):
-            return
-        own, key = program.piece(node.value, 16), program.segment(node.slice)
-        key = f"({key})" if isinstance(node.slice, ast.Tuple) and not key.startswith("(") else key
-        for default in ("0", "", "''", "[]", "None", "{}", "1", *program.hints.constants[:6]):
-            yield from program.put(
-                node, f"{own}.get({key}{', ' + default if default else ''})", 0.9, guard=True
-            )
-        return
-    func = node.func
-    if isinstance(func, ast.Attribute) and func.attr == "get" and node.args and not node.keywords:
-        own, key = program.piece(func.value, 16), program.segment(node.args[0])
-        yield from program.put(node, f"{own}[{key}]")
-        for default in (
-            "0",
-            "''",
-            "[]",
-            "{}",
-            "False",
-            "1",
-            *program.names(node)[:6],
-            *program.hints.constants[:6],
-        ):
-            yield from program.put(node, f"{own}.get({key}, {default})", 0.8, guard=len(node.args) == 1)
 
 
 @operator(

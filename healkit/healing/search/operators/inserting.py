@@ -141,24 +141,3 @@ def replaced(program: Program, node: ast.stmt) -> Changes:
         return
     for text, weight in statements(program, node):
         yield Change((Edit(*program.source.span(node), text),), weight)
-
-
-@operator(
-    "a name of the outside",
-    0.5,
-    ast.FunctionDef,
-    before="def f():\n    n = 0\n    def g():\n        n += 1\n        return n\n    return g()",
-    after="def f():\n    n = 0\n    def g():\n        nonlocal n\n        n += 1\n        return n\n    return g()",
-)
-def outside(program: Program, node: ast.FunctionDef) -> Changes:
-    assigned = {
-        part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)
-    }
-    outer = program.function(node)
-    for name in sorted(assigned):
-        word = "nonlocal" if outer is not None and name in program.locals(outer) else "global"
-        if word == "global" and name not in program.locals(program.tree):
-            continue
-        edit = program.insert(node.body[0], [f"{word} {name}"])
-        if edit is not None:
-            yield Change((edit,), 1.0, line=node.body[0].lineno)

@@ -1,4 +1,4 @@
-"""Edits that add what is missing: a case, an else, a return at the end."""
+"""Edits that add what is missing: a case, a condition, a return at the end."""
 
 from __future__ import annotations
 
@@ -135,63 +135,6 @@ def last(program: Program, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Chan
         return
     for value in dict.fromkeys([*program.locals(node)[:12], *results(program, node)]):
         yield from _inserted(program.insert(ending, [f"return {value}"], after=True), 1.5, line=ending.lineno)
-
-
-@operator(
-    "an else",
-    0.25,
-    ast.If,
-    before="def f(a):\n    b = 0\n    if a:\n        b = 1\n    return b",
-    after="def f(a):\n    b = 0\n    if a:\n        b = 1\n    else:\n        b = 0\n    return b",
-)
-def otherwise(program: Program, node: ast.If) -> Changes:
-    rows = program.rows(node)
-    if node.orelse or rows is None:
-        return
-    lines: dict[str, None] = {}
-    for part in node.body[:3]:
-        if isinstance(part, ast.Assign) and isinstance(part.targets[0], ast.Name):
-            name = part.targets[0].id
-            for value in (
-                "0",
-                "1",
-                "None",
-                "True",
-                "False",
-                "''",
-                "[]",
-                *program.names(node)[:8],
-                *program.hints.constants[:6],
-            ):
-                lines[f"{name} = {value}"] = None
-        elif isinstance(part, ast.AugAssign):
-            name = program.segment(part.target)
-            lines.update(dict.fromkeys((f"{name} = 0", f"{name} = 1", f"{name} -= 1", f"{name} += 1")))
-        elif isinstance(part, ast.Return) and (function := program.function(node)):
-            lines.update(dict.fromkeys(f"return {value}" for value in results(program, function)))
-        elif isinstance(part, ast.Expr) and isinstance(part.value, ast.Call) and len(part.value.args) == 1:
-            argument = part.value.args[0]
-            own, start = program.segment(part.value), program.source.span(part.value)[0]
-            place = tuple(edge - start for edge in program.source.span(argument))
-            lines.update(
-                dict.fromkeys(
-                    f"{own[: place[0]]}{name}{own[place[1] :]}" for name in program.names(node)[:10]
-                )
-            )
-    for line in (
-        ("break", "continue")
-        if any(isinstance(one, ast.For | ast.While) for one in program.around(node))
-        else ()
-    ):
-        lines[line] = None
-    at = program.source.line_stop(rows[1])
-    indent, newline = program.indent(node), program.source.newline
-    for line in lines:
-        yield Change(
-            (Edit(at, at, f"{newline}{indent}else:{newline}{indent}{program.step}{line}"),),
-            1.0,
-            line=node.lineno,
-        )
 
 
 @operator(

@@ -1,16 +1,15 @@
-"""Edits of which variable, attribute or target is meant."""
+"""Edits of which variable, expression, attribute or target is meant."""
 
 from __future__ import annotations
 
 import ast
-import builtins
 import functools
 
+from healkit.contracts.healing import Edit
+from healkit.healing.search.ingredients import expressions
 from healkit.healing.search.kinds import agree, guess
 from healkit.healing.search.operators.table import Changes, operator
-from healkit.healing.search.program import Program
-
-_BUILTIN = frozenset(dir(builtins))
+from healkit.healing.search.program import Change, Program
 
 
 @operator(
@@ -54,20 +53,42 @@ def for_expression(program: Program, node: ast.expr) -> Changes:
 
 
 @operator(
-    "another of the program's functions",
-    0.5,
-    ast.Name,
-    before="def f(x):\n    return g(x)\ndef g(x):\n    return 1\ndef h(x):\n    return 2",
-    after="def f(x):\n    return h(x)\ndef g(x):\n    return 1\ndef h(x):\n    return 2",
+    "another expression of the program",
+    0.28,
+    ast.expr,
+    before="def f(a, b):\n    c = a[b]\n    return len(a) + len(c)",
+    after="def f(a, b):\n    c = a[b]\n    return len(a) + a[b]",
 )
-def function(program: Program, node: ast.Name) -> Changes:
-    if not isinstance(node.ctx, ast.Load) or (
-        program.field(node) != "func" and node.id not in program.defined
+def expression(program: Program, node: ast.expr) -> Changes:
+    parent, field = program.parents[node]
+    if (
+        not program.is_value(node)
+        or field == "func"
+        or isinstance(parent, ast.Attribute | ast.Expr | ast.FormattedValue)
     ):
         return
-    for name in program.defined:
-        if name != node.id and not name.startswith("__"):
-            yield from program.put(node, name)
+    key = isinstance(node, ast.Constant) and isinstance(parent, ast.Subscript) and isinstance(node.value, str)
+    own = guess(program, node)
+    for other, text in expressions(program, node):
+        if key and not isinstance(other, ast.Attribute):  # a key that is written down may be one that changes
+            continue
+        weight = agree(own, guess(program, other)) if other is not None else 0.6
+        if weight:
+            yield from program.put(node, text, weight if not isinstance(node, ast.Constant) else weight * 0.7)
+
+
+@operator(
+    "a returned value replaced by a name",
+    0.4,
+    ast.Return,
+    before="def f(a, b):\n    c = a\n    return None",
+    after="def f(a, b):\n    c = a\n    return c",
+)
+def named(program: Program, node: ast.Return) -> Changes:
+    start, end = program.source.span(node)
+    for name in [*program.names(node)[:14], "True", "False", "None"]:
+        if node.value is None or program.segment(node.value) != name:
+            yield Change((Edit(start, end, f"return {name}"),))
 
 
 @operator(
@@ -129,73 +150,3 @@ def _attributes(program: Program) -> list[tuple[str, str]]:
         if isinstance(node, ast.Attribute) and id(node) not in called:
             found[program.segment(node.value), node.attr] = None
     return list(found)[:20]
-
-
-@operator(
-    "an attribute of the object itself",
-    0.7,
-    ast.Name,
-    before="class A:\n    def f(self):\n        self.n = 1\n        return n",
-    after="class A:\n    def f(self):\n        self.n = 1\n        return self.n",
-)
-def of_self(program: Program, node: ast.Name) -> Changes:
-    if not isinstance(node.ctx, ast.Load) or node.id in program.names(node) or node.id in _BUILTIN:
-        return
-    if "self" in program.names(node):
-        yield from program.put(node, f"self.{node.id}")
-
-
-@operator(
-    "an attribute dropped or followed", 0.5, ast.Attribute, ast.Name, before="x = n.next", after="x = n"
-)
-def followed(program: Program, node: ast.Attribute | ast.Name) -> Changes:
-    if not program.is_value(node) or program.field(node) == "func":
-        return
-    if isinstance(node, ast.Attribute):
-        yield from program.put(node, program.segment(node.value))
-    if isinstance(program.parent(node), ast.Attribute) or guess(program, node) & {
-        "int",
-        "str",
-        "list",
-        "dict",
-        "bool",
-    }:
-        return
-    for base, name in _attributes(program):
-        if base == program.segment(node) or isinstance(node, ast.Attribute):
-            yield from program.put(node, f"{program.segment(node)}.{name}", 0.8)
-
-
-@operator(
-    "another variable counted over",
-    0.5,
-    ast.For,
-    ast.comprehension,
-    before="for a, b in c:\n    x = 1",
-    after="for b, a in c:\n    x = 1",
-)
-def loop_target(program: Program, node: ast.For | ast.comprehension) -> Changes:
-    if isinstance(node.target, ast.Tuple) and len(node.target.elts) == 2:
-        first, second = (program.segment(one) for one in node.target.elts)
-        own = program.segment(node.target)
-        yield from program.put(node.target, own.replace(f"{first}, {second}", f"{second}, {first}"))
-    iterated = program.segment(node.iter)
-    if (
-        isinstance(node.target, ast.Tuple)
-        and len(node.target.elts) == 2
-        and isinstance(node.iter, ast.Name | ast.Attribute | ast.Call)
-    ):
-        yield from program.put(node.iter, f"{iterated}.items()", 1.0)
-        yield from program.put(node.iter, f"enumerate({iterated})", 1.0)
-    elif isinstance(node.iter, ast.Name | ast.Attribute | ast.Subscript):
-        for text in (
-            f"{iterated}.values()",
-            f"{iterated}.items()",
-            f"range({iterated})",
-            f"range(len({iterated}))",
-            f"reversed({iterated})",
-            f"{iterated}.copy()",
-            f"list({iterated})",
-            f"sorted({iterated})",
-        ):
-            yield from program.put(node.iter, text, 0.7 if text.startswith("reversed") else 0.9)

@@ -80,12 +80,6 @@ def swapped(program: Program, node: ast.stmt) -> Changes:
     yield Change((first, second))
 
 
-def _lines(program: Program, block: list[ast.stmt]) -> tuple[int, int] | None:
-    """The first and the last line of a block; None where something else stands on them."""
-    first, last = program.rows(block[0]), program.rows(block[-1])
-    return None if first is None or last is None else (first[0], last[1])
-
-
 def _shifted(program: Program, rows: tuple[int, int], by: int) -> str:
     step, lines = program.step, []
     for lineno in range(rows[0], rows[1] + 1):
@@ -188,60 +182,6 @@ def if_while(program: Program, node: ast.If | ast.While) -> Changes:
 
 
 @operator(
-    "only one side of an if", 0.4, ast.If, before="if a:\n    b = 1\nelse:\n    b = 2\n", after="b = 1\n"
-)
-def inlined(program: Program, node: ast.If) -> Changes:
-    rows = program.rows(node)
-    if rows is None or program.text.startswith("elif", program.source.span(node)[0]) or _has_text_lines(node):
-        return
-    whole = (program.source.line_start(rows[0]), program.source.line_stop(rows[1]))
-    for part in (node.body, node.orelse):
-        inside = [program.rows(one) for one in part]
-        if (
-            not inside
-            or any(one is None for one in inside)
-            or (
-                part
-                and isinstance(part[0], ast.If)
-                and part is node.orelse
-                and program.text.startswith("elif", program.source.span(part[0])[0])
-            )
-        ):
-            continue
-        first, last = inside[0], inside[-1]
-        assert first is not None
-        assert last is not None
-        yield Change((Edit(*whole, _shifted(program, (first[0], last[1]), -1)),), 0.8)
-
-
-@operator(
-    "both sides of an if swapped",
-    0.4,
-    ast.If,
-    before="if a:\n    b = 1\nelse:\n    b = 2\n",
-    after="if a:\n    b = 2\nelse:\n    b = 1\n",
-)
-def sides(program: Program, node: ast.If) -> Changes:
-    if not node.orelse or len(node.body) > 6:
-        return
-    if program.text.startswith("elif", program.source.span(node.orelse[0])[0]):
-        return
-    one, other = _lines(program, node.body), _lines(program, node.orelse)
-    if one is None or other is None:
-        return
-    yield Change(
-        (
-            Edit(
-                program.source.line_start(one[0]), program.source.line_stop(one[1]), _block(program, *other)
-            ),
-            Edit(
-                program.source.line_start(other[0]), program.source.line_stop(other[1]), _block(program, *one)
-            ),
-        )
-    )
-
-
-@operator(
     "another way on",
     0.6,
     ast.Break,
@@ -266,35 +206,6 @@ def way_on(program: Program, node: ast.stmt) -> Changes:
                 (Edit(*span, text),),
                 0.4 if isinstance(node, ast.Return) else 1.0 if not text.startswith("return ") else 0.7,
             )
-
-
-@operator(
-    "one assignment after the other", 0.5, ast.Assign, before="a, b = b, a + b", after="a = b\nb = a + b"
-)
-def one_by_one(program: Program, node: ast.Assign) -> Changes:
-    """Assignments to several names at once and one after the other differ in what the later ones read."""
-    target, value, rows = node.targets[0], node.value, program.rows(node)
-    if rows is None or len(node.targets) != 1:
-        return
-    if (
-        isinstance(target, ast.Tuple)
-        and isinstance(value, ast.Tuple)
-        and len(target.elts) == len(value.elts) == 2
-    ):
-        lines = [
-            f"{program.segment(one)} = {program.segment(other)}"
-            for one, other in zip(target.elts, value.elts, strict=True)
-        ]
-        for order in (lines, lines[::-1]):
-            joined = (program.source.newline + program.indent(node)).join(order)
-            yield Change((Edit(*program.source.span(node), joined),), 0.5)
-    block, position = program.places[node]
-    following = block[position + 1] if position + 1 < len(block) else None
-    if isinstance(following, ast.Assign) and len(following.targets) == 1 and program.rows(following):
-        other = following.targets[0]
-        if isinstance(target, ast.Name) and isinstance(other, ast.Name) and not isinstance(value, ast.Tuple):
-            text = f"{target.id}, {other.id} = {program.segment(value)}, {program.segment(following.value)}"
-            yield Change((Edit(program.source.span(node)[0], program.source.span(following)[1], text),), 1.0)
 
 
 #: What a handler is for, where what it handles was not foreseen; with what it is often named together.

@@ -72,35 +72,6 @@ def separator(program: Program, node: ast.Constant) -> Changes:
             yield from program.put(node, repr(text), 1.0 if joins or given else 0.5)
 
 
-@operator("spaces, case or an end of a text", 0.5, ast.Constant, before="x = 'Total'", after="x = 'Total '")
-def edges(program: Program, node: ast.Constant) -> Changes:
-    value = _text(program, node)
-    if not value or len(value) > 40:
-        return
-    for other in (
-        value + " ",
-        " " + value,
-        value.strip(),
-        value.lower(),
-        value.upper(),
-        value.capitalize(),
-        value + "s",
-        value[:-1],
-        value + ".",
-        value + "\n",
-        value + ":",
-        value.title(),
-        value.replace(" ", "_"),
-        value.replace("_", " "),
-        value.replace("-", "_"),
-        value[1:],
-        value + "-",
-        "-" + value,
-    ):
-        if other != value:
-            yield from program.put(node, repr(other), 0.7)
-
-
 @operator(
     "another code of a format",
     0.7,

@@ -5,7 +5,9 @@ the right one, compared with the others. The priors began with a study of single
 were, and how many candidates of each kind have to be tried for one that is right): a kind with few candidates and many
 hits stands high, and what can put anything anywhere stands low. Then they were corrected by a part of how much oftener or
 seldomer than its rank said a kind was right, on the project's own sets of broken tools (`own`, `fresh`, `held_out`; not
-QuixBugs, not `sealed`). They are about kinds of mistakes and know nothing of any program. A change's own `weight` lowers it further within its row.
+QuixBugs, not `sealed`). They are about kinds of mistakes and know nothing of any program. A change's own `weight` lowers it further within its
+row. A kind that made no right patch on any of these sets, nor on QuixBugs and the mutants, has no row; one exception is
+in `constants`.
 
 Each row carries an example, which the tests run: one of the changes turns `before` into `after`.
 """

@@ -7,7 +7,7 @@ import ast
 from healkit.healing.search.kinds import COLLECTIONS, NUMBERS, guess, may_be
 from healkit.healing.search.operators.table import Changes, operator
 from healkit.healing.search.program import Program
-from healkit.healing.search.splices import ATOM, OR
+from healkit.healing.search.splices import ATOM
 
 #: Which function, what it may be put around, its share.
 _FUNCTIONS: tuple[tuple[str, frozenset[str], float], ...] = (
@@ -145,38 +145,6 @@ def _kept_up(program: Program, target: ast.expr) -> bool:
         isinstance(node.ctx, ast.Store) and node.lineno < first and program.home(node) is program.home(target)
         for node in stores
     )
-
-
-@operator(
-    "a value for when there is none",
-    0.3,
-    ast.Call,
-    ast.Subscript,
-    ast.BinOp,
-    ast.Name,
-    ast.Attribute,
-    before="def f(a):\n    return max(a)",
-    after="def f(a):\n    return max(a) if a else 0",
-)
-def fallback(program: Program, node: ast.expr) -> Changes:
-    parent, _ = program.parents[node]
-    if not program.is_value(node) or not isinstance(
-        parent, ast.Return | ast.Assign | ast.For | ast.keyword | ast.Dict
-    ):
-        return
-    defaults = ["0", "None", "''", "[]", "0.0", "False", *program.hints.constants[:6]]
-    text = program.piece(node, OR)
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div | ast.FloorDiv | ast.Mod):
-        asked = [program.piece(node.right, OR)]
-    else:
-        asked = program.names(node)[:6]
-    for test in asked:
-        for default in defaults[: 3 if len(asked) > 2 else None]:
-            if test != text:
-                yield from program.put(node, f"{text} if {test} else {default}", 0.8, guard=True)
-    if isinstance(parent, ast.For) or isinstance(node, ast.Call | ast.Name):
-        for default in defaults:
-            yield from program.put(node, f"{text} or {default}", 0.6, guard=True)
 
 
 @operator(
