@@ -16,6 +16,9 @@ from collections.abc import Callable
 from heal.programs import Program, own
 from heal.scoring import Judge, met, reference
 
+from healkit.contracts.shapes import read_shape
+from healkit.errors import ToolShapeError
+
 #: How many of the mutants get a second corruption.
 _TWO_BUGS = 0.2
 _TRIES = 40
@@ -67,7 +70,8 @@ def _broken(judge: Judge, drawn: list[Program]) -> list[Program]:
     for program in drawn:
         try:
             compile(program.code, program.name, "exec")
-        except SyntaxError:
+            read_shape(ast.parse(program.code), program.name)
+        except (SyntaxError, ToolShapeError):
             continue
         [results] = judge.results([program.code], program.name, program.examples, _TIMEOUT_S)
         passed = list(map(met, program.examples, results))

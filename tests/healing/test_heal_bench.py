@@ -123,6 +123,11 @@ def test_mutants_are_broken_tools_and_the_same_for_the_same_seed(heal, judge):
         assert judge.correct([heal.scoring.reference(mutant.name)], mutant, []) == [True]
 
 
+def test_what_is_no_tool_any_more_is_no_mutant(heal, judge):
+    drawn = [double(heal, "def double(n):\n    return n\n"), double(heal, "n = 2\nn\n")]
+    assert [mutant.code for mutant in heal.mutants._broken(judge, drawn)] == [drawn[0].code]
+
+
 @pytest.mark.parametrize("kind", ["statement lost", "branch lost", "wrong indent", "another expression"])
 def test_each_corruption_changes_a_program_that_has_room_for_it(heal, kind):
     source = "def f(a, b):\n    total = 0\n    if a > b:\n        total += a\n        total -= 1\n    else:\n        total = b\n    return total\n"  # fmt: skip
