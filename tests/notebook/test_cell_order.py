@@ -358,7 +358,10 @@ def test_a_cell_that_was_deleted_before_the_restart_is_remembered(
         first = Kernel(client, path, [LOAD, "catalogue = {'apple': 3}", "print(catalogue['apple'])"])
         for number in (1, 2, 3):
             assert first.run(number)["status"] == "ok"
+        client.stop_channels()  # what it has yet to read of the old kernel would pass for the new one's
         manager.restart_kernel()
+        client = manager.client()
+        client.start_channels()
         client.wait_for_ready(timeout=60)
         second = Kernel(client, path, [LOAD, "print(catalogue['apple'])"])
         second.run(1)
