@@ -20,7 +20,7 @@ from IPython.core.history import HistoryManager
 
 #: Set by the launcher for the kernel's process, and not the test's to choose.
 _OWN = ("JPY_PARENT_PID", "JPY_INTERRUPT_EVENT")
-_CONFIG = copy.deepcopy(get_ipython().config)  # type: ignore[no-untyped-call, union-attr]
+_CONFIG = copy.deepcopy(get_ipython().config)
 _fresh: dict[str, Any] = {}
 
 

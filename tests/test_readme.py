@@ -84,6 +84,7 @@ def test_every_magic_in_the_table_is_there() -> None:
         assert named <= known
     finally:
         shell.run_line_magic("unload_ext", "healkit")
+        shell.restore_sys_module_state()
         InteractiveShell.clear_instance()
 
 

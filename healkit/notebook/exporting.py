@@ -13,6 +13,7 @@ from healkit.notebook.browsing import is_newest
 from healkit.notebook.cells import FailedCell
 from healkit.notebook.keeping import tool_of
 from healkit.notebook.shown import Shown
+from healkit.rendering import html_of
 from healkit.rendering.document import Card, Code
 from healkit.runtime.execution import Execution
 
@@ -31,7 +32,7 @@ def export(
         raise UsageInvalid("There is no failure on record to write about.")
     if options.markdown:
         text = failed.to_markdown()
-        return Shown.of(Card(parts=(Code(text, 400),)))
+        return Shown(text, html_of(Card(parts=(Code(text, 400),))))
     replay = None if own else healkit.replay_of(failed)
     file = (_with_arguments(failed, namespace) if own else failed).to_notebook(
         options.notebook, replay=replay

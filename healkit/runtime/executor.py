@@ -291,7 +291,7 @@ class Executor:
 
 def _load_workers() -> None:
     """Import what starts workers: no execution waits for it before its row is committed."""
-    import healkit.workers.pool  # noqa: F401
+    import healkit.workers.pool  # noqa: F401 - to import it is the work
 
 
 def _begun(request: Request) -> Started:

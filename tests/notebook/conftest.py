@@ -49,6 +49,7 @@ def shell(database: Path) -> Iterator[Any]:
         for healkit in list(defaults._defaults.values()):
             healkit.close()
     shell.reset(new_session=False)
+    shell.restore_sys_module_state()  # `__main__` among them, which multiprocessing looks at
     InteractiveShell.clear_instance()
     shell.history_manager.end_session()
     gc.collect()

@@ -24,13 +24,13 @@ from healkit.runtime import engine
 def processes_of_healkit() -> list[str]:
     """The command lines of this process's descendants, all of which are nurseries or workers.
 
-    But for some: Python's own `multiprocessing`, once it was used, keeps a process of its own until the very end, and
+    But for some: Python's own `multiprocessing`, once it was used, keeps processes of its own until the very end, and
     so do the browser tests the one JupyterLab that they share.
     """
     found = []
     for process in psutil.Process().children():
         command = command_of(process)
-        if "multiprocessing.resource_tracker" not in command and "-m jupyterlab" not in command:
+        if "from multiprocessing." not in command and "-m jupyterlab" not in command:
             found.append(command)
             with contextlib.suppress(psutil.NoSuchProcess):
                 found += map(command_of, process.children(recursive=True))
