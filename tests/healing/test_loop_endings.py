@@ -96,9 +96,11 @@ def stop_at_work(stop: threading.Event) -> None:
 def test_a_lost_worker_is_tried_again_and_a_wrong_patch_is_not(healing: Healkit) -> None:
     slow = MENDED.replace("def ratio(a, b):\n", "import time\ndef ratio(a, b):\n    time.sleep(0.4)\n")
     killed: list[int] = []
+    killer = threading.Thread(target=lambda: killed.append(wait_until(kill_template_at_work)), daemon=True)
 
     def kill_the_first(_: Any, __: Any) -> None:
-        threading.Thread(target=lambda: killed.append(wait_until(kill_template_at_work)), daemon=True).start()
+        if not killer.ident:
+            killer.start()
 
     report = healing.heal("ratio", advisors=[Idea(slow)], auto=True, before_patch=kill_the_first)
     assert killed

@@ -193,14 +193,14 @@ def test_codes_run_on_record_and_are_observed(healkit: Healkit) -> None:
 def test_a_tool_that_is_kept_off_the_record_is_tried_without_a_word(healkit: Healkit) -> None:
     bench = bench_for(healkit._recorder, healkit.config, ENTRY, 60.0, off_record=True)
     code = "def f(secret):\n    print(secret)\n    return secret if secret[0] == 'o' else secret[99]\n"
-    checks = [Check(origin="failing", arguments={"secret": text}) for text in ("ok-4711", "no-4711")]
+    checks = [Check(origin="failing", arguments={"secret": text}) for text in ("ok-zanzibar", "no-zanzibar")]
     ((passed, raised),) = bench.run([code], checks)
-    assert (passed.value, raised.failure) == ("ok-4711", "IndexError: string index out of range")
+    assert (passed.value, raised.failure) == ("ok-zanzibar", "IndexError: string index out of range")
     assert dict(bench.score(code, [[]], checks, every=True)) == {0: ".e"}
     bench.observe(code, checks)
     rows = healkit.log.query(limit=100).rows
     assert (
         len(rows) == 4
     )  # two trials, by which the time is known too, and one search each for score and observation
-    assert not [row for row in rows if "4711" in str(row.model_dump())]
+    assert not [row for row in rows if "zanzibar" in str(row.model_dump())]
     assert not [row.fingerprint for row in rows if row.fingerprint]

@@ -13,6 +13,7 @@ from jupyter_client.manager import AsyncKernelManager
 from waiting import wait_until
 
 WAIT_S = 60.0
+_AGAIN_S = 5.0
 #: What was told to end may take this long.
 LEFT_S = 10.0
 
@@ -76,26 +77,38 @@ class Notebook:
         assert self.run("%reset -f").status == "ok"
 
     def run(self, code: str, *, stop: bool = False, answer: str | None = None) -> Reply:
-        """Run a cell to its end; interrupt it when it prints; give that answer to what it asks."""
+        """Run a cell to its end; from its first output on interrupt it, as often as it takes; answer what it asks."""
         outputs: list[dict[str, Any]] = []
         stops: list[asyncio.Task[Any]] = []
 
         def on_output(message: dict[str, Any]) -> None:
             outputs.append({"type": message["msg_type"], **message["content"]})
             if message["msg_type"] == "stream" and stop and not stops:
-                stops.append(self.loop.create_task(self.manager.interrupt_kernel()))
+                stops.append(self.loop.create_task(self._interrupt()))
 
-        reply = self.do(
-            self.client.execute_interactive(
-                code,
-                timeout=WAIT_S,
-                allow_stdin=answer is not None,
-                stop_on_error=False,
-                output_hook=on_output,
-                stdin_hook=lambda message: self.client.input(message["content"]["prompt"] + (answer or "")),
+        try:
+            reply = self.do(
+                self.client.execute_interactive(
+                    code,
+                    timeout=WAIT_S,
+                    allow_stdin=answer is not None,
+                    stop_on_error=False,
+                    output_hook=on_output,
+                    stdin_hook=lambda message: self.client.input(
+                        message["content"]["prompt"] + (answer or "")
+                    ),
+                )
             )
-        )
+        finally:
+            for task in stops:
+                task.cancel()
         return reply_of(reply["content"], outputs)
+
+    async def _interrupt(self) -> None:
+        """Press Stop every few seconds: one that meets the kernel inside `print` may get lost there."""
+        while True:
+            await self.manager.interrupt_kernel()
+            await asyncio.sleep(_AGAIN_S)
 
     def close(self) -> None:
         """Shut it down as a frontend does."""
