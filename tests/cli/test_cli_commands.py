@@ -70,6 +70,7 @@ def test_json_of_a_run_is_exactly_the_outcome(fibonacci):
     assert outcome["isolation"] in {"namespaces", "landlock", "process"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
@@ -211,6 +212,7 @@ def test_a_tools_escape_sequences_do_not_reach_the_terminal(cli):
     assert cli("run", "loud").stdout == "\x1b[31mred\x1b[0m\nab\n"
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("WORK-4")
 def test_ctrl_c_stops_the_tool_and_exits_130(cli, environment, tmp_path):
     code = "import time\ndef slow():\n    print('started', flush=True)\n    time.sleep(60)\n"

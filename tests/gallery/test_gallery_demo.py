@@ -48,6 +48,7 @@ def test_the_story_has_no_colour_codes_when_piped_and_fits_a_terminal(told):
     assert max(len(line) for line in text.splitlines()) <= 80
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "code", "step"),
     [

@@ -33,6 +33,7 @@ def healkit(tmp_path_factory):
         yield opened
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("VAULT-7", "VAULT-6", "WORK-1")
 @pytest.mark.parametrize("lesson", EACH)
 def test_a_lesson_fails_as_it_says_and_its_fix_cures_it(healkit: Healkit, lesson: Lesson):

@@ -92,6 +92,7 @@ def stop_at_work(stop: threading.Event) -> None:
     threading.Thread(target=wait_and_stop, daemon=True).start()
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("RUN-4")
 def test_a_lost_worker_is_tried_again_and_a_wrong_patch_is_not(healing: Healkit) -> None:
     slow = MENDED.replace("def ratio(a, b):\n", "import time\ndef ratio(a, b):\n    time.sleep(0.4)\n")

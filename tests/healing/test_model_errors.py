@@ -140,6 +140,7 @@ PASSING: dict[str, Turn] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("turn", PASSING.values(), ids=PASSING)
 def test_what_may_pass_is_asked_again_and_then_said(server: ModelServer, turn: Turn) -> None:
     server.plan.extend([turn, says(ANSWER), turn, turn, turn])

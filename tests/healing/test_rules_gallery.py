@@ -49,6 +49,7 @@ def hk(tmp_path_factory: pytest.TempPathFactory):
         yield opened
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("HEAL-2")
 @pytest.mark.parametrize("lesson", PYTHON, ids=lambda lesson: lesson.name)
 def test_the_rules_mend_a_lesson_or_leave_it_to_the_search(lesson, hk):

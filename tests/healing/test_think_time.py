@@ -55,6 +55,7 @@ def write_it_by_hand(_: Case, code: str, problem: str) -> str | None:
     return None if problem else MENDED
 
 
+@pytest.mark.slow
 def test_thinking_about_a_question_is_wall_time_and_no_work(healing: Healkit) -> None:
     healing.vault.add("step", STEP, examples=STEP_EXAMPLES)
     ideas = WorkingIdea(STEP.replace("> 10", "> 4"), STEP.replace("> 10", ">= 10"))

@@ -82,6 +82,7 @@ def test_a_generator_of_candidates_runs_in_its_owners_thread_and_sees_earlier_ou
     assert threads == {threading.get_ident()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["stop", "budget"])
 def test_stop_and_the_budget_end_a_search_at_once_and_leave_nothing_running(
     healkit: Healkit, how: str

@@ -32,6 +32,7 @@ def test_a_restricted_worker_reads_a_file_through_a_server_and_the_host_records_
     assert (call.success, call.result_summary) == (True, '"buy tea"')
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("WORK-7")
 def test_a_servers_tool_has_its_signature_and_its_description(
     healkit: Healkit, stdio: dict[str, Any], run: Run
@@ -79,6 +80,7 @@ def test_several_calls_are_in_flight_on_one_connection(
     assert execution.value == [0, 1, 2]
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("WORK-10")
 def test_a_tool_that_fails_on_the_server_is_an_error_with_the_servers_words(
     healkit: Healkit, reached: dict[str, Any], run: Run
@@ -122,6 +124,7 @@ def test_a_slow_call_times_out_and_the_server_is_told_to_stop(
         wait_until((folder / "slow.stopped").exists)
 
 
+@pytest.mark.slow
 def test_a_call_that_the_server_dies_over_is_not_repeated_and_the_next_one_starts_it_again(
     healkit: Healkit, stdio: dict[str, Any], run: Run
 ) -> None:

@@ -42,6 +42,7 @@ def run_some(
     return run
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("FACE-7")
 def test_the_card_names_the_cell_that_was_not_run_and_what_it_needs(
     run_some: RunSome, database: Path

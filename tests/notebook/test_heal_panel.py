@@ -181,6 +181,7 @@ def test_what_is_left_open_when_it_is_stopped_is_not_answered_and_waits(healkit:
     assert healkit.vault.get("mean").revision == 1
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("HEAL-4")
 @pytest.mark.parametrize(("decision", "outcome"), [("decline", "declined"), ("later", "pending")])
 def test_a_patch_can_be_declined_or_left_for_later(healkit: Healkit, decision: str, outcome: str) -> None:

@@ -38,6 +38,7 @@ def test_a_failing_cell_still_fails_for_those_who_run_notebooks(run):
         run("%load_ext healkit", "1 / 0", allow_errors=False)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("FACE-7")
 def test_it_is_traced_explained_and_made_a_tool_that_fails_alike_and_is_mended(run, healkit):
     book = run(

@@ -8,6 +8,7 @@ from notebook_samples import text_of
 from healkit.contracts.records import Grants
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("WORK-2", "FACE-2")
 def test_a_tool_is_saved_with_grants_and_they_are_changed_and_shown(run, healkit, tmp_path):
     (tmp_path / "data").mkdir()

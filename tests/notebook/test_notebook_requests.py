@@ -10,6 +10,7 @@ CODE = BROKEN.partition("\n")[2]
 BETTER = MENDED.partition("\n")[2]
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("HEAL-4", "FACE-2")
 def test_requests_are_listed_shown_and_decided_and_undone(run, healkit):
     healkit.vault.add("fibonacci", CODE)

@@ -13,6 +13,7 @@ import pytest
 PAGE = (Path(__file__).parents[2] / "docs" / "explanations.md").read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("FACE-7", "FACE-8", "LOG-13")
 def test_the_page_runs_and_prints_what_it_shows(tmp_path):
     blocks = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)

@@ -33,6 +33,7 @@ def test_each_revision_has_its_runs_failure_rate_and_durations(used):
     assert list(used.log.metrics(by=()).columns)[:2] == ["tool_name", "runs"]
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("LOG-13")
 def test_one_tool_is_drawn_run_by_run_and_all_of_them_day_by_day(used, tmp_path):
     for plot in (used.plot("inverse"), used.plot()):

@@ -114,6 +114,7 @@ def test_large_arrays_and_tables_cost_no_more_than_small_ones():
     assert time.perf_counter() - began < 1
 
 
+@pytest.mark.slow
 @given(
     st.recursive(
         st.none() | st.integers() | st.text() | st.binary() | st.floats(),

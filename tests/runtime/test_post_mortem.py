@@ -57,6 +57,7 @@ def test_an_expression_is_evaluated_in_the_frame_that_is_named(failed: Callable[
         asked.eval("1", frame=7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("expression", "ename", "evalue"),
     [

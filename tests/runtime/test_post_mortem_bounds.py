@@ -59,6 +59,7 @@ def tool():
 """
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("WORK-5")
 def test_hostile_values_neither_hang_nor_flood(failed: Callable[..., Execution]) -> None:
     asked = failed(HOSTILE).post_mortem()

@@ -49,6 +49,7 @@ def jupyter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jupyter]:
     server.stop()
 
 
+@pytest.mark.slow
 def test_the_wheel_switches_the_extension_on(jupyter: Jupyter) -> None:
     file = Path(sys.prefix) / "etc" / "jupyter" / "jupyter_server_config.d" / "healkit.json"
     assert json.loads(file.read_text())["ServerApp"]["jpserver_extensions"] == {"healkit.server": True}

@@ -149,6 +149,7 @@ def test_each_kind_of_value_is_recognised_in_a_sentence(name: str, example: str)
     assert shown == f"about <{name}> and more"
 
 
+@pytest.mark.slow
 @given(st.text())
 def test_any_message_is_normalised(message: str) -> None:
     assert fingerprint(raised(message)).startswith("v1:")

@@ -76,6 +76,7 @@ def test_without_any_database_the_one_in_the_users_data_folder_is_meant(
     assert resolve_url(None, {}, tmp_path) == f"sqlite:///{tmp_path / 'data' / 'healkit' / 'healkit.db'}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("url", ["sqlite://", ":memory:", "sqlite:///:memory:"])
 def test_an_in_memory_url_means_a_private_file_that_is_gone_when_the_process_ends(url: str) -> None:
     program = (

@@ -202,6 +202,7 @@ def write_executions(meet: Meet, path: str, count: int, per_second: float = floa
             writer.finish(failed(begun) if n % 5 == 0 else succeeded(begun), wait_s=20.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("per_second", [50.0, float("inf")], ids=["fifty a second", "as fast as they can"])
 def test_eight_processes_write_one_log_without_an_error_and_lose_nothing(
     database: Database, per_second: float

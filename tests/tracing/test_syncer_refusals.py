@@ -111,6 +111,7 @@ def test_a_collector_that_stored_fewer_than_it_says_is_asked_one_by_one(
     assert [len(ids) for _, _, ids in collector.requests][:2] == [5, 2]
 
 
+@pytest.mark.slow
 @TRACE_3
 @pytest.mark.parametrize("status", ["401", "403"])
 def test_a_collector_that_does_not_know_this_sender_is_left_alone_until_somebody_says_so(

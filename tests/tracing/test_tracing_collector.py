@@ -315,6 +315,7 @@ def test_tracing_can_be_switched_off(tmp_path: Path) -> None:
     assert trace_rows(tmp_path / "healkit.db") == []
 
 
+@pytest.mark.slow
 @TRACE_1
 @pytest.mark.parametrize(
     "value",

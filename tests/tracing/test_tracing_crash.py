@@ -50,6 +50,7 @@ def end_and_die(database: Path, at: str) -> None:
     sender.end(begun)
 
 
+@pytest.mark.slow
 @TRACE_3
 @pytest.mark.parametrize("at", ["UPDATE executionlog", "INSERT INTO executiontrace", "COMMIT"])
 def test_a_host_killed_between_an_ending_and_its_trace_leaves_neither(tmp_path: Path, at: str) -> None:

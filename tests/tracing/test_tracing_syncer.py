@@ -63,6 +63,7 @@ def test_a_full_batch_goes_out_at_once_and_a_single_trace_after_the_interval(
     assert collector.tokens == {"Bearer collector-token"}
 
 
+@pytest.mark.slow
 @TRACE_3
 @pytest.mark.parametrize(
     "word",
@@ -134,6 +135,7 @@ def send_and_wait(path: Path, url: str) -> None:
         signal.pause()
 
 
+@pytest.mark.slow
 @TRACE_3
 def test_what_a_killed_process_was_sending_is_sent_by_the_next_one_at_once(
     sender: Sender, collector: Collector

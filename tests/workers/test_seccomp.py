@@ -143,6 +143,7 @@ def test_the_numbers_are_those_of_the_kernels_headers(column: int) -> None:
     assert sum(name in known for name in ours) > 70
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("WORK-6")
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
 def test_a_forking_parents_filter_and_its_childs_are_together_the_whole_one(machine: str) -> None:
