@@ -49,7 +49,8 @@ class NotebookKernel:
         """Run a notebook from top to bottom in that folder; raises as nbclient does. Returns it."""
         self.renew(folder)
         options = {"timeout": WITHIN_S, "allow_errors": allow_errors, **options}
-        client = NotebookClient(book, km=self._manager, **options)
+        # What one `print` writes may arrive in two messages where the machine is busy.
+        client = NotebookClient(book, km=self._manager, coalesce_streams=True, **options)
         try:
             client.execute()
         except CellExecutionError:

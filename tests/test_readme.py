@@ -106,7 +106,7 @@ def test_the_first_command_works_in_a_fresh_checkout(tmp_path: Path) -> None:
         ROOT,
         checkout,
         ignore=shutil.ignore_patterns(
-            ".git", ".venv", ".*_cache", "__pycache__", "*.egg-info", "out", "*.db"
+            ".git", ".venv", ".venv-*", ".*_cache", "__pycache__", "*.egg-info", "out", "*.db"
         ),
     )
     ours = {"VIRTUAL_ENV", "PYTHONPATH", "HEALKIT_DB"}
