@@ -33,6 +33,7 @@ def unreasoned(lines: Iterator[str]) -> Iterator[int]:
                 yield token.start[0]
 
 
+@pytest.mark.slow
 def test_no_check_is_suppressed_without_a_reason() -> None:
     found = []
     for path in (file for folder in FOLDERS for file in sorted((ROOT / folder).rglob("*.py"))):

@@ -33,7 +33,11 @@ MARKERS = {
     "escape": ("escape/*",),
     "browser": ("browser/*",),
     "postgres": ("*/test_*_postgresql.py",),
-    "slow": ("*/test_*_postgresql.py",),  # whoever tries healkit out need not have a server
+    "slow": (
+        "*/test_*_postgresql.py",  # a newcomer need not have a server
+        "healing/test_heal_bench.py",
+        "notebooks/test_teaching_notebooks.py",
+    ),
     "pages": ("test_readme.py", "test_docs.py", "*/test_*_docs.py", "*/test_*_page.py", "notebooks/*"),
 }
 

@@ -75,6 +75,7 @@ def test_without_anybody_to_ask_the_patch_waits(mean, environment):
     assert "proposal_accepted" in run.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("HEAL-4", "FACE-6")
 def test_auto_keeps_a_cure_and_says_how_to_take_it_back(mean):
     done = mean("heal", "mean", "--with", "rules", "--auto")

@@ -91,6 +91,7 @@ def test_the_list_is_filtered_and_paged(log: Cli) -> None:
         assert said in refused.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("LOG-10")
 def test_a_healings_trials_are_counted_and_listed_when_asked_for(log: Cli, tmp_path: Path) -> None:
     now = utc_now()

@@ -77,6 +77,7 @@ def test_undo_takes_the_active_revision_back_and_again_brings_it_back(cli, fibon
     assert cli("vault", "show", "fibonacci", "--code").stdout == MENDED
 
 
+@pytest.mark.slow
 def test_examples_are_given_with_the_code_added_listed_and_read_off_the_docstring(cli, fibonacci):
     assert cli("vault", "examples", "fibonacci").stdout == "fibonacci has no examples.\n"
     one, two = '{"arguments": {"n": 1}, "result": 1}', '{"arguments": {"n": -1}, "raises": "ValueError"}'

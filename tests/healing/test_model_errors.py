@@ -108,6 +108,7 @@ FINAL: dict[str, tuple[Turn, type[HealkitError], str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("turn", "kind", "match"), FINAL.values(), ids=FINAL)
 def test_what_no_waiting_helps_is_asked_once_and_said_with_the_next_step(
     server: ModelServer, turn: Turn, kind: type[HealkitError], match: str
@@ -157,6 +158,7 @@ def test_what_may_pass_is_asked_again_and_then_said(server: ModelServer, turn: T
     assert len(server.requests) == 5
 
 
+@pytest.mark.slow
 @PROVIDERS
 def test_an_overloaded_model_says_so_in_the_middle_of_a_stream(server: ModelServer, provider: str) -> None:
     stop = b'data: {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}\n\n'

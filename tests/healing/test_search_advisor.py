@@ -167,6 +167,7 @@ def test_it_gives_up_when_there_is_nothing_left_to_try(healkit: Healkit) -> None
     assert bench.left_s > 20
 
 
+@pytest.mark.slow
 def test_time_is_up_without_an_error_and_nothing_is_left_behind(healkit: Healkit) -> None:
     code = "def tool(n):\n    while n != 1:\n        n = n * 3 + 1\n    return n + undefined_later(n)\n"
     case = case_of(code, example(123456, n=7), example(99, n=12))
@@ -266,6 +267,7 @@ def test_a_second_mistake_is_searched_for_behind_the_one_that_a_rule_knows(
     assert report.best.verdict == "unproven"  # two edits, and few examples
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("HEAL-2")
 def test_a_patch_that_never_gets_to_what_was_wrong_stands_behind_one_that_does(healkit: Healkit) -> None:
     code = """def tool(a, b):

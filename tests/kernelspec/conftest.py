@@ -41,7 +41,7 @@ def install(tmp_path: Path) -> Callable[..., str]:
     return lambda **grants: installed(tmp_path / "prefix", **grants)
 
 
-@pytest.fixture(params=["namespaces", "landlock"])
+@pytest.fixture(params=["namespaces", pytest.param("landlock", marks=pytest.mark.slow)])
 def tier(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Each tier that this machine can build, in turn."""
     if not probe(request.param).holds:

@@ -217,6 +217,7 @@ def test_tools_that_a_server_adds_while_it_runs_are_there_for_the_next_execution
     assert len(run("return dir(mcp.shop)").value) == len(tools) + 1
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("WORK-8")
 def test_a_tool_may_call_a_server_only_when_its_grants_name_it(
     healkit: Healkit, stdio: dict[str, Any], run: Run

@@ -172,6 +172,7 @@ def test_the_servers_of_a_file_are_started_only_for_tools_that_may_call_them(
     assert "secret" not in repr(healkit.servers())
 
 
+@pytest.mark.slow
 def test_a_tool_learns_that_its_server_is_unavailable_and_the_log_learns_why(
     healkit: Healkit, tmp_path: Path, run: Run
 ) -> None:

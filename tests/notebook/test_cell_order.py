@@ -70,6 +70,7 @@ def test_a_failure_that_is_no_matter_of_order_has_the_card_that_it_had(run_some:
     assert "Something much like it is there: `prices`." in text_of(executed.cells[4])
 
 
+@pytest.mark.slow
 def test_a_function_that_was_edited_since_is_told(run_some: RunSome, tmp_path: Path) -> None:
     edit = (
         "import json, os, time\n"

@@ -122,6 +122,7 @@ def test_a_card_of_a_tool_that_was_called_from_python_is_shown_once(run):
     assert "2nd time since" in text_of(book.cells[3])
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("FACE-4", "LOG-11")
 def test_the_card_says_how_often_and_what_cured_it(run):
     bad, good = (

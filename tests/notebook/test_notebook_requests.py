@@ -70,6 +70,7 @@ def test_subcommands_and_the_numbers_that_wait_are_completed(shell, healkit):
     assert "fibonacci" in completed("%vault undo fib")
 
 
+@pytest.mark.slow
 def test_a_tool_cell_takes_examples_from_its_flags_and_from_its_docstring(run, healkit):
     documented = '    """Double it.\n\n    >>> double(2)\n    4\n    """\n'
     book = run(

@@ -9,6 +9,7 @@ from healkit.tracing.folders import run_folders
 from healkit.tracing.validate import validate_run
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("FACE-2", "RUN-1")
 def test_a_recorded_execution_names_its_run_on_the_card_and_a_block_makes_steps(run, healkit):
     book = run(

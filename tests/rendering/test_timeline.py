@@ -131,6 +131,7 @@ def test_troubles_on_the_way_are_told_too(tmp_path: Path) -> None:
     assert story["attempts"][0]["mark"] == "✗"
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("RUN-8")
 def test_a_run_that_heals_nothing_is_told_as_well(tmp_path: Path) -> None:
     with Healkit(tmp_path / "healkit.db") as hk:

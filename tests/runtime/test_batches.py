@@ -139,9 +139,8 @@ def test_every_hostile_kind_has_one_outcome_and_the_search_goes_on(at_tier: Heal
     assert outcomes(at_tier, list(HOSTILE)) == HOSTILE
 
 
-@pytest.mark.parametrize(
-    "at_tier", ["landlock", pytest.param("process", marks=pytest.mark.slow)], indirect=True
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("at_tier", ["landlock", "process"], indirect=True)
 def test_the_search_goes_on_after_the_worst_at_the_other_tiers(at_tier: Healkit) -> None:
     assert outcomes(at_tier, WORST) == {code: HOSTILE[code] for code in WORST}
 
@@ -250,6 +249,7 @@ def test_a_search_is_one_row_from_its_beginning_to_its_end(healkit: Healkit) -> 
     assert row.result_summary == '{"checks":1,"candidates":2,"plausible":1,"outcomes":{".":1,"w":1}}'
 
 
+@pytest.mark.slow
 def test_a_template_that_is_killed_loses_only_what_was_in_flight(healkit: Healkit) -> None:
     code = "import time\ndef f(n):\n    time.sleep(0.005)\n    return n\n"
     killed = threading.Event()
@@ -378,6 +378,7 @@ def test_observing_tells_lines_types_and_where_it_failed(healkit: Healkit) -> No
     assert (row.origin, row.result_summary) == ("search", '{"observed":3}')
 
 
+@pytest.mark.slow
 def test_what_hangs_or_crashes_under_observation_is_told_as_that(healkit: Healkit) -> None:
     codes = {
         "def f():\n    while True:\n        pass\n": ("timeout", True),

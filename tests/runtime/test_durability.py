@@ -88,6 +88,7 @@ def test_a_row_of_a_host_that_still_lives_is_left_alone(tmp_path: Path) -> None:
         host.stdout.close()
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("LOG-4", "LOG-7")
 def test_the_row_is_there_whatever_the_callers_transaction_does(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/healkit.db"

@@ -21,6 +21,7 @@ from healkit import Execution
 from healkit.errors import PostMortemError
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("WORK-5")
 def test_any_jupyter_client_can_attach_and_debug_enters_the_failed_stack(
     failed: Callable[..., Execution],

@@ -156,6 +156,7 @@ except PostMortemGone as error:
     assert "the run was another process's" in done.stdout
 
 
+@pytest.mark.slow
 def test_threads_that_a_tool_left_running_do_not_run_while_nobody_asks(
     failed: Callable[..., Execution],
 ) -> None:

@@ -43,6 +43,7 @@ def listens(host: str, port: int) -> bool:
     return False
 
 
+@pytest.mark.slow
 @TRACE_4
 def test_a_token_that_nobody_gave_is_made_up_and_shown_once(tmp_path: Path) -> None:
     with collecting(tmp_path / "h.db", HEALKIT_COLLECT_TOKEN="") as server:

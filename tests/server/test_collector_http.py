@@ -143,6 +143,7 @@ def test_a_body_beyond_the_limit_is_refused_whether_it_is_long_or_unfolds(
     assert collector.post(trace()).status_code == 200
 
 
+@pytest.mark.slow
 @TRACE_4
 def test_more_than_a_hundred_traces_at_once_are_refused(collector: Collecting) -> None:
     answer = collector.post(*[trace() for _ in range(101)])
@@ -271,6 +272,7 @@ def test_what_was_stored_is_never_served_as_a_page(collector: Collecting) -> Non
     assert collector.client.options("/api/traces", headers={"Origin": "http://elsewhere"}).status_code == 405
 
 
+@pytest.mark.slow
 @TRACE_4
 def test_a_client_that_asks_too_often_is_told_when_to_come_back(tmp_path) -> None:
     with collecting(tmp_path / "h.db", HEALKIT_COLLECT_RATE_PER_S="0.5", HEALKIT_COLLECT_BURST="3") as server:

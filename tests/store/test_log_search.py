@@ -90,6 +90,7 @@ def searched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Log]:
     database.close()
 
 
+@pytest.mark.slow
 @LOG_10
 @settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(

@@ -252,6 +252,7 @@ def open_and_add(meet: Meet, path: Path, tool: str) -> None:
         Vault(database).add(tool, "def run(): return 1")
 
 
+@pytest.mark.slow
 @LOG_14
 def test_processes_that_open_a_new_database_at_once_all_succeed(tmp_path: Path) -> None:
     path = tmp_path / "healkit.db"

@@ -146,6 +146,7 @@ def test_each_damage_is_named_with_its_line_and_the_rest_is_readable(
         assert len(run.events) == 8
 
 
+@pytest.mark.slow
 def test_every_byte_of_a_trace_may_be_its_last(tmp_path: Path) -> None:
     folder = written(tmp_path, steps=1)
     whole = (folder / "trace.jsonl").read_bytes()

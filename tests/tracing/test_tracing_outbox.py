@@ -161,6 +161,7 @@ def count_steps(database: Database) -> list[int]:
     return steps
 
 
+@pytest.mark.slow
 @TRACE_3
 def test_a_hundred_thousand_waiting_traces_do_not_slow_a_claim_down(sender: Sender) -> None:
     sender.record(1)

@@ -85,6 +85,7 @@ def test_whatever_the_collector_does_traces_wait_and_arrive_once(
         assert set(collector.taken.values()) == {1}
 
 
+@pytest.mark.slow
 @TRACE_3
 @pytest.mark.parametrize("word", ["hang", "drip"])
 def test_a_collector_that_never_answers_is_given_up_and_asked_again(

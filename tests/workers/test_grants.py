@@ -79,6 +79,7 @@ def probed(
     return execution.value
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("WORK-2")
 @pytest.mark.parametrize("mode", MODES)
 def test_a_tool_sees_the_packages_it_is_granted_and_what_those_need(restricted: Healkit, mode: str) -> None:
