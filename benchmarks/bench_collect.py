@@ -23,11 +23,11 @@ from typing import Any
 
 from healkit.config import Config
 from healkit.contracts.records import new_trace_id, utc_now
+from healkit.sanitizer import Sanitizer
+from healkit.sanitizer.cleaner import Verbatim
 from healkit.server.intake import Intake
 from healkit.store.collected import CollectedTraces
 from healkit.store.database import Database
-from healkit.tracing.redaction import Verbatim
-from healkit.tracing.sanitizing import Sanitizer
 
 BATCH, BATCHES, CLIENTS = 100, 20, 4
 TOKEN = "a-token-of-the-benchmark"

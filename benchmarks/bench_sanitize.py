@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from healkit.tracing.sanitizing import Sanitizer
+from healkit.sanitizer import Sanitizer
 
 ROUNDS = 200
 SIZE_BYTES = 10_240

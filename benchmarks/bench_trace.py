@@ -26,10 +26,10 @@ from healkit.contracts.records import (
     new_trace_id,
     utc_now,
 )
+from healkit.sanitizer import Sanitizer
 from healkit.store.database import Database
 from healkit.store.log import LogWriter
 from healkit.tracing.collector import Tracer
-from healkit.tracing.sanitizing import Sanitizer
 
 ROUNDS, WARM_UP, PART_ROUNDS = 100, 10, 1500
 #: What the next spare worker takes to be ready; without it, a worker's start is what is measured.

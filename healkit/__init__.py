@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from healkit.errors import HealkitError, ToolExecutionError
     from healkit.notebook.extension import load_ipython_extension, unload_ipython_extension
     from healkit.runtime.execution import Execution
-    from healkit.tracing.sanitizing import sanitize
+    from healkit.sanitizer import sanitize
 
 __version__ = "0.1.0"
 
@@ -31,7 +31,7 @@ _HOMES = {
     "ToolExecutionError": "errors",
     "execute_tool": "defaults",
     "load_ipython_extension": "notebook.extension",
-    "sanitize": "tracing.sanitizing",
+    "sanitize": "sanitizer",
     "unload_ipython_extension": "notebook.extension",
 }
 

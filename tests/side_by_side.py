@@ -37,7 +37,7 @@ _FORKING.set_forkserver_preload(
         "healkit.server.intake",
         "healkit.server.standalone",
         "healkit.store.requests",
-        "healkit.tracing.sanitizing",
+        "healkit.sanitizer",
         "healkit.tracing.syncer",
     ]
 )

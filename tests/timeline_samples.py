@@ -9,7 +9,7 @@ from typing import Any
 from healkit.contracts.events import error_object
 from healkit.contracts.records import utc_now
 from healkit.contracts.runs import PolicyDefaults, RedactionPolicy, RunManifest
-from healkit.tracing.redaction import Verbatim
+from healkit.sanitizer.cleaner import Verbatim
 from healkit.tracing.writer import RunWriter
 
 BROKEN = '''\

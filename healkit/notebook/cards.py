@@ -26,7 +26,7 @@ from healkit.rendering import asides
 from healkit.rendering import execution as rendered
 from healkit.rendering.asides import Aside
 from healkit.runtime.execution import Execution
-from healkit.tracing.redaction import Cleaner
+from healkit.sanitizer.cleaner import Cleaner
 
 if TYPE_CHECKING:
     from healkit.app import Healkit
@@ -37,7 +37,7 @@ TIP = "%healkit keep NAME makes a failing cell a tool; %healkit off hides these 
 @cache
 def own_cleaner() -> Cleaner:
     """The sanitiser as the environment configures it; for cells, which belong to no database."""
-    from healkit.tracing.sanitizing import Sanitizer
+    from healkit.sanitizer import Sanitizer
 
     return Sanitizer.from_config(Config.from_environment())
 

@@ -24,8 +24,8 @@ from healkit.contracts.shapes import Shape, parse, read_shape
 from healkit.errors import HealkitError, UsageInvalid
 from healkit.rendering import parts, plain
 from healkit.rendering.plain import visible
-from healkit.tracing.payloads import UNLIMITED
-from healkit.tracing.sanitizing import Sanitizer
+from healkit.sanitizer import Sanitizer
+from healkit.sanitizer.records import UNLIMITED
 
 if TYPE_CHECKING:
     from healkit.runtime.execution import Execution

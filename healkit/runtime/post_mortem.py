@@ -23,10 +23,10 @@ from healkit.contracts.post_mortem import Evaluated, KeptFrame, Local, Source
 from healkit.errors import PostMortemError, PostMortemGone
 from healkit.rendering import html_of, plain, text_of, variables
 from healkit.runtime import engine
-from healkit.tracing.payloads import UNLIMITED
+from healkit.sanitizer.records import UNLIMITED
 
 if TYPE_CHECKING:
-    from healkit.tracing.sanitizing import Sanitizer
+    from healkit.sanitizer import Sanitizer
 
 T = TypeVar("T")
 A = TypeVar("A", bound=pm.Answer)
@@ -40,7 +40,7 @@ SHOWN_FRAMES = 12
 @cache
 def _sanitizer() -> Sanitizer:
     """As the environment configures it; loaded with the first question, since its tables take a while to read."""
-    from healkit.tracing.sanitizing import Sanitizer
+    from healkit.sanitizer import Sanitizer
 
     return Sanitizer.from_config(Config.from_environment())
 

@@ -28,8 +28,8 @@ from healkit.contracts.signature import StateSignature
 from healkit.errors import PolicyHalted, RunFolderError, RunNotAllowed
 from healkit.rendering import plain
 from healkit.runtime.steps import UNRECORDED, Step, StepFeed, StepKind
+from healkit.sanitizer.cleaner import Cleaner
 from healkit.tracing.folders import new_run_id
-from healkit.tracing.redaction import Cleaner
 from healkit.tracing.writer import RunWriter
 
 #: The runs that the code in this context is inside of, the innermost last.

@@ -10,9 +10,9 @@ from healkit.config import Config
 from healkit.contracts.outbox import OutboxState
 from healkit.contracts.traces import ExecutionTrace, read_trace
 from healkit.errors import ConfigError, DatabaseError
+from healkit.sanitizer.cleaner import Cleaner
 from healkit.store.database import Database
 from healkit.tracing.collector import Tracer
-from healkit.tracing.redaction import Cleaner
 
 if TYPE_CHECKING:
     from healkit.store.log import Log
@@ -117,6 +117,6 @@ def root_finder(log: Log) -> Callable[[str], str]:
 
 def _sanitizer(config: Config) -> Cleaner:
     """The sanitiser; loaded with the first record that needs one, since its tables take a while to read."""
-    from healkit.tracing.sanitizing import Sanitizer
+    from healkit.sanitizer import Sanitizer
 
     return Sanitizer.from_config(config)

@@ -21,9 +21,9 @@ import msgspec
 from healkit.contracts.encoding import to_jsonable
 from healkit.contracts.traces import ExecutionTrace, TraceFault, read_batch
 from healkit.errors import BatchTooLarge, RequestRefused, TraceInvalid
+from healkit.sanitizer.cleaner import Cleaner
+from healkit.sanitizer.records import cleaned_trace
 from healkit.store.collected import Arrival, CollectedTraces, Verdict, capability_of
-from healkit.tracing.recleaning import cleaned_trace
-from healkit.tracing.redaction import Cleaner
 
 #: Traces that one request may hold.
 MAX_TRACES = 100

@@ -27,10 +27,10 @@ from healkit.server.metrics import Metrics
 from healkit.server.queries import Query, page_json, trace_json
 
 if TYPE_CHECKING:
+    from healkit.sanitizer.cleaner import Cleaner
     from healkit.server.intake import Intake, Receipt
     from healkit.store.collected import CollectedTraces
     from healkit.store.database import Database
-    from healkit.tracing.redaction import Cleaner
 
 Answer = TypeVar("Answer")
 
@@ -182,6 +182,6 @@ class CollectorService:
 
 
 def _sanitizer(config: Config) -> Cleaner:
-    from healkit.tracing.sanitizing import Sanitizer  # its tables are only wanted by who stores
+    from healkit.sanitizer import Sanitizer  # its tables are only wanted by who stores
 
     return Sanitizer.from_config(config)

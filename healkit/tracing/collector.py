@@ -28,8 +28,8 @@ from healkit.contracts.traces import (
     capability_id_of,
     encode_trace,
 )
-from healkit.tracing.payloads import AnyRecord, cleaned_record, payload_of
-from healkit.tracing.redaction import Cleaner, Verbatim
+from healkit.sanitizer.cleaner import Cleaner, Verbatim
+from healkit.sanitizer.records import AnyRecord, cleaned_record, payload_of
 
 #: What the payloads of one trace may have together, in characters; later calls are listed without theirs.
 _PAYLOADS_MAX_CHARS = 1_000_000

@@ -19,8 +19,8 @@ import msgspec
 
 from healkit.contracts.events import EvidenceKind, EvidenceRef
 from healkit.contracts.runs import EVIDENCE, EVIDENCE_MANIFEST, EvidenceItem, empty_evidence
+from healkit.sanitizer.cleaner import Cleaned, Cleaner, clean_bounded
 from healkit.tracing.folders import write_whole
-from healkit.tracing.redaction import Cleaned, Cleaner, Kept, clean_bounded
 
 #: Kinds that are kept as text; the others are JSON.
 _TEXTS = {"code", "proposal", "stdout", "stderr"}
@@ -105,7 +105,7 @@ class EvidenceStore:
 
     def _content(self, kind: EvidenceKind, value: Any) -> tuple[Cleaned, bytes]:
         if kind in _CONTRACT:
-            return Kept(value, {}, None), _encode(value)
+            return Cleaned(value, {}), _encode(value)
         cleaned = clean_bounded(self._cleaner, value, self._max_bytes)
         if kind in _TEXTS:
             return cleaned, str(cleaned.value).encode(errors="backslashreplace")

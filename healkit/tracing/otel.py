@@ -31,8 +31,8 @@ import msgspec
 from healkit.config import Config
 from healkit.contracts.traces import BranchDecision, ExecutionTrace, TaskResult
 from healkit.errors import ConfigError
-from healkit.tracing.recleaning import cleaned_trace
-from healkit.tracing.redaction import Cleaner
+from healkit.sanitizer.cleaner import Cleaner
+from healkit.sanitizer.records import cleaned_trace
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.resources import Resource

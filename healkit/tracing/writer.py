@@ -1,11 +1,14 @@
-"""The writer of a run: an event a line, without a gap.
+"""Writer of a run folder: one event a line, without a gap.
 
-Each event is one write of one whole line, made when the thing has happened; kill -9 after it cannot undo it. The disk
-itself is waited for when the run ends and when its policy ends it, not for each line.
+Each event is one write of one whole line, made once the thing has happened; `kill -9` cannot undo it. The writer waits
+for the disk (fsync) only when the run ends or its policy halts it.
 
-A disk that takes nothing more never alters what a tool does. The line it tore is cut off again, the event waits in
-memory with its number, those after it wait behind it, and all of them go out, in order, as soon as one can. What still
-waits at the end is lost with the process, and `problem` says how much.
+A full or broken disk never changes what a tool does. A torn line is cut off again, its event waits in memory with its
+number, later events wait behind it, and all are written in order as soon as the disk takes them. Events that still wait
+at the end are lost with the process, and `problem` says how many.
+
+Payload stands in known fields of an event, and only these are cleaned: a hash or an id that looks like a secret must
+survive. A key that the contract does not declare is payload.
 """
 
 from __future__ import annotations
@@ -22,29 +25,71 @@ from typing import Any
 import msgspec
 
 from healkit.contracts.encoding import to_jsonable
-from healkit.contracts.events import ActionSpec, ErrorObject, EventType, EvidenceRef, TraceEvent
+from healkit.contracts.events import (
+    CONTRACT_KEYS,
+    ActionSpec,
+    ErrorObject,
+    EventType,
+    EvidenceRef,
+    TraceEvent,
+)
 from healkit.contracts.runs import RunManifest
 from healkit.contracts.signature import StateSignature
 from healkit.errors import RunFolderError
-from healkit.rendering import plain
+from healkit.sanitizer.cleaner import PAYLOAD_MAX_BYTES, Cleaner, clean_bounded
 from healkit.tracing.evidence import EvidenceStore, Piece
 from healkit.tracing.folders import begin_folder, discard, publish
-from healkit.tracing.redaction import Cleaner, Redactor
 
-#: How many events wait in memory for a disk; a run whose policy holds has fewer.
+#: Limit of the events that wait in memory for the disk; a run within its policy has fewer.
 WAITING_MAX = 5000
 _SYNCED: frozenset[str] = frozenset({"run_finished", "policy_halt"})
 
 _encode = msgspec.json.Encoder().encode
 
 
+class EventRedactor:
+    """Cleaner of one event's payload, with a count of what it hid; one is made for each event."""
+
+    def __init__(self, cleaner: Cleaner, max_bytes: int = PAYLOAD_MAX_BYTES) -> None:
+        self._cleaner = cleaner
+        self._max_bytes = max_bytes
+        self.hidden: dict[str, int] = {}
+
+    def payload(self, value: Any) -> Any:
+        """Clean one value that a tool was given or returned."""
+        cleaned = clean_bounded(self._cleaner, value, self._max_bytes)
+        for rule, count in cleaned.hidden.items():
+            self.hidden[rule] = self.hidden.get(rule, 0) + count
+        return cleaned.value
+
+    def open_field(self, fields: Mapping[str, Any] | None) -> dict[str, Any] | None:
+        """Clean `result`, `metadata` or `details`: keys of the contract stay, every other value is payload."""
+        if fields is None:
+            return None
+        return {
+            key: value if key in CONTRACT_KEYS or value is None else self.payload(value)
+            for key, value in fields.items()
+        }
+
+    def action(self, spec: ActionSpec | None) -> ActionSpec | None:
+        """Clean an action's arguments."""
+        return None if spec is None else msgspec.structs.replace(spec, arguments=self.payload(spec.arguments))
+
+    def error(self, error: ErrorObject | None) -> ErrorObject | None:
+        """Clean an error's message and details."""
+        if error is None:
+            return None
+        details = self.open_field(error.details) or {}
+        return msgspec.structs.replace(error, message=str(self.payload(error.message)), details=details)
+
+
 class RunWriter:
-    """Writes one run folder, from `run_started` to `run_finished`; safe to use from several threads.
+    """Writer of one run folder, from `run_started` to `run_finished`; several threads may use it.
 
-    Raises `RunFolderError`, `RunExists` or `RunLocked` when it cannot be begun. After that nothing of the disk's is
-    raised: `problem` holds one sentence on what could not be written.
+    Raises `RunFolderError`, `RunExists` or `RunLocked` when it cannot begin. After that it raises nothing for the disk:
+    `problem` holds one sentence on what could not be written.
 
-    durable: whether evidence too is brought to the disk itself where the trace is; each file of it costs as much again.
+    durable: sync evidence files to the disk whenever the trace is synced; each costs as much time again.
     """
 
     def __init__(
@@ -83,10 +128,11 @@ class RunWriter:
 
     @property
     def problem(self) -> str:
-        """One sentence for the user on what is missing in the record; empty when nothing is."""
+        """Sentence for the user on what is missing in the record; empty when nothing is."""
         parts = []
         if waiting := len(self._waiting) + self._lost:
-            parts.append(f"{plain.count(waiting, 'event')} could not be written ({self._trouble})")
+            events = "event" if waiting == 1 else "events"
+            parts.append(f"{waiting:,} {events} could not be written ({self._trouble})")
         if self._evidence.lost:
             kinds = ", ".join(self._evidence.lost)
             parts.append(f"evidence could not be kept ({kinds}: {self._evidence.problem})")
@@ -98,7 +144,7 @@ class RunWriter:
 
     @property
     def closed(self) -> bool:
-        """Whether `run_finished` has been written, or would have been."""
+        """True once `finish` was called, also where `run_finished` could not be written."""
         return self._descriptor < 0
 
     def append(
@@ -114,15 +160,15 @@ class RunWriter:
         evidence: Iterable[EvidenceRef] = (),
         metadata: Mapping[str, Any] | None = None,
     ) -> None:
-        """Write what has just happened. Payload is cleaned here; what was hidden is counted in `metadata.hidden`."""
-        redactor = Redactor(self._cleaner, self._payload_max_bytes)
+        """Write one event with its payload cleaned; `metadata.hidden` counts what was hidden."""
+        redactor = EventRedactor(self._cleaner, self._payload_max_bytes)
         spec, fault = redactor.action(action_spec), redactor.error(error)
         came, known = redactor.open_field(result), redactor.open_field(metadata) or {}
         if redactor.hidden:
             known["hidden"] = redactor.hidden
         with self._lock:
             if self._descriptor < 0 or os.getpid() != self._owner:
-                return  # the run has ended, or is the parent process's
+                return  # the run has ended, or belongs to the parent process
             event = TraceEvent(
                 seq=self._seq + 1,
                 ts_utc=datetime.now(UTC),
@@ -149,7 +195,7 @@ class RunWriter:
         before: StateSignature | None = None,
         after: StateSignature | None = None,
     ) -> None:
-        """Keep evidence and write `evidence_captured`, which refers to it and names what could not be kept."""
+        """Store evidence and write `evidence_captured`, which refers to it and names what could not be stored."""
         with self._lock:
             if self._descriptor < 0 or os.getpid() != self._owner:
                 return
@@ -166,7 +212,7 @@ class RunWriter:
                 )
 
     def finish(self, result: Mapping[str, Any]) -> None:
-        """Write `run_finished`, wait for the disk, and let go of the folder; safe to call twice."""
+        """Write `run_finished`, sync, and release the folder; a second call does nothing."""
         with self._lock:
             if self._descriptor < 0:
                 return
@@ -175,9 +221,9 @@ class RunWriter:
             self._descriptor = -1
 
     def _put(self, line: bytes) -> None:
-        """Number the line and write it, or let it wait behind those that wait."""
+        """Give the line its number and write it, or queue it behind the lines that wait."""
         if self._lost or len(self._waiting) >= WAITING_MAX:
-            self._lost += 1  # no number is given: what is on disk stays without a gap
+            self._lost += 1  # without a number, so the lines on disk have no gap
         else:
             self._seq += 1
             self._waiting.append(line)
@@ -204,7 +250,7 @@ class RunWriter:
             self._waiting.popleft()
 
     def _sync(self) -> None:
-        """Evidence first, so that a power cut leaves no line that refers to what is not there."""
+        """Sync evidence first, so that a power cut leaves no line that refers to a missing file."""
         try:
             if self._durable:
                 self._evidence.sync()

@@ -25,8 +25,8 @@ from healkit.errors import PostMortemGone
 from healkit.healing.advisor import Case
 from healkit.healing.model import ModelAdvisor
 from healkit.healing.model.access import Key, find_access
+from healkit.sanitizer.rule import expand
 from healkit.store.entries import VaultEntry
-from healkit.tracing.sanitizing.rule import expand
 
 BROKEN = "def halve(n):\n    return n / 0\n"
 ANSWER = "It divided by zero.\n```python\ndef halve(n):\n    return n / 2\n```\n"

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from healkit.contracts.records import new_trace_id, utc_now
 from healkit.errors import DatabaseLocked, RequestRefused
+from healkit.sanitizer.cleaner import Verbatim
 from healkit.server.intake import Intake
 from healkit.store.collected import Arrival, CollectedTraces, capability_of
 from healkit.store.database import Database
 from healkit.store.vault import Vault
-from healkit.tracing.redaction import Verbatim
 
 TRACE_4 = pytest.mark.requirement("TRACE-4")
 

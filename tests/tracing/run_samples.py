@@ -10,7 +10,7 @@ from typing import Any
 from healkit.contracts.events import ActionSpec, error_object
 from healkit.contracts.runs import PolicyDefaults, RedactionPolicy, RunManifest
 from healkit.contracts.signature import sign
-from healkit.tracing.redaction import Cleaner, Verbatim
+from healkit.sanitizer.cleaner import Cleaner, Verbatim
 from healkit.tracing.writer import RunWriter
 
 NOW = datetime(2025, 3, 1, 14, 2, 11, tzinfo=UTC)

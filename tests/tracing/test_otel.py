@@ -25,9 +25,9 @@ from healkit.config import Config
 from healkit.contracts.records import new_trace_id, utc_now
 from healkit.contracts.traces import BranchDecision, ExecutionTrace, TaskResult
 from healkit.errors import ConfigError
+from healkit.sanitizer import Sanitizer
+from healkit.sanitizer.cleaner import Verbatim
 from healkit.tracing.otel import CONVENTIONS, OtelExporter
-from healkit.tracing.redaction import Verbatim
-from healkit.tracing.sanitizing import Sanitizer
 
 WAIT_S = 30.0
 

@@ -20,9 +20,9 @@ from run_samples import Blackout, begin, manifest, tell, written
 
 from healkit.contracts.runs import Run
 from healkit.errors import RunExists, RunFolderError, RunLocked
+from healkit.sanitizer.cleaner import Verbatim
 from healkit.tracing import writer as writer_module
 from healkit.tracing.folders import is_being_written, new_run_id
-from healkit.tracing.redaction import Verbatim
 from healkit.tracing.validate import in_order, validate_run
 from healkit.tracing.writer import RunWriter
 

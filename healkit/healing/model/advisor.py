@@ -19,7 +19,6 @@ from healkit.healing.advisor import Case, Workbench
 from healkit.healing.diagnosis import diagnose
 from healkit.healing.model.access import Availability, find_access
 from healkit.healing.model.asking import Asker
-from healkit.healing.model.hiding import Veil
 from healkit.healing.model.progress import Progress, Teller
 from healkit.healing.model.prompt import Briefing, Stack
 from healkit.healing.model.protocol import Prompt
@@ -27,7 +26,8 @@ from healkit.healing.model.rounds import Rounds
 from healkit.healing.model.spending import Spending
 from healkit.rendering import plain
 from healkit.runtime.post_mortem import SHOWN_FRAMES, PostMortem
-from healkit.tracing.sanitizing import Sanitizer
+from healkit.sanitizer import Sanitizer
+from healkit.sanitizer.secret_map import SecretMap
 
 #: How many checks are watched to learn the types of variables.
 _WATCHED_MAX = 3
@@ -97,8 +97,8 @@ class ModelAdvisor:
 
         Without a bench nothing is observed either. Raises `ModelInputTooLarge`.
         """
-        veil = Veil(Sanitizer.from_config(self._config))
-        briefing = self._brief(case, bench, veil)
+        secret_map = SecretMap(Sanitizer.from_config(self._config))
+        briefing = self._brief(case, bench, secret_map)
         return briefing.prompt([briefing.attempt(attempt) for attempt in case.attempts])
 
     def propose(self, case: Case, bench: Workbench) -> Generator[Patch, Attempt | None, None]:
@@ -110,9 +110,11 @@ class ModelAdvisor:
         access, _ = find_access(self._config, self._environ)
         if access is None:
             return
-        veil = Veil(Sanitizer.from_config(self._config), self.hidden)
+        secret_map = SecretMap(Sanitizer.from_config(self._config), self.hidden)
         asker = Asker(access, self._config, lambda: bench.left_s, self._on_progress)
-        rounds = Rounds(case, self._brief(case, bench, veil), veil, asker, (self.spending, self._unclaimed))
+        rounds = Rounds(
+            case, self._brief(case, bench, secret_map), secret_map, asker, (self.spending, self._unclaimed)
+        )
         for number in range(1, self._config.heal_model_attempts + 1):
             patch = rounds.ask(number)
             if patch is not None:
@@ -129,11 +131,11 @@ class ModelAdvisor:
     def __repr__(self) -> str:
         return f"<ModelAdvisor {self._config.heal_model!r}>"
 
-    def _brief(self, case: Case, bench: Workbench | None, veil: Veil) -> Briefing:
+    def _brief(self, case: Case, bench: Workbench | None, secret_map: SecretMap) -> Briefing:
         stack = self._stack(case)
         return Briefing(
             case,
-            veil,
+            secret_map,
             diagnosis=diagnose(case.entry, case.failure, case.checks).sentence,
             stack=stack,
             types={} if stack else self._types(case, bench),

@@ -20,8 +20,8 @@ from healkit.contracts.healing import VERDICTS, Attempt, Check, CheckResult
 from healkit.contracts.post_mortem import KeptFrame, Local
 from healkit.errors import ModelInputTooLarge
 from healkit.healing.advisor import Case, Peer
-from healkit.healing.model.hiding import Veil, cut_text
 from healkit.healing.model.protocol import Prompt
+from healkit.sanitizer.secret_map import SecretMap, cut_text
 
 #: What one value, one message and one diff may take, in bytes and characters.
 _VALUE_MAX_BYTES, _MESSAGE_MAX_CHARS, _DIFF_MAX_CHARS = 2000, 2000, 4000
@@ -61,7 +61,7 @@ class Briefing:
     def __init__(
         self,
         case: Case,
-        veil: Veil,
+        secret_map: SecretMap,
         *,
         diagnosis: str,
         stack: Stack,
@@ -69,12 +69,12 @@ class Briefing:
         values: bool,
         max_bytes: int,
     ) -> None:
-        self._case, self._veil, self._max_bytes = case, veil, max_bytes
+        self._case, self._secret_map, self._max_bytes = case, secret_map, max_bytes
         self._nonce = secrets.token_hex(4)
         sql = case.entry.type == "sql"
         language, fence = ("SQL", "sql") if sql else ("Python", "python")
         self._system = _RULES.format(language=language, fence=fence, nonce=self._nonce)
-        self._code = self._data("code", veil.numbered(case.entry.code))
+        self._code = self._data("code", secret_map.numbered(case.entry.code))
         self._task = self._the_task()
         self._failure = self._the_failure(case.failure)
         self._context = [*self._diagnosed(diagnosis), *self._locals(stack, types, values)]
@@ -109,13 +109,13 @@ class Briefing:
             f"by {attempt.patch.advisor}: {VERDICTS[attempt.verdict]}, {attempt.passed} of {attempt.total} passed",
             *([f"why: {attempt.why}"] if attempt.why else []),
             *self._results(attempt.results),
-            cut_text(self._veil.text(attempt.diff or attempt.patch.code), _DIFF_MAX_CHARS),
+            cut_text(self._secret_map.text(attempt.diff or attempt.patch.code), _DIFF_MAX_CHARS),
         ]
-        return self._data("attempt", self._veil.text("\n".join(lines)))
+        return self._data("attempt", self._secret_map.text("\n".join(lines)))
 
     def refused(self, code: str) -> str:
         """A patch of which nobody said what became of it."""
-        shown = self._data("attempt", cut_text(self._veil.text(code), _DIFF_MAX_CHARS))
+        shown = self._data("attempt", cut_text(self._secret_map.text(code), _DIFF_MAX_CHARS))
         return f"This was proposed and not taken; propose something else.\n{shown}"
 
     def unusable(self, why: str) -> str:
@@ -123,15 +123,15 @@ class Briefing:
         return f"Your answer could not be used. {self._line(why)}"
 
     def _line(self, text: str) -> str:
-        return cut_text(" ".join(self._veil.text(text).split()), _MESSAGE_MAX_CHARS)
+        return cut_text(" ".join(self._secret_map.text(text).split()), _MESSAGE_MAX_CHARS)
 
     def _data(self, name: str, text: str) -> str:
         return f"<data-{self._nonce} what={json.dumps(name)}>\n{text}\n</data-{self._nonce}>"
 
     def _the_task(self) -> str:
         entry = self._case.entry
-        schema = self._veil.value(entry.input_schema, 4 * _VALUE_MAX_BYTES)
-        described = cut_text(self._veil.text(entry.description), _MESSAGE_MAX_CHARS)
+        schema = self._secret_map.value(entry.input_schema, 4 * _VALUE_MAX_BYTES)
+        described = cut_text(self._secret_map.text(entry.description), _MESSAGE_MAX_CHARS)
         about = f"name: {entry.tool_name}\ninput schema: {schema}"
         about += f"\nwhat it is for: {described}" if described else ""
         return f"The tool, and its code with line numbers:\n{self._data('tool', about)}"
@@ -146,7 +146,7 @@ class Briefing:
         text = "\n".join([*frames, f"{failure.code}: {failure.summary}"])
         if failure.near:
             text += f"\nsimilar names that exist: {', '.join(failure.near)}"
-        hidden = cut_text(self._veil.text(text), 2 * _MESSAGE_MAX_CHARS)
+        hidden = cut_text(self._secret_map.text(text), 2 * _MESSAGE_MAX_CHARS)
         return f"How it failed (innermost call last):\n{self._data('failure', hidden)}"
 
     def _diagnosed(self, sentence: str) -> Iterator[str]:
@@ -159,7 +159,7 @@ class Briefing:
         if not lines:
             lines = [f"{name}: {' or '.join(seen)}" for name, seen in sorted(types.items())][:_LOCALS_MAX]
         if lines:
-            text = cut_text(self._veil.text("\n".join(lines)), 2 * _MESSAGE_MAX_CHARS)
+            text = cut_text(self._secret_map.text("\n".join(lines)), 2 * _MESSAGE_MAX_CHARS)
             yield f"Types of variables when it failed:\n{self._data('variables', text)}"
 
     def _frame(self, frame: KeptFrame, found: Sequence[Local], values: bool) -> Iterator[str]:
@@ -167,16 +167,16 @@ class Briefing:
             shape = f" of shape {tuple(local.shape)}" if local.shape is not None else ""
             line = f"{frame.name}.{local.name}: {local.type[:_TYPE_MAX_CHARS]}{shape}"
             # Cleaned together with its name: what a variable called `password` holds is a secret whatever it is.
-            shown = self._veil.value({local.name: local.repr}, _VALUE_MAX_BYTES) if values else ""
+            shown = self._secret_map.value({local.name: local.repr}, _VALUE_MAX_BYTES) if values else ""
             yield f"{line} {shown}".rstrip()
 
     def _check(self, check: Check) -> str:
         call = self._call(check)
         if check.raises:
-            wanted = f"must raise {self._veil.text(check.raises)}"
+            wanted = f"must raise {self._secret_map.text(check.raises)}"
         elif check.known:
             kept = "still " if check.origin == "passing" else ""
-            wanted = f"must {kept}return {self._veil.value(check.expected, _VALUE_MAX_BYTES)}"
+            wanted = f"must {kept}return {self._secret_map.value(check.expected, _VALUE_MAX_BYTES)}"
         else:
             wanted = "must not fail; what is right is not known"
         failed = "failed: " if check.origin == "failing" else ""
@@ -184,8 +184,8 @@ class Briefing:
 
     def _call(self, check: Check) -> str:
         if check.call:
-            return f"{cut_text(self._veil.text(check.call), _MESSAGE_MAX_CHARS)}\n"
-        return f"called with {self._veil.value(check.arguments, _VALUE_MAX_BYTES)} it"
+            return f"{cut_text(self._secret_map.text(check.call), _MESSAGE_MAX_CHARS)}\n"
+        return f"called with {self._secret_map.value(check.arguments, _VALUE_MAX_BYTES)} it"
 
     def _peer(self, peer: Peer) -> str:
         """An earlier revision or another persona's version of the tool, or another tool that takes the same.
@@ -193,7 +193,7 @@ class Briefing:
         What is hidden in another tool's code is gone for good, so that no answer brings it into this one.
         """
         what = "this tool" if peer.same_tool else "another tool with the same arguments"
-        code = self._veil.text(peer.code) if peer.same_tool else self._veil.cleaned(peer.code)
+        code = self._secret_map.text(peer.code) if peer.same_tool else self._secret_map.cleaned(peer.code)
         shown = f"{what}: {self._line(peer.label)}\n{cut_text(code.rstrip(), _PEER_MAX_CHARS)}"
         return self._data("other code", shown)
 
@@ -204,10 +204,10 @@ class Briefing:
         told = []
         for check, result in zip(self._case.checks, results, strict=True):
             if result.outcome == "wrong":
-                found = self._veil.value(result.value, _VALUE_MAX_BYTES)
+                found = self._secret_map.value(result.value, _VALUE_MAX_BYTES)
                 told.append(f"{self._call(check)} returned {found}")
             elif result.outcome not in {"passed", "not_run"}:
-                failure = cut_text(self._veil.text(result.failure), _MESSAGE_MAX_CHARS)
+                failure = cut_text(self._secret_map.text(result.failure), _MESSAGE_MAX_CHARS)
                 told.append(f"{self._call(check)} {result.outcome}: {failure}")
         return told[:_RESULTS_MAX]
 

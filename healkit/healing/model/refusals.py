@@ -15,8 +15,8 @@ import msgspec
 from healkit.errors import ModelError, ModelInputTooLarge, ModelKeyRefused, ModelUnavailable
 from healkit.healing.model.access import KEY_VARIABLE, Access
 from healkit.healing.model.protocol import complaint_of, mapping
+from healkit.sanitizer import Sanitizer
 from healkit.tracing.delivery import readable, retry_after_s
-from healkit.tracing.sanitizing import Sanitizer
 
 #: What another try may do better with.
 _PASSING = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})

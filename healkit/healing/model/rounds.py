@@ -9,10 +9,10 @@ from healkit.errors import ModelError, ModelRefused
 from healkit.healing.advisor import Case
 from healkit.healing.model.answers import Answer, Unusable, read_answer, same_code
 from healkit.healing.model.asking import Asker
-from healkit.healing.model.hiding import Veil
 from healkit.healing.model.prompt import Briefing
 from healkit.healing.model.protocol import Reply
 from healkit.healing.model.spending import Spending
+from healkit.sanitizer.secret_map import SecretMap
 from healkit.tracing.delivery import readable
 
 _MARK = re.compile(r"\[REDACTED:[\w-]+\]")
@@ -25,9 +25,14 @@ class Rounds:
     """
 
     def __init__(
-        self, case: Case, briefing: Briefing, veil: Veil, asker: Asker, spending: tuple[Spending, Spending]
+        self,
+        case: Case,
+        briefing: Briefing,
+        secret_map: SecretMap,
+        asker: Asker,
+        spending: tuple[Spending, Spending],
     ) -> None:
-        self._case, self._briefing, self._veil, self._asker = case, briefing, veil, asker
+        self._case, self._briefing, self._secret_map, self._asker = case, briefing, secret_map, asker
         self._total, self._since_patch = spending
         self._tried = [attempt.patch.code for attempt in case.attempts]
         self._told = [briefing.attempt(attempt) for attempt in case.attempts]
@@ -39,7 +44,7 @@ class Rounds:
         try:
             answer = self._read(self._reply(number))
         except Unusable as unusable:
-            self.unusable = readable(self._veil.text(str(unusable)))
+            self.unusable = readable(self._secret_map.text(str(unusable)))
             self._told.append(self._briefing.unusable(str(unusable)))
             return None
         self._tried.append(answer.code)
@@ -47,7 +52,7 @@ class Rounds:
             code=answer.code,
             advisor="model",
             author="model",
-            reason=readable(self._veil.text(answer.reason)),
+            reason=readable(self._secret_map.text(answer.reason)),
             rank=float(number),  # it has seen why the ones before would not do
             cost=self._since_patch.taken(),
         )
@@ -67,7 +72,7 @@ class Rounds:
         self._count("input_tokens", reply.input_tokens)
         self._count("output_tokens", reply.output_tokens)
         if reply.ending == "refused":
-            said = readable(self._veil.text(reply.text))
+            said = readable(self._secret_map.text(reply.text))
             raise ModelRefused(
                 f"The model {self._asker.model!r} declined" + (f": {said}" if said else "."),
                 hint="Ask another model, or another advisor.",
@@ -85,7 +90,7 @@ class Rounds:
             self._since_patch.add({name: count})
 
     def _read(self, reply: Reply) -> Answer:
-        answer = read_answer(self._veil.restored(reply.text), self._case.entry)
+        answer = read_answer(self._secret_map.restored(reply.text), self._case.entry)
         if any(same_code(answer.code, code, self._case.entry.type) for code in self._tried):
             raise Unusable("The code in the answer was tried before.")
         for mark in set(_MARK.findall(answer.code)) - set(_MARK.findall(self._case.entry.code)):

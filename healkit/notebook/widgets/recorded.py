@@ -23,7 +23,7 @@ from healkit.rendering.outputs import safe_output
 from healkit.runtime.execution import Execution
 
 if TYPE_CHECKING:
-    from healkit.tracing.sanitizing import Sanitizer
+    from healkit.sanitizer import Sanitizer
 
 #: How the sanitiser's replacements begin.
 HIDDEN_MARK = "[REDACTED"
@@ -59,7 +59,7 @@ class Recorded:
         """The value without secrets and personal data."""
         with self._lock:
             if self._sanitizer is None:
-                from healkit.tracing.sanitizing import Sanitizer  # its tables take half a second to read
+                from healkit.sanitizer import Sanitizer  # its tables take half a second to read
 
                 self._sanitizer = Sanitizer.from_config(self.config)
         return self._sanitizer.clean(value, limit_bytes=_ANSWER_MAX_BYTES)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from healkit.tracing.sanitizing import Sanitizer
-from healkit.tracing.sanitizing.names import Secrecy, secrecy_of
+from healkit.sanitizer import Sanitizer
+from healkit.sanitizer.secret_names import Secrecy, secrecy_of
 
 SANITIZER = Sanitizer()
 TRACE_2 = pytest.mark.requirement("TRACE-2")

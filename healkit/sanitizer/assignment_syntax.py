@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from healkit.tracing.sanitizing.values import BARE, QUOTED
+from healkit.sanitizer.secret_values import BARE, QUOTED
 
 NAME_MAX_CHARS = 64
 VALUE_MAX_CHARS = 4096

@@ -1,4 +1,4 @@
-"""The engine: keywords first, then patterns, then one pass.
+"""The matcher: keywords first, then patterns, then one pass.
 
 All rules find their spans in the text as it was; overlapping spans become one, named by the most specific of them. A
 text in which something was hidden is looked at again until nothing more is found, so cleaning twice changes nothing.
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import ahocorasick
 
-from healkit.tracing.sanitizing.rule import Locate, Rule, span_of
+from healkit.sanitizer.rule import Locate, SanitizerRule, span_of
 
 #: Of two rules at one place the more specific names it.
 _RANKS = {"token": 0, "place": 1, "personal": 2, "named": 3}
@@ -29,7 +29,7 @@ _LOOK_AHEAD = 4
 _REPLACEMENT = re.compile(r"\[(?:REDACTED:[\w-]+|[A-Z]+)\]")
 
 
-def _checked(rule: Rule, match: re.Match[str]) -> bool:
+def _checked(rule: SanitizerRule, match: re.Match[str]) -> bool:
     return rule.check is None or rule.check(match)
 
 
@@ -52,27 +52,27 @@ def fast_pattern(pattern: str) -> Any:
         return re.compile(pattern)
 
 
-class Found(NamedTuple):
+class HiddenSpan(NamedTuple):
     """One hidden stretch of a text."""
 
     start: int
     end: int
     rank: int
-    rule: Rule
+    rule: SanitizerRule
     shown: str | None
 
 
-class Engine:
+class Matcher:
     """A table of rules, ready to be used by several threads at once."""
 
-    def __init__(self, rules: Sequence[Rule], allow: Sequence[re.Pattern[str]] = ()) -> None:
+    def __init__(self, rules: Sequence[SanitizerRule], allow: Sequence[re.Pattern[str]] = ()) -> None:
         self.rules = tuple(rules)
         self._allow = tuple(allow)
         plain = [(rule, re.compile(rule.pattern)) for rule in rules if not rule.keywords and not rule.custom]
         self._searched = [item for item in plain if not item[0].among_numbers]
         self._numeric = [item for item in plain if item[0].among_numbers]
         self._custom = [(rule, fast_pattern(rule.pattern)) for rule in rules if rule.custom]
-        by_keyword: dict[str, list[tuple[int, Rule, Locate]]] = {}
+        by_keyword: dict[str, list[tuple[int, SanitizerRule, Locate]]] = {}
         for rule in rules:
             for keyword in () if rule.custom else rule.keywords:
                 by_keyword.setdefault(keyword, []).append((_RANKS[rule.kind], rule, rule.locator()))
@@ -82,12 +82,12 @@ class Engine:
         if by_keyword:
             self._automaton.make_automaton()
 
-    def find(self, text: str) -> list[Found]:
+    def find(self, text: str) -> list[HiddenSpan]:
         """Everything to hide in `text`, in order and without overlaps."""
         found = self._anchored(text)
         for rule, pattern in self._searched:
             found += [
-                Found(*span_of(match), _RANKS[rule.kind], rule, None)
+                HiddenSpan(*span_of(match), _RANKS[rule.kind], rule, None)
                 for match in pattern.finditer(text)
                 if _checked(rule, match)
             ]
@@ -101,7 +101,7 @@ class Engine:
             found = [item for item in found if not self._allowed(text[item.start : item.end])]
         return _merged(found)
 
-    def _among_numbers(self, text: str, found: list[Found]) -> None:
+    def _among_numbers(self, text: str, found: list[HiddenSpan]) -> None:
         """Numbers are rare in prose and common in data: one pass finds them, and most are too short for any rule."""
         for stretch in _NUMBER.finditer(text):
             start, end = stretch.span()
@@ -111,18 +111,18 @@ class Engine:
                 continue
             for rule, pattern in self._numeric:
                 found += [
-                    Found(*span_of(match), _RANKS[rule.kind], rule, None)
+                    HiddenSpan(*span_of(match), _RANKS[rule.kind], rule, None)
                     for match in pattern.finditer(text, start, end + _LOOK_AHEAD)
                     if _checked(rule, match)
                 ]
 
-    def _anchored(self, text: str) -> list[Found]:
+    def _anchored(self, text: str) -> list[HiddenSpan]:
         folded = text.lower()
         if len(folded) != len(text):  # only İ grows when folded; positions must stay
             folded = "".join(
                 character.lower() if len(character.lower()) == 1 else character for character in text
             )
-        found: list[Found] = []
+        found: list[HiddenSpan] = []
         ends = [0, 0, 0, 0]  # how far each rank's spans have come: what is covered is not looked at again
         for last, (size, wanted) in self._automaton.iter(folded) if len(self._automaton) else ():
             start = last - size + 1
@@ -133,22 +133,22 @@ class Engine:
                 if span is None:
                     continue
                 if span[1] > span[0]:
-                    found.append(Found(span[0], span[1], rank, rule, span[2]))
+                    found.append(HiddenSpan(span[0], span[1], rank, rule, span[2]))
                 for covered in range(rank, 4):
                     if span[1] > ends[covered]:
                         ends[covered] = span[1]
         return found
 
-    def _by_custom(self, text: str) -> list[Found]:
+    def _by_custom(self, text: str) -> list[HiddenSpan]:
         folded = text.lower()
-        found: list[Found] = []
+        found: list[HiddenSpan] = []
         for rule, pattern in self._custom:
             if rule.keywords and not any(keyword in folded for keyword in rule.keywords):
                 continue
             for match in pattern.finditer(text):
                 start, end = match.span(pattern.groupindex.get("secret", 0))
                 if end > start and not is_replacement(text[start:end]):
-                    found.append(Found(start, end, _RANKS[rule.kind], rule, None))
+                    found.append(HiddenSpan(start, end, _RANKS[rule.kind], rule, None))
         return found
 
     def _allowed(self, text: str) -> bool:
@@ -164,7 +164,7 @@ class Engine:
         return text
 
 
-def replaced(text: str, found: Sequence[Found], hidden: Counter[str]) -> str:
+def replaced(text: str, found: Sequence[HiddenSpan], hidden: Counter[str]) -> str:
     """The text with what was found replaced, and counted."""
     parts: list[str] = []
     position = 0
@@ -175,10 +175,10 @@ def replaced(text: str, found: Sequence[Found], hidden: Counter[str]) -> str:
     return "".join((*parts, text[position:]))
 
 
-def _merged(found: list[Found]) -> list[Found]:
+def _merged(found: list[HiddenSpan]) -> list[HiddenSpan]:
     """Overlapping spans as one; named by the most specific that covers most of it, else by the widest."""
     found.sort(key=lambda item: (item.start, -item.end))
-    merged: list[list[Found]] = []
+    merged: list[list[HiddenSpan]] = []
     reach = -1
     for item in found:
         if item.start < reach:
@@ -186,7 +186,7 @@ def _merged(found: list[Found]) -> list[Found]:
         else:
             merged.append([item])
         reach = max(reach, item.end)
-    result: list[Found] = []
+    result: list[HiddenSpan] = []
     for group in merged:
         start, end = group[0].start, max(item.end for item in group)
         fitting = [item for item in group if 2 * (item.end - item.start) >= end - start] or group

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 import healkit
 from healkit.config import Config
-from healkit.tracing.sanitizing import Sanitizer
-from healkit.tracing.sanitizing.sizes import size_of
+from healkit.sanitizer import Sanitizer
+from healkit.sanitizer.truncation import size_of
 
 SANITIZER = Sanitizer()
 TRACE_2 = pytest.mark.requirement("TRACE-2")

@@ -12,13 +12,13 @@ from collections import Counter
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from healkit.tracing.sanitizing.engine import Engine, Found, replaced
-from healkit.tracing.sanitizing.names import Secrecy, secrecy_of, word_set, words_of
-from healkit.tracing.sanitizing.places import SECRET_NAME
-from healkit.tracing.sanitizing.shapes import looks_like_token
-from healkit.tracing.sanitizing.values import STRUCTURED, hides
+from healkit.sanitizer.matcher import HiddenSpan, Matcher, replaced
+from healkit.sanitizer.secret_names import Secrecy, secrecy_of, word_set, words_of
+from healkit.sanitizer.secret_values import STRUCTURED, hides
+from healkit.sanitizer.tables.secret_syntaxes import SECRET_NAME
+from healkit.sanitizer.value_shapes import looks_like_token
 
-#: Words under which numbers are personal; asked of the engine as the text `word: number`.
+#: Words under which numbers are personal; asked of the matcher as the text `word: number`.
 _PERSONAL_WORDS = word_set(
     "phone mobile tel telephone cell cellphone fax whatsapp msisdn sms ssn social card pan cc creditcard "
     "cardnumber phonenumber"
@@ -55,11 +55,11 @@ def _facts(name: str) -> _Facts:
     )
 
 
-class Walk:
+class Traversal:
     """One value's cleaning: what was hidden so far."""
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+    def __init__(self, matcher: Matcher) -> None:
+        self._matcher = matcher
         self.hidden: Counter[str] = Counter()
 
     def value(self, value: Any, name: str = "", under: Secrecy = Secrecy.NONE) -> Any:
@@ -83,14 +83,14 @@ class Walk:
         if level is Secrecy.NONE:
             if name and len(text) <= 40 and _facts(name).personal:
                 return self._personal(text, name)
-            return self._engine.text(text, self.hidden)
+            return self._matcher.text(text, self.hidden)
         if level is Secrecy.LOCATOR:
-            cleaned = self._engine.text(text, self.hidden)
+            cleaned = self._matcher.text(text, self.hidden)
             return (
                 cleaned if cleaned != text or not hides(level, name, text, STRUCTURED) else self._hide(text)
             )
         if not hides(level, name, text, STRUCTURED):
-            return self._engine.text(text, self.hidden)
+            return self._matcher.text(text, self.hidden)
         return self._hide(text)
 
     def _hide(self, text: str) -> str:
@@ -98,19 +98,19 @@ class Walk:
         start = len(text) - len(text.partition(" ")[2]) if _SCHEME.match(text) else 0
         known = [
             item
-            for item in self._engine.find(text[:4096])
+            for item in self._matcher.find(text[:4096])
             if 2 * (item.end - item.start) >= len(text) - start
         ]
         rule = known[0].rule if known else SECRET_NAME
         if known and rule.kind == "personal":
             rule = SECRET_NAME
-        return replaced(text, [Found(start, len(text), 0, rule, None)], self.hidden)
+        return replaced(text, [HiddenSpan(start, len(text), 0, rule, None)], self.hidden)
 
     def _personal(self, text: str, name: str) -> str:
         ahead = f"{' '.join(words_of(name))}: "
-        found = [item for item in self._engine.find(ahead + text) if item.start >= len(ahead)]
+        found = [item for item in self._matcher.find(ahead + text) if item.start >= len(ahead)]
         moved = [item._replace(start=item.start - len(ahead), end=item.end - len(ahead)) for item in found]
-        return self._engine.text(replaced(text, moved, self.hidden), self.hidden)
+        return self._matcher.text(replaced(text, moved, self.hidden), self.hidden)
 
     def _number(self, value: int, name: str) -> int | str:
         if value.bit_length() > _WIDE_BITS - 1:
@@ -133,7 +133,7 @@ class Walk:
         stated = self._stated_name(value)
         result: dict[str, Any] = {}
         for key, item in value.items():
-            shown = key if _PLAIN_KEY.match(key) else self._engine.text(key, self.hidden)
+            shown = key if _PLAIN_KEY.match(key) else self._matcher.text(key, self.hidden)
             if shown in result or (shown != key and shown in value):
                 shown = self._another(shown, value, result)
             result[shown] = self.value(item, stated if stated and key in _VALUE_KEYS else key, under)

@@ -1,11 +1,13 @@
-"""What of a record is payload, cleaned before it is kept.
+"""Records and traces with their payloads cleaned.
 
-A payload is what a tool was given, said or returned; ids, names, hashes and codes are not.
+A payload is what a tool was given, printed or returned. Ids, names of the contract, hashes, codes and times are not
+payload and stay as they are.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -13,27 +15,28 @@ import msgspec
 
 from healkit.contracts.failure import Failure
 from healkit.contracts.records import CallRecord, DecisionRecord, Finished, Record, Started, summarize
-from healkit.tracing.redaction import Cleaner, whole_words
+from healkit.contracts.traces import ExecutionTrace
+from healkit.sanitizer.cleaner import Cleaner
+from healkit.sanitizer.truncation import whole_words
 
-#: Longer payloads are looked at up to here only, in characters: a trace keeps 10 KB of each.
+#: Of a payload longer than the first, only as many characters as the second are read: a trace keeps 10 KB of each.
 WHOLE_MAX_CHARS, HEAD_CHARS = 32_000, 12_000
-#: No limit of size: a record of the log is cleaned, not cut.
+#: No size limit: a record of the log is cleaned, not cut.
 UNLIMITED = 1 << 62
 
-#: Any one kind of record; what comes in goes out.
+#: Any kind of record; the kind that goes in comes out.
 AnyRecord = TypeVar("AnyRecord", bound=Record)
 
-# What `records.summarize` puts in the place of the rest.
+# Written by `records.summarize` in place of the rest.
 _CUT = re.compile(r"… \[TRUNCATED, ([\d,]+) characters\]\Z")
 
 _encode = msgspec.json.Encoder().encode
 
 
 def payload_of(text: str) -> tuple[Any, int | None]:
-    """A record's text as the JSON value it is, or as text where it was cut; and the size it was cut from.
+    """Return a record's text as JSON value, or as text where it was cut, and its size before the cut.
 
-    What was cut somewhere may have been cut in the middle of a secret, and half a secret matches no rule. So the last
-    word before the cut goes too.
+    A cut may stand inside a secret, and half a secret matches no rule. So the last word before a cut is dropped.
     """
     text = text if len(text) <= WHOLE_MAX_CHARS else summarize(text, HEAD_CHARS)
     cut = _CUT.search(text)
@@ -47,7 +50,7 @@ def payload_of(text: str) -> tuple[Any, int | None]:
 
 
 def cleaned_record(record: AnyRecord, cleaner: Cleaner) -> AnyRecord:
-    """The record with its payloads cleaned; its trace, if it has one, has been cleaned already."""
+    """Return the record with its payloads cleaned; its trace, if it has one, is clean already."""
 
     def text(value: str) -> str:
         return str(cleaner.clean(value, limit_bytes=UNLIMITED).value) if value else value
@@ -76,12 +79,47 @@ def cleaned_record(record: AnyRecord, cleaner: Cleaner) -> AnyRecord:
             if record.result_summary is not None:
                 changes["result_summary"] = json(record.result_summary)
             if record.failure is not None:
-                changes["failure"] = _failure(record.failure, text)
+                changes["failure"] = _cleaned_failure(record.failure, text)
     return msgspec.structs.replace(record, **changes)
 
 
-def _failure(failure: Failure, text: Callable[[str], str]) -> Failure:
+def _cleaned_failure(failure: Failure, text: Callable[[str], str]) -> Failure:
     frames = [msgspec.structs.replace(frame, line=text(frame.line)) for frame in failure.frames]
     changes = {name: text(getattr(failure, name)) for name in ("evalue", "traceback", "hint")}
     names = {name: [text(one) for one in getattr(failure, name)] for name in ("near", "known")}
     return msgspec.structs.replace(failure, frames=frames, **changes, **names)
+
+
+def cleaned_trace(
+    trace: ExecutionTrace, cleaner: Cleaner, limit_bytes: int
+) -> tuple[ExecutionTrace, dict[str, int]]:
+    """Clean a trace that was made elsewhere, whatever was done to it there; return it and what was hidden, by rule.
+
+    The collector's server calls this for what clients send, and an exporter for raw traces. Each payload has
+    `limit_bytes` for itself. Cleaning a clean trace changes nothing.
+    """
+    hidden: Counter[str] = Counter()
+
+    def clean(value: Any, limit: int = limit_bytes) -> Any:
+        found = cleaner.clean(value, limit_bytes=limit)
+        hidden.update(found.hidden)
+        return found.value
+
+    def text(value: str) -> str:
+        return str(clean(value)) if value else value
+
+    # The metadata as a whole first: a key may say what its value is.
+    metadata = {key: clean(value) for key, value in clean(trace.metadata, UNLIMITED).items()}
+    tasks = [
+        msgspec.structs.replace(task, args=clean(task.args), result=clean(task.result))
+        for task in trace.task_results
+    ]
+    decisions = [
+        msgspec.structs.replace(each, outcome=text(each.outcome), condition=text(each.condition))
+        for each in trace.decisions
+    ]
+    error = None if trace.error is None else text(trace.error)
+    cleaned = msgspec.structs.replace(
+        trace, error=error, task_results=tasks, decisions=decisions, metadata=metadata
+    )
+    return cleaned, dict(hidden)

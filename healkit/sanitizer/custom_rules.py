@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from healkit.errors import RulesInvalid
-from healkit.tracing.sanitizing.rule import Rule
+from healkit.sanitizer.rule import SanitizerRule
 
 _FIELDS = {
     "id": str,
@@ -29,7 +29,7 @@ _FIELDS = {
 _ID = re.compile(r"[a-z][a-z0-9-]{0,62}\Z")
 
 
-def load_rules(path: str | Path) -> tuple[Rule, ...]:
+def load_rules(path: str | Path) -> tuple[SanitizerRule, ...]:
     """The rules of a file; raises `RulesInvalid` with the rule's id, or number, and what is wrong with it."""
     place = Path(path).expanduser()
     try:
@@ -61,7 +61,7 @@ def load_rules(path: str | Path) -> tuple[Rule, ...]:
 _FORM = "Write [[rule]] tables with id, what and pattern; keywords, replacement, caught and survives are optional."
 
 
-def _rule(row: Any, place: str) -> Rule:
+def _rule(row: Any, place: str) -> SanitizerRule:
     """One row as a rule, its examples tried."""
     if not isinstance(row, dict):
         raise RulesInvalid(f"{place} is a {type(row).__name__}, not a table.", hint=_FORM)
@@ -86,7 +86,7 @@ def _rule(row: Any, place: str) -> Rule:
             hint="For example acme-token.",
         )
     compiled_pattern(row["pattern"], where)
-    rule = Rule(
+    rule = SanitizerRule(
         str(row["id"]),
         str(row.get("what", row["id"])),
         "place",
@@ -101,18 +101,18 @@ def _rule(row: Any, place: str) -> Rule:
     return rule
 
 
-def _prove(rule: Rule, where: str) -> None:
-    from healkit.tracing.sanitizing.engine import Engine
+def _prove(rule: SanitizerRule, where: str) -> None:
+    from healkit.sanitizer.matcher import Matcher
 
-    engine = Engine((rule,))
+    matcher = Matcher((rule,))
     for text in rule.caught:
-        if not engine.find(text):
+        if not matcher.find(text):
             raise RulesInvalid(
                 f"{where} does not catch its own example {text!r}.",
                 hint="Mind that one of its keywords, if it has any, must stand in the text.",
             )
     for text in (*rule.survives, ""):
-        if engine.find(text) or (not text and re.match(rule.pattern, "")):
+        if matcher.find(text) or (not text and re.match(rule.pattern, "")):
             raise RulesInvalid(
                 f"{where} takes {text!r}, which must survive.", hint="Make its pattern narrower."
             )

@@ -6,12 +6,12 @@ import random
 
 import pytest
 
-from healkit.tracing.sanitizing.catalogue import rules_for
-from healkit.tracing.sanitizing.engine import Engine
-from healkit.tracing.sanitizing.rule import Rule, expand
+from healkit.sanitizer.matcher import Matcher
+from healkit.sanitizer.rule import SanitizerRule, expand
+from healkit.sanitizer.tables import rules_for
 
 RULES = rules_for("US")
-WHOLE = Engine(RULES)
+WHOLE = Matcher(RULES)
 FILLINGS = range(8)
 TRACE_2 = pytest.mark.requirement("TRACE-2")
 
@@ -36,8 +36,10 @@ def cases(kind: str) -> list[object]:
 
 @TRACE_2
 @pytest.mark.parametrize(("rule", "template"), cases("caught"))
-def test_each_rule_catches_its_examples_alone_and_among_all_others(rule: Rule, template: str) -> None:
-    alone = Engine((rule,))
+def test_each_rule_catches_its_examples_alone_and_among_all_others(
+    rule: SanitizerRule, template: str
+) -> None:
+    alone = Matcher((rule,))
     for seed in FILLINGS:
         text = expand(template, random.Random(seed))
         assert alone.find(text), text
@@ -46,14 +48,14 @@ def test_each_rule_catches_its_examples_alone_and_among_all_others(rule: Rule, t
 
 @TRACE_2
 @pytest.mark.parametrize(("rule", "template"), cases("survives"))
-def test_no_rule_takes_its_own_look_alikes_or_another_rules(rule: Rule, template: str) -> None:
+def test_no_rule_takes_its_own_look_alikes_or_another_rules(rule: SanitizerRule, template: str) -> None:
     for seed in FILLINGS:
         text = expand(template, random.Random(seed))
         assert [(found.rule.id, text[found.start : found.end]) for found in WHOLE.find(text)] == []
 
 
 @pytest.mark.parametrize("rule", [rule for rule in RULES if rule.kind == "token"], ids=lambda rule: rule.id)
-def test_a_token_is_found_wherever_it_stands(rule: Rule) -> None:
+def test_a_token_is_found_wherever_it_stands(rule: SanitizerRule) -> None:
     template = rule.caught[0]
     for seed, surrounding in enumerate(SURROUNDINGS):
         text = surrounding.format(expand(template, random.Random(seed)))
@@ -81,8 +83,8 @@ def test_the_table_knows_the_tokens_of_at_least_forty_providers() -> None:
     [("DE", "030 901820"), ("GB", "020 7946 0958"), ("FR", "01 42 68 53 00"), ("AU", "(02) 9374 4000")],
 )
 def test_national_phone_numbers_are_read_in_the_configured_region(region: str, number: str) -> None:
-    engine = Engine(rules_for(region))
-    assert [found.rule.id for found in engine.find(f"reach us under {number} today")] == ["phone-region"]
+    matcher = Matcher(rules_for(region))
+    assert [found.rule.id for found in matcher.find(f"reach us under {number} today")] == ["phone-region"]
     assert WHOLE.find(f"sizes {number}") == []
 
 

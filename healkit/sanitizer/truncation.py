@@ -1,7 +1,7 @@
-"""Sizes: what a value weighs as JSON, and how it is cut.
+"""Truncation of values to a size in bytes of JSON.
 
-A cut value keeps its outline: long texts and long lists lose their ends, and each cut says so and how much there was.
-Nothing is cut inside of a replacement, and no cut leaves half a word, because half a secret matches no rule.
+A cut value keeps its outline: long texts and long lists lose their ends, and each cut says how much there was. No cut
+is made inside a replacement, and none leaves half a word, because half a secret matches no rule.
 """
 
 from __future__ import annotations
@@ -11,38 +11,48 @@ from typing import Any
 
 import msgspec
 
-from healkit.tracing.redaction import whole_words
-
 MARKER = "[TRUNCATED]"
-#: What a container gives one of its items at most, of what it has left: those that follow need room too.
+#: A container gives one item at most this part (a half) of the room left: the items after it need some too.
 _SHARE = 2
 _LEAST_BYTES = 64
 _MARKED = re.compile(r" ?… \[TRUNCATED\] \(([\d,]+) bytes\)\Z")
 _HALF_REPLACEMENT = re.compile(r"\[[A-Za-z][\w:.-]{0,63}\Z")
 _WORD_MAX_CHARS = 4096
+#: Default of `whole_words`: text before a cut may be half a secret, which no rule matches; a longer word is no secret.
+WORD_MAX_CHARS, _WORD_ENDS = 2048, re.compile(r"[\s\"',;&]")
 
 _encode = msgspec.json.Encoder().encode
 
 
 def size_of(value: Any) -> int:
-    """A text's size is its UTF-8; any other value's that of its JSON. In bytes."""
+    """Return the size in bytes: of a text's UTF-8, of any other value's JSON."""
     return len(value.encode()) if isinstance(value, str) else len(_encode(value))
 
 
 def cut(value: Any, limit_bytes: int) -> Any:
-    """The value in at most `limit_bytes`, as `size_of` counts them; unchanged where it fits."""
+    """Return the value in at most `limit_bytes`, as `size_of` counts them; the same object where it fits."""
     budget = limit_bytes
     for _ in range(8):
         size = size_of(value)
         if size <= limit_bytes:
             return value
         value = _text(value, budget, size) if isinstance(value, str) else _inside(value, budget)
-        budget = budget * 3 // 4  # escapes and punctuation were estimated
+        budget = budget * 3 // 4  # the sizes of escapes and punctuation are estimates
     return MARKER[:limit_bytes]
 
 
+def whole_words(head: str, longest: int = WORD_MAX_CHARS) -> str:
+    """Drop the text's last word, or the last `longest` characters of it; takes time for those alone.
+
+    A regular expression anchored at the end would try every position of a long word and take seconds.
+    """
+    start = max(0, len(head) - longest)
+    ends = [match.end() for match in _WORD_ENDS.finditer(head, start)]
+    return head[: ends[-1] if ends else start]
+
+
 def _text(text: str, budget: int, size: int) -> str:
-    """A text's beginning, and how many bytes there were before the first cut."""
+    """Return a text's beginning, and how many bytes there were before the first cut."""
     earlier = _MARKED.search(text)
     if earlier is not None:
         size = int(earlier[1].replace(",", ""))
@@ -56,7 +66,7 @@ def _text(text: str, budget: int, size: int) -> str:
 
 
 def _inside(value: Any, budget: int) -> Any:
-    """A list or an object with as much of each item as there is room for; anything else as it is."""
+    """Return a list or an object with as much of each item as there is room for; anything else unchanged."""
     if isinstance(value, dict):
         return _object(value, budget)
     if not isinstance(value, list):
@@ -92,7 +102,7 @@ def _object(value: dict[str, Any], budget: int) -> dict[str, Any]:
 
 
 def _fitted(item: Any, budget: int) -> tuple[Any, int]:
-    """An item within its budget, and its size as JSON."""
+    """Return an item within its budget, and its size as JSON."""
     size = len(_encode(item))
     if size <= budget:
         return item, size

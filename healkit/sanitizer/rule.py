@@ -43,7 +43,7 @@ _HOLE = re.compile(r"‹(\w)(\d+)›")
 
 
 @dataclasses.dataclass(frozen=True)
-class Rule:
+class SanitizerRule:
     """What is hidden, why, and the proof of it.
 
     id: stable and kebab-case; what is hidden is counted under it.
@@ -106,7 +106,7 @@ _ESCAPE_BEFORE = re.compile(
 )
 
 
-def _by_pattern(rule: Rule) -> Locate:
+def _by_pattern(rule: SanitizerRule) -> Locate:
     match_at = re.compile(rule.pattern).match
     check, before = rule.check, rule.before
 

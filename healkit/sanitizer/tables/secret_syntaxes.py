@@ -5,11 +5,11 @@ from __future__ import annotations
 import base64
 import re
 
-from healkit.tracing.sanitizing import assignments
-from healkit.tracing.sanitizing.names import NAME_KEYWORDS, Secrecy
-from healkit.tracing.sanitizing.rule import Rule, Span, starts_word
-from healkit.tracing.sanitizing.shapes import is_reference, looks_like_token
-from healkit.tracing.sanitizing.values import QUOTED, hides, names_a_secret
+from healkit.sanitizer import assignments
+from healkit.sanitizer.rule import SanitizerRule, Span, starts_word
+from healkit.sanitizer.secret_names import NAME_KEYWORDS, Secrecy
+from healkit.sanitizer.secret_values import QUOTED, hides, names_a_secret
+from healkit.sanitizer.value_shapes import is_reference, looks_like_token
 
 _STORES = re.compile(
     r"(?i)(?:postgres|mysql|mariadb|mongo|redis|valkey|amqp|mssql|sqlserver|oracle|ldap|clickhouse|cockroach|nats|ftp|smtp)"
@@ -110,8 +110,8 @@ def _shaped(match: re.Match[str]) -> bool:
     return not is_reference(found) and (looks_like_token(found) or any(c in "!@#$%^&*" for c in found))
 
 
-PLACES: tuple[Rule, ...] = (
-    Rule(
+SECRET_SYNTAXES: tuple[SanitizerRule, ...] = (
+    SanitizerRule(
         "private-key", "a private key block (PEM, OpenSSH, PGP), also cut or with escaped line ends", "place",
         ("-----begin", "---- begin"), locate=private_block,
         caught=(
@@ -127,29 +127,29 @@ PLACES: tuple[Rule, ...] = (
             "a file that starts with -----BEGIN RSA PRIVATE KEY----- is a key",
         ),
     ),
-    Rule(
+    SanitizerRule(
         "private-key-base64", "a private key block in base64, as Kubernetes keeps it", "place", ("ls0tls1crudjt",),
         r"LS0tLS1CRUdJTi[A-Za-z0-9+/]{24,65536}={0,2}", check=_is_private,
         caught=("tls.key: LS0tLS1CRUdJTiBSU0EgUFJJVkFURSBLRVktLS0tLQp‹b80›", "LS0tLS1CRUdJTiBQUklWQVRFIEtFWS0tLS0tCk‹b80›="),
         survives=("certificate-authority-data: LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1JSUR‹w60›",),
     ),
-    Rule(
+    SanitizerRule(
         "putty-key", "the private lines of a PuTTY key", "place", ("private-lines:",),
         r"Private-Lines:\s\d{1,3}(?:\s|\\[rn]){1,4}(?P<secret>(?:[A-Za-z0-9+/=]{4,64}(?:\s|\\[rn]|$){1,4}){1,200}(?:Private-MAC:\s[0-9a-f]{40,64})?)",
         caught=("Private-Lines: 2\n‹b64›\n‹b40›\nPrivate-MAC: ‹h40›",), survives=("Private-Lines: 14", "Public-Lines: 2\n‹b64›"),
     ),
-    Rule(
+    SanitizerRule(
         "oracle-login", "the password of an Oracle login", "place", ("jdbc:oracle:thin:", "sqlplus "),
         r"(?:jdbc:oracle:thin:|sqlplus\s(?:-\w\s)*)[\w$#]{1,60}/(?P<secret>[^\s@/\"']{3,128})@", check=_unlike_reference,
         caught=("jdbc:oracle:thin:scott/‹w8›@//db:1521/x", "sqlplus app/‹w9›@orcl"), survives=("jdbc:oracle:thin:@//db:1521/x", "sqlplus /nolog"),
     ),
-    Rule(
+    SanitizerRule(
         "jwt", "a JSON web token, signed or encrypted", "token", ("eyj",),
         r"eyJ[A-Za-z0-9_-]{8,4096}(?:\.[A-Za-z0-9_-]{4,65536}){1,2}(?:\.[A-Za-z0-9_-]{0,8192}){0,2}",
         caught=("eyJhbGciOiJIUzI1NiJ9.eyJ‹s40›.‹s43›", "token eyJhbGciOiJub25lIn0.eyJ‹s30›."),
         survives=("sourceMappingURL=data:application/json;base64,eyJ2ZXJzaW9uIjozLCJzb3VyY2VzIjpbXX0=", "eyJ.x"),
     ),
-    Rule(
+    SanitizerRule(
         "url-password", "a password or token in a URL, of any scheme", "place", ("://",), locate=url_password,
         caught=(
             "postgresql://app:‹w12›@db.internal:5432/prod", "redis://:‹w16›@cache:6379/0", "amqp://svc:p/‹w8›?x@mq:5672/",
@@ -160,12 +160,12 @@ PLACES: tuple[Rule, ...] = (
             "postgres://user:${DB_PASSWORD}@db/x", "http://[::1]:8080/a@b", "https://user@example.com/",
         ),
     ),
-    Rule(
+    SanitizerRule(
         "auth-scheme", "credentials behind Bearer or Basic", "place", ("bearer", "basic"), locate=auth_scheme,
         caught=("Bearer ‹w32›", "sent Basic ‹b24›== to the proxy", "'Bearer', '‹w40›'"),
         survives=("Bearer authentication is required", "Basic usage: see below", "bearer tokens expire", "Basic 12345678"),
     ),
-    Rule(
+    SanitizerRule(
         "secret-name", "the value behind a secret's name, in any syntax", "named", NAME_KEYWORDS, locate=assignments.locate,
         caught=(
             "password=‹w10›", '"api_key": "‹w24›"', "--token ‹w20›", "export AWS_SECRET_ACCESS_KEY=‹b40›", "X-Api-Key: ‹w32›",
@@ -184,7 +184,7 @@ PLACES: tuple[Rule, ...] = (
             "Enter password:", "public_key = '‹w43›'", "token_type: bearer", "foreign_key: user_id", "secrets.py:12: note",
         ),
     ),
-    Rule(
+    SanitizerRule(
         "sql-password", "a password in a SQL statement", "place", ("identified", "password", "secret"),
         r"(?i)(?:IDENTIFIED\s{1,3}(?:BY|WITH\s\S{1,40}\s{1,3}(?:BY|AS)|VIA\s\S{1,40}\sUSING)|(?:ENCRYPTED\s)?PASSWORD|SECRET)"
         r"\s{1,3}\\?'(?P<secret>[^'\s\\]{4,256})'",
@@ -192,21 +192,21 @@ PLACES: tuple[Rule, ...] = (
         caught=("CREATE USER app IDENTIFIED BY '‹w10›'", "ALTER ROLE app WITH PASSWORD '‹w10›';"),
         survives=("unknown PASSWORD plugin 'x'", "IDENTIFIED BY '${PW}'", "identified by 'name'"),
     ),
-    Rule(
+    SanitizerRule(
         "command-password", "a password as a program's argument", "place", ("curl", "wget"),
         r"(?:curl|wget)\b[^\n]{0,400}?\s(?:-u|--user|--proxy-user|-a|--auth)[ =]?[\"']?[^\s:\"'$-][^\s:\"']{0,100}:(?P<secret>[^\s\"']{3,256})",
         check=_unlike_reference,
         caught=("curl -s -u admin:‹w10› https://example.com", "curl https://example.com --user 'svc:‹w12›'"),
         survives=("curl -u $USER:$PASS https://example.com", "curl -o out https://example.com:8080/x", "curl -u admin https://example.com"),
     ),
-    Rule(
+    SanitizerRule(
         "command-password-flag", "a password behind a program's short option", "place", ("sshpass", "mysql", "mariadb", "mysqldump", "docker login", "redis-cli", "-pass"),
         r"(?:sshpass\s{1,3}-p\s{0,3}|(?:mysql|mariadb|mysqldump|mysqladmin)\b[^\n|;]{0,200}?\s-p(?=\S)|docker login\b[^\n|;]{0,200}?\s-p\s{1,3}|redis-cli\b[^\n|;]{0,200}?\s-a\s{1,3}|-pass(?:in|out)?\s{1,3}pass:)[\"']?(?P<secret>[^\s\"'-][^\s\"']{2,256})",
         check=_unlike_reference,
         caught=("sshpass -p ‹w10› ssh host", "mysql -u root -p‹w10› shop", "docker login -u me -p ‹w20› registry", "openssl rsa -passin pass:‹w8› -in k"),
         survives=("mysql -u root -p shop", "sshpass -p $PW ssh host", "mysql -P 3306 db"),
     ),
-    Rule(
+    SanitizerRule(
         "login-call", "the password that a login is called with", "place",
         ("login(", "basicauth(", "httpbasicauth(", "basic_auth(", "httpdigestauth(", "authenticate("),
         r"(?i)(?:login|(?:http)?basicauth|basic_auth|httpdigestauth|authenticate)\(\s{0,9}(?:user(?:name)?=)?[bu]?[\"'][^\"'\n]{1,100}[\"']\s{0,9},\s{0,9}"
@@ -215,12 +215,12 @@ PLACES: tuple[Rule, ...] = (
         caught=("server.login('me@example.com', '‹w10›')", "login(\"admin\", \"‹a8›\")"),
         survives=("login('email', 'password')", "login(user, password)", "authenticate('next', 'new_password')"),
     ),
-    Rule(
+    SanitizerRule(
         "netrc", "a password in a netrc line", "place", ("machine", "login"),
         r"(?:machine\s+\S{1,200}\s+login\s+\S{1,200}\s+password\s+|login[ \t]+\S{1,200}[ \t]+password[ \t]+)(?P<secret>[^\s'\"]{3,256})",
         check=lambda match: match[0].startswith("machine") or _shaped(match) or len(match["secret"]) >= 6, caught=("machine example.com login me password ‹w12›",), survives=("login with password and code",),
     ),
-    Rule(
+    SanitizerRule(
         "crypt-hash", "a password's hash as crypt(3) and its kin write it", "token", ("$1$", "$2", "$5$", "$6$", "$y$", "$apr1$", "$argon2", "$pbkdf2", "$scrypt", "$7$"),
         r"\$(?:(?:1|5|6|7|y|apr1)\$[\w./=,$-]{16,300}|2[abxy]?\$\d\d\$[A-Za-z0-9./]{53}|(?:argon2(?:id|i|d)|pbkdf2|scrypt)[\w-]{0,20}\$[\w./=,+$-]{20,400})",
         caught=("root:$6$‹w16›$‹w86›:19000:0:99999", "$2b$12$‹w53›", "$argon2id$v=19$m=65536,t=3,p=4$‹b22›$‹b43›"),
@@ -229,4 +229,4 @@ PLACES: tuple[Rule, ...] = (
 )  # fmt: skip
 
 #: The rule by which a value is counted that only its name gave away.
-SECRET_NAME = next(rule for rule in PLACES if rule.id == "secret-name")
+SECRET_NAME = next(rule for rule in SECRET_SYNTAXES if rule.id == "secret-name")

@@ -10,10 +10,7 @@ from __future__ import annotations
 
 import re
 
-from healkit.tracing.sanitizing.names import Secrecy, secrecy_of, word_set
-from healkit.tracing.sanitizing.rule import Span
-from healkit.tracing.sanitizing.shapes import looks_like_token
-from healkit.tracing.sanitizing.syntax import (
+from healkit.sanitizer.assignment_syntax import (
     ASSIGN,
     BESIDE,
     BRACED,
@@ -32,7 +29,10 @@ from healkit.tracing.sanitizing.syntax import (
     name_at,
     value_at,
 )
-from healkit.tracing.sanitizing.values import BARE, QUOTED, hides
+from healkit.sanitizer.rule import Span
+from healkit.sanitizer.secret_names import Secrecy, secrecy_of, word_set
+from healkit.sanitizer.secret_values import BARE, QUOTED, hides
+from healkit.sanitizer.value_shapes import looks_like_token
 
 
 def locate(text: str, start: int, end: int) -> Span | None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from healkit.tracing.sanitizing.rule import Rule, Span, starts_word
-from healkit.tracing.sanitizing.shapes import looks_like_token
+from healkit.sanitizer.rule import SanitizerRule, Span, starts_word
+from healkit.sanitizer.value_shapes import looks_like_token
 
 
 def _digit(match: re.Match[str]) -> bool:
@@ -35,96 +35,96 @@ def _prefixed(text: str, start: int, end: int) -> Span | None:
     return vendor.start(), body.end(), None
 
 
-CODE: tuple[Rule, ...] = (
-    Rule(
+CODE_TOKENS: tuple[SanitizerRule, ...] = (
+    SanitizerRule(
         "github-token", "GitHub token", "token", ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"),
         r"(?:gh[pousr]_[A-Za-z0-9]{30,255}|github_pat_[A-Za-z0-9_]{40,255})",
         caught=("ghp_‹w36›", "gho_‹w36›", "ghu_‹w36›", "ghs_‹w36›", "ghr_‹w76›", "github_pat_‹w22›_‹w59›", "x:ghp_‹w36›@github.com"),
         survives=("ghp_ tokens", "github_pat_ is a prefix", "ghs_and_then"),
     ),
-    Rule(
+    SanitizerRule(
         "gitlab-token", "GitLab token", "token",
         ("glpat-", "gldt-", "glrt-", "glcbt-", "glptt-", "glft-", "glimt-", "glagent-", "gloas-", "glsoat-", "glffct-", "glrtr-", "glwt-", "gr1348941"),
         r"(?:gl(?:pat|dt|rt|rtr|cbt|ptt|ft|imt|agent|oas|soat|ffct|wt)-[\w.-]{18,320}|GR1348941[\w-]{20,40})",
         check=lambda match: looks_like_token(match[0].partition("-")[2]) or match[0][0] == "G", caught=("glpat-‹s20›", "glrt-t1_‹s27›", "glcbt-64_‹s20›", "glptt-‹h40›", "GR1348941‹s20›", "gloas-‹s64›", "glagent-‹s50›"),
         survives=("glpat-prefixed", "glft-and-other-prefixes"),
     ),
-    Rule(
+    SanitizerRule(
         "gitlab-session", "GitLab session", "place", ("_gitlab_session=",), r"_gitlab_session=(?P<secret>[0-9a-z]{24,64})",
         caught=("_gitlab_session=‹h32›",), survives=("_gitlab_session=x",),
     ),
-    Rule(
+    SanitizerRule(
         "atlassian-token", "Atlassian API token or Bitbucket app password", "token", ("atbb", "atatt3", "atctt3", "astt"),
         r"AT(?:BB[A-Za-z0-9]{28,40}|[AC]TT3[A-Za-z0-9_=-]{60,400})|ASTT[A-Za-z0-9_-]{40,200}", check=_digit,
         caught=("ATBB‹w32›", "ATATT3‹s180›=‹H8›"), survives=("ATBB", "ATATT3 tokens"),
     ),
-    Rule(
+    SanitizerRule(
         "sourcegraph-token", "Sourcegraph token", "token", ("sgp_",), r"sgp_(?:(?:[a-fA-F0-9]{16}|local)_)?[a-fA-F0-9]{40}",
         caught=("sgp_‹h16›_‹h40›", "sgp_‹h40›"), survives=("sgp_name",),
     ),
-    Rule(
+    SanitizerRule(
         "npm-token", "npm token", "token", ("npm_", "_authtoken="), r"npm_[A-Za-z0-9]{34,64}",
         caught=("npm_‹w36›", "//registry.npmjs.org/:_authToken=npm_‹w36›"), survives=("npm_config_registry", "npm_lifecycle_event"),
     ),
-    Rule(
+    SanitizerRule(
         "pypi-token", "PyPI or TestPyPI token", "token", ("pypi-age",), r"pypi-AgE[\w-]{40,1024}",
         caught=("pypi-AgEIcHlwaS5vcmc‹s120›", "pypi-AgENdGVzdC5weXBpLm9yZw‹s100›"), survives=("pypi-agent", "pypi-AgE"),
     ),
-    Rule(
+    SanitizerRule(
         "rubygems-token", "RubyGems, crates.io, Clojars or NuGet token", "token", ("rubygems_", "cio", "clojars_", "oy2"),
         r"(?:rubygems_[a-f0-9]{40,64}|cio[A-Za-z0-9]{32}(?![\w])|CLOJARS_[a-z0-9]{60}|oy2[a-z0-9]{43}(?![\w]))", check=_digit,
         caught=("rubygems_‹h48›", "cio‹w32›", "CLOJARS_‹l60›", "oy2‹l43›"), survives=("rubygems_version", "cioran", "oy2 is short"),
     ),
-    Rule(
+    SanitizerRule(
         "docker-token", "Docker Hub token", "token", ("dckr_pat_", "dckr_oat_"), r"dckr_[po]at_[A-Za-z0-9_-]{24,64}",
         caught=("dckr_pat_‹s27›", "dckr_oat_‹s32›"), survives=("dckr_pat_ prefix",),
     ),
-    Rule(
+    SanitizerRule(
         "artifactory-token", "JFrog Artifactory key or reference token", "token", ("akc", "cmvmd"), r"(?:AKC[a-z0-9][A-Za-z0-9]{60,80}|cmVmd[A-Za-z0-9]{56,64})(?![A-Za-z0-9])",
         caught=("AKCp‹w69›", "cmVmd‹w59›"), survives=("AKC registered", "cmVmd"),
     ),
-    Rule(
+    SanitizerRule(
         "circleci-token", "CircleCI, Buildkite or Travis token", "token", ("cciat_", "ccipat_", "ccipra", "bkua_", "bkaj_", "bkct_"),
         r"(?:CCI(?:PAT|PRJ|AT)_[A-Za-z0-9_]{30,80}|bk(?:ua|aj|ct)_[A-Za-z0-9]{32,64})",
         caught=("CCIPAT_‹w22›_‹h40›", "bkua_‹h40›"), survives=("bkua_name",),
     ),
-    Rule(
+    SanitizerRule(
         "sonar-snyk-token", "SonarQube or Snyk token", "token", ("squ_", "sqp_", "sqa_", "sqb_", "snyk_"), r"(?:sq[upab]_[a-f0-9]{40}|snyk_[a-z]{3,5}\.[A-Za-z0-9_.-]{32,120})",
         caught=("squ_‹h40›", "sqp_‹h40›", "snyk_uat.‹s60›"), survives=("squ_name",),
     ),
-    Rule(
+    SanitizerRule(
         "harness-token", "Harness token", "token", ("pat.", "sat."), r"(?:pat|sat)\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9]{24}\.[A-Za-z0-9]{20}",
         caught=("pat.‹s22›.‹h24›.‹w20›",), survives=("pat.example.com",),
     ),
-    Rule(
+    SanitizerRule(
         "prefect-infracost-token", "Prefect, Infracost or ReadMe token", "token", ("pnu_", "pnb_", "ico-", "rdme_"), r"(?:pn[ub]_[A-Za-z0-9]{36}|ico-[A-Za-z0-9]{32}|rdme_[a-z0-9]{60,80})",
         check=_digit, caught=("pnu_‹w36›", "ico-‹w32›", "rdme_‹l70›"), survives=("ico-small", "pnu_x"),
     ),
-    Rule(
+    SanitizerRule(
         "anthropic-key", "Anthropic API key", "token", ("sk-ant-",), r"sk-ant-[A-Za-z0-9_-]{20,256}",
         caught=("sk-ant-api03-‹s93›AA", "sk-ant-admin01-‹s93›AA", "sk-ant-oat01-‹s93›AA"), survives=("sk-ant-...", "sk-ant-hill"),
     ),
-    Rule(
+    SanitizerRule(
         "openai-key", "OpenAI key, and others of that form (OpenRouter, DeepSeek, Moonshot)", "token", ("sk-", "sess-"),
         r"(?:sk-(?!ant-)(?:(?:proj|svcacct|admin|None|service|or-v1|lf|live|test|user)-)?|sess-)(?P<body>[A-Za-z0-9_-]{18,256})", check=_behind_prefix,
         caught=("sk-‹w20›T3BlbkFJ‹w20›", "sk-proj-‹s74›T3BlbkFJ‹s74›", "sk-‹h32›", "sk-or-v1-‹h64›"), survives=("sk-learn", "sk-ecdsa-sha2-nistp256", "sk-toggleable__content-pre", "task-scheduler-configuration"),
     ),
-    Rule(
+    SanitizerRule(
         "huggingface-token", "Hugging Face token", "token", ("hf_", "api_org_"), r"(?:hf_|api_org_)[A-Za-z0-9]{30,64}(?![\w])",
         caught=("hf_‹w34›", "api_org_‹w34›"), survives=("hf_hub_download", "hf_transformersautomodelconfig"),
     ),
-    Rule(
+    SanitizerRule(
         "model-key", "key of a model provider (Groq, Replicate, Perplexity, xAI, Cerebras, Fireworks, NVIDIA, Tavily, LangSmith …)", "token",
         ("gsk_", "r8_", "pplx-", "xai-", "csk-", "fw_", "nvapi-", "tvly-", "lsv2_", "jina_", "pcsk_", "voyage", "pa-", "e2b_", "tgp_v1_", "bb_live_", "fc-", "exa_"),
         r"(?:gsk_|r8_|pplx-|xai-|csk-|fw_|nvapi-|tvly-(?:dev-|prod-)?|lsv2_(?:pt|sk)_|jina_|pcsk_|pa-|e2b_|tgp_v1_|bb_live_|fc-|exa_)(?P<body>[A-Za-z0-9_-]{24,200})",
         check=_behind_prefix, caught=("gsk_‹w52›", "r8_‹w37›", "pplx-‹w48›", "xai-‹w80›", "nvapi-‹s64›", "tvly-‹w32›", "lsv2_pt_‹h32›_‹h10›", "jina_‹w60›"),
         survives=("fw_update_and_restart_the_device", "pa-", "fc-match", "r8_unorm", "xai-explainability-for-classifiers"),
     ),
-    Rule(
+    SanitizerRule(
         "wandb-key", "Weights & Biases, Comet or Pinecone key", "token", ("wandb_v1_", "pckey_"), r"(?:wandb_v1_|pckey_)[A-Za-z0-9_-]{32,120}",
         caught=("wandb_v1_‹w64›",), survives=("wandb_v1_run",),
     ),
-    Rule(
+    SanitizerRule(
         "prefixed-token", "a token whose prefix says that it is one", "token",
         ("_live_", "_test_", "_prod_", "_sandbox_", "_secret_", "_pat_", "_sk_", "-live-", "-prod-", "_aat_", "_sat_"), locate=_prefixed,
         caught=("acme_live_‹w32›", "duffel_test_‹s43›", "shippo_live_‹h40›", "sm_pat_‹w16›", "cal_live_‹h32›", "acme_secret_‹w24›"),

@@ -12,8 +12,8 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
-from healkit.tracing.sanitizing.names import word_set
-from healkit.tracing.sanitizing.rule import Rule, Span
+from healkit.sanitizer.rule import SanitizerRule, Span
+from healkit.sanitizer.secret_names import word_set
 
 _LOCAL = frozenset("!#$%&'*+/=?^_`{|}~-.")
 _DOMAIN = re.compile(
@@ -136,7 +136,7 @@ def _iban(match: re.Match[str]) -> bool:
     return bool(iban.is_valid(text)) or any(iban.is_valid(text[:-cut]) for cut in range(1, 5))
 
 
-class Phones:
+class PhoneRules:
     """Phone numbers as people write them; those without a country code are read in the region."""
 
     def __init__(self, region: str) -> None:
@@ -187,29 +187,29 @@ class Phones:
             return True
         return len(digits) == 7 or _possible(match["secret"], self.region)
 
-    def rules(self) -> tuple[Rule, ...]:
+    def rules(self) -> tuple[SanitizerRule, ...]:
         """The rules for this region."""
         return (
-            Rule(
+            SanitizerRule(
                 "phone", "a phone number with its country code, or punctuated as one", "personal",
                 pattern=r"(?P<secret>(?:(?<![\w.+/-])\+|(?<![\w.+:/=-])00)[1-9]\d{0,2}(?:[ .\-/]{0,2}\(?0?\)?[ .\-/]{0,2}\d{1,5}){1,7})(?![\w]|[.:,/-]\d|%)",
                 check=self.international, among_numbers=True, replacement="[PHONE]",
                 caught=("+49 30 901820", "call +1 (212) 555-0147 now", "+442079460958", "Tel: +33 1 42 68 53 00", "+91 98765 43210"),
                 survives=("2024-01-31T10:00:00+00:00", "+15%", "1e+10", "+1234", "@@ -120,7 +1200,7 @@", "10.0.0.1", "+0530", "00:00:00.000"),
             ),
-            Rule(
+            SanitizerRule(
                 "phone-national", "a phone number as North America punctuates it", "personal",
                 pattern=r"(?<![\w.:/=+-])(?P<secret>(?:(?:\+?1|001)[ .-])?(?:\(\d{3}\)[ -]?\d{3}[-. ]\d{4}|\d{3}(?P<s>[-. ])\d{3}(?P=s)\d{4}))(?![\w]|[-.:/]\d)",
                 check=self.punctuated, among_numbers=True, replacement="[PHONE]",
                 caught=("(212) 555-0147", "212-555-0147", "1-800-555-0199", "212.555.0147"),
                 survives=("order 212-555-0147", "100.200.3000", "2024-01-31", "978-0-306-40615-7", "012-345-6789", "192.168.100.1000"),
             ),
-            Rule(
+            SanitizerRule(
                 "phone-region", "a phone number as the configured region writes it", "personal",
                 pattern=r"(?<![\w.:/=+-])(?P<secret>\(?0\d{1,5}\)?(?:[ /-]{1,2}\d{2,8}){1,5})(?![\w]|[-.:/]\d)",
                 check=self.national, among_numbers=True, replacement="[PHONE]", survives=("2024 01 31", "0123 4567 89ab"),
             ),
-            Rule(
+            SanitizerRule(
                 "phone-named", "a number behind a word for phone numbers", "personal",
                 ("phone", "mobile", "tel", "cell", "fax", "whatsapp", "call", "sms", "msisdn", "handy", "contact"),
                 r"(?i)(?P<word>(?:tele)?phones?|mobile|tel|cell|cellphone|fax|whatsapp|call|sms|msisdn|handy|contact)(?:[ _-]?(?:phone|number|no|nr|num|me|us|him|her|at|to|on|is)){0,4}[\"']?[.:)=]{0,2}\s{0,3}(?:at |on |is |to )?\\?[\"'(]?(?P<secret>\+?\(?\d[\d ().\-/]{5,20}\d)(?![\w]|[.:/-]\d)",
@@ -247,8 +247,8 @@ def _checksums(kind: str) -> Any:
     return import_module(f"stdnum.{kind}")
 
 
-PERSONAL: tuple[Rule, ...] = (
-    Rule(
+PERSONAL_DATA: tuple[SanitizerRule, ...] = (
+    SanitizerRule(
         "email", "an e-mail address", "personal", ("@", "%40"), locate=email, replacement="[EMAIL]",
         caught=("jane.doe@example.com", "mailto:j+x@mail.example.co.uk", "<ünal@exämple.org>", "user=bob%40example.com", "a@b.io,"),
         survives=(
@@ -256,24 +256,24 @@ PERSONAL: tuple[Rule, ...] = (
             "ssh://deploy@build.example.com/x", "getty@tty1.service", "deploy@host.example.com:/srv", "@scope/name@1.0.0", "A@B.T",
         ),
     ),
-    Rule(
+    SanitizerRule(
         "ssn", "a US social security number", "personal",
         pattern=r"(?<![\w.+/-])(?P<secret>(?!000|666|9)\d{3}-(?!00)\d\d-(?!0000)\d{4})(?![\w]|[-.]\d|-\w)", check=_ssn_area, among_numbers=True, replacement="[SSN]",
         caught=("219-09-9999", "SSN 512-34-5678."), survives=("000-12-3456", "666-12-3456", "912-34-5678", "123-00-4567", "2024-01-3100", "1-219-09-9999"),
     ),
-    Rule(
+    SanitizerRule(
         "ssn-named", "a social security number behind its name", "personal", ("ssn", "social security", "social_security", "socialsecurity"),
         r"(?i)(?:ssn|social[ _]?security)(?:[ _-]?(?:number|num|no|nr|is)){0,4}[\"']?[.:)=#]{0,2}\s{0,3}(?:is )?\\?[\"'(]?(?P<secret>\d{3}[ -]?\d\d[ -]?\d{4})(?![\w]|[-.]\d)",
         check=_ssn_area, replacement="[SSN]", caught=('"ssn": "219099999"', "Social Security Number: 219 09 9999"), survives=("ssn_count: 3", "ssn: 000000000"),
     ),
-    Rule(
+    SanitizerRule(
         "card", "a payment card's number", "personal",
         pattern=r"(?<![\w.+/-])(?:\d{4}(?P<s>[ -])\d{4}(?P=s)\d{4}(?P=s)\d{1,4}(?:(?P=s)\d{1,3})?|\d{4}(?P<a>[ -])\d{6}(?P=a)\d{4,5}|\d{13,19})(?![\w]|[-.]\d|-\w)",
         check=_card, among_numbers=True, replacement="[CARD]",
         caught=("4111 1111 1111 1111", "5555-5555-5555-4444", "3782 822463 10005", "6011111111111117", "card=30569309025904"),
         survives=("4111 1111 1111 1112", "1700000000000", "0.4111111111111111", "order 4111111111111111", "4111-1111-1111-1111-abcd", "1700000000000000000"),
     ),
-    Rule(
+    SanitizerRule(
         "iban", "an international bank account number", "personal",
         pattern=r"[A-Z](?<![A-Za-z0-9_].)[A-Z]\d\d(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?(?![A-Za-z0-9_])", check=_iban, replacement="[IBAN]",
         caught=("DE89 3704 0044 0532 0130 00", "GB82WEST12345698765432"), survives=("DE89 3704 0044 0532 0130 01", "AB12 CDEF 3456"),

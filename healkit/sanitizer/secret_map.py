@@ -12,7 +12,7 @@ from collections import Counter
 
 import msgspec
 
-from healkit.tracing.sanitizing import Sanitizer
+from healkit.sanitizer import Sanitizer
 
 _MAX_ROUNDS = 4
 #: A shorter text that was hidden once may be an everyday word elsewhere.
@@ -21,7 +21,7 @@ _KNOWN_MIN_CHARS = 8
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
-class Veil:
+class SecretMap:
     """Hides and puts back; made for each case. `hidden` counts what each rule hid."""
 
     def __init__(self, sanitizer: Sanitizer, hidden: Counter[str] | None = None) -> None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 
-from healkit.tracing.sanitizing.names import Secrecy, secrecy_of, word_set, words_of
-from healkit.tracing.sanitizing.shapes import (
+from healkit.sanitizer.secret_names import Secrecy, secrecy_of, word_set, words_of
+from healkit.sanitizer.value_shapes import (
     ALGORITHM,
     DOTTED,
     NUMERIC,

@@ -1,0 +1,138 @@
+"""The sanitiser service: any value as clean JSON data.
+
+Secrets are redacted first and the value is cut after: half a secret matches no rule. So a long value is read well
+beyond its limit, and the rest is dropped unread.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+from healkit.config import Config
+from healkit.contracts.encoding import to_jsonable, type_only
+from healkit.sanitizer.cleaner import Cleaned
+from healkit.sanitizer.custom_rules import compiled_allow, load_rules
+from healkit.sanitizer.matcher import Matcher
+from healkit.sanitizer.rule import SanitizerRule
+from healkit.sanitizer.tables import rules_for
+from healkit.sanitizer.traversal import Traversal
+from healkit.sanitizer.truncation import cut, size_of
+
+#: How much of a long value is read: several times its limit, since hiding makes it shorter.
+_READ_TIMES, _READ_BYTES = 4, 64 * 1024
+_MAX_ROUNDS = 4
+
+
+class Sanitizer:
+    """Cleaner that hides secrets and personal data; several threads may share one.
+
+    phone_region: ISO 3166 code of the country whose phone numbers are meant where no country code is given.
+    limit_bytes: default limit of `clean`. rules: custom rules, tried like the built-in ones.
+    allow: regular expressions; a text that one of them matches as a whole is never hidden.
+    Raises `RulesInvalid` for patterns that cannot be compiled.
+    """
+
+    def __init__(
+        self,
+        *,
+        phone_region: str = "US",
+        limit_bytes: int = 10_240,
+        rules: Sequence[SanitizerRule] = (),
+        allow: Sequence[str] = (),
+    ) -> None:
+        self._limit_bytes = limit_bytes
+        self._matcher = (
+            Matcher((*rules_for(phone_region), *rules), compiled_allow(allow))
+            if rules or allow
+            else _standard(phone_region)
+        )
+
+    @classmethod
+    def from_config(cls, config: Config) -> Sanitizer:
+        """Build the configured sanitiser; raise `RulesInvalid` for bad custom rules or allowed patterns."""
+        rules = load_rules(config.sanitizer_rules) if config.sanitizer_rules else ()
+        return cls(
+            phone_region=config.phone_region,
+            limit_bytes=config.payload_max_bytes,
+            rules=rules,
+            allow=config.sanitizer_allow,
+        )
+
+    def text(self, text: str) -> Cleaned:
+        """Return a text with everything hidden and nothing cut."""
+        hidden: Counter[str] = Counter()
+        return Cleaned(self._matcher.text(text, hidden), dict(hidden))
+
+    def spans(self, text: str) -> list[tuple[int, int, str]]:
+        """Return the spans to hide in a text as (start, end, rule id), in order and without overlaps."""
+        return [(found.start, found.end, found.rule.id) for found in self._matcher.find(text)]
+
+    def clean(self, value: object, *, limit_bytes: int | None = None) -> Cleaned:
+        """Return any value as plain JSON data, with everything hidden, cut at the limit; never raise.
+
+        Values that JSON cannot hold are converted by `healkit.contracts.encoding`. Of a value that cannot be read at
+        all, only the type's name is returned.
+        """
+        try:
+            return self._clean(value, self._limit_bytes if limit_bytes is None else limit_bytes)
+        except Exception:  # noqa: BLE001 - a value that cannot be cleaned is dropped, not the trace around it
+            return Cleaned(type_only(value), {"unreadable": 1})
+
+    def _clean(self, value: object, limit_bytes: int) -> Cleaned:
+        plain, _ = to_jsonable(value)
+        try:
+            size = size_of(plain)
+        except (OverflowError, ValueError):  # an integer of more digits than Python writes
+            plain = narrowed(plain)
+            size = size_of(plain)
+        read_bytes = limit_bytes * _READ_TIMES + _READ_BYTES
+        if size > read_bytes:
+            plain = cut(plain, read_bytes)
+        walk = Traversal(self._matcher)
+        cleaned = walk.value(plain)
+        for _ in range(_MAX_ROUNDS):  # a cut may leave a text that matches a rule
+            shorter = cut(cleaned, limit_bytes)
+            if shorter is cleaned:
+                break
+            again = Traversal(self._matcher)
+            seen = again.value(shorter)
+            if not again.hidden:
+                cleaned = shorter
+                break
+            walk.hidden.update(again.hidden)
+            cleaned = seen
+        return Cleaned(cleaned, dict(walk.hidden), size if size > limit_bytes else None)
+
+
+def narrowed(value: Any) -> Any:
+    """Return the value with integers of more than 64 bits, which many JSON readers refuse, as text."""
+    if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 63:
+        return str(value) if value.bit_length() <= 4096 else f"<integer of {value.bit_length()} bits>"
+    if isinstance(value, list):
+        return [narrowed(item) for item in value]
+    if isinstance(value, dict):
+        return {key: narrowed(item) for key, item in value.items()}
+    return value
+
+
+@lru_cache(maxsize=8)
+def _standard(phone_region: str) -> Matcher:
+    """Compile the built-in rules, once for each region."""
+    return Matcher(rules_for(phone_region))
+
+
+def sanitize(value: object) -> tuple[Any, dict[str, int]]:
+    """Return the value without secrets and personal data, and how often each rule hid something.
+
+    Configured by the environment; a value longer than `payload_max_bytes` is cut.
+    """
+    cleaned = _configured(Config.from_environment()).clean(value)
+    return cleaned.value, dict(cleaned.hidden)
+
+
+@lru_cache(maxsize=4)
+def _configured(config: Config) -> Sanitizer:
+    return Sanitizer.from_config(config)
