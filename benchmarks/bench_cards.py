@@ -24,7 +24,7 @@ from jupyter_client.manager import start_new_kernel
 
 from healkit import Healkit
 from healkit.notebook import cards
-from healkit.notebook.cells import FailedCells
+from healkit.notebook.failed_cells import FailedCells
 from healkit.rendering.explaining import explain
 
 ROUNDS = 100

@@ -31,7 +31,7 @@ _FORKING.set_forkserver_preload(
         "httpx",
         "mcp.server.mcpserver",
         "uvicorn",
-        "healkit.cli.collecting",
+        "healkit.cli.collect",
         "healkit.app",
         "healkit.runtime.recorder",
         "healkit.server.intake",

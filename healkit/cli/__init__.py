@@ -1,9 +1,8 @@
 """The command line.
 
-Commands live in `running` (run, demo, lab, seed), `healing` (heal), `browsing` (errors, doctor), `sending` (status,
-trace sync), `collecting` (collect), `log`, `vault`, `examples` (vault examples), `requests`, `trace` and `kernelspec`;
-`common` has what they share. Results go to stdout and everything about them to stderr, so that each command can stand
-in a pipe.
+Each command is in the module that is called as it is; `run` has demo and seed too, `log` has errors, `status` has
+doctor, and `command` has what they share. Results go to stdout and everything about them to stderr, so that each
+command can stand in a pipe.
 """
 
 from __future__ import annotations
@@ -14,20 +13,8 @@ from typing import Annotated
 import typer
 
 from healkit import __version__
-from healkit.cli import (
-    browsing,
-    collecting,
-    examples,
-    healing,
-    kernelspec,
-    log,
-    requests,
-    running,
-    sending,
-    trace,
-    vault,
-)
-from healkit.cli.common import HELP_OPTIONS
+from healkit.cli import collect, examples, heal, kernelspec, lab, log, requests, run, status, trace, vault
+from healkit.cli.command import HELP_OPTIONS, command
 
 app = typer.Typer(
     help="Run tools in restricted worker kernels, keep every failure, mend it.",
@@ -36,12 +23,16 @@ app = typer.Typer(
     context_settings=HELP_OPTIONS,
     pretty_exceptions_enable=False,
 )
-running.add_to(app)
-healing.add_to(app)
-browsing.add_to(app)
-collecting.add_to(app)
-sending.add_to(app, trace.app)
-examples.add_to(vault.app)
+command(app, "run", on_error=run.refusal)(run.run)
+command(app, "demo")(run.demo)
+command(app, "lab", context=lab.PASS_ON)(lab.lab)
+command(app, "seed")(run.seed)
+command(app, "heal")(heal.heal)
+command(app, "errors")(log.errors)
+command(app, "doctor")(status.doctor)
+command(app, "collect")(collect.collect)
+command(app, "status")(status.status)
+command(vault.app, "examples")(examples.examples)
 app.add_typer(log.app, name="log")
 app.add_typer(vault.app, name="vault")
 app.add_typer(requests.app, name="requests")

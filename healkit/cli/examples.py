@@ -7,12 +7,11 @@ from typing import Annotated
 
 import typer
 
-from healkit.cli.common import (
+from healkit.cli.command import (
     OK,
     DbOption,
     JsonOption,
     PersonaOption,
-    command,
     open_healkit,
     print_json,
     wrong,
@@ -52,8 +51,3 @@ def examples(
         lines = [json.dumps(example, ensure_ascii=False, default=str) for example in found]
         typer.echo("\n".join(lines) or f"{name} has no examples.")
     return OK
-
-
-def add_to(vault: typer.Typer) -> None:
-    """Register the command beside the others of the vault."""
-    command(vault, "examples")(examples)

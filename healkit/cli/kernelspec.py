@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from healkit.cli.common import HELP_OPTIONS, OK, JsonOption, command, print_json, say, wrong
+from healkit.cli.command import HELP_OPTIONS, OK, JsonOption, command, print_json, say, wrong
 
 app = typer.Typer(
     help='The kernel "Python 3 (restricted)", for whole notebooks.',

@@ -1,4 +1,4 @@
-"""JupyterLab, started on healkit's notebooks."""
+"""The command that starts JupyterLab on healkit's notebooks: lab."""
 
 from __future__ import annotations
 
@@ -7,14 +7,32 @@ import os
 import shutil
 import sys
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 import healkit
-from healkit.cli.common import say, wrong
+from healkit.cli.command import DbOption, open_healkit, say, wrong
 
 #: Where the wheel has them.
 _SHIPPED = Path(healkit.__file__).parent / "_notebooks"
 #: Where a checkout has them.
 _CHECKOUT = Path(healkit.__file__).parent.parent / "notebooks"
+#: Options that are not ours are JupyterLab's.
+PASS_ON = {"ignore_unknown_options": True, "allow_extra_args": True}
+
+
+def lab(
+    port: Annotated[int | None, typer.Option(help="The server's port.", show_default=False)] = None,
+    browser: Annotated[bool, typer.Option(help="Open a browser window.")] = True,
+    extra: Annotated[list[str] | None, typer.Argument(help="Any other option goes to JupyterLab.")] = None,
+    db: DbOption = None,
+) -> int:
+    """JupyterLab on healkit's notebooks, with a seeded database and the extension ready to load."""
+    with open_healkit(db, create=True) as healkit:
+        say(f"Database {healkit.url}: {healkit.seed()}")
+        url = healkit.url
+    return start_lab(url, port=port, browser=browser, extra=extra or [])
 
 
 def notebooks_folder() -> Path:

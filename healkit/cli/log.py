@@ -1,4 +1,4 @@
-"""The log: listed, summed up, moved and pruned.
+"""The log: listed, summed up, moved and pruned; errors.
 
 `healkit log` alone lists; its subcommands change or move what is on record.
 """
@@ -10,8 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from healkit.cli.browsing import LimitOption, PersonaFilter, SinceOption
-from healkit.cli.common import (
+from healkit.cli.command import (
     HELP_OPTIONS,
     OK,
     DbOption,
@@ -34,6 +33,16 @@ _BY = ("persona", "revision", "day")
 app = typer.Typer(
     help="Every execution on record, newest first; or what a subcommand says.", context_settings=HELP_OPTIONS
 )
+PersonaFilter = Annotated[
+    str | None, typer.Option("--persona", help="Only of this persona.", show_default=False)
+]
+SinceOption = Annotated[
+    str | None,
+    typer.Option(
+        "--since", metavar="TIME", help="2h, 3d, or a date or time in ISO 8601.", show_default=False
+    ),
+]
+LimitOption = Annotated[int, typer.Option("--limit", min=1, help="At most so many rows.")]
 StatusOption = Annotated[str | None, typer.Option(help="SUCCESS, FAILURE or RUNNING.", show_default=False)]
 ToolFilter = Annotated[str | None, typer.Option("--tool", help="Only of this tool.", show_default=False)]
 UntilOption = Annotated[
@@ -219,6 +228,60 @@ def prune(
         typer.echo(f"{plain.count(report.deleted, 'execution')} deleted")
         for path in report.archives:
             typer.echo(f"archived in {path}")
+    return OK
+
+
+def errors(
+    tool: Annotated[str | None, typer.Argument(help="Only of this tool.", show_default=False)] = None,
+    last: Annotated[bool, typer.Option("--last", help="The newest one, with its full traceback.")] = False,
+    persona: PersonaFilter = None,
+    since: SinceOption = None,
+    notebook: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write the newest one as a notebook that runs without healkit.",
+            show_default=False,
+        ),
+    ] = None,
+    markdown: Annotated[bool, typer.Option(help="Print the newest one as a bug report.")] = False,
+    limit: LimitOption = 20,
+    as_json: JsonOption = False,
+    db: DbOption = None,
+) -> int:
+    """Failures on record, newest first."""
+    from healkit.rendering import execution, listings, text_of
+
+    last = last or markdown or notebook is not None
+
+    moment = None if since is None else parse_since(since)
+    with open_healkit(db, create=False) as healkit:
+        rows = healkit.executions(
+            status="FAILURE",
+            tried=False,
+            tool=tool,
+            persona=persona,
+            since=moment,
+            limit=1 if last else limit,
+        )
+        if as_json:
+            found = [execution_json(row) for row in rows]
+            print_json((found[0] if found else None) if last else found)
+        elif not rows:
+            report = healkit.last_error_report(tool)
+            typer.echo(report if report.startswith("No errors found") else "No errors found that match.")
+        elif last:
+            shown = healkit.execution(rows[0].log_id) if rows[0].log_id is not None else None
+            if notebook is not None and shown is not None:
+                say(f"{shown.to_notebook(notebook, replay=healkit.replay_of(shown))} written")
+            elif markdown:
+                typer.echo((shown or rows[0]).to_markdown())
+            if notebook is not None or markdown:
+                return OK
+            typer.echo(text_of(execution.card(shown or rows[0], face="terminal")))
+            typer.echo(f"\n{rows[0].failure.traceback if rows[0].failure else ''}".rstrip())
+        else:
+            typer.echo(text_of(listings.executions(rows), terminal_width()))
     return OK
 
 

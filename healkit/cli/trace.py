@@ -1,20 +1,23 @@
-"""Commands on recorded runs: trace list, show, validate, diff."""
+"""Commands on recorded runs: trace list, show, validate, diff, sync."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import msgspec
 import typer
 
-from healkit.cli.common import (
+from healkit.cli.command import (
     HELP_OPTIONS,
     OK,
     TOOL_FAILED,
     DbOption,
     JsonOption,
     command,
+    open_healkit,
     print_json,
+    say,
     terminal_width,
 )
 
@@ -98,12 +101,35 @@ def diff(
 
     found = diff_runs(read_run(_folder(left, db)), read_run(_folder(right, db)))
     if as_json:
-        import msgspec
-
         print_json({"same": found.same, "differences": msgspec.to_builtins(found.differences)})
     else:
         typer.echo(text_of(runs.diff(found)))
     return TOOL_FAILED if found.differences else OK
+
+
+def sync(
+    retry_parked: Annotated[
+        bool, typer.Option("--retry-parked", help="With the traces that the collector refused before.")
+    ] = False,
+    local: Annotated[
+        bool, typer.Option("--local", help="With those recorded while nothing was sent anywhere.")
+    ] = False,
+    timeout: Annotated[float, typer.Option(min=0.1, help="How long to try, in seconds.")] = 30.0,
+    as_json: JsonOption = False,
+    db: DbOption = None,
+) -> int:
+    """Send the traces that wait, now. Exit 0: the collector has them all; 1: some wait, or are parked."""
+    with open_healkit(db, create=False) as healkit:
+        state = healkit.traces.sync(retry_parked=retry_parked, local=local, timeout_s=timeout)
+    if as_json:
+        print_json(msgspec.structs.asdict(state))
+    else:
+        typer.echo(f"{state.sent:,} sent, {state.pending:,} waiting, {state.parked:,} parked")
+        for reason, count in state.parked_for.items():
+            say(f"Parked, {count:,} for: {reason}")
+        if state.problem:
+            say(f"Waiting: {state.problem}")
+    return TOOL_FAILED if state.pending or state.parked else OK
 
 
 def _runs_dir(db: str | None) -> Path:
@@ -128,8 +154,6 @@ def _validated(run: str, db: str | None) -> Run:
 
 
 def _run_json(run: Run) -> dict[str, Any]:
-    import msgspec
-
     fields = {
         "path": str(run.path),
         "manifest": run.manifest,
@@ -150,3 +174,4 @@ command(app, "list")(list_runs)
 command(app, "show")(show)
 command(app, "validate")(validate)
 command(app, "diff")(diff)
+command(app, "sync")(sync)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from healkit.cli.common import (
+from healkit.cli.command import (
     HELP_OPTIONS,
     OK,
     DbOption,

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from healkit.config import ExplainLevel
 from healkit.errors import PostMortemError, UsageInvalid
 from healkit.notebook import cards
-from healkit.notebook.cells import FailedCell
+from healkit.notebook.cell_output import CellOutput, listed
 from healkit.notebook.commands import VAULT_COMMANDS
-from healkit.notebook.shown import Shown, listed
+from healkit.notebook.failed_cells import FailedCell
 from healkit.parsing import parse_revision, parse_since, read_grants, split_label, unknown
 from healkit.rendering import execution as rendered
 from healkit.rendering import listings, reports, stats, variables
@@ -51,7 +51,7 @@ def is_newest(cell: FailedCell, logged: Execution | None, options: Namespace) ->
 
 def last_error(
     healkit: Healkit, options: Namespace, cell: FailedCell | None = None, explained: ExplainLevel = "fix"
-) -> Shown:
+) -> CellOutput:
     """The newest failure's card, or the report that says there is none.
 
     Unless a tool or persona is named, a failing cell of the notebook's own counts too.
@@ -65,7 +65,7 @@ def last_error(
         text = healkit.last_error_report(options.tool)
         if options.persona is not None and not text.startswith("No errors found"):
             text = f"No errors found for persona {options.persona!r}."
-        return Shown.of(Card(parts=(text,)))
+        return CellOutput.of(Card(parts=(text,)))
     note, asked = "", None
     if options.locals:
         from healkit.runtime.post_mortem import SHOWN_FRAMES
@@ -77,7 +77,7 @@ def last_error(
     aside = Aside(explained=explained)
     card = rendered.card(execution, frames=options.frames, note=note, aside=aside)
     cards_shown = (card,) if asked is None else (card, variables.card(asked))
-    return Shown.of(cards_shown, panel(healkit, "TracebackView", execution))
+    return CellOutput.of(cards_shown, panel(healkit, "TracebackView", execution))
 
 
 def post_mortem(healkit: Healkit, options: Namespace) -> PostMortem:
@@ -88,7 +88,7 @@ def post_mortem(healkit: Healkit, options: Namespace) -> PostMortem:
     return execution.post_mortem()
 
 
-def executions(healkit: Healkit, options: Namespace) -> Shown:
+def executions(healkit: Healkit, options: Namespace) -> CellOutput:
     """One page of the log, its groups of failures, or each tool's sums."""
     if options.limit < 1:
         raise UsageInvalid(f"--limit must be 1 or more, got {options.limit}.")
@@ -106,15 +106,15 @@ def executions(healkit: Healkit, options: Namespace) -> Shown:
     return listed(rows, panel(healkit, "LogBrowser", **wanted))
 
 
-def _docked(healkit: Healkit, options: Namespace, filters: dict[str, Any]) -> Shown:
+def _docked(healkit: Healkit, options: Namespace, filters: dict[str, Any]) -> CellOutput:
     for name in ("group", "summary", "before"):
         if getattr(options, name):
             raise UsageInvalid(f"--{name} cannot be combined with --dock.", hint="Choose it in the panel.")
-    shown: Shown = healkit.browse(dock=True, **filters).static_card()
+    shown: CellOutput = healkit.browse(dock=True, **filters).static_card()
     return shown
 
 
-def _stats(healkit: Healkit, options: Namespace, filters: dict[str, Any], rest: dict[str, Any]) -> Shown:
+def _stats(healkit: Healkit, options: Namespace, filters: dict[str, Any], rest: dict[str, Any]) -> CellOutput:
     rest["before"] = options.before
     if options.summary:
         rest["fingerprint"] = filters.pop("fingerprint")
@@ -126,9 +126,9 @@ def _stats(healkit: Healkit, options: Namespace, filters: dict[str, Any], rest: 
         raise UsageInvalid(f"--{left[0]} cannot be combined with {flag}.")
     if options.summary:
         sums = healkit.log.summary(**filters).rows
-        return Shown.of(stats.summary(sums))
+        return CellOutput.of(stats.summary(sums))
     groups = healkit.log.groups(**filters, limit=options.limit).rows
-    return Shown.of(stats.groups(groups))
+    return CellOutput.of(stats.groups(groups))
 
 
 def check_vault_words(options: Namespace) -> None:
@@ -164,63 +164,63 @@ def editing_cell(healkit: Healkit, options: Namespace) -> str:
     return f"%%tool {entry.tool_name}{flags}\n{entry.code}"
 
 
-def _list(healkit: Healkit, options: Namespace) -> Shown:
+def _list(healkit: Healkit, options: Namespace) -> CellOutput:
     entries = healkit.vault.list(options.persona)
-    return Shown.of(listings.vault(entries))
+    return CellOutput.of(listings.vault(entries))
 
 
-def _show(healkit: Healkit, options: Namespace) -> Shown:
+def _show(healkit: Healkit, options: Namespace) -> CellOutput:
     name, persona, revision = _which(options)
     entry = healkit.vault.get(name, persona, revision)
     live = panel(healkit, "PatchEditor", name, entry.persona) if revision is None else None
-    return Shown.of(listings.entry(entry), live)
+    return CellOutput.of(listings.entry(entry), live)
 
 
-def _diff(healkit: Healkit, options: Namespace) -> Shown:
+def _diff(healkit: Healkit, options: Namespace) -> CellOutput:
     name, persona, revision = _which(options)
     ends = [parse_revision(word) for word in options.words[1:]]
     if revision is not None:
         ends.append(revision)
     a, b = (ends[0] if ends else None), (ends[1] if len(ends) > 1 else None)
     text = healkit.vault.diff(name, a, b, persona=persona)
-    return Shown.of(reports.diff(name, text))
+    return CellOutput.of(reports.diff(name, text))
 
 
-def _history(healkit: Healkit, options: Namespace) -> Shown:
+def _history(healkit: Healkit, options: Namespace) -> CellOutput:
     name, persona, _ = _which(options)
     revisions = healkit.vault.history(name, persona)
-    return Shown.of(listings.history(name, revisions))
+    return CellOutput.of(listings.history(name, revisions))
 
 
-def _blame(healkit: Healkit, options: Namespace) -> Shown:
+def _blame(healkit: Healkit, options: Namespace) -> CellOutput:
     name, persona, _ = _which(options)
     blame = healkit.vault.blame(name, persona=persona)
-    return Shown.of(reports.blame(name, blame))
+    return CellOutput.of(reports.blame(name, blame))
 
 
-def _revert(healkit: Healkit, options: Namespace) -> Shown:
+def _revert(healkit: Healkit, options: Namespace) -> CellOutput:
     name, persona, _ = _which(options)
     to = parse_revision(options.words[1])
     entry = healkit.vault.revert(name, to, persona=persona, reason=options.reason)
     said = f"{entry.label} saved (the code of @{to} again)"
-    return Shown.done(said)
+    return CellOutput.done(said)
 
 
-def _undo(healkit: Healkit, options: Namespace) -> Shown:
+def _undo(healkit: Healkit, options: Namespace) -> CellOutput:
     name, persona, _ = _which(options)
     before = healkit.vault.get(name, persona)
     said = f"{healkit.undo(name, persona).label} saved ({before.label} is undone)"
-    return Shown.done(said)
+    return CellOutput.done(said)
 
 
-def _grant(healkit: Healkit, options: Namespace) -> Shown:
+def _grant(healkit: Healkit, options: Namespace) -> CellOutput:
     name, persona, _ = _which(options)
     changes = grants_typed(options)
     if changes or options.clear:
         entry = healkit.vault.set_grants(name, persona, clear=options.clear, **changes)
     else:
         entry = healkit.vault.get(name, persona)
-    return Shown.of(listings.grants(entry))
+    return CellOutput.of(listings.grants(entry))
 
 
 def _which(options: Namespace) -> tuple[str, str, int | None]:
@@ -230,7 +230,7 @@ def _which(options: Namespace) -> tuple[str, str, int | None]:
 
 
 #: The subcommand's name → what it shows.
-VAULT: dict[str, Callable[[Healkit, Namespace], Shown]] = {
+VAULT: dict[str, Callable[[Healkit, Namespace], CellOutput]] = {
     "list": _list,
     "show": _show,
     "diff": _diff,

@@ -19,9 +19,9 @@ from healkit.config import Config, ExplainLevel
 from healkit.contracts.fingerprint import fingerprint
 from healkit.contracts.post_mortem import Local
 from healkit.errors import HealkitError
-from healkit.notebook import advising
-from healkit.notebook.cells import FailedCell
-from healkit.notebook.shown import Shown
+from healkit.notebook import cell_advice
+from healkit.notebook.cell_output import CellOutput
+from healkit.notebook.failed_cells import FailedCell
 from healkit.rendering import asides
 from healkit.rendering import execution as rendered
 from healkit.rendering.asides import Aside
@@ -52,13 +52,13 @@ def warm() -> None:
     threading.Thread(target=load, name="healkit-cards", daemon=True).start()
 
 
-def of_tool(healkit: Healkit, execution: Execution, explained: ExplainLevel, tip: str = "") -> Shown:
+def of_tool(healkit: Healkit, execution: Execution, explained: ExplainLevel, tip: str = "") -> CellOutput:
     """The card of a tool's failure that has just happened."""
     found, hidden = _cleaned(_kept_locals(execution), healkit.traces.tracer.cleaner)
     return _shown(execution, Aside(found, hidden, _history(healkit, execution), tip, explained))
 
 
-def of_cell(cell: FailedCell, explained: ExplainLevel, tip: str = "") -> Shown:
+def of_cell(cell: FailedCell, explained: ExplainLevel, tip: str = "") -> CellOutput:
     """The card of a failing cell of the user's own."""
     found, hidden = _cleaned(cell.locals, own_cleaner())
     history = ""
@@ -70,11 +70,11 @@ def of_cell(cell: FailedCell, explained: ExplainLevel, tip: str = "") -> Shown:
     why, mend = told if isinstance(told, list) else ("", "")
     card = _shown(cell.execution, Aside(found, hidden, history, tip, explained, str(why), str(mend)))
     allowed = {explained, cell.execution.explained} == {"fix"}
-    return dataclasses.replace(card, panel=advising.panel(cell.advice) if allowed else None)
+    return dataclasses.replace(card, panel=cell_advice.panel(cell.advice) if allowed else None)
 
 
-def _shown(execution: Execution, aside: Aside) -> Shown:
-    return Shown.of(rendered.card(execution, aside=aside))
+def _shown(execution: Execution, aside: Aside) -> CellOutput:
+    return CellOutput.of(rendered.card(execution, aside=aside))
 
 
 def _kept_locals(execution: Execution) -> Sequence[Local]:

@@ -6,8 +6,8 @@ from argparse import Namespace
 from typing import TYPE_CHECKING
 
 from healkit.errors import UsageInvalid
+from healkit.notebook.cell_output import CellOutput
 from healkit.notebook.commands import REQUEST_COMMANDS
-from healkit.notebook.shown import Shown
 from healkit.parsing import unknown
 from healkit.rendering import requests as rendered
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from healkit.contracts.requests import PatchRequest
 
 
-def requests(healkit: Healkit, options: Namespace) -> Shown:
+def requests(healkit: Healkit, options: Namespace) -> CellOutput:
     """The list, one request, or what became of one."""
     word = options.name or "list"
     if word.isdecimal() and options.number is None:  # `%healkit requests 3` can only mean one thing
@@ -29,7 +29,7 @@ def requests(healkit: Healkit, options: Namespace) -> Shown:
                 "%healkit requests list takes no number.", hint="Write %healkit requests show ID."
             )
         found = healkit.requests.list()
-        return Shown.of(rendered.listing(found))
+        return CellOutput.of(rendered.listing(found))
     number = _number(word, options.number)
     if word == "show":
         request = healkit.requests.get(number)
@@ -49,5 +49,5 @@ def _number(word: str, typed: str | None) -> int:
     return int(typed)
 
 
-def _shown(request: PatchRequest) -> Shown:
-    return Shown.of(rendered.card(request))
+def _shown(request: PatchRequest) -> CellOutput:
+    return CellOutput.of(rendered.card(request))

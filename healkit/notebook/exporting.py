@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from healkit.errors import UsageInvalid
 from healkit.notebook.browsing import is_newest
-from healkit.notebook.cells import FailedCell
+from healkit.notebook.cell_output import CellOutput
+from healkit.notebook.failed_cells import FailedCell
 from healkit.notebook.keeping import tool_of
-from healkit.notebook.shown import Shown
 from healkit.rendering import html_of
 from healkit.rendering.document import Card, Code
 from healkit.runtime.execution import Execution
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def export(
     healkit: Healkit, options: Namespace, cell: FailedCell | None, namespace: Mapping[str, Any]
-) -> Shown:
+) -> CellOutput:
     """Write the newest failure's notebook, or show its bug report."""
     logged = healkit.last_error(options.tool, options.persona)
     own = cell is not None and is_newest(cell, logged, options)
@@ -32,13 +32,13 @@ def export(
         raise UsageInvalid("There is no failure on record to write about.")
     if options.markdown:
         text = failed.to_markdown()
-        return Shown(text, html_of(Card(parts=(Code(text, 400),))))
+        return CellOutput(text, html_of(Card(parts=(Code(text, 400),))))
     replay = None if own else healkit.replay_of(failed)
     file = (_with_arguments(failed, namespace) if own else failed).to_notebook(
         options.notebook, replay=replay
     )
     said = f"{file} written: it runs without healkit"
-    return Shown.done(said)
+    return CellOutput.done(said)
 
 
 def _with_arguments(cell: Execution, namespace: Mapping[str, Any]) -> Execution:

@@ -18,9 +18,9 @@ from traitlets import Enum
 from healkit.config import ExplainLevel
 from healkit.errors import HealkitError, ToolExecutionError, UsageInvalid
 from healkit.notebook import browsing, cards, commands, consenting, exporting, keeping, saving
-from healkit.notebook.cells import FailedCells
+from healkit.notebook.cell_output import CellOutput
+from healkit.notebook.failed_cells import FailedCells
 from healkit.notebook.parser import HelpWanted, take_assignments, words_of
-from healkit.notebook.shown import Shown
 from healkit.parsing import parse_arguments, split_words, unknown
 from healkit.rendering import execution as rendered
 from healkit.rendering import reports
@@ -45,7 +45,7 @@ def _helps(magic: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return magic(*args)
         except HelpWanted as help_wanted:
-            Shown.of(Card(parts=(Code(str(help_wanted)),))).show()
+            CellOutput.of(Card(parts=(Code(str(help_wanted)),))).show()
             return None
 
     return wrapped
@@ -146,7 +146,7 @@ class HealkitMagics(Magics):
             examples=[parse_arguments(text, "--example") for text in options.example or ()],
         )
         draft = " as a draft, which cannot be run" if entry.draft else ""
-        self._show(Shown.done(said + draft))
+        self._show(CellOutput.done(said + draft))
         if arguments is None:
             return None
         return self._run(entry.tool_name, entry.persona, arguments, None)
@@ -189,10 +189,10 @@ class HealkitMagics(Magics):
     @_helps
     def heal(self, line: str) -> Any:
         """Look for a patch of a tool that failed; returns the report, which shows itself."""
-        from healkit.notebook import healing
+        from healkit.notebook import heal_magic
 
         options = commands.heal_parser().read(words_of(line, self.shell.user_ns))
-        return healing.heal(self.healkit, options, self.cells.last)
+        return heal_magic.heal(self.healkit, options, self.cells.last)
 
     @no_var_expand
     @line_magic
@@ -234,9 +234,9 @@ class HealkitMagics(Magics):
             what = "are shown below cells" if self.cards else "are not shown; errors are raised as before"
             print(f"healkit is {command}: its cards {what}.")  # noqa: T201 - a magic's answer
         elif command == "status":
-            Shown.of(reports.status(self.healkit.status())).show()
+            CellOutput.of(reports.status(self.healkit.status())).show()
         else:
-            Shown.of(reports.doctor(self.healkit.doctor())).show()
+            CellOutput.of(reports.doctor(self.healkit.doctor())).show()
 
     def _keep(self, options: Namespace) -> None:
         """Save a cell as a tool, and say what it takes and how to run it."""
@@ -250,7 +250,7 @@ class HealkitMagics(Magics):
         run = " ".join([f"%run_tool {entry.tool_name}{flag}", *(f"{one}={one}" for one in kept.arguments)])
         command = Line((Span(run, "code", "info"), Span("  run it", "quiet", plain="")), label="next")
         note = Line(Span(_KEPT_NOTE, "quiet"), "bare", "note")
-        self._show(Shown.done(said, Section((Code(kept.code, indent=4), command, note))))
+        self._show(CellOutput.done(said, Section((Code(kept.code, indent=4), command, note))))
 
     def _cell(self, number: int | None) -> str:
         """The text of the cell with that prompt number, or of the one that failed last."""
@@ -290,7 +290,7 @@ class HealkitMagics(Magics):
 
         return value_or_raise(execution)
 
-    def _show(self, shown: Shown) -> None:
+    def _show(self, shown: CellOutput) -> None:
         if self.cards:
             shown.show()
 
@@ -303,9 +303,9 @@ def _raised(result: Any) -> BaseException | None:
     return error
 
 
-def _success(execution: Execution) -> Shown:
+def _success(execution: Execution) -> CellOutput:
     """One line: the value itself is the cell's own result, right below."""
-    return Shown.of(rendered.success(execution))
+    return CellOutput.of(rendered.success(execution))
 
 
 def _show_live(output: dict[str, Any]) -> None:

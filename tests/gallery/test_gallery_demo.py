@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from healkit import Healkit
-from healkit.demo import run_demo
+from healkit.cli.demo import run_demo
 from healkit.store.database import Database
 from healkit.store.vault import Vault
 

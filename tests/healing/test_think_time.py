@@ -11,7 +11,7 @@ import pytest
 from healing_samples import MENDED, STEP, STEP_EXAMPLES, Idea
 
 from healkit import Healkit
-from healkit.cli.healing import report_json
+from healkit.cli.heal import report_json
 from healkit.contracts.healing import Attempt, Patch
 from healkit.healing.advisor import Case, Workbench
 from healkit.healing.person import PersonAdvisor

@@ -18,8 +18,8 @@ from waiting import wait_until
 
 from healkit import Config, Healkit
 from healkit.errors import ArgumentsInvalid, UsageInvalid
+from healkit.notebook.widgets.page_data import PageData
 from healkit.notebook.widgets.patch_editor import Patching
-from healkit.notebook.widgets.recorded import Recorded
 from healkit.runtime.loop import Stop
 
 BROKEN = "def mean_of(values: list):\n    return sum(values) / 0"
@@ -85,7 +85,7 @@ def page(database: Any, notebook_kernel: NotebookKernel) -> Iterator[Page]:
 @pytest.fixture
 def patching(healkit: Healkit) -> Patching:
     healkit.vault.add("mean_of", BROKEN)
-    return Patching(healkit, Recorded(healkit))
+    return Patching(healkit, PageData(healkit))
 
 
 @pytest.mark.requirement("FACE-3", "FACE-4")
@@ -198,7 +198,7 @@ def test_a_patch_of_an_old_parent_is_answered_with_the_other_one(
 def test_a_secret_argument_is_hidden_on_the_page_and_used_all_the_same(healkit: Healkit) -> None:
     code = "def login(token: str, times: int):\n    return len(token) * times"
     healkit.vault.add("login", code)
-    patching = Patching(healkit, Recorded(healkit))
+    patching = Patching(healkit, PageData(healkit))
     healkit.execute("login", arguments={"token": SECRET, "times": 1})
     opened = patching.edit("login")
     assert SECRET not in json.dumps(opened)
@@ -220,7 +220,7 @@ def test_a_value_that_the_log_itself_did_not_keep_is_asked_for(database: Any) ->
     with Healkit(config=Config(sanitize_log=True)) as healkit:
         healkit.vault.add("login", code)
         healkit.execute("login", arguments={"token": SECRET})
-        patching = Patching(healkit, Recorded(healkit))
+        patching = Patching(healkit, PageData(healkit))
         with pytest.raises(ArgumentsInvalid, match="Put the value itself in its place"):
             patching.try_code("login", "default", code, patching.edit("login")["arguments"])
 
@@ -230,7 +230,7 @@ def test_arguments_come_from_an_example_or_the_schema_before_a_tool_was_ever_run
     healkit.vault.add(
         "hush", "def hush(text):\n    return text", examples=[{"arguments": {"text": "a"}, "result": "a"}]
     )
-    patching = Patching(healkit, Recorded(healkit))
+    patching = Patching(healkit, PageData(healkit))
     assert json.loads(patching.edit("shout")["arguments"]) == {"text": "", "times": 1}
     assert json.loads(patching.edit("hush")["arguments"]) == {"text": "a"}
 
@@ -241,7 +241,7 @@ def test_what_a_tool_displays_comes_back_cleaned(healkit: Healkit) -> None:
         "    display(HTML('<b onclick=\"steal()\">bold</b><script>steal()</script>'))\n    return 1"
     )
     healkit.vault.add("show", code)
-    came = Patching(healkit, Recorded(healkit)).try_code("show", "default", code, "{}")
+    came = Patching(healkit, PageData(healkit)).try_code("show", "default", code, "{}")
     assert [output["data"]["text/html"] for output in came["run"]["outputs"]] == ["<b>bold</b>"]
 
 

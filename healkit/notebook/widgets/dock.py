@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from healkit.errors import DockUnavailable
-from healkit.notebook.shown import live_page
+from healkit.notebook.cell_output import live_page
 
 if TYPE_CHECKING:
     from healkit.notebook.widgets.panel import Panel

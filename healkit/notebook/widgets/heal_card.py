@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from healkit.healing.report import HealReport
-from healkit.notebook.shown import Shown
+from healkit.notebook.cell_output import CellOutput
 from healkit.rendering import healing
 from healkit.rendering.document import Card, Line, Only, Span, Tone
 from healkit.store.entries import VaultEntry
@@ -18,7 +18,7 @@ _GOES_ON = "It goes on. The report stands here once there is one; when the kerne
 _KEEPING = "The patch was accepted, and is run once more. The report stands here once there is one."
 
 
-def heal_card(state: dict[str, Any], report: HealReport | None, entry: VaultEntry) -> Shown:
+def heal_card(state: dict[str, Any], report: HealReport | None, entry: VaultEntry) -> CellOutput:
     """The report where there is one, else what goes on, what is asked, or what the panel is for.
 
     state: as `HealSession.state` has it, without secrets. report: the same, cleaned.
@@ -27,7 +27,7 @@ def heal_card(state: dict[str, Any], report: HealReport | None, entry: VaultEntr
         return _reported(state, report)
     if (problem := state["problem"]) is not None:
         said = f"{entry.label} could not be healed: {problem['message']}"
-        return Shown.of(Card(said, "✗", "bad", parts=(problem["hint"],)))
+        return CellOutput.of(Card(said, "✗", "bad", parts=(problem["hint"],)))
     said, phase, asked = f"Healing of {entry.label}", state["phase"], state["asked"]
     if phase == "question":
         lines = (
@@ -49,17 +49,17 @@ def heal_card(state: dict[str, Any], report: HealReport | None, entry: VaultEntr
     return _going_on(said, lines, "info")
 
 
-def _reported(state: dict[str, Any], report: HealReport) -> Shown:
+def _reported(state: dict[str, Any], report: HealReport) -> CellOutput:
     since = state["settled"]
     if state["undone"]:
         since = f"Undone: {state['undone']} is active, with the code from before."
     card = healing.card(report)
-    return Shown.of((card, Card(tone="warn", parts=(since,))) if since else card)
+    return CellOutput.of((card, Card(tone="warn", parts=(since,))) if since else card)
 
 
-def _going_on(said: str, lines: tuple[str, str, str], tone: Tone) -> Shown:
+def _going_on(said: str, lines: tuple[str, str, str], tone: Tone) -> CellOutput:
     """A card of one sentence, with the code in the middle of it, if there is any."""
     before, code, after = lines
     sentence = (f"{before} ", Span(code, "code", tone), f" {after}") if code else before
     text = " ".join(part for part in (f"{said}.", before, code, after) if part)
-    return Shown.of(Card(said, tone=tone, parts=(Only("html", Line(sentence)),), line=text))
+    return CellOutput.of(Card(said, tone=tone, parts=(Only("html", Line(sentence)),), line=text))

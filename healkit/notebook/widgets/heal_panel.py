@@ -13,14 +13,14 @@ from healkit.errors import UsageInvalid
 from healkit.healing.advisor import Advisor
 from healkit.healing.advisors import advisor_names, advisors_for
 from healkit.healing.questions import Answer, answer_of
-from healkit.notebook.shown import Shown
-from healkit.notebook.widgets import heal_views as views
+from healkit.notebook.cell_output import CellOutput
+from healkit.notebook.widgets import heal_page_data as views
 from healkit.notebook.widgets.heal_card import heal_card
 from healkit.notebook.widgets.heal_session import HealSession, session_of
 from healkit.notebook.widgets.heal_timeline import shown_story
+from healkit.notebook.widgets.page_data import PageData
 from healkit.notebook.widgets.panel import Operation, Panel
 from healkit.notebook.widgets.patch_editor import Patching
-from healkit.notebook.widgets.recorded import Recorded
 from healkit.rendering import plain
 from healkit.tracing.reader import read_run
 
@@ -40,7 +40,7 @@ class Healings:
     def __init__(
         self,
         healkit: Healkit,
-        recorded: Recorded,
+        recorded: PageData,
         send: Send,
         advisors: Sequence[str | Advisor] | None = None,
         budget_s: float | None = None,
@@ -228,7 +228,7 @@ class HealPanel(Panel):
     def _session(self) -> HealSession:
         return session_of(self.healkit, self._entry.tool_name, self._entry.persona)
 
-    def static_card(self) -> Shown | None:
+    def static_card(self) -> CellOutput | None:
         """How it stands: the report, once there is one; what waits for a person; before, what the panel is for."""
         session = self._session
         if self.is_docked and session.phase == "idle":

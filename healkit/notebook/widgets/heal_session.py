@@ -26,8 +26,8 @@ from healkit.errors import UsageInvalid
 from healkit.healing.advisor import Advisor
 from healkit.healing.questions import Answer, Question
 from healkit.healing.report import HealReport
-from healkit.notebook.widgets import heal_views as views
-from healkit.notebook.widgets.recorded import Recorded
+from healkit.notebook.widgets import heal_page_data as views
+from healkit.notebook.widgets.page_data import PageData
 from healkit.runtime.loop import Stop
 
 #: `working`: it looks, tries and validates. `keeping`: the patch was accepted, and is run once more. `failed`: the
@@ -60,7 +60,7 @@ class HealSession:
         self.healkit, self.tool, self.persona = healkit, tool, persona
         #: What came of it, without secrets; None while there is none.
         self.report: HealReport | None = None
-        self._recorded = Recorded(healkit)
+        self._recorded = PageData(healkit)
         self._listeners: list[Changed] = []
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None

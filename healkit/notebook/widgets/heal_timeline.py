@@ -14,9 +14,9 @@ import traitlets
 from healkit.app import Healkit
 from healkit.contracts.runs import Run
 from healkit.errors import UsageInvalid
-from healkit.notebook.shown import Shown
+from healkit.notebook.cell_output import CellOutput
+from healkit.notebook.widgets.page_data import PageData
 from healkit.notebook.widgets.panel import Panel
-from healkit.notebook.widgets.recorded import Recorded
 from healkit.rendering import timeline
 
 #: What of a story is a tool's or a user's; the rest is the contract's own words.
@@ -35,12 +35,12 @@ class HealTimeline(Panel):
         self.operations |= {"try_mine": self._try_mine}
         self.story = {**shown_story(run, self.recorded), "teach": teach}
 
-    def static_card(self) -> Shown | None:
+    def static_card(self) -> CellOutput | None:
         """The story as a card; for a class only up to the first patch, which would be given away."""
         if not self.story["teach"]:
-            return Shown.of(timeline.card(self.story))
+            return CellOutput.of(timeline.card(self.story))
         shown = {**self.story, "attempts": [], "steps": _before_patches(self.story["steps"])}
-        return Shown.of(timeline.card(shown))
+        return CellOutput.of(timeline.card(shown))
 
     def _try_mine(self, code: str) -> dict[str, Any]:
         """What a student's edit does with the arguments that failed, in a restricted worker; nothing is saved."""
@@ -58,7 +58,7 @@ class HealTimeline(Panel):
         return {"run": shown, "delta": None}
 
 
-def shown_story(run: Run, recorded: Recorded) -> dict[str, Any]:
+def shown_story(run: Run, recorded: PageData) -> dict[str, Any]:
     """A run as a story without secrets."""
     story = timeline.story_of(run)
     if run.manifest is None or run.manifest.redaction_policy.payload == "raw":
@@ -66,7 +66,7 @@ def shown_story(run: Run, recorded: Recorded) -> dict[str, Any]:
     return story
 
 
-def _cleaned(value: Any, recorded: Recorded) -> Any:
+def _cleaned(value: Any, recorded: PageData) -> Any:
     """The value without secrets, piece by piece: what is too long to be cleaned whole would be cut to a text."""
     if isinstance(value, list):
         return [recorded.clean(item).value for item in value]

@@ -9,7 +9,7 @@ from typing import Any
 from healkit.app import Healkit
 from healkit.contracts.records import TRIED_COUNTED_MAX
 from healkit.errors import UsageInvalid
-from healkit.notebook.shown import Shown, listed
+from healkit.notebook.cell_output import CellOutput, listed
 from healkit.notebook.widgets.heal_panel import Healings
 from healkit.notebook.widgets.panel import Panel
 from healkit.notebook.widgets.traceback_view import Looking
@@ -48,7 +48,7 @@ class LogBrowser(Panel):
         self.endings = (healings.close,)
         self.operations |= {"page": self._page, "groups": self._groups, "names": self._names}
 
-    def static_card(self) -> Shown | None:
+    def static_card(self) -> CellOutput | None:
         """The first page as a table; where the browser is instead, once it is docked."""
         if self.is_docked:
             return super().static_card()

@@ -28,8 +28,8 @@ from IPython.display import display
 
 from healkit.app import Healkit
 from healkit.errors import HealkitError, UsageInvalid
-from healkit.notebook.shown import Shown, live_page
-from healkit.notebook.widgets.recorded import Recorded
+from healkit.notebook.cell_output import CellOutput, live_page
+from healkit.notebook.widgets.page_data import PageData
 from healkit.rendering.document import Card
 from healkit.runtime.loop import Stop
 
@@ -77,7 +77,7 @@ class Panel(anywidget.AnyWidget):
         self._esm = static("loader.js").decode()
         super().__init__(bundle=bundle_hash())
         self._healkit = healkit
-        self.recorded = Recorded(healkit)
+        self.recorded = PageData(healkit)
         self.spec = dict(spec or {})
         self.operations: dict[str, Operation] = {
             "hello": self._hello,
@@ -107,12 +107,12 @@ class Panel(anywidget.AnyWidget):
         """Whether it is at the right-hand side of the window, and in no cell."""
         return self.box_id is not None
 
-    def static_card(self) -> Shown | None:
+    def static_card(self) -> CellOutput | None:
         """What is displayed above the panel, or where it is when it is docked; None where that is there already."""
         if not self.is_docked:
             return None
         said = f"{self.title}: open at the right-hand side of the window"
-        return Shown.of(Card(tone="info", parts=(said,)))
+        return CellOutput.of(Card(tone="info", parts=(said,)))
 
     def docked(self) -> Panel:
         """This panel, moved to the right-hand side of the window; raises `DockUnavailable`."""

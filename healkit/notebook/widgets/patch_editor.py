@@ -12,10 +12,10 @@ from typing import Any
 from healkit.app import Healkit
 from healkit.contracts.encoding import to_jsonable
 from healkit.errors import ArgumentsInvalid, RevisionConflict
+from healkit.notebook.cell_output import CellOutput
 from healkit.notebook.saving import motive
-from healkit.notebook.shown import Shown
+from healkit.notebook.widgets.page_data import HIDDEN_MARK, PageData
 from healkit.notebook.widgets.panel import Operation, Panel
-from healkit.notebook.widgets.recorded import HIDDEN_MARK, Recorded
 from healkit.parsing import parse_arguments
 from healkit.rendering import listings, parts, plain
 from healkit.runtime.execution import Execution
@@ -33,7 +33,7 @@ _EXAMPLES = {"integer": 1, "number": 1.0, "string": "", "boolean": False, "array
 class Patching:
     """Trying and saving code, as a page asks for it."""
 
-    def __init__(self, healkit: Healkit, recorded: Recorded) -> None:
+    def __init__(self, healkit: Healkit, recorded: PageData) -> None:
         self._healkit = healkit
         self._recorded = recorded
         self._lock = threading.Lock()
@@ -239,9 +239,9 @@ class PatchEditor(Panel):
         super().__init__(healkit, {"tool": tool, "persona": persona, "log_id": log_id})
         self.operations |= Patching(healkit, self.recorded).operations
 
-    def static_card(self) -> Shown | None:
+    def static_card(self) -> CellOutput | None:
         """The code as it is."""
-        return Shown.of(listings.entry(self._entry))
+        return CellOutput.of(listings.entry(self._entry))
 
 
 def _marks(value: Any) -> set[str]:

@@ -8,9 +8,9 @@ from typing import Any
 from healkit.app import Healkit
 from healkit.contracts.post_mortem import Local
 from healkit.errors import PostMortemError, UsageInvalid
-from healkit.notebook.shown import Shown
+from healkit.notebook.cell_output import CellOutput
+from healkit.notebook.widgets.page_data import HIDDEN_MARK, PageData
 from healkit.notebook.widgets.panel import Operation, Panel
-from healkit.notebook.widgets.recorded import HIDDEN_MARK, Recorded
 from healkit.rendering import execution as rendered
 from healkit.runtime.execution import Execution
 from healkit.runtime.post_mortem import PostMortem
@@ -23,7 +23,7 @@ _EVAL_TIMEOUT_S = 5.0
 class PostMortems:
     """Questions to kept workers, by the log row of the run."""
 
-    def __init__(self, healkit: Healkit, recorded: Recorded) -> None:
+    def __init__(self, healkit: Healkit, recorded: PageData) -> None:
         self._healkit = healkit
         self._recorded = recorded
         self._lock = threading.Lock()
@@ -94,9 +94,9 @@ class PostMortemPanel(Panel):
         self._execution = execution
         self.operations |= PostMortems(healkit, self.recorded).operations
 
-    def static_card(self) -> Shown | None:
+    def static_card(self) -> CellOutput | None:
         """The failure as a card."""
-        return Shown.of(rendered.card(self._execution))
+        return CellOutput.of(rendered.card(self._execution))
 
 
 def _kind(one: Local) -> str:

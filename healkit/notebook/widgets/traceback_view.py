@@ -7,12 +7,12 @@ from typing import Any
 
 from healkit.app import Healkit
 from healkit.errors import UsageInvalid
-from healkit.notebook.shown import Shown
+from healkit.notebook.cell_output import CellOutput
 from healkit.notebook.widgets.heal_panel import Healings
+from healkit.notebook.widgets.page_data import PageData
 from healkit.notebook.widgets.panel import Operation, Panel
 from healkit.notebook.widgets.patch_editor import Patching
 from healkit.notebook.widgets.post_mortem import PostMortems
-from healkit.notebook.widgets.recorded import Recorded
 from healkit.rendering import execution as rendered
 from healkit.runtime.execution import Execution
 
@@ -23,7 +23,7 @@ _EXPORTS_MAX = 99
 class Looking:
     """One execution in full, as a page asks for it."""
 
-    def __init__(self, healkit: Healkit, recorded: Recorded) -> None:
+    def __init__(self, healkit: Healkit, recorded: PageData) -> None:
         self._healkit = healkit
         self._recorded = recorded
 
@@ -73,6 +73,6 @@ class TracebackView(Panel):
         self.operations |= healings.operations
         self.endings = (healings.close,)
 
-    def static_card(self) -> Shown | None:
+    def static_card(self) -> CellOutput | None:
         """The same failure as a card that needs no kernel."""
-        return Shown.of(rendered.card(self._execution))
+        return CellOutput.of(rendered.card(self._execution))

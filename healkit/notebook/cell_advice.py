@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from IPython import get_ipython
 
 from healkit.config import Config
-from healkit.notebook.runs import KernelRuns
-from healkit.notebook.shown import Shown
+from healkit.notebook.cell_output import CellOutput
+from healkit.notebook.kernel_history import KernelRuns
 from healkit.rendering.document import Card, Line, Section, Span
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def advice_for(
         return None
 
 
-def advise_last_cell() -> Shown:
+def advise_last_cell() -> CellOutput:
     """Advice for the cell that failed last: text, HTML, and the panel that runs what it lacks.
 
     Says in one sentence that there is none where there is none; the extension need not be loaded.
@@ -61,15 +61,15 @@ def advise_last_cell() -> Shown:
     last = magics.cells.last if magics is not None else None
     advice = last.advice if last is not None else None
     if advice is None:
-        return Shown.of(Card(parts=(_NOTHING,)))
+        return CellOutput.of(Card(parts=(_NOTHING,)))
     return shown(advice)
 
 
-def shown(advice: CellAdvice) -> Shown:
+def shown(advice: CellAdvice) -> CellOutput:
     """The advice alone, without the failure's card."""
     said = [advice.sentence, *([advice.todo] if advice.todo else [])]
     lines = Section([Line(Span(line, "ticked")) for line in said])
-    return Shown.of(Card(tone="warn", parts=(lines,), line="→ cell order"), panel(advice))
+    return CellOutput.of(Card(tone="warn", parts=(lines,), line="→ cell order"), panel(advice))
 
 
 def panel(advice: CellAdvice | None) -> Callable[[], Panel] | None:

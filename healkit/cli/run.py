@@ -1,4 +1,4 @@
-"""Commands that run something: run, demo, lab, seed."""
+"""Commands that run tools, and seed the vault with them: run, demo, seed."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from healkit.cli.common import (
+from healkit.cli.command import (
     INTERRUPTED,
     OK,
     TOOL_FAILED,
     DbOption,
     JsonOption,
     PersonaOption,
-    command,
     failure_json,
     open_healkit,
     print_json,
@@ -35,17 +34,6 @@ if TYPE_CHECKING:
 _ESCAPES = re.compile(
     r"\x1b(?!\[[0-9;]*m)(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)|[\x00-\x06\x0e-\x1a\x7f-\x9f]"
 )
-
-#: Options that are not ours are JupyterLab's.
-_PASS_ON = {"ignore_unknown_options": True, "allow_extra_args": True}
-
-
-def add_to(app: typer.Typer) -> None:
-    """Register the commands of this module."""
-    command(app, "run", on_error=_refusal)(run)
-    command(app, "demo")(demo)
-    command(app, "lab", context=_PASS_ON)(lab)
-    command(app, "seed")(seed)
 
 
 def run(
@@ -86,28 +74,13 @@ def demo(db: DbOption = None) -> int:
     """Failures in nine steps: a tool fails, is found, patched by hand, works; then tools are healed without one."""
     from rich.console import Console
 
-    from healkit.demo import run_demo
+    from healkit.cli.demo import run_demo
 
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="healkit-demo-"))
         path = db or str(Path(folder) / "healkit.db")
         healkit = stack.enter_context(open_healkit(path, create=True, many_runs=True))
         return OK if run_demo(Console(), healkit) else TOOL_FAILED
-
-
-def lab(
-    port: Annotated[int | None, typer.Option(help="The server's port.", show_default=False)] = None,
-    browser: Annotated[bool, typer.Option(help="Open a browser window.")] = True,
-    extra: Annotated[list[str] | None, typer.Argument(help="Any other option goes to JupyterLab.")] = None,
-    db: DbOption = None,
-) -> int:
-    """JupyterLab on healkit's notebooks, with a seeded database and the extension ready to load."""
-    from healkit.cli.lab import start_lab
-
-    with open_healkit(db, create=True) as healkit:
-        say(f"Database {healkit.url}: {healkit.seed()}")
-        url = healkit.url
-    return start_lab(url, port=port, browser=browser, extra=extra or [])
 
 
 def seed(
@@ -161,7 +134,7 @@ def _outcome(execution: Execution) -> dict[str, Any]:
     }
 
 
-def _refusal(error: HealkitError) -> dict[str, Any]:
+def refusal(error: HealkitError) -> dict[str, Any]:
     """A call that ran nothing, in the shape of an outcome; its row, if it has one, says FAILURE too."""
     told = {"code": error.code, "ename": type(error).__name__, "evalue": str(error), "traceback": ""}
     nothing = dict.fromkeys(("trace_id", "duration_ms", "isolation"))

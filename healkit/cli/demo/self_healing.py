@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from healkit.demo.telling import Chapter, check, syntax
+from healkit.cli.demo.chapter import Chapter, check, syntax
 from healkit.gallery import LESSONS
 from healkit.gallery.records import object_schema
 

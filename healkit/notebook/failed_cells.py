@@ -24,8 +24,8 @@ from healkit.contracts.post_mortem import Local
 from healkit.contracts.preview import preview
 from healkit.contracts.records import new_trace_id, utc_now
 from healkit.contracts.suggestions import suggestions
-from healkit.notebook.advising import advice_for
-from healkit.notebook.runs import KernelRuns
+from healkit.notebook.cell_advice import advice_for
+from healkit.notebook.kernel_history import KernelRuns
 from healkit.runtime.execution import Execution
 
 if TYPE_CHECKING:

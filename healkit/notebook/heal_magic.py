@@ -6,15 +6,15 @@ from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
 from healkit.errors import HealError, UsageInvalid
-from healkit.notebook.advising import advise_last_cell
-from healkit.notebook.shown import live_page
+from healkit.notebook.cell_advice import advise_last_cell
+from healkit.notebook.cell_output import live_page
 
 if TYPE_CHECKING:
     from healkit.app import Healkit
     from healkit.contracts.healing import Attempt
     from healkit.healing.questions import Answer, Question
     from healkit.healing.report import HealReport
-    from healkit.notebook.cells import FailedCell
+    from healkit.notebook.failed_cells import FailedCell
 
 #: Who has an editor here instead of an advisor.
 PERSON = "person"

@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 import typer
 
-from healkit.cli.common import (
+from healkit.cli.command import (
     INTERRUPTED,
     OK,
     TOOL_FAILED,
     DbOption,
     JsonOption,
     PersonaOption,
-    command,
     open_healkit,
     print_json,
     say,
@@ -33,11 +32,6 @@ if TYPE_CHECKING:
     from healkit.healing.advisor import Advisor, Case
     from healkit.healing.questions import Answer, Question
     from healkit.healing.report import HealReport
-
-
-def add_to(app: typer.Typer) -> None:
-    """Register the commands of this module."""
-    command(app, "heal")(heal)
 
 
 def heal(

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from healkit.cli.common import OK, command, say
+from healkit.cli.command import OK, say
 from healkit.config import Config
 
 
@@ -52,8 +52,3 @@ def collect(
 
     serve(Config.from_environment(), db, Address(host, port), given_token(token_file, os.environ), announce)
     return OK
-
-
-def add_to(app: typer.Typer) -> None:
-    """Register the command."""
-    command(app, "collect")(collect)

@@ -1,4 +1,4 @@
-"""Recorded data as a page shows it: cleaned, cut, and plain JSON.
+"""Recorded data as a page shows it: cleaned, cut, plain JSON.
 
 What is on record may hold secrets (a run can only be repeated with the arguments it had), and a page is kept in
 screenshots and shared notebooks. So whatever was recorded goes through the sanitiser on its way to a panel, and the
@@ -42,7 +42,7 @@ class Cleaned(Protocol):
     def hidden(self) -> Mapping[str, int]: ...
 
 
-class Recorded:
+class PageData:
     """Turns what is on record into what a panel may show; one for each panel, safe from any thread."""
 
     def __init__(self, healkit: Healkit | None) -> None:

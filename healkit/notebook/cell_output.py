@@ -25,7 +25,7 @@ def live_page() -> bool:
 
 
 @dataclass(frozen=True)
-class Shown:
+class CellOutput:
     """Text for a terminal and HTML for a notebook, chosen by whoever displays it.
 
     `panel` makes the live panel that is displayed as a second output, where a page could draw it: the first one still
@@ -37,12 +37,12 @@ class Shown:
     panel: Callable[[], Panel] | None = None
 
     @classmethod
-    def of(cls, document: Document, panel: Callable[[], Panel] | None = None) -> Shown:
+    def of(cls, document: Document, panel: Callable[[], Panel] | None = None) -> CellOutput:
         """Write a document in both forms."""
         return cls(text_of(document), html_of(document), panel)
 
     @classmethod
-    def done(cls, said: str, *parts: Part) -> Shown:
+    def done(cls, said: str, *parts: Part) -> CellOutput:
         """Say in one sentence that something was done."""
         return cls.of(Card(said, "✓", "good", parts=parts))
 
@@ -60,6 +60,6 @@ class Shown:
             self.panel().show(card=False)
 
 
-def listed(rows: Executions, live: Callable[[], Panel] | None = None) -> Shown:
+def listed(rows: Executions, live: Callable[[], Panel] | None = None) -> CellOutput:
     """A page of the log, with what it leaves out and the magic that lists it."""
-    return Shown.of(listings.executions(rows, left_out=rows.left_out, ask="%executions --trials"), live)
+    return CellOutput.of(listings.executions(rows, left_out=rows.left_out, ask="%executions --trials"), live)

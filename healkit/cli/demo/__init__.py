@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.text import Text
 
-from healkit.demo.first_repair import FirstRepair
-from healkit.demo.self_healing import SelfHealing
-from healkit.demo.telling import NotAsTold
+from healkit.cli.demo.chapter import NotAsTold
+from healkit.cli.demo.first_repair import FirstRepair
+from healkit.cli.demo.self_healing import SelfHealing
 from healkit.errors import HealkitError
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from healkit.contracts.heal_report import Answered
 from healkit.contracts.healing import VERDICTS, Attempt
 from healkit.healing.questions import Question
 from healkit.healing.report import HealReport
+from healkit.notebook.widgets.page_data import PageData
 from healkit.notebook.widgets.panel import described
-from healkit.notebook.widgets.recorded import Recorded
 from healkit.rendering import healing as told
 from healkit.rendering import plain
 from healkit.rendering.plain import visible
@@ -26,14 +26,14 @@ _TEXT_MAX_CHARS, _CODE_MAX_CHARS, _ATTEMPTS_MAX = 2000, 60_000, 12
 _CALL_MAX_CHARS = 400
 
 
-def text_of(text: str, recorded: Recorded, limit: int = _TEXT_MAX_CHARS) -> str:
+def text_of(text: str, recorded: PageData, limit: int = _TEXT_MAX_CHARS) -> str:
     """A text without secrets and control characters, cut at `limit`."""
     shown = visible(text)
     cut = shown if len(shown) <= limit else f"{shown[: limit - 1]}…"
     return str(recorded.clean(cut).value)
 
 
-def question_view(question: Question, recorded: Recorded) -> dict[str, Any]:
+def question_view(question: Question, recorded: PageData) -> dict[str, Any]:
     """The input, and what each plausible patch makes of it."""
     return {
         "number": question.number,
@@ -45,7 +45,7 @@ def question_view(question: Question, recorded: Recorded) -> dict[str, Any]:
     }
 
 
-def consent_view(best: Attempt, base: str, recorded: Recorded) -> dict[str, Any]:
+def consent_view(best: Attempt, base: str, recorded: PageData) -> dict[str, Any]:
     """The patch that was chosen: both codes, its verdict in the words of the screen, and what that does not say."""
     verdict, _, means = told.verdict_line(best).partition(". ")
     return {
@@ -61,7 +61,7 @@ def consent_view(best: Attempt, base: str, recorded: Recorded) -> dict[str, Any]
     }
 
 
-def cleaned(report: HealReport, recorded: Recorded) -> HealReport:
+def cleaned(report: HealReport, recorded: PageData) -> HealReport:
     """The same report with every text that came from a tool, a patch or a person sanitised."""
 
     def text(value: str) -> str:
@@ -108,7 +108,7 @@ def report_view(report: HealReport) -> dict[str, Any]:
     }
 
 
-def problem_view(error: Exception, recorded: Recorded) -> dict[str, Any]:
+def problem_view(error: Exception, recorded: PageData) -> dict[str, Any]:
     """Why there was no healing, with its code and the next step."""
     return {
         name: value if name == "code" else text_of(value, recorded)

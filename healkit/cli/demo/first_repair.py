@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from healkit.demo.telling import Chapter, NotAsTold, check, syntax
+from healkit.cli.demo.chapter import Chapter, NotAsTold, check, syntax
 from healkit.gallery import lesson
 
 if TYPE_CHECKING:

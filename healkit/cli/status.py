@@ -1,0 +1,52 @@
+"""Commands on how healkit is: status, doctor."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import msgspec
+import typer
+
+from healkit.cli.command import (
+    OK,
+    TOOL_FAILED,
+    DbOption,
+    JsonOption,
+    open_healkit,
+    print_json,
+)
+
+
+def status(as_json: JsonOption = False, db: DbOption = None) -> int:
+    """Where the database is and what is in it, which traces wait to be sent, and what is wrong, if anything."""
+    from healkit.rendering import reports, text_of
+
+    with open_healkit(db, create=False) as healkit:
+        found = healkit.status()
+    if as_json:
+        print_json({**dataclasses.asdict(found), "traces": msgspec.structs.asdict(found.traces)})
+    else:
+        typer.echo(text_of(reports.status(found)))
+    return OK
+
+
+def doctor(as_json: JsonOption = False, db: DbOption = None) -> int:
+    """What isolation this machine can enforce, tried for real. Exit 1 if tools get no boundary here."""
+    from healkit.config import Config
+    from healkit.doctor import examine
+    from healkit.errors import DatabaseError
+    from healkit.rendering import reports, text_of
+
+    report = examine(Config.from_environment())
+    try:
+        with open_healkit(db, create=False) as healkit:
+            status = healkit.status()
+        database = {"url": status.url, "problem": status.problem}
+    except DatabaseError as error:
+        database = {"url": db or "", "problem": f"{error.code}: {error}"}
+    if as_json:
+        print_json({**dataclasses.asdict(report), "ok": report.ok, "database": database})
+    else:
+        typer.echo(text_of(reports.doctor(report)))
+        typer.echo(" ".join(f"Database: {database['url']} {database['problem'] or '(in order)'}".split()))
+    return OK if report.ok else TOOL_FAILED
