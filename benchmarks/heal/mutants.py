@@ -16,8 +16,8 @@ from collections.abc import Callable
 from heal.programs import Program, own
 from heal.scoring import Judge, met, reference
 
-from healkit.contracts.shapes import read_shape
 from healkit.errors import ToolShapeError
+from healkit.pysource.shapes import read_shape
 
 #: How many of the mutants get a second corruption.
 _TWO_BUGS = 0.2

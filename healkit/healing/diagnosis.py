@@ -10,10 +10,10 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Literal
 
-from healkit.contracts import shapes
 from healkit.contracts.failure import Failure
 from healkit.contracts.healing import Check
 from healkit.errors import TOOL_CODES, CodeDoesNotParse
+from healkit.pysource import shapes
 from healkit.rendering.explaining import explain
 from healkit.store.entries import VaultEntry
 

@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from typing import Literal
 
 from healkit.contracts.healing import Patch
-from healkit.contracts.shapes import read_shape
 from healkit.errors import ToolShapeError
 from healkit.healing.advisor import Case, Peer, Workbench
+from healkit.pysource.shapes import read_shape
 
 
 class PeersAdvisor:

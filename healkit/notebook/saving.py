@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from healkit.contracts.examples import checked_examples
-from healkit.contracts.shapes import parse, read_shape
 from healkit.errors import TOOL_CODES, CodeDoesNotParse, PersonaNotFound, ToolNotFound, UsageInvalid
+from healkit.pysource.shapes import parse, read_shape
 
 if TYPE_CHECKING:
     from healkit.app import Healkit

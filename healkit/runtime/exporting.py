@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 import nbformat
 
 from healkit.config import Config
-from healkit.contracts.shapes import Shape, parse, read_shape
 from healkit.errors import HealkitError, UsageInvalid
+from healkit.pysource.shapes import Shape, parse, read_shape
 from healkit.rendering import parts, plain
 from healkit.rendering.plain import visible
 from healkit.sanitizer import Sanitizer

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from healkit.contracts import shapes
-from healkit.contracts.doctests import examples_in
 from healkit.contracts.encoding import to_jsonable
 from healkit.contracts.entries import EntryData
 from healkit.contracts.records import Grants
 from healkit.contracts.tools import EntryRef, is_valid_name
 from healkit.errors import VaultError, VaultTampered
+from healkit.pysource import shapes
+from healkit.pysource.doctests import examples_in
 
 if TYPE_CHECKING:
     from healkit.store.models import CodeVault, Revision, ToolRegistry

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import healkit
-from healkit.contracts.shapes import parse, read_shape
 from healkit.gallery import LESSONS, SAMPLES, Lesson, Sample, lesson
+from healkit.pysource.shapes import parse, read_shape
 
 PACKAGE = Path(healkit.__file__).parent
 GALLERY = PACKAGE / "gallery"

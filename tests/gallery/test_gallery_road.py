@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from healkit import Healkit
-from healkit.contracts.shapes import parse, read_shape
 from healkit.gallery import LESSONS, SAMPLES, Lesson, Sample
+from healkit.pysource.shapes import parse, read_shape
 
 FIXES = Path(__file__).parent / "fixes"
 #: Lessons as parameters; to import pandas takes as long as all that needs none of it.

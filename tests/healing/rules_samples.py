@@ -10,13 +10,13 @@ import types
 import warnings
 from typing import Any
 
-from healkit.contracts import shapes
 from healkit.contracts.failure import Failure
 from healkit.contracts.healing import Check
 from healkit.contracts.records import Grants
 from healkit.contracts.tools import Tool
 from healkit.healing.advisor import Case
 from healkit.healing.case import merged
+from healkit.pysource import shapes
 from healkit.store.entries import VaultEntry, code_hash
 from healkit.workers.inside import capture
 

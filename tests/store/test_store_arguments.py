@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from healkit.contracts import shapes
 from healkit.errors import ArgumentsInvalid, SchemaInvalid
+from healkit.pysource import shapes
 from healkit.store.arguments import _clearly_valid, check_schema, validate_arguments
 from healkit.store.entries import VaultEntry
 

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from healkit.contracts import shapes
-from healkit.contracts.doctests import examples_in
 from healkit.contracts.encoding import to_jsonable
 from healkit.contracts.examples import checked_examples
 from healkit.contracts.healing import same_value
 from healkit.errors import ExamplesInvalid
+from healkit.pysource import shapes
+from healkit.pysource.doctests import examples_in
 from healkit.store.database import Database
 from healkit.store.vault import Vault
 

@@ -12,8 +12,8 @@ import dataclasses
 import re
 import textwrap
 
-from healkit.contracts import shapes
 from healkit.errors import VaultError
+from healkit.pysource import shapes
 from healkit.store.entries import VaultEntry
 
 _THINKING = re.compile(r"<(think|thinking|reasoning)>.*?(?:</\1>|\Z)", re.DOTALL)

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from healkit.errors import near_misses
 from healkit.healing.rules.known import FOREIGN_METHODS
 from healkit.healing.rules.records import Example, Fix, Rule
-from healkit.healing.rules.scope import BUILTINS
 from healkit.healing.rules.sites import Site
 from healkit.healing.rules.unbound import renamed_variable
+from healkit.pysource.scope import BUILTINS
 
 _TYPES: dict[str, type] = {
     kind.__name__: kind for kind in (str, list, dict, set, tuple, int, float, bytes, bool, frozenset, complex)
@@ -25,7 +25,7 @@ def _wrong(site: Site, name: str) -> list[ast.Attribute]:
 
 
 def _renamed(site: Site, node: ast.Attribute, right: str) -> Fix:
-    edits = site.source.put(node, f"{site.source.of(node)[: -len(node.attr)]}{right}")
+    edits = site.source.replace(node, f"{site.source.segment(node)[: -len(node.attr)]}{right}")
     return Fix(f"There is no `.{node.attr}` here; there is `.{right}`.", edits)
 
 
@@ -61,7 +61,7 @@ def _foreign(site: Site, match: re.Match[str]) -> Iterator[Fix]:
         call = source.parents[node]
         given = call.args if isinstance(call, ast.Call) and call.func is node else []
         whole = call if isinstance(call, ast.Call) and call.func is node else node
-        texts = [source.of(argument) for argument in given]
+        texts = [source.segment(argument) for argument in given]
         for number, form in enumerate(FOREIGN_METHODS.get(name, ())):
             if not _has(match["kind"], form) or ("{a}" in form or "{0}" in form) > bool(texts):
                 continue
@@ -74,7 +74,7 @@ def _foreign(site: Site, match: re.Match[str]) -> Iterator[Fix]:
             ):
                 text = f"({text})"
             yield Fix(f"A {match['kind']} has no `.{name}`; in Python it is `{text}`.",
-                      source.put(whole, text), less=0.05 * number)  # fmt: skip
+                      source.replace(whole, text), less=0.05 * number)  # fmt: skip
 
 
 def _has(kind: str, form: str) -> bool:
@@ -92,8 +92,10 @@ def _key(site: Site, match: re.Match[str]) -> Iterator[Fix]:
     if name not in site.data_keys() and f'"{name}"' not in text and f"'{name}'" not in text:
         return
     for node in _wrong(site, name)[:1]:
-        target = f'{site.source.of(node.value)}["{name}"]'
-        yield Fix(f"`{name}` is a key of the dict, and stands in brackets.", site.source.put(node, target))
+        target = f'{site.source.segment(node.value)}["{name}"]'
+        yield Fix(
+            f"`{name}` is a key of the dict, and stands in brackets.", site.source.replace(node, target)
+        )
 
 
 def _uncalled(site: Site, match: re.Match[str]) -> Iterator[Fix]:
@@ -111,9 +113,9 @@ def _uncalled(site: Site, match: re.Match[str]) -> Iterator[Fix]:
             yield Fix(f"`.{name}` is named and not called.", source.wrap(node, "", "()"))
         elif isinstance(called, ast.Subscript) and called.value is node and (name in own or name in BUILTINS):
             start, end = source.span(node)
-            inside = source.of(called)[end - start :].strip()[1:-1]
+            inside = source.segment(called)[end - start :].strip()[1:-1]
             yield Fix(f"`{name}` is a function and is called with round brackets.",
-                      source.put(called, f"{name}({inside})"))  # fmt: skip
+                      source.replace(called, f"{name}({inside})"))  # fmt: skip
         elif isinstance(node, ast.Name) and own.get(name) == 0:
             yield Fix(f"`{name}` is named and not called.", source.wrap(node, "", "()"))
 
@@ -126,18 +128,19 @@ def _no_function(site: Site, match: re.Match[str]) -> Iterator[Fix]:
         if name in BUILTINS:
             yield from renamed_variable(site, name)
         if len(call.args) == 1 and kind in {"list", "dict", "str", "tuple"} and not call.keywords:
-            text = f"{source.of(call.func)}[{source.of(call.args[0])}]"
-            yield Fix(f"A {kind} is looked into with square brackets.", source.put(call, text), 0.05)
+            text = f"{source.segment(call.func)}[{source.segment(call.args[0])}]"
+            yield Fix(f"A {kind} is looked into with square brackets.", source.replace(call, text), 0.05)
         if not call.args and not call.keywords:
             yield Fix(
-                f"`{source.of(call.func)}` is a {kind}, no function.", source.put(call, source.of(call.func))
+                f"`{source.segment(call.func)}` is a {kind}, no function.",
+                source.replace(call, source.segment(call.func)),
             )
         if isinstance(call.func, ast.Constant) and kind in {"int", "float"}:
             start = source.span(call.func)[1]
-            text = f"{source.of(call.func)} * {source.text[start : source.span(call)[1]].strip()}"
+            text = f"{source.segment(call.func)} * {source.text[start : source.span(call)[1]].strip()}"
             yield Fix(
                 "A number before a bracket is not multiplied with it unless `*` says so.",
-                source.put(call, text),
+                source.replace(call, text),
             )
 
 
@@ -151,7 +154,7 @@ def _near_builtin(site: Site, match: re.Match[str]) -> Iterator[Fix]:
             call = site.source.parents[node]
             whole = call if isinstance(call, ast.Call) and call.func is node else node
             yield Fix(f"How long a {match['kind']} is says `len`.",
-                      site.source.put(whole, f"len({site.source.of(node.value)})"))  # fmt: skip
+                      site.source.replace(whole, f"len({site.source.segment(node.value)})"))  # fmt: skip
 
 
 _TEXT = Example("def tool(a):\n    return a.zzyzx()\n", arguments={"a": "b"})

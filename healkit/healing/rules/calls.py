@@ -7,11 +7,10 @@ import re
 from collections.abc import Iterator
 
 from healkit.contracts.healing import Edit
-from healkit.contracts.shapes import Function
 from healkit.errors import near_misses
 from healkit.healing.rules.records import Example, Fix, Rule
-from healkit.healing.rules.scope import parameters
 from healkit.healing.rules.sites import Site
+from healkit.pysource.nodes import Function, parameters
 
 
 def _called(site: Site, name: str) -> list[ast.Call]:
@@ -62,7 +61,7 @@ def _missing(site: Site, match: re.Match[str]) -> Iterator[Fix]:
             and _is_class(site, func.value.id)
         ):
             yield Fix(f"`{func.attr}` is called on the class; it needs an object.",
-                      source.put(func.value, f"{func.value.id}()"))  # fmt: skip
+                      source.replace(func.value, f"{func.value.id}()"))  # fmt: skip
         if all(name in known for name in names):
             end = source.span(call)[1] - 1
             comma = ", " if call.args or call.keywords else ""
@@ -139,12 +138,12 @@ def _unawaited(site: Site, match: re.Match[str]) -> Iterator[Fix]:
         if isinstance(site.function, ast.AsyncFunctionDef):
             parent = source.parents[call]
             plain = isinstance(parent, ast.stmt | ast.Call | ast.List | ast.Tuple | ast.keyword)
-            text = f"await {source.of(call)}"
-            yield Fix(f"`{name}` must be awaited.", source.put(call, text if plain else f"({text})"))
+            text = f"await {source.segment(call)}"
+            yield Fix(f"`{name}` must be awaited.", source.replace(call, text if plain else f"({text})"))
         else:
-            edits = source.put(call, f"asyncio.run({source.of(call)})")
+            edits = source.replace(call, f"asyncio.run({source.segment(call)})")
             if "import asyncio" not in source.text:
-                edits += source.import_line("import asyncio")
+                edits += source.add_import("import asyncio")
             yield Fix(f"`{name}` is asynchronous and must be run to its end.", edits)
 
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 from healkit.contracts.healing import Edit
 from healkit.healing.rules.records import Example, Fix, Rule
-from healkit.healing.rules.scope import type_of
 from healkit.healing.rules.sites import Site
+from healkit.pysource.inference import type_of
 
 
 def _whole_index(site: Site, match: re.Match[str]) -> Iterator[Fix]:
@@ -59,13 +59,13 @@ def _text_index(site: Site, match: re.Match[str]) -> Iterator[Fix]:
     source = site.source
     for node in site.nodes(ast.Subscript)[:2]:
         loop = source.enclosing(node, ast.For)
-        key, base = source.of(node.slice), source.of(node.value)
-        if loop is not None and source.of(loop.target) == key and source.of(loop.iter) == base:
-            yield Fix(f"`{key}` is the item itself, not its place.", source.put(node, key))
+        key, base = source.segment(node.slice), source.segment(node.value)
+        if loop is not None and source.segment(loop.target) == key and source.segment(loop.iter) == base:
+            yield Fix(f"`{key}` is the item itself, not its place.", source.replace(node, key))
         elif isinstance(node.slice, ast.Constant):
             yield Fix(
                 "The list has one item for each; the first is taken.",
-                source.put(node.value, f"{base}[0]"),
+                source.replace(node.value, f"{base}[0]"),
                 0.2,
             )
         else:
@@ -75,9 +75,9 @@ def _text_index(site: Site, match: re.Match[str]) -> Iterator[Fix]:
 def _pair_index(site: Site, match: re.Match[str]) -> Iterator[Fix]:
     for node in site.nodes(ast.Subscript):
         if isinstance(node.slice, ast.Tuple):
-            places = "".join(f"[{site.source.of(item)}]" for item in node.slice.elts)
-            text = f"{site.source.of(node.value)}{places}"
-            yield Fix("A list of lists is looked into step by step.", site.source.put(node, text))
+            places = "".join(f"[{site.source.segment(item)}]" for item in node.slice.elts)
+            text = f"{site.source.segment(node.value)}{places}"
+            yield Fix("A list of lists is looked into step by step.", site.source.replace(node, text))
 
 
 def _no_length(site: Site, match: re.Match[str]) -> Iterator[Fix]:
@@ -85,10 +85,12 @@ def _no_length(site: Site, match: re.Match[str]) -> Iterator[Fix]:
         return
     for call in site.nodes(ast.Call):
         if isinstance(call.func, ast.Name) and call.func.id == "len" and len(call.args) == 1:
-            given = site.source.of(call.args[0])
-            edits = site.source.put(call.args[0], f"str({given})")
+            given = site.source.segment(call.args[0])
+            edits = site.source.replace(call.args[0], f"str({given})")
             yield Fix("A number has no length; its digits have.", edits)
-            yield Fix("A number has no length; it is the number itself.", site.source.put(call, given), 0.1)
+            yield Fix(
+                "A number has no length; it is the number itself.", site.source.replace(call, given), 0.1
+            )
 
 
 def _hashed(site: Site, match: re.Match[str]) -> Iterator[Fix]:
@@ -129,17 +131,17 @@ def _assigned_into(site: Site, match: re.Match[str]) -> Iterator[Fix]:
         and isinstance(statement, ast.Assign)
         and not isinstance(target.slice, ast.Slice)
     ):
-        place, new = source.of(target.slice), source.of(statement.value)
+        place, new = source.segment(target.slice), source.segment(statement.value)
         after = f"{place} + 1" if not place.isdigit() else str(int(place) + 1)
         text = f"{name} = {name}[:{place}] + {new} + {name}[{after}:]"
-        yield Fix("A text never changes; it is put together anew.", source.put(statement, text))
+        yield Fix("A text never changes; it is put together anew.", source.replace(statement, text))
     elif match["kind"] == "tuple":
         for made in site.assignments(name)[:1]:
             yield Fix("A tuple never changes; a list does.", source.wrap(made.value, "list(", ")"))
         if not site.assignments(name) and site.function is not None:
             body = site.function.body
             yield Fix(
-                "A tuple never changes; a list does.", source.line_before(body[0], f"{name} = list({name})")
+                "A tuple never changes; a list does.", source.insert_before(body[0], f"{name} = list({name})")
             )
 
 

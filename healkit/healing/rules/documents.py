@@ -20,9 +20,9 @@ _FORMS = ("%Y-%m-%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%Y-%m-%d 
 def _quotes(site: Site, match: re.Match[str]) -> Iterator[Fix]:
     """What Python printed is no JSON: single quotes, True, None."""
     for call in site.calls("loads"):
-        edits = site.source.put(call.func, "ast.literal_eval")
+        edits = site.source.replace(call.func, "ast.literal_eval")
         if "import ast" not in site.source.text:
-            edits += site.source.import_line("import ast")
+            edits += site.source.add_import("import ast")
         if len(call.args) == 1 and not call.keywords:
             yield Fix("The text is Python's own, not JSON.", edits)
 
@@ -32,7 +32,7 @@ def _read_twice(site: Site, match: re.Match[str]) -> Iterator[Fix]:
     message = site.failure.evalue if site.failure else ""
     source = site.source
     for call in site.calls("load", "loads"):
-        func = source.of(call.func)
+        func = source.segment(call.func)
         if func.endswith("load") and "'str' object" in message:
             yield Fix("A text is read by `loads`; `load` reads files.", source.wrap(call.func, "", "s"))
         elif func.endswith("loads") and (
@@ -42,7 +42,9 @@ def _read_twice(site: Site, match: re.Match[str]) -> Iterator[Fix]:
             yield Fix("A file is read by `load`; `loads` reads texts.", [Edit(at - 1, at, "")])
         else:
             yield Fix(
-                "The value has been read already.", source.put(call, source.of(call.args[0])), less=0.05
+                "The value has been read already.",
+                source.replace(call, source.segment(call.args[0])),
+                less=0.05,
             )
 
 
@@ -84,7 +86,7 @@ def _with_encoding(site: Site, call: ast.Call, name: str) -> list[Edit]:
     if given is None and _name(call) in {"decode", "encode"} and call.args:
         given = call.args[0]
     if given is not None:
-        return site.source.put(given, f'"{name}"')
+        return site.source.replace(given, f'"{name}"')
     end = site.source.span(call)[1] - 1
     comma = ", " if call.args or call.keywords else ""
     return [
@@ -109,7 +111,7 @@ def _date(site: Site, match: re.Match[str]) -> Iterator[Fix]:
         n for n in ast.walk(site.source.tree) if isinstance(n, ast.Constant) and n.value == match["form"]
     ]
     for number, form in enumerate(forms[:3]):
-        edits = [edit for node in nodes for edit in site.source.put(node, f'"{form}"')]
+        edits = [edit for node in nodes for edit in site.source.replace(node, f'"{form}"')]
         if edits:
             yield Fix(f"Dates come in the form {form}.", edits, less=0.05 * number)
 
@@ -125,7 +127,7 @@ def _spent(site: Site, match: re.Match[str]) -> Iterator[Fix]:
     if isinstance(before, ast.With) and source.starts_line(statement):
         first, last = statement.lineno, statement.end_lineno or statement.lineno
         starts = [source.line_start(line) for line in range(first, last + 1)]
-        edits = [Edit(at, at, source.unit()) for at in starts]
+        edits = [Edit(at, at, source.indent_unit) for at in starts]
         yield Fix("The file is closed at the end of its block, so the line goes into it.", edits)
 
 

@@ -27,8 +27,8 @@ def _guarded(
     lines = [above] if above else []
     for number, value in enumerate([v for v in demanded if _short(v)] or [None]):
         known = bool(demanded)
-        text = [*lines, f"if {condition}:", f"{source.unit()}return {value!r}"]
-        edits = source.line_before(statement, *text)
+        text = [*lines, f"if {condition}:", f"{source.indent_unit}return {value!r}"]
+        edits = source.insert_before(statement, *text)
         if edits:
             reason = f"Where {what}, {value!r} is right." if known else f"Where {what}, it returns None."
             yield Fix(reason, [*edits, *(more or [])], less=0.05 * number if known else 0.6, guard=not known)
@@ -57,7 +57,7 @@ def _none(site: Site, match: re.Match[str]) -> Iterator[Fix]:
     if match["name"] is None:
         bases = [n.value for n in site.nodes(ast.Subscript)]
     for base in bases[:1]:
-        text = site.source.of(base)
+        text = site.source.segment(base)
         if not _free(site, base):
             return
         if isinstance(base, ast.Call) and (
@@ -67,7 +67,7 @@ def _none(site: Site, match: re.Match[str]) -> Iterator[Fix]:
                 site,
                 "found is None",
                 f"`{text}` gives nothing",
-                site.source.put(base, "found"),
+                site.source.replace(base, "found"),
                 f"found = {text}",
             )
         else:
@@ -78,7 +78,7 @@ def _zero(site: Site, match: re.Match[str]) -> Iterator[Fix]:
     divisions = [n for n in site.nodes(ast.BinOp) if isinstance(n.op, ast.Div | ast.FloorDiv | ast.Mod)]
     for division in divisions[:1]:
         divisor = division.right
-        text = site.source.of(divisor)
+        text = site.source.segment(divisor)
         if not _free(site, divisor):
             continue
         condition = f"{site.source.atom(divisor)} == 0"
@@ -87,12 +87,12 @@ def _zero(site: Site, match: re.Match[str]) -> Iterator[Fix]:
             and getattr(divisor.func, "id", "") == "len"
             and len(divisor.args) == 1
         ):
-            condition = f"not {site.source.of(divisor.args[0])}"
+            condition = f"not {site.source.segment(divisor.args[0])}"
         yield from _guarded(site, condition, f"`{text}` is 0")
         parent = site.source.parents[division]
         if site.function is not site.entry or not isinstance(parent, ast.Return):
             test = site.source.atom(divisor)
-            edits = site.source.put(division, f"({site.source.of(division)} if {test} else 0)")
+            edits = site.source.replace(division, f"({site.source.segment(division)} if {test} else 0)")
             yield Fix(f"Where `{text}` is 0, it counts as 0.", edits, less=0.65, guard=True)
 
 
@@ -107,7 +107,7 @@ def _empty(site: Site, match: re.Match[str]) -> Iterator[Fix]:
         ):
             end = site.source.span(call)[1] - 1
             returned = isinstance(site.source.parents[call], ast.Return) and site.function is site.entry
-            held = site.demanded(f"not {site.source.of(call.args[0])}") if returned else []
+            held = site.demanded(f"not {site.source.segment(call.args[0])}") if returned else []
             returned = bool(held)
             for value in held or [None]:
                 text = f", {value!r}" if name == "next" else f", default={value!r}"
@@ -116,7 +116,7 @@ def _empty(site: Site, match: re.Match[str]) -> Iterator[Fix]:
         if name in {"max", "min", "mean", "median", "choice", "reduce", "pop", "stdev", "mode"}:
             given = call.args[-1] if call.args else getattr(call.func, "value", None)
             if isinstance(given, ast.Name | ast.Attribute | ast.Subscript) and _free(site, given):
-                text = site.source.of(given)
+                text = site.source.segment(given)
                 yield from _guarded(site, f"not {text}", f"`{text}` is empty")
 
 
@@ -130,8 +130,8 @@ def _out(site: Site, match: re.Match[str]) -> Iterator[Fix]:
         elif isinstance(node.slice, ast.UnaryOp):
             condition = f"not {base}"
         else:
-            condition = f"{site.source.of(node.slice)} >= len({base})"
-        yield from _guarded(site, condition, f"`{site.source.of(node.value)}` has no such place")
+            condition = f"{site.source.segment(node.slice)} >= len({base})"
+        yield from _guarded(site, condition, f"`{site.source.segment(node.value)}` has no such place")
 
 
 _NONE = "import re\n\n\ndef tool(a):\n    match = re.search('b', a)\n{0}    return match.group()\n"

@@ -13,8 +13,8 @@ from healkit.contracts.healing import Edit
 from healkit.errors import near_misses
 from healkit.healing.rules.known import ALIASES, FOREIGN_NAMES, HOMES, MODULES, MOVED
 from healkit.healing.rules.records import Example, Fix, Rule
-from healkit.healing.rules.scope import unknown_names
 from healkit.healing.rules.sites import Site
+from healkit.pysource.scope import unknown_names
 
 _CLASSES_OF_DATETIME = ("datetime", "date", "timedelta", "timezone", "time")
 
@@ -42,10 +42,10 @@ def _missing(site: Site, match: re.Match[str]) -> Iterator[Fix]:
     }
     if lines[0] and (more := [line for line in others.values() if line]):
         every = site.source.newline.join(sorted([lines[0], *more]))
-        yield Fix("Several names are used and never imported.", site.source.import_line(every), less=-0.01)
+        yield Fix("Several names are used and never imported.", site.source.add_import(every), less=-0.01)
     for number, line in enumerate(filter(None, lines)):
         reason = f"`{name}` is used and never imported: `{line}` is added."
-        yield Fix(reason, site.source.import_line(line or ""), less=0.1 * number)
+        yield Fix(reason, site.source.add_import(line or ""), less=0.1 * number)
 
 
 def _attributes_of(site: Site, name: str) -> list[ast.Attribute]:
@@ -65,14 +65,16 @@ def _misspelt_module(site: Site, match: re.Match[str]) -> Iterator[Fix]:
         nodes: list[ast.AST] = [
             n for n in ast.walk(site.source.tree) if isinstance(n, ast.Name) and n.id == wrong
         ]
-        edits = [edit for node in nodes for edit in site.source.put(node, right)]
+        edits = [edit for node in nodes for edit in site.source.replace(node, right)]
         start, end = site.source.span(site.statement)
         text = re.sub(rf"\b{re.escape(wrong)}\b", right, site.source.text[start:end])
         reason = f"There is no module `{wrong}`; `{right}` is imported instead."
-        yield Fix(reason, [*edits, *site.source.put(site.statement, text)], less=0.1 * number)
+        yield Fix(reason, [*edits, *site.source.replace(site.statement, text)], less=0.1 * number)
     if rest and wrong in sys.stdlib_module_names:
-        text = site.source.of(site.statement).replace(match["name"], wrong)
-        yield Fix(f"`{wrong}` is no package; it is imported whole.", site.source.put(site.statement, text))
+        text = site.source.segment(site.statement).replace(match["name"], wrong)
+        yield Fix(
+            f"`{wrong}` is no package; it is imported whole.", site.source.replace(site.statement, text)
+        )
 
 
 def _name_in_module(site: Site, match: re.Match[str]) -> Iterator[Fix]:
@@ -86,7 +88,7 @@ def _name_in_module(site: Site, match: re.Match[str]) -> Iterator[Fix]:
     for number, right in enumerate(site.near(wrong)):
         if f"{module}.{wrong}" in MOVED or HOMES.get(wrong, module) != module:
             break
-        edits = site.source.put(alias, right + (f" as {alias.asname}" if alias.asname else ""))
+        edits = site.source.replace(alias, right + (f" as {alias.asname}" if alias.asname else ""))
         if alias.asname is None:
             edits += _renamed(site, wrong, right)
         yield Fix(f"`{module}` has no `{wrong}`; it has `{right}`.", edits, less=0.1 * number)
@@ -94,12 +96,12 @@ def _name_in_module(site: Site, match: re.Match[str]) -> Iterator[Fix]:
     if home != module and len(statement.names) == 1:
         found = MOVED.get(f"{module}.{wrong}", wrong).rpartition(".")[2]
         text = f"from {home} import {found}" + ("" if found == wrong else f" as {wrong}")
-        yield Fix(f"`{wrong}` is in `{home}`, not in `{module}`.", site.source.put(statement, text))
+        yield Fix(f"`{wrong}` is in `{home}`, not in `{module}`.", site.source.replace(statement, text))
 
 
 def _renamed(site: Site, wrong: str, right: str) -> list[Edit]:
     names = (n for n in ast.walk(site.source.tree) if isinstance(n, ast.Name) and n.id == wrong)
-    return [edit for node in names for edit in site.source.put(node, right)]
+    return [edit for node in names for edit in site.source.replace(node, right)]
 
 
 def _class_of_module(site: Site, match: re.Match[str]) -> Iterator[Fix]:
@@ -108,7 +110,7 @@ def _class_of_module(site: Site, match: re.Match[str]) -> Iterator[Fix]:
     if not hasattr(getattr(sys.modules.get(name), name, None), attribute):
         return
     wrong = [node for node in _attributes_of(site, name) if node.attr == attribute]
-    edits = [edit for node in wrong for edit in site.source.put(node.value, f"{name}.{name}")]
+    edits = [edit for node in wrong for edit in site.source.replace(node.value, f"{name}.{name}")]
     if edits:
         yield Fix(f"`{attribute}` belongs to the class `{name}.{name}`, not to the module.", edits)
 
@@ -127,10 +129,10 @@ def _module_of_class(site: Site, match: re.Match[str]) -> Iterator[Fix]:
     wrong = [
         n for n in _attributes_of(site, "datetime") if n.attr in _CLASSES_OF_DATETIME and n.attr != "time"
     ]
-    edits = [edit for node in wrong for edit in site.source.put(node, node.attr)]
+    edits = [edit for node in wrong for edit in site.source.replace(node, node.attr)]
     more = [name for name in dict.fromkeys(node.attr for node in wrong) if name not in names]
     if more:
-        edits += site.source.put(statement, f"from datetime import {', '.join(names + more)}")
+        edits += site.source.replace(statement, f"from datetime import {', '.join(names + more)}")
     if edits:
         yield Fix("`datetime` is the class here, and the other classes of the module stand beside it.", edits)
 
@@ -142,11 +144,11 @@ def _moved(site: Site, match: re.Match[str]) -> Iterator[Fix]:
         return
     home = right.rpartition(".")[0]
     wrong = [node for node in _attributes_of(site, module) if node.attr == name]
-    edits = [edit for node in wrong for edit in site.source.put(node, right)]
+    edits = [edit for node in wrong for edit in site.source.replace(node, right)]
     if home == "str":  # string.upper(text) is str.upper(text), and nothing else changes
         home = ""
     if edits and home and home != module:
-        edits += site.source.import_line(f"import {home}")
+        edits += site.source.add_import(f"import {home}")
     if edits:
         yield Fix(f"There is no `{module}.{name}`; it is `{right}`.", edits)
 
@@ -161,7 +163,7 @@ def _submodule(site: Site, match: re.Match[str]) -> Iterator[Fix]:
         full = "xml.etree.ElementTree" if (module, name) == ("xml", "etree") else f"{module}.{name}"
         yield Fix(
             f"`{full}` is a module of its own and must be imported.",
-            site.source.import_line(f"import {full}"),
+            site.source.add_import(f"import {full}"),
         )
 
 
@@ -190,7 +192,7 @@ def _near_home(site: Site, match: re.Match[str]) -> Iterator[Fix]:
     for right in near_misses(name, HOMES, 1):
         edits = [
             *_renamed(site, name, right),
-            *site.source.import_line(f"from {HOMES[right]} import {right}"),
+            *site.source.add_import(f"from {HOMES[right]} import {right}"),
         ]
         yield Fix(f"`{name}` is nothing; `{right}` is in `{HOMES[right]}`.", edits)
 

@@ -44,13 +44,13 @@ def _ends_early(site: Site, match: re.Match[str]) -> Iterator[Fix]:
     for name, step in sorted(set(shifts), key=lambda shift: -shift[1])[:2]:
         for _, call in _loop_of(site, name):
             stop = call.args[1] if len(call.args) > 1 else call.args[0]
-            for text in _shorter(source.of(stop), step):
+            for text in _shorter(source.segment(stop), step):
                 yield Fix(
-                    f"The loop ends where `{text}` says, for the list ends there.", source.put(stop, text)
+                    f"The loop ends where `{text}` says, for the list ends there.", source.replace(stop, text)
                 )
-            if len(call.args) > 1 and step == 0 and re.fullmatch(r"1", source.of(call.args[0])):
+            if len(call.args) > 1 and step == 0 and re.fullmatch(r"1", source.segment(call.args[0])):
                 start, end = source.span(call.args[0])[0], source.span(call.args[-1])[1]
-                text = re.sub(r"\s*\+\s*1$", "", source.of(stop))
+                text = re.sub(r"\s*\+\s*1$", "", source.segment(stop))
                 yield Fix("The first place of a list is 0.", [Edit(start, end, text)], less=0.05)
         yield from _while_loops(site, name)
 
@@ -58,14 +58,16 @@ def _ends_early(site: Site, match: re.Match[str]) -> Iterator[Fix]:
 def _comes_round(site: Site, match: re.Match[str]) -> Iterator[Fix]:
     """`for i in range(len(x))` with `x[i + 1]`: after the last comes the first."""
     for node in site.nodes(ast.Subscript):
-        shift, owner = _shift(node.slice), site.source.of(node.value)
+        shift, owner = _shift(node.slice), site.source.segment(node.value)
         if shift is None or shift[1] < 1:
             continue
         for _, call in _loop_of(site, shift[0]):
-            stop = site.source.of(call.args[1] if len(call.args) > 1 else call.args[0])
+            stop = site.source.segment(call.args[1] if len(call.args) > 1 else call.args[0])
             if stop == f"len({owner})":
-                text = f"({site.source.of(node.slice)}) % len({owner})"
-                yield Fix("After the last place comes the first again.", site.source.put(node.slice, text))
+                text = f"({site.source.segment(node.slice)}) % len({owner})"
+                yield Fix(
+                    "After the last place comes the first again.", site.source.replace(node.slice, text)
+                )
 
 
 def _shorter(stop: str, step: int) -> Iterator[str]:
@@ -94,12 +96,12 @@ def _while_loops(site: Site, name: str) -> Iterator[Fix]:
 def _length_as_place(site: Site, match: re.Match[str]) -> Iterator[Fix]:
     """`x[len(x)]`, or a place counted from 1."""
     for node in site.nodes(ast.Subscript):
-        text = site.source.of(node.slice)
+        text = site.source.segment(node.slice)
         if isinstance(node.slice, ast.Call) and text.startswith("len("):
             yield Fix("The last place is one below the length.", site.source.wrap(node.slice, "", " - 1"))
         elif isinstance(node.slice, ast.Name) and not _loop_of(site, node.slice.id):
             made = site.assignments(node.slice.id)
-            if made and site.source.of(made[0].value).startswith("len("):
+            if made and site.source.segment(made[0].value).startswith("len("):
                 yield Fix("The last place is one below the length.", site.source.wrap(node.slice, "", " - 1"))
             elif node.slice.id in site.values and site.values[node.slice.id] != 0:
                 yield Fix("Places count from 0.", site.source.wrap(node.slice, "", " - 1"), less=0.2)

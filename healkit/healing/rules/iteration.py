@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 
 from healkit.healing.rules.records import Example, Fix, Rule
-from healkit.healing.rules.scope import type_of
 from healkit.healing.rules.sites import Site
+from healkit.pysource.inference import type_of
 
 _LAZY = {"map", "filter", "zip", "generator", "dict_keys", "dict_values", "dict_items", "set", "reversed", "enumerate",
          "range_iterator", "list_reverseiterator", "frozenset", "dict_keyiterator"}  # fmt: skip
@@ -31,7 +31,7 @@ def _listed(site: Site, match: re.Match[str]) -> Iterator[Fix]:
             left = "[" if isinstance(made, ast.GeneratorExp) and kind == "generator" else f"{function}("
             edits = site.source.wrap(made, left, ")")
             if left == "[":
-                edits = site.source.put(made, f"[{site.source.of(made)[1:-1]}]")
+                edits = site.source.replace(made, f"[{site.source.segment(made)[1:-1]}]")
             yield Fix(f"A {kind} has no places; a list of it has.", edits)
             if function == "sorted":
                 yield Fix(
@@ -102,8 +102,8 @@ def _rows(site: Site, match: re.Match[str]) -> Iterator[Fix]:
                 yield Fix("A loop over a dict gives its keys; `.values()` gives what belongs to them.",
                           source.wrap(iterated, "", ".values()"))  # fmt: skip
         if isinstance(site.values.get(name), str):
-            edits = source.put(node.value, f"json.loads({name})")
-            edits += [] if "import json" in source.text else source.import_line("import json")
+            edits = source.replace(node.value, f"json.loads({name})")
+            edits += [] if "import json" in source.text else source.add_import("import json")
             yield Fix("The text is JSON and must be read first.", edits, less=0.1)
 
 

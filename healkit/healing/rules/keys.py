@@ -11,8 +11,8 @@ from pathlib import Path
 from healkit.contracts.healing import Edit
 from healkit.errors import near_misses
 from healkit.healing.rules.records import Example, Fix, Rule
-from healkit.healing.rules.scope import type_of
 from healkit.healing.rules.sites import Site
+from healkit.pysource.inference import type_of
 
 _COLUMN = re.compile(
     r"Column not found: '?(?P<a>.+?)'?\Z|\['(?P<b>[^']+)'\] not in index|None of \[Index\(\['(?P<c>[^']+)'|\A'(?!Column not found)(?P<d>.+)'\Z"
@@ -34,7 +34,7 @@ def _constants(site: Site, text: str) -> list[ast.Constant]:
 
 def _quoted(site: Site, node: ast.Constant, text: str) -> str:
     """The text between the quotation marks that the writer uses there."""
-    mark = site.source.of(node)[-1]
+    mark = site.source.segment(node)[-1]
     return f"{mark}{text}{mark}" if mark in "'\"" and not set(text) & set("'\"\\\n") else repr(text)
 
 
@@ -52,7 +52,7 @@ def _near(site: Site, match: re.Match[str]) -> Iterator[Fix]:
     related = [k for k in known if wrong and (wrong in k or k in wrong)]
     for number, right in enumerate(dict.fromkeys([*near, *related])):
         for node in _constants(site, wrong)[:1]:
-            edits = site.source.put(node, _quoted(site, node, right))
+            edits = site.source.replace(node, _quoted(site, node, right))
             yield Fix(f"There is no key {wrong!r}; there is {right!r}.", edits, less=0.05 * number)
 
 
@@ -65,11 +65,11 @@ def _counted(site: Site, match: re.Match[str]) -> Iterator[Fix]:
     """`votes[name] += 1` reads before it writes: at the first time there is nothing to read."""
     source, statement = site.source, site.statement
     if isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Subscript):
-        base, key = source.of(statement.target.value), source.of(statement.target.slice)
+        base, key = source.segment(statement.target.value), source.segment(statement.target.slice)
         start = _start(site, statement.op, statement.value)
         at, end = source.span(statement)
         sign = source.text[source.span(statement.target)[1] : source.span(statement.value)[0]].strip()[:-1]
-        text = f"{base}[{key}] = {base}.get({key}, {start}) {sign} {source.of(statement.value)}"
+        text = f"{base}[{key}] = {base}.get({key}, {start}) {sign} {source.segment(statement.value)}"
         yield Fix(f"A key that is not there yet counts as {start}.", [Edit(at, end, text)])
         return
     starts = {
@@ -85,18 +85,22 @@ def _counted(site: Site, match: re.Match[str]) -> Iterator[Fix]:
             case ast.Attribute(value=ast.Subscript(value=owner, slice=key_node) as place, attr=attr) if (
                 attr in starts
             ):
-                text = f"{source.of(owner)}.setdefault({source.of(key_node)}, {starts[attr]})"
-                yield Fix(f"A key that is not there yet begins as {starts[attr]}.", source.put(place, text))
+                text = f"{source.segment(owner)}.setdefault({source.segment(key_node)}, {starts[attr]})"
+                yield Fix(
+                    f"A key that is not there yet begins as {starts[attr]}.", source.replace(place, text)
+                )
     if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Subscript):
         target = statement.targets[0]
-        inner = [n for n in _subscripts(site) if source.of(n) == source.of(target) and n is not target]
+        inner = [
+            n for n in _subscripts(site) if source.segment(n) == source.segment(target) and n is not target
+        ]
         for node in inner[:1]:
-            text = f"{source.of(node.value)}.get({source.of(node.slice)}, 0)"
-            yield Fix("A key that is not there yet counts as 0.", source.put(node, text))
+            text = f"{source.segment(node.value)}.get({source.segment(node.slice)}, 0)"
+            yield Fix("A key that is not there yet counts as 0.", source.replace(node, text))
         if isinstance(target.value, ast.Subscript):
             place = target.value
-            text = f"{source.of(place.value)}.setdefault({source.of(place.slice)}, {{}})"
-            yield Fix("A key that is not there yet begins as {}.", source.put(place, text))
+            text = f"{source.segment(place.value)}.setdefault({source.segment(place.slice)}, {{}})"
+            yield Fix("A key that is not there yet begins as {}.", source.replace(place, text))
 
 
 def _start(site: Site, op: ast.operator, value: ast.expr) -> str:
@@ -120,7 +124,7 @@ def _other_kind(site: Site, match: re.Match[str]) -> Iterator[Fix]:
         return
     for node in _subscripts(site)[:2]:
         kind = "str" if number else "int"
-        edits = site.source.put(node.slice, f"{kind}({site.source.of(node.slice)})")
+        edits = site.source.replace(node.slice, f"{kind}({site.source.segment(node.slice)})")
         yield Fix(f"The keys are of another type: `{kind}(…)` of what is looked up.", edits)
 
 
@@ -132,14 +136,14 @@ def _or_default(site: Site, match: re.Match[str]) -> Iterator[Fix]:
         if not isinstance(node.ctx, ast.Load):
             continue
         parent = source.parents[node]
-        owner, key = source.of(node.value), source.of(node.slice)
+        owner, key = source.segment(node.value), source.segment(node.slice)
         demanded = site.demanded("") if returned and parent is site.statement else []
         for value in demanded:
             text = f"{owner}.get({key}, {value!r})"
-            yield Fix(f"For a key that is not there, {value!r} is right.", source.put(node, text))
+            yield Fix(f"For a key that is not there, {value!r} is right.", source.replace(node, text))
         if not demanded:
             text = f"{owner}.get({key})"
-            yield Fix("A key that is not there gives None.", source.put(node, text), guard=True)
+            yield Fix("A key that is not there gives None.", source.replace(node, text), guard=True)
 
 
 def _file(site: Site, match: re.Match[str]) -> Iterator[Fix]:
@@ -158,7 +162,7 @@ def _file(site: Site, match: re.Match[str]) -> Iterator[Fix]:
         found = next((str(path) for path in files if path.name == right), right)
         rights.append((right if nodes[0].value == name else str(Path(folder) / right)) if here else found)
     for number, right in enumerate(dict.fromkeys(rights)):
-        edits = site.source.put(nodes[0], _quoted(site, nodes[0], right))
+        edits = site.source.replace(nodes[0], _quoted(site, nodes[0], right))
         yield Fix(f"There is no file {wrong!r}; there is {right!r}.", edits, less=0.05 * number)
 
 

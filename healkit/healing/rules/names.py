@@ -10,13 +10,12 @@ import re
 from collections.abc import Iterator
 
 from healkit.contracts.healing import Edit
-from healkit.contracts.shapes import Function
 from healkit.errors import near_misses
 from healkit.healing.rules.known import FOREIGN_NAMES
 from healkit.healing.rules.records import Example, Fix, Rule
-from healkit.healing.rules.scope import BUILTINS, bound_names, parameters
 from healkit.healing.rules.sites import Site
-from healkit.healing.rules.source import own_nodes
+from healkit.pysource.nodes import Function, own_nodes, parameters
+from healkit.pysource.scope import BUILTINS, bound_names
 
 _NAME = r"^(?:free variable )?'?(?:name '|cannot access free variable ')?(?P<name>\w+)' is not defined"
 
@@ -26,7 +25,7 @@ def _loads(site: Site, name: str) -> list[ast.Name]:
 
 
 def _put_all(site: Site, nodes: list[ast.Name], text: str) -> list[Edit]:
-    return [edit for node in nodes for edit in site.source.put(node, text)]
+    return [edit for node in nodes for edit in site.source.replace(node, text)]
 
 
 def _near(site: Site, match: re.Match[str]) -> Iterator[Fix]:
@@ -142,10 +141,10 @@ def starts_for(site: Site, name: str) -> Iterator[Fix]:
         return
     outer: ast.stmt = place
     while (loop := site.source.enclosing(outer, ast.For, ast.While, ast.With, ast.If, ast.Try)) is not None:
-        if site.function is not None and site.source.function_around(loop) is not site.function:
+        if site.function is not None and site.source.enclosing_function(loop) is not site.function:
             break
         outer = loop
-    edits = site.source.line_before(outer, f"{name} = {start}")
+    edits = site.source.insert_before(outer, f"{name} = {start}")
     if edits:
         yield Fix(f"`{name}` is added to and has no value to begin with: it begins as `{start}`.", edits)
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 from healkit.contracts.healing import Edit
 from healkit.healing.rules.records import Example, Fix, Rule
-from healkit.healing.rules.scope import type_of
 from healkit.healing.rules.sites import Site
+from healkit.pysource.inference import type_of
 
 _SIGNS: dict[str, tuple[type[ast.operator], ...]] = {
     "+": (ast.Add,), "-": (ast.Sub,), "*": (ast.Mult,), "/": (ast.Div,), "//": (ast.FloorDiv,), "%": (ast.Mod,),
@@ -32,7 +32,7 @@ def _operations(site: Site, sign: str) -> list[tuple[ast.expr | None, ast.expr]]
 
 def _wrapped(site: Site, node: ast.expr | None, function: str, less: float = 0.0) -> Iterator[Fix]:
     if node is not None:
-        reason = f"`{site.source.of(node)}` is turned into `{function}` first."
+        reason = f"`{site.source.segment(node)}` is turned into `{function}` first."
         yield Fix(reason, site.source.wrap(node, f"{function}(", ")"), less)
 
 
@@ -42,7 +42,7 @@ def _concatenated(site: Site, match: re.Match[str]) -> Iterator[Fix]:
     for left, right in _operations(site, "+"):
         if type_of(right, site.values) == kind:
             continue
-        text = site.source.of(right)
+        text = site.source.segment(right)
         if kind == "str":
             yield from _wrapped(site, right, "str")
             if (
@@ -103,13 +103,15 @@ def _summed(site: Site) -> Iterator[Fix]:
     """`sum` of texts: they are joined, or they are meant as numbers."""
     for call in site.nodes(ast.Call):
         if isinstance(call.func, ast.Name) and call.func.id == "sum" and len(call.args) == 1:
-            given = site.source.of(call.args[0])
+            given = site.source.segment(call.args[0])
             for number, kind in enumerate(("int", "float")):
-                edits = site.source.put(call.args[0], f"map({kind}, {given})")
+                edits = site.source.replace(call.args[0], f"map({kind}, {given})")
                 yield Fix(
                     "The texts are turned into numbers before they are summed.", edits, less=0.05 * number
                 )
-            yield Fix("Texts are joined, not summed.", site.source.put(call, f'"".join({given})'), less=0.1)
+            yield Fix(
+                "Texts are joined, not summed.", site.source.replace(call, f'"".join({given})'), less=0.1
+            )
 
 
 def _other_sign(site: Site, match: re.Match[str]) -> Iterator[Fix]:

@@ -10,11 +10,9 @@ import re
 from collections.abc import Iterator
 
 from healkit.contracts.healing import Edit
-from healkit.contracts.shapes import Function
 from healkit.healing.rules.records import Fix, Rule, wrong_value
-from healkit.healing.rules.scope import parameters
 from healkit.healing.rules.sites import Site
-from healkit.healing.rules.source import own_nodes
+from healkit.pysource.nodes import Function, own_nodes, parameters
 
 _TEXT_METHODS = frozenset(name for name in dir(str) if not name.startswith(("_", "is")))
 
@@ -47,8 +45,8 @@ def _thrown_away(site: Site, match: re.Match[str]) -> Iterator[Fix]:
             }:
                 edits += site.source.wrap(node, f"{name} = ", "")
             case ast.Call(func=ast.Name(id="sorted" | "reversed" as function), args=[ast.Name(id=name), *_]):
-                text = site.source.of(node)
-                edits += site.source.put(
+                text = site.source.segment(node)
+                edits += site.source.replace(
                     node, f"{name} = {text if function == 'sorted' else f'list({text})'}"
                 )
     if edits:
@@ -66,7 +64,7 @@ def _float_equal(site: Site, match: re.Match[str]) -> Iterator[Fix]:
     for node in site.all(ast.Compare):
         if len(node.ops) != 1 or not isinstance(node.ops[0], ast.Eq | ast.NotEq):
             continue
-        left, right = site.source.of(node.left), site.source.of(node.comparators[0])
+        left, right = site.source.segment(node.left), site.source.segment(node.comparators[0])
         if any(
             isinstance(side, ast.Constant) and not isinstance(side.value, float)
             for side in (node.left, node.comparators[0])
@@ -74,11 +72,11 @@ def _float_equal(site: Site, match: re.Match[str]) -> Iterator[Fix]:
             continue
         sign = "" if isinstance(node.ops[0], ast.Eq) else "not "
         text = f"{sign}math.isclose({left}, {right}, abs_tol=1e-9)"
-        edits = site.source.put(node, text if not sign else f"({text})")
+        edits = site.source.replace(node, text if not sign else f"({text})")
         edits += (
             []
             if re.search(r"^import math$", site.source.text, re.MULTILINE)
-            else site.source.import_line("import math")
+            else site.source.add_import("import math")
         )
         yield Fix("Floats are compared within a small distance.", edits)
 
@@ -118,10 +116,10 @@ def _any_of(site: Site, match: re.Match[str]) -> Iterator[Fix]:
         ):
             continue
         if isinstance(first.ops[0], ast.Eq | ast.NotEq):
-            texts = ", ".join(site.source.of(value) for value in (first.comparators[0], *rest))
+            texts = ", ".join(site.source.segment(value) for value in (first.comparators[0], *rest))
             word = "in" if isinstance(first.ops[0], ast.Eq) else "not in"
-            text = f"{site.source.of(first.left)} {word} ({texts})"
-            yield Fix("Each of the values is compared.", site.source.put(node, text))
+            text = f"{site.source.segment(first.left)} {word} ({texts})"
+            yield Fix("Each of the values is compared.", site.source.replace(node, text))
 
 
 def _too_early(site: Site, match: re.Match[str]) -> Iterator[Fix]:
@@ -143,7 +141,7 @@ def _too_early(site: Site, match: re.Match[str]) -> Iterator[Fix]:
             text = (
                 ""
                 if followed
-                else f"{source.indent(loop.lineno)}{source.of(owner.orelse[0])}{source.newline}"
+                else f"{source.indent(loop.lineno)}{source.segment(owner.orelse[0])}{source.newline}"
             )
             yield Fix(why, [_without_else(site, owner, text)])
 
@@ -161,11 +159,11 @@ def _first_decides(site: Site, match: re.Match[str]) -> Iterator[Fix]:
         if owner is None and test.orelse:
             continue
         other = owner.orelse[0] if owner else last
-        after = f"{source.indent(loop.lineno)}{source.of(test.body[0])}{source.newline}"
+        after = f"{source.indent(loop.lineno)}{source.segment(test.body[0])}{source.newline}"
         after = "" if _followed(source.parents[loop], loop) else after
         edits = [
-            *source.put(test.test, _negated(site, test.test)),
-            *source.put(test.body[0], source.of(other)),
+            *source.replace(test.test, _negated(site, test.test)),
+            *source.replace(test.body[0], source.segment(other)),
         ]
         if owner is not None:
             edits.append(_without_else(site, owner, after))
@@ -190,9 +188,9 @@ _OPPOSITES: dict[type[ast.cmpop], str] = {
 def _negated(site: Site, test: ast.expr) -> str:
     match test:
         case ast.UnaryOp(op=ast.Not(), operand=operand):
-            return site.source.of(operand)
+            return site.source.segment(operand)
         case ast.Compare(left=left, ops=[op], comparators=[right]):
-            return f"{site.source.of(left)} {_OPPOSITES[type(op)]} {site.source.of(right)}"
+            return f"{site.source.segment(left)} {_OPPOSITES[type(op)]} {site.source.segment(right)}"
     return f"not {site.source.atom(test)}"
 
 
@@ -220,7 +218,7 @@ def _no_f(site: Site, match: re.Match[str]) -> Iterator[Fix]:
         if not isinstance(node.value, str) or isinstance(parent, ast.Attribute | ast.Expr | ast.JoinedStr):
             continue
         named = re.findall(r"\{(\w+)[^{}]*\}", node.value)
-        if named and set(named) <= known and site.source.of(node)[0] in "'\"":
+        if named and set(named) <= known and site.source.segment(node)[0] in "'\"":
             at = site.source.span(node)[0]
             edits.append(Edit(at, at, "f"))
     if edits:

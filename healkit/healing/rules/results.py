@@ -10,11 +10,9 @@ import re
 from collections.abc import Iterator
 
 from healkit.contracts.healing import Edit
-from healkit.contracts.shapes import Function
 from healkit.healing.rules.records import Example, Fix, Rule
-from healkit.healing.rules.scope import parameters
 from healkit.healing.rules.sites import Site
-from healkit.healing.rules.source import own_nodes
+from healkit.pysource.nodes import Function, own_nodes, parameters
 
 #: Methods that change their object and return None → an expression of the changed value, where there is one.
 _IN_PLACE = {
@@ -35,38 +33,47 @@ def _in_place(site: Site, match: re.Match[str]) -> Iterator[Fix]:
             or isinstance(parent, ast.Expr | ast.Await)
         ):
             continue
-        base = source.of(func.value)
+        base = source.segment(func.value)
         if (
             isinstance(parent, ast.Assign)
             and len(parent.targets) == 1
-            and source.of(parent.targets[0]) == base
+            and source.segment(parent.targets[0]) == base
         ):
             yield Fix(f"`.{func.attr}` changes `{base}` itself and returns nothing, so nothing is assigned.",
-                      source.put(parent, source.of(call)))  # fmt: skip
+                      source.replace(parent, source.segment(call)))  # fmt: skip
             continue
         form = _IN_PLACE[func.attr]
         if not form or ("{0}" in form and len(call.args) != 1):
             continue
-        given = "".join(f", {source.of(argument)}" for argument in [*call.args, *call.keywords])
+        given = "".join(f", {source.segment(argument)}" for argument in [*call.args, *call.keywords])
         text = form.format(
-            *[source.of(argument) for argument in call.args], o=source.atom(func.value), a=given
+            *[source.segment(argument) for argument in call.args], o=source.atom(func.value), a=given
         )
-        yield Fix(f"`.{func.attr}` returns nothing; `{text}` is the changed value.", source.put(call, text))
+        yield Fix(
+            f"`.{func.attr}` returns nothing; `{text}` is the changed value.", source.replace(call, text)
+        )
 
 
 def _shuffled(site: Site, match: re.Match[str]) -> Iterator[Fix]:
     source = site.source
     for node in site.body_nodes(ast.Assign):
         call = node.value
-        if not isinstance(call, ast.Call) or not source.of(call.func).endswith("shuffle") or not call.args:
+        if (
+            not isinstance(call, ast.Call)
+            or not source.segment(call.func).endswith("shuffle")
+            or not call.args
+        ):
             continue
-        target, given = source.of(node.targets[0]), source.of(call.args[0])
+        target, given = source.segment(node.targets[0]), source.segment(call.args[0])
         why = "`shuffle` changes the list itself and returns nothing."
         if target == given:
-            yield Fix(why, source.put(node, source.of(call)))
+            yield Fix(why, source.replace(node, source.segment(call)))
         else:
-            edits = source.line_before(node, f"{target} = list({given})")
-            edits += [Edit(source.span(node)[0], source.span(call)[0], ""), *source.put(call.args[0], target)]
+            edits = source.insert_before(node, f"{target} = list({given})")
+            edits += [
+                Edit(source.span(node)[0], source.span(call)[0], ""),
+                *source.replace(call.args[0], target),
+            ]
             yield Fix(why, edits)
 
 
@@ -104,20 +111,21 @@ def _with_return(site: Site, function: Function, last: ast.stmt) -> Iterator[Fix
         return
     match last:
         case ast.Expr(value=ast.Call(func=ast.Name(id="print"), args=[value], keywords=[])):
-            text = source.of(value)
+            text = source.segment(value)
             yield Fix(
-                f"`{function.name}` prints its value and returns nothing.", source.put(last, f"return {text}")
+                f"`{function.name}` prints its value and returns nothing.",
+                source.replace(last, f"return {text}"),
             )
         case ast.Expr(value=ast.Call(func=ast.Attribute(value=base, attr=attr))) if attr in _IN_PLACE:
-            text = source.of(base)
-            yield Fix(f"{why}: it returns `{text}`.", source.line_after(last, f"return {text}"))
+            text = source.segment(base)
+            yield Fix(f"{why}: it returns `{text}`.", source.insert_after(last, f"return {text}"))
         case ast.Expr(value=value) if not isinstance(value, ast.Constant):
             yield Fix(f"{why}: it returns the last expression.", source.wrap(last, "return ", ""))
         case ast.Assign(targets=[ast.Name(id=name)]) | ast.AugAssign(target=ast.Name(id=name)):
-            yield Fix(f"{why}: it returns `{name}`.", source.line_after(last, f"return {name}"))
+            yield Fix(f"{why}: it returns `{name}`.", source.insert_after(last, f"return {name}"))
         case ast.For() | ast.While() | ast.With() | ast.Assign():
             for number, name in enumerate(_built(function, last)):
-                edits = source.line_after(last, f"return {name}")
+                edits = source.insert_after(last, f"return {name}")
                 yield Fix(f"{why}: it returns `{name}`.", edits, less=0.05 * number)
 
 

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator
 
 from healkit.contracts.healing import Edit
-from healkit.contracts.shapes import Function
 from healkit.healing.rules.records import Fix, Rule, wrong_value
 from healkit.healing.rules.sites import Site
+from healkit.pysource.nodes import Function
 
 
 def _shared_default(site: Site, match: re.Match[str]) -> Iterator[Fix]:
@@ -26,7 +26,9 @@ def _shared_default(site: Site, match: re.Match[str]) -> Iterator[Fix]:
             (a, d) for a, d in zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True) if d
         ]
         for arg, default in pairs:
-            if not isinstance(default, ast.List | ast.Dict | ast.Set) and site.source.of(default) not in {
+            if not isinstance(default, ast.List | ast.Dict | ast.Set) and site.source.segment(
+                default
+            ) not in {
                 "list()",
                 "dict()",
                 "set()",
@@ -39,11 +41,11 @@ def _shared_default(site: Site, match: re.Match[str]) -> Iterator[Fix]:
                 and len(function.body) > 1
             ):
                 first = function.body[1]
-            unit = site.source.unit()
-            above = site.source.line_before(
-                first, f"if {arg.arg} is None:", f"{unit}{arg.arg} = {site.source.of(default)}"
+            unit = site.source.indent_unit
+            above = site.source.insert_before(
+                first, f"if {arg.arg} is None:", f"{unit}{arg.arg} = {site.source.segment(default)}"
             )
-            edits += [*site.source.put(default, "None"), *above] if above else []
+            edits += [*site.source.replace(default, "None"), *above] if above else []
     if edits:
         yield Fix("A default that can change is made anew for every call.", edits)
 
@@ -102,14 +104,14 @@ def _same_rows(site: Site, match: re.Match[str]) -> Iterator[Fix]:
                 op=ast.Mult(),
                 right=times,
             ):
-                text = f"[{site.source.of(row)} for _ in range({site.source.of(times)})]"
-                yield Fix("Each row is a list of its own.", site.source.put(node, text))
+                text = f"[{site.source.segment(row)} for _ in range({site.source.segment(times)})]"
+                yield Fix("Each row is a list of its own.", site.source.replace(node, text))
             case ast.Call(
                 func=ast.Attribute(value=ast.Name(id="dict"), attr="fromkeys"),
                 args=[keys, ast.List() | ast.Dict() as value],
             ):
-                text = f"{{key: {site.source.of(value)} for key in {site.source.of(keys)}}}"
-                yield Fix("Each key has a list of its own.", site.source.put(node, text))
+                text = f"{{key: {site.source.segment(value)} for key in {site.source.segment(keys)}}}"
+                yield Fix("Each key has a list of its own.", site.source.replace(node, text))
 
 
 RULES: tuple[Rule, ...] = (

@@ -10,14 +10,14 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from healkit.contracts import shapes
 from healkit.contracts.failure import Failure, Frame
 from healkit.contracts.healing import Check
-from healkit.contracts.shapes import Function
 from healkit.errors import ToolShapeError, near_misses
 from healkit.healing.advisor import Case
-from healkit.healing.rules.scope import names_at, parameters
-from healkit.healing.rules.source import Source, first_line, header_nodes, own_nodes
+from healkit.pysource import shapes
+from healkit.pysource.nodes import Function, first_line, header_nodes, own_nodes, parameters
+from healkit.pysource.scope import names_at
+from healkit.pysource.source import Source
 
 N = TypeVar("N", bound=ast.AST)
 

@@ -7,22 +7,22 @@ import re
 from collections.abc import Iterator
 
 from healkit.contracts.healing import Edit
-from healkit.contracts.shapes import Function
 from healkit.healing.rules.names import starts_for
 from healkit.healing.rules.records import Example, Fix, Rule
-from healkit.healing.rules.scope import BUILTINS, bound_names, parameters
 from healkit.healing.rules.sites import Site
+from healkit.pysource.nodes import Function, parameters
+from healkit.pysource.scope import BUILTINS, bound_names
 
 _UNBOUND = r"local variable '(?P<name>\w+)'"
 
 
 def _outer(site: Site, name: str) -> str:
     """Which statement lets the function write to the name outside of it: `nonlocal`, `global`, or none."""
-    around = site.source.function_around(site.function) if site.function else None
+    around = site.source.enclosing_function(site.function) if site.function else None
     while around is not None:
         if name in bound_names(around):
             return "nonlocal"
-        around = site.source.function_around(around)
+        around = site.source.enclosing_function(around)
     return "global" if name in bound_names(site.source.tree) else ""
 
 
@@ -39,7 +39,7 @@ def _declared(site: Site, match: re.Match[str]) -> Iterator[Fix]:
     if not word or site.function is None:
         return
     changes = [node for node in site.body_nodes(ast.AugAssign) if _is(node.target, name)]
-    edits = site.source.line_before(_first(site.function), f"{word} {name}")
+    edits = site.source.insert_before(_first(site.function), f"{word} {name}")
     reason = f"`{name}` is assigned in `{site.function.name}`, so it is its own there; `{word}` makes it the outer one."
     # A constant in capitals that one branch overrides is hardly meant to be changed for good.
     yield Fix(reason, edits, less=0.0 if changes or word == "nonlocal" else 0.3)
@@ -54,8 +54,10 @@ def _copied(site: Site, match: re.Match[str]) -> Iterator[Fix]:
     if own in site.names() or own in BUILTINS:
         return
     first = _first(site.function)
-    edits = [e for node in site.body_nodes(ast.Name) if node.id == name for e in site.source.put(node, own)]
-    above = site.source.line_before(first, f"{own} = {name}")
+    edits = [
+        e for node in site.body_nodes(ast.Name) if node.id == name for e in site.source.replace(node, own)
+    ]
+    above = site.source.insert_before(first, f"{own} = {name}")
     if above:
         yield Fix(
             f"The function has a variable of its own, `{own}`, that begins as the outer `{name}`.",
@@ -90,7 +92,7 @@ def renamed_variable(site: Site, name: str) -> Iterator[Fix]:
         return
     new = next(n for n in (f"{name}_value", f"own_{name}", f"{name}_") if n not in site.names())
     kept = {id(node) for node in called} | {id(node) for node in _annotations(site)}
-    edits = [edit for node in uses if id(node) not in kept for edit in site.source.put(node, new)]
+    edits = [edit for node in uses if id(node) not in kept for edit in site.source.replace(node, new)]
     yield Fix(f"The variable `{name}` hides the function of that name; it is called `{new}` now.", edits)
 
 
@@ -117,7 +119,7 @@ def _one_branch(site: Site, match: re.Match[str]) -> Iterator[Fix]:
     simple = isinstance(site.statement, ast.Return) and _is(site.statement.value, name)
     demanded = [repr(value) for value in site.demanded("") if simple and _simple(value)]
     for number, value in enumerate(dict.fromkeys([*demanded, like, "None"])):
-        edits: list[Edit] = site.source.line_before(first, f"{name} = {value}")
+        edits: list[Edit] = site.source.insert_before(first, f"{name} = {value}")
         reason = f"`{name}` has no value on every way through the function: it begins as `{value}`."
         yield Fix(reason, edits, less=0.1 * number, guard=value not in demanded)
 
@@ -130,10 +132,10 @@ def _moved_up(site: Site, assigned: ast.Assign) -> Iterator[Fix]:
     target: ast.stmt = site.statement
     while (around := source.enclosing(target, ast.stmt)) is not None and around is not site.function:
         target = around
-    text = source.of(assigned)
+    text = source.segment(assigned)
     if "\n" not in text:
         yield Fix("The line that gives the value is moved above the one that reads it.",
-                  [*source.delete(assigned), *source.line_before(target, text)])  # fmt: skip
+                  [*source.delete(assigned), *source.insert_before(target, text)])  # fmt: skip
 
 
 def _kind(node: ast.expr) -> str:

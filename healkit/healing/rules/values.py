@@ -23,18 +23,19 @@ def _number(site: Site, match: re.Match[str]) -> Iterator[Fix]:
     source, text = site.source, match["text"]
     for call in site.calls("int", "float")[:2]:
         given = call.args[0]
-        shown, base = source.of(given), source.atom(given)
+        shown, base = source.segment(given), source.atom(given)
         for reason, new in _cleaned(text, base, shown):
-            yield Fix(reason, source.put(given, new))
+            yield Fix(reason, source.replace(given, new))
     for call in _mapped(site)[:1]:
         if re.fullmatch(r"-?\d+\.\d*", text):
             yield Fix(
-                f"{text!r} is no whole number; it is read as a float.", source.put(call.args[0], "float")
+                f"{text!r} is no whole number; it is read as a float.", source.replace(call.args[0], "float")
             )
         elif not text.strip():
-            texts = source.of(call.args[1])
+            texts = source.segment(call.args[1])
             yield Fix(
-                "What is empty is left out.", source.put(call.args[1], f"(x for x in {texts} if x.strip())")
+                "What is empty is left out.",
+                source.replace(call.args[1], f"(x for x in {texts} if x.strip())"),
             )
 
 
@@ -61,10 +62,10 @@ def _cleaned(text: str, base: str, shown: str) -> Iterator[tuple[str, str]]:
 def _number_default(site: Site, match: re.Match[str]) -> Iterator[Fix]:
     """What a text counts as that holds no number: 0 is a guess."""
     for call in site.calls("int", "float")[:1]:
-        given, whole = site.source.of(call.args[0]), site.source.of(call)
+        given, whole = site.source.segment(call.args[0]), site.source.segment(call)
         if not match["text"].strip():
             text = f"({whole} if {given}.strip() else 0)"
-            yield Fix("An empty text counts as 0.", site.source.put(call, text), guard=True)
+            yield Fix("An empty text counts as 0.", site.source.replace(call, text), guard=True)
 
 
 def _pieces(site: Site, match: re.Match[str]) -> Iterator[Fix]:
@@ -92,7 +93,7 @@ def _pieces(site: Site, match: re.Match[str]) -> Iterator[Fix]:
             yield Fix("The text is split from its end.", [Edit(at - 5, at, "rsplit"), *edits], less=0.1)
     if isinstance(targets, ast.Tuple) and targets.elts and isinstance(targets.elts[-1], ast.Name):
         last = targets.elts[-1]
-        yield Fix("The last name takes up the rest.", source.put(last, f"*{last.id}"), less=0.2)
+        yield Fix("The last name takes up the rest.", source.replace(last, f"*{last.id}"), less=0.2)
 
 
 def _raised_text(site: Site, match: re.Match[str]) -> Iterator[Fix]:

@@ -13,10 +13,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from healkit.contracts.healing import Edit
-from healkit.contracts.shapes import assigned_names
-from healkit.healing.search.splices import Source, fit, needed_by
+from healkit.pysource.nodes import Function
+from healkit.pysource.precedence import parenthesized, required_precedence
+from healkit.pysource.scope import bound_names, stored_names
+from healkit.pysource.shapes import is_script
+from healkit.pysource.source import Source
 
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _BLOCKS = ("body", "orelse", "finalbody")
 #: What holds no expression to change: annotations, decorators.
 _OUT_OF_REACH = {"annotation", "returns", "decorator_list", "type_params", "type_comment"}
@@ -113,7 +115,7 @@ class Program:
 
     def piece(self, node: ast.expr, needed: int) -> str:
         """An expression's text for a place that needs a certain binding."""
-        return fit(self.segment(node), needed)
+        return parenthesized(self.segment(node), needed)
 
     def parent(self, node: ast.AST) -> ast.AST | None:
         """The node around a node."""
@@ -142,7 +144,7 @@ class Program:
 
     @functools.cached_property
     def _is_script(self) -> bool:
-        return "result" in assigned_names(self.tree)
+        return is_script(self.tree)
 
     def around(self, node: ast.AST) -> Iterator[ast.AST]:
         """The nodes around a node, innermost first."""
@@ -162,7 +164,7 @@ class Program:
         """Another expression in an expression's place, in parentheses where it needs them."""
         found = self.parents.get(node)
         if found is not None and not self.source.in_parentheses(node):
-            text = fit(text, needed_by(*found))
+            text = parenthesized(text, required_precedence(*found))
         return Edit(*self.source.span(node), text)
 
     def put(self, node: ast.expr, text: str, weight: float = 1.0, *, guard: bool = False) -> Iterator[Change]:
@@ -201,34 +203,23 @@ class Program:
         first = min([statement.lineno, *(d.lineno for d in getattr(statement, "decorator_list", []))])
         last = statement.end_lineno or statement.lineno
         before = self.text[self.source.line_start(statement.lineno) : start]
-        after = self.text[end : self.source.line_stop(last)].strip()
+        after = self.text[end : self.source.line_end(last)].strip()
         return None if before.strip() or (after and not after.startswith("#")) else (first, last)
 
     def indent(self, statement: ast.stmt) -> str:
         """The white space before a statement."""
         return self.text[self.source.line_start(statement.lineno) : self.source.span(statement)[0]]
 
-    @functools.cached_property
-    def step(self) -> str:
-        """One level of indentation, as the code has it."""
-        for node in self.places:
-            body = getattr(node, "body", None)
-            if isinstance(body, list) and body and self.rows(body[0]) and self.rows(node):
-                inner, outer = self.indent(body[0]), self.indent(node)
-                if len(inner) > len(outer) and inner.startswith(outer):
-                    return inner[len(outer) :]
-        return "    "
-
     def insert(self, statement: ast.stmt, lines: Sequence[str], *, after: bool = False) -> Edit | None:
         """New lines before or after a statement, indented like it; None where they would not stand alone."""
         rows = self.rows(statement)
         if rows is None:
             return None
-        indent, step = self.indent(statement), self.step
+        indent, step = self.indent(statement), self.source.indent_unit
         block = [indent + line.replace("\t", step) for line in lines]
         newline = self.source.newline
         if after:
-            at = self.source.line_stop(rows[1])
+            at = self.source.line_end(rows[1])
             return Edit(at, at, newline + newline.join(block))
         at = self.source.line_start(rows[0])
         return Edit(at, at, newline.join(block) + newline)
@@ -243,8 +234,8 @@ class Program:
                 if any(part is node or self.parent(node) is part for part in around.generators[:1]):
                     continue
                 for part in around.generators:
-                    found.update(dict.fromkeys(_targets(part.target)))
-            elif isinstance(around, (*FUNCTIONS, ast.Module)):
+                    found.update(dict.fromkeys(stored_names(part.target)))
+            elif isinstance(around, Function | ast.Lambda | ast.Module):
                 found.update(dict.fromkeys(self.locals(around)))
         return list(found)
 
@@ -252,10 +243,8 @@ class Program:
         """The variables of a function or of the module, parameters first; its functions and imports are none."""
         known: list[str] | None = getattr(owner, "_locals", None)
         if known is None:
-            found = dict.fromkeys(parameters(owner))
-            found.update(dict.fromkeys(_assigned(owner)))
-            known = [name for name in found if name != "_"]
-            owner._locals = known
+            found = bound_names(owner, "parameter", "variable")
+            known = owner._locals = [name for name in found if name != "_"]
         return known
 
     @functools.cached_property
@@ -276,15 +265,6 @@ class Program:
         return seen.get(name, frozenset())
 
 
-def parameters(owner: ast.AST) -> list[str]:
-    """The names of a function's parameters."""
-    if not isinstance(owner, FUNCTIONS):
-        return []
-    args = owner.args
-    plain = [*args.posonlyargs, *args.args, *args.kwonlyargs]
-    return [arg.arg for arg in [*plain, *filter(None, (args.vararg, args.kwarg))]]
-
-
 def _is_docstring(field: str, child: Any) -> bool:
     """Whether a node is a string that is there to be read by people."""
     return (
@@ -293,26 +273,3 @@ def _is_docstring(field: str, child: Any) -> bool:
         and isinstance(child.value, ast.Constant)
         and isinstance(child.value.value, str)
     )
-
-
-def _targets(target: ast.AST) -> Iterator[str]:
-    """The names that an assignment's left side binds."""
-    for node in ast.walk(target):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            yield node.id
-
-
-def _assigned(owner: ast.AST) -> Iterator[str]:
-    """The names that are bound in a function itself, not in what is defined in it."""
-    if isinstance(owner, ast.Lambda):
-        return
-    waiting: list[ast.AST] = list(getattr(owner, "body", []))
-    while waiting:
-        node = waiting.pop(0)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
-            continue
-        if isinstance(node, ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp):
-            continue
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            yield node.id
-        waiting[:0] = ast.iter_child_nodes(node)

@@ -18,8 +18,8 @@ import msgspec
 from healkit.contracts.batches import PASSED, RAISED, TIMED_OUT, WRONG, Batch, BatchCheck
 from healkit.contracts.encoding import ValueTooLarge, to_jsonable
 from healkit.contracts.healing import Edit, apply_edits, same_value
-from healkit.contracts.shapes import Shape, parse, read_shape
 from healkit.errors import HealkitError
+from healkit.pysource.shapes import Shape, parse, read_shape
 from healkit.workers.inside import lockdown
 from healkit.workers.inside.alarm import Alarm
 from healkit.workers.inside.capture import TOOL_MODULE, describe

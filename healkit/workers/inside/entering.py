@@ -11,8 +11,8 @@ import sys
 import types
 from typing import Any
 
-from healkit.contracts.shapes import Shape
 from healkit.contracts.tools import Tool
+from healkit.pysource.shapes import Shape
 from healkit.workers.inside.capture import TOOL_MODULE
 
 #: What a traceback calls the source of a call.

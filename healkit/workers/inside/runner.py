@@ -15,7 +15,7 @@ import msgspec
 from healkit.contracts import rpc
 from healkit.contracts.encoding import ValueTooLarge, to_jsonable, type_only
 from healkit.contracts.failure import Failure
-from healkit.contracts.shapes import parse, read_shape
+from healkit.pysource.shapes import parse, read_shape
 from healkit.workers.inside import capture, lockdown
 from healkit.workers.inside.deadline import TimeIsUp, deadline
 from healkit.workers.inside.decisions import Trace

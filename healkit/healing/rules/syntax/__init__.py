@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from healkit.contracts.healing import apply_edits
 from healkit.healing.rules.imports import import_for
-from healkit.healing.rules.scope import unknown_names
-from healkit.healing.rules.source import Source
 from healkit.healing.rules.syntax.judging import oddness
 from healkit.healing.rules.syntax.search import nearest
+from healkit.pysource.scope import unknown_names
+from healkit.pysource.source import Source
 
 __all__ = ["mended", "nearest"]
 
@@ -27,7 +27,7 @@ def mended(code: str, limit: int = 10) -> list[tuple[str, str, float]]:
         lines = [line for name in unknown_names(tree) if (line := import_for(name)) is not None]
         if lines:
             source = Source(item.text, tree)
-            imports = source.import_line(source.newline.join(lines))
+            imports = source.add_import(source.newline.join(lines))
             found.append(
                 (apply_edits(item.text, imports), f"{sentence[:-1]}, and what it uses is imported.", rank)
             )

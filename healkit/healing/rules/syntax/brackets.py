@@ -6,9 +6,9 @@ import itertools
 import re
 from collections.abc import Iterator
 
-from healkit.healing.rules.scope import BUILTINS
 from healkit.healing.rules.syntax.lexing import CLOSERS, OPENERS, STARTERS, Token, code_tokens
 from healkit.healing.rules.syntax.records import Change, Draft
+from healkit.pysource.scope import BUILTINS
 
 _LINES_MAX = 12
 #: What often comes right behind a closing bracket.

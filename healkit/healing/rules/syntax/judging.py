@@ -8,11 +8,10 @@ from __future__ import annotations
 import ast
 import warnings
 
-from healkit.contracts.shapes import Function
 from healkit.errors import near_misses
-from healkit.healing.rules.scope import bound_names, unknown_names
-from healkit.healing.rules.source import own_nodes
 from healkit.healing.rules.syntax.lexing import KEYWORDS, code_tokens
+from healkit.pysource.nodes import Function, own_nodes
+from healkit.pysource.scope import bound_names, unknown_names
 
 #: Expressions that do nothing in a line of their own.
 _IDLE = (ast.Name, ast.Compare, ast.BinOp, ast.Tuple, ast.Subscript, ast.UnaryOp, ast.List, ast.Attribute, ast.BoolOp,

@@ -9,7 +9,7 @@ from healkit.contracts.healing import Edit
 from healkit.healing.search.kinds import NUMBERS, SEQUENCES, Kinds, guess, may_be
 from healkit.healing.search.operators.table import Changes, operator
 from healkit.healing.search.program import Change, Program
-from healkit.healing.search.splices import SUM, TERM, binds, fit, needed_by
+from healkit.pysource.precedence import SUM, TERM, parenthesized, precedence, required_precedence
 
 _TOKEN = re.compile(r"\*\*|//|<<|>>|[-+*/%@&|^]")
 _SETS = ("|", "&", "-", "^")
@@ -51,10 +51,10 @@ def binary(program: Program, node: ast.BinOp) -> Changes:
             continue
         whole = f"{program.piece(node.left, 0)} {other} {program.piece(node.right, 0)}"
         tree = ast.parse(f"a {other} b", mode="eval").body
-        regrouped = binds(tree) != binds(node) and isinstance(node.left, ast.BinOp) | isinstance(
+        regrouped = precedence(tree) != precedence(node) and isinstance(node.left, ast.BinOp) | isinstance(
             node.right, ast.BinOp
         )
-        if regrouped or fit(whole, needed_by(*program.parents[node])) != whole:
+        if regrouped or parenthesized(whole, required_precedence(*program.parents[node])) != whole:
             yield from program.put(node, _joined(program, node.left, other, node.right), weight)
         else:
             yield Change((Edit(start, end, other),), weight)
@@ -71,7 +71,7 @@ def _possible(sign: str, kinds: Kinds) -> bool:
 def _joined(program: Program, left: ast.expr, token: str, right: ast.expr) -> str:
     """Two operands with an operator between them, each in parentheses where it needs them."""
     own = ast.BinOp(left, _node(token), right)
-    return f"{program.piece(left, needed_by(own, 'left'))} {token} {program.piece(right, needed_by(own, 'right'))}"
+    return f"{program.piece(left, required_precedence(own, 'left'))} {token} {program.piece(right, required_precedence(own, 'right'))}"
 
 
 def _node(token: str) -> ast.operator:
@@ -116,7 +116,7 @@ def exchanged(program: Program, node: ast.BinOp) -> Changes:
     if outer is None or inner is None or outer[2] == inner[2]:
         return
     assert isinstance(node.left, ast.BinOp)
-    first = fit(_joined(program, node.left.left, outer[2], node.right), _needed(inner[2]))
+    first = parenthesized(_joined(program, node.left.left, outer[2], node.right), _needed(inner[2]))
     yield from program.put(
         node, f"{first} {inner[2]} {program.piece(node.left.right, _needed(inner[2]) + 1)}"
     )
@@ -124,7 +124,7 @@ def exchanged(program: Program, node: ast.BinOp) -> Changes:
 
 def _needed(sign: str) -> int:
     """How tightly what stands before an operator has to bind."""
-    return binds(ast.parse(f"a {sign} b", mode="eval").body)
+    return precedence(ast.parse(f"a {sign} b", mode="eval").body)
 
 
 @operator("off by one", 0.8, ast.expr, most=1.2, before="x = items[n]", after="x = items[n - 1]")

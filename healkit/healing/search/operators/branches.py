@@ -79,4 +79,4 @@ def _edits(program: Program, branches: Sequence[_Branch], order: Sequence[int]) 
 
 
 def _span(program: Program, rows: tuple[int, int]) -> tuple[int, int]:
-    return program.source.line_start(rows[0]), program.source.line_stop(rows[1])
+    return program.source.line_start(rows[0]), program.source.line_end(rows[1])

@@ -8,7 +8,7 @@ from healkit.contracts.healing import Edit
 from healkit.healing.search.kinds import guess
 from healkit.healing.search.operators.table import Changes, operator
 from healkit.healing.search.program import Change, Program
-from healkit.healing.search.splices import TEST
+from healkit.pysource.precedence import TEST
 
 
 @operator("two arguments swapped", 0.9, ast.Call, before="x = f(a, b)", after="x = f(b, a)")

@@ -9,7 +9,7 @@ from healkit.contracts.healing import Edit
 from healkit.healing.search.kinds import NUMBERS, guess, may_be
 from healkit.healing.search.operators.table import Changes, operator
 from healkit.healing.search.program import Change, Program
-from healkit.healing.search.splices import ATOM, BIT_OR
+from healkit.pysource.precedence import ATOM, BIT_OR
 
 _TOKEN = re.compile(r"not\s+in|is\s+not|==|!=|<=|>=|<|>|\bin\b|\bis\b")
 #: For each comparison what is meant instead, likeliest first: the bound, then the direction, then another question.

@@ -8,8 +8,9 @@ import re
 from healkit.contracts.healing import Edit
 from healkit.healing.search.ingredients import conditions, names_in
 from healkit.healing.search.operators.table import Changes, operator
-from healkit.healing.search.program import Change, Program, parameters
-from healkit.healing.search.splices import AND, BIT_OR, NOT
+from healkit.healing.search.program import Change, Program
+from healkit.pysource.precedence import AND, BIT_OR, NOT
+from healkit.pysource.scope import bound_names
 
 #: What a condition about something else weighs that is put beside another one. (Of 85 such patches that passed every
 #: check, 14 of the 41 about a name in the same line were right, and none of the others.)
@@ -102,7 +103,9 @@ def one_more(program: Program, node: ast.If | ast.While | ast.IfExp | ast.compre
         if isinstance(test, ast.Constant):
             continue
         # What is asked besides is mostly about what is asked about already, or about what the function was given.
-        about = _names(program.segment(test)) | {*parameters(program.function(test) or test)}
+        about = (
+            _names(program.segment(test)) | bound_names(program.function(test) or test, "parameter").keys()
+        )
         own = program.segment(test)
         for text in conditions(program, node if not isinstance(node, ast.comprehension) else test):
             if text not in own:
@@ -154,7 +157,7 @@ def answered(program: Program, node: ast.Return) -> Changes:
     """What is said to be always so, or never, may depend on something, most likely on what was found out until then."""
     if not isinstance(node.value, ast.Constant) or not isinstance(node.value.value, bool):
         return
-    given = set(parameters(program.function(node) or program.tree))
+    given = bound_names(program.function(node) or program.tree, "parameter").keys()
     for text in conditions(program, node):
         found_out = not names_in(ast.parse(text, mode="eval")) <= given
         yield from program.put(node.value, text, 1.0 if found_out else 0.7)

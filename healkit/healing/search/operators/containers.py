@@ -8,7 +8,7 @@ from healkit.contracts.healing import Edit
 from healkit.healing.search.kinds import SEQUENCES, guess, may_be
 from healkit.healing.search.operators.table import Changes, operator
 from healkit.healing.search.program import Change, Program
-from healkit.healing.search.splices import TEST
+from healkit.pysource.precedence import TEST
 
 #: What makes something new each time that it is evaluated, and can be changed afterwards.
 _OWN = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.Call)
@@ -79,7 +79,7 @@ def each_object(program: Program, node: ast.ClassDef) -> Changes:
         if rows is None or not isinstance(target, ast.Name) or not isinstance(statement.value, _OWN):
             continue
         text = f"{makers[0].args.args[0].arg}.{target.id} = {program.segment(statement.value)}"
-        start, stop = program.source.line_start(rows[0]), program.source.line_stop(rows[1])
+        start, stop = program.source.line_start(rows[0]), program.source.line_end(rows[1])
         if (edit := program.insert(makers[0].body[0], [text])) is not None:
             end = stop + len(program.source.newline)
             yield Change((Edit(start, end, ""), edit), line=statement.lineno)

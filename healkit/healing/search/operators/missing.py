@@ -9,7 +9,7 @@ from healkit.contracts.healing import Edit
 from healkit.healing.search.ingredients import conditions, names_in, results
 from healkit.healing.search.operators.table import Changes, operator
 from healkit.healing.search.program import Change, Program
-from healkit.healing.search.splices import BIT_OR
+from healkit.pysource.precedence import BIT_OR
 
 
 def _inserted(edit: Edit | None, weight: float, *, guard: bool = False, line: int = 0) -> Changes:
@@ -101,12 +101,12 @@ def only_if(program: Program, node: ast.stmt) -> Changes:
     rows = program.rows(node)
     if rows is None or program.home(node) is None or rows[0] != rows[1]:
         return
-    whole = (program.source.line_start(rows[0]), program.source.line_stop(rows[1]))
+    whole = (program.source.line_start(rows[0]), program.source.line_end(rows[1]))
     line, indent, newline = program.source.line(rows[0]).strip(), program.indent(node), program.source.newline
     wider = [name for name in program.names(node)[:8] if not program.types(name, node) & {"function", "type"}]
     unequal = _unequal(program, node) if isinstance(node, ast.Expr) else ()
     for place, test in enumerate(dict.fromkeys([*unequal, *conditions(program, node)[:24], *wider])):
-        text = f"{indent}if {test}:{newline}{indent}{program.step}{line}"
+        text = f"{indent}if {test}:{newline}{indent}{program.source.indent_unit}{line}"
         yield Change((Edit(*whole, text),), 1.0 if place < 12 else 0.7, line=node.lineno)
 
 
@@ -180,7 +180,7 @@ def caught(program: Program, node: ast.stmt) -> Changes:
         return
     line, indent, newline = program.source.line(rows[0]).strip(), program.indent(node), program.source.newline
     in_loop = any(isinstance(around, ast.For | ast.While) for around in program.around(node))
-    whole = (program.source.line_start(rows[0]), program.source.line_stop(rows[1]))
+    whole = (program.source.line_start(rows[0]), program.source.line_end(rows[1]))
     values = results(program, function)[:8] if function is not None else ()
     endings = [f"return {value}" for value in values] + (["continue"] if in_loop else [])
     for error in (
@@ -192,5 +192,10 @@ def caught(program: Program, node: ast.stmt) -> Changes:
         "(TypeError, ValueError)",
     ):
         for ending in endings:
-            block = ["try:", f"{program.step}{line}", f"except {error}:", f"{program.step}{ending}"]
+            block = [
+                "try:",
+                f"{program.source.indent_unit}{line}",
+                f"except {error}:",
+                f"{program.source.indent_unit}{ending}",
+            ]
             yield Change((Edit(*whole, newline.join(indent + one for one in block)),), 1.0, guard=True)

@@ -8,7 +8,7 @@ from healkit.contracts.healing import Edit
 from healkit.healing.search.kinds import NUMBERS, guess, may_be
 from healkit.healing.search.operators.table import Changes, operator
 from healkit.healing.search.program import Change, Program
-from healkit.healing.search.splices import ATOM
+from healkit.pysource.precedence import ATOM
 
 _TEXTS = frozenset({"str"})
 #: How a number is written in an f-string, for whole ones and for others.

@@ -22,7 +22,7 @@ _NO_STATEMENT = (
 
 def _block(program: Program, first: int, last: int) -> str:
     """The whole lines from `first` to `last`, without the last one's end."""
-    return program.text[program.source.line_start(first) : program.source.line_stop(last)]
+    return program.text[program.source.line_start(first) : program.source.line_end(last)]
 
 
 def _has_text_lines(node: ast.AST) -> bool:
@@ -54,7 +54,7 @@ def deleted(program: Program, node: ast.stmt) -> Changes:
     if isinstance(node, ast.If) and program.text[program.source.span(node)[0] :].startswith("elif"):
         return
     start = program.source.line_start(rows[0])
-    end = program.source.line_stop(rows[1])
+    end = program.source.line_end(rows[1])
     newline = re.compile(r"\r\n|\r|\n").match(program.text, end)
     yield Change((Edit(start, newline.end() if newline else end, ""),), weight)
 
@@ -72,16 +72,16 @@ def swapped(program: Program, node: ast.stmt) -> Changes:
     if mine is None or others is None or mine[1] >= others[0]:
         return
     first = Edit(
-        program.source.line_start(mine[0]), program.source.line_stop(mine[1]), _block(program, *others)
+        program.source.line_start(mine[0]), program.source.line_end(mine[1]), _block(program, *others)
     )
     second = Edit(
-        program.source.line_start(others[0]), program.source.line_stop(others[1]), _block(program, *mine)
+        program.source.line_start(others[0]), program.source.line_end(others[1]), _block(program, *mine)
     )
     yield Change((first, second))
 
 
 def _shifted(program: Program, rows: tuple[int, int], by: int) -> str:
-    step, lines = program.step, []
+    step, lines = program.source.indent_unit, []
     for lineno in range(rows[0], rows[1] + 1):
         line = program.source.line(lineno)
         lines.append(step + line if by > 0 and line.strip() else line.removeprefix(step) if by < 0 else line)
@@ -114,7 +114,7 @@ def dedented(program: Program, node: ast.stmt) -> Changes:
         (
             Edit(
                 program.source.line_start(rows[0]),
-                program.source.line_stop(rows[1]),
+                program.source.line_end(rows[1]),
                 _shifted(program, rows, -1),
             ),
         )
@@ -139,7 +139,7 @@ def indented(program: Program, node: ast.stmt) -> Changes:
             (
                 Edit(
                     program.source.line_start(rows[0]),
-                    program.source.line_stop(rows[1]),
+                    program.source.line_end(rows[1]),
                     _shifted(program, rows, 1),
                 ),
             )

@@ -7,7 +7,7 @@ import ast
 from healkit.healing.search.kinds import COLLECTIONS, NUMBERS, guess, may_be
 from healkit.healing.search.operators.table import Changes, operator
 from healkit.healing.search.program import Program
-from healkit.healing.search.splices import ATOM
+from healkit.pysource.precedence import ATOM
 
 #: Which function, what it may be put around, its share.
 _FUNCTIONS: tuple[tuple[str, frozenset[str], float], ...] = (

@@ -8,7 +8,8 @@ import pytest
 
 from healkit.contracts.healing import apply_edits
 from healkit.healing.search.program import Program
-from healkit.healing.search.splices import Source, fit, text_binds
+from healkit.pysource.precedence import parenthesized, text_precedence
+from healkit.pysource.source import Source
 
 
 def put(text: str, old: str, new: str) -> str:
@@ -98,8 +99,8 @@ def test_an_expression_of_an_f_string_is_only_touched_where_its_place_is_known()
     ],
 )
 def test_a_text_is_an_atom_only_if_its_brackets_hold_all_of_it(text: str, atom: bool) -> None:
-    assert (fit(text, 16) == text) is atom
-    assert text_binds(f"({text})") == 16
+    assert (parenthesized(text, 16) == text) is atom
+    assert text_precedence(f"({text})") == 16
 
 
 def test_inserted_lines_are_indented_and_ended_like_their_neighbours() -> None:

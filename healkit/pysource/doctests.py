@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from healkit.contracts.encoding import is_plain, to_jsonable
-from healkit.contracts.shapes import Function, Shape
+from healkit.pysource.nodes import Function
+from healkit.pysource.shapes import Shape
 
 if TYPE_CHECKING:
     import doctest

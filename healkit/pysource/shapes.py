@@ -1,11 +1,11 @@
-"""The three kinds of Python tool, told apart by reading the code, never by running it.
+"""Tool shapes: the three kinds of Python tool, told apart by reading.
 
 1. a class that derives from `Tool` (or from anything named `…Tool`) and defines `run`;
 2. a plain function: `run`, or one named like the tool, or the only public one;
 3. the older script, which reads `arguments` and sets `result`.
 
-The host reads the shape to refuse what cannot run and to derive an input schema; the worker reads it again
-to know what to call. Both use this module, so they cannot disagree.
+The code is never run for it. The host reads the shape to refuse what cannot run and to derive an input schema; the
+worker reads it again to know what to call. Both use this module, so they cannot disagree.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ from typing import Any, Literal
 import msgspec
 
 from healkit.errors import CodeDoesNotParse, ToolShapeError
+from healkit.pysource.nodes import Function, parameters
+from healkit.pysource.scope import bound_names
 
 Kind = Literal["class", "function", "script"]
-Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class Shape(msgspec.Struct, frozen=True):
-    """What to call: the class or function `entry` ("" for a script), and how it takes its arguments."""
+    """Entry point of a tool: the class or function `entry` ("" for a script), and how it takes its arguments."""
 
     kind: Kind
     entry: str = ""
@@ -31,7 +32,7 @@ class Shape(msgspec.Struct, frozen=True):
 
 
 def parse(code: str, filename: str) -> ast.Module:
-    """The syntax tree; raises `CodeDoesNotParse` with line, column and a caret under the place."""
+    """Return the syntax tree; raises `CodeDoesNotParse` with line, column and a caret under the place."""
     try:
         return ast.parse(code, filename=filename)
     except SyntaxError as error:
@@ -49,7 +50,7 @@ def parse(code: str, filename: str) -> ast.Module:
 
 
 def read_shape(tree: ast.Module, tool_name: str) -> Shape:
-    """Which of the three kinds this code is; raises `ToolShapeError` when it is none of them."""
+    """Return which of the three kinds this code is; raises `ToolShapeError` if it is none of them."""
     for node in tree.body:
         if isinstance(node, ast.ClassDef) and _is_tool_class(node):
             return Shape("class", node.name, takes_dict=True)
@@ -57,7 +58,7 @@ def read_shape(tree: ast.Module, tool_name: str) -> Shape:
     for name in ("run", tool_name):
         if name in functions:
             return Shape("function", name, _takes_dict(functions[name]))
-    if "result" in assigned_names(tree):
+    if is_script(tree):
         return Shape("script")
     public = [name for name in functions if not name.startswith("_")]
     if len(public) == 1:
@@ -70,7 +71,7 @@ def read_shape(tree: ast.Module, tool_name: str) -> Shape:
 
 
 def input_schema(tree: ast.Module, shape: Shape) -> dict[str, Any]:
-    """A JSON Schema of the arguments, read off the entry function's signature.
+    """Return a JSON Schema of the arguments, read off the entry function's signature.
 
     Annotations that JSON knows become types; everything else stays open. Without a signature to read (a class,
     a script, or a function that takes the dict) any object is accepted.
@@ -97,7 +98,7 @@ def input_schema(tree: ast.Module, shape: Shape) -> dict[str, Any]:
 
 
 def docstring(tree: ast.Module, shape: Shape) -> str:
-    """The first paragraph of the entry's docstring, or of the module's, as one line."""
+    """Return the first paragraph of the entry's docstring, or of the module's, as one line."""
     for node in tree.body:
         if isinstance(node, Function | ast.ClassDef) and node.name == shape.entry and ast.get_docstring(node):
             text = ast.get_docstring(node) or ""
@@ -107,18 +108,9 @@ def docstring(tree: ast.Module, shape: Shape) -> str:
     return " ".join(text.split("\n\n")[0].split())
 
 
-def assigned_names(tree: ast.Module) -> set[str]:
-    """Names that a module assigns outside of its functions and classes."""
-    names: set[str] = set()
-    pending: list[ast.AST] = [tree]
-    while pending:
-        node = pending.pop()
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            names.add(node.id)
-        pending += [
-            n for n in ast.iter_child_nodes(node) if not isinstance(n, Function | ast.ClassDef | ast.Lambda)
-        ]
-    return names
+def is_script(tree: ast.Module) -> bool:
+    """Return whether a module sets `result`, as a tool of the older kind does."""
+    return "result" in bound_names(tree, "variable", "comprehension")
 
 
 def _is_tool_class(node: ast.ClassDef) -> bool:
@@ -128,9 +120,8 @@ def _is_tool_class(node: ast.ClassDef) -> bool:
 
 
 def _takes_dict(function: Function) -> bool:
-    arguments = function.args
-    named = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-    return [a.arg for a in named] == ["arguments"] and arguments.kwarg is None
+    named = [arg for arg in parameters(function) if arg is not function.args.vararg]
+    return [arg.arg for arg in named] == ["arguments"] and function.args.kwarg is None
 
 
 _SIMPLE = {"int": "integer", "float": "number", "str": "string", "bool": "boolean", "None": "null"}
@@ -138,7 +129,7 @@ _SIMPLE |= {"list": "array", "tuple": "array", "dict": "object", "List": "array"
 
 
 def _annotation_schema(node: ast.expr | None) -> dict[str, Any]:
-    """The schema of one annotation; an empty one (anything goes) where JSON has no such type."""
+    """Return the schema of one annotation; an empty one (anything goes) if JSON has no such type."""
     match node:
         case ast.Constant(value=None):
             return {"type": "null"}
@@ -175,7 +166,7 @@ def _any_of(schemas: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _with_default(schema: dict[str, Any], default: ast.expr | None) -> dict[str, Any]:
-    """The schema with the default noted; a default of None also means that None may be passed."""
+    """Return the schema with its default; a default of None also means that None may be passed."""
     if not isinstance(default, ast.Constant) or not isinstance(
         default.value, int | float | str | bool | None
     ):
