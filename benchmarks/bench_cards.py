@@ -23,9 +23,9 @@ from typing import Any
 from jupyter_client.manager import start_new_kernel
 
 from healkit import Healkit
+from healkit.failures import explain
 from healkit.notebook import cards
 from healkit.notebook.failed_cells import FailedCells
-from healkit.rendering.explaining import explain
 
 ROUNDS = 100
 LOADS = 9

@@ -13,8 +13,8 @@ from typing import Literal
 from healkit.contracts.failure import Failure
 from healkit.contracts.healing import Check
 from healkit.errors import TOOL_CODES, CodeDoesNotParse
+from healkit.failures import explain
 from healkit.pysource import shapes
-from healkit.rendering.explaining import explain
 from healkit.store.entries import VaultEntry
 
 Kind = Literal[

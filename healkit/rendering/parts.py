@@ -16,7 +16,7 @@ from healkit.errors import TOOL_CODES
 from healkit.rendering import plain
 
 if TYPE_CHECKING:
-    from healkit.rendering.explaining import Explanation
+    from healkit.failures import Explanation
 
 #: What each command is for, by how it begins.
 _PURPOSES = {
@@ -112,7 +112,7 @@ def tool_line(execution: ExecutionData) -> str:
 
 def explanation(execution: ExecutionData) -> Explanation | None:
     """Explain the failure in plain words, all of it; None for what did not fail."""
-    from healkit.rendering.explaining import explain  # its tables are read with the first failure
+    from healkit.failures import explain  # its tables are read with the first failure
 
     return None if execution.failure is None else explain(execution.failure, place(execution))
 

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from healkit.contracts.plain_text import count, one_line, visible
 from healkit.contracts.records import summarize
 
-#: Escape sequences that only colour text; what is shown is the text without them.
-_COLOUR = re.compile(r"\x1b\[[0-9;:]*m")
-#: What moves the cursor, rings, or reorders the line around it: a forged message could hide behind it.
-_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u200e\u200f\ufeff]")
+__all__ = [
+    "clipped", "count", "duration", "indent", "moment", "one_line", "text_table", "value_text", "visible",
+]  # fmt: skip
+
 #: The least that a table's last column is cut to, in terminal cells.
 _LAST_LEAST = 16
-
-
-def visible(text: str) -> str:
-    """Return `text` without colour codes, other control and reordering characters spelt out as escapes."""
-    text = _COLOUR.sub("", text).replace("\r\n", "\n")
-    return _UNSEEN.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
 def text_table(headers: Sequence[str], rows: Iterable[Sequence[str]], width: int | None = None) -> str:
@@ -42,12 +36,6 @@ def text_table(headers: Sequence[str], rows: Iterable[Sequence[str]], width: int
 def clipped(text: str, width: int | None) -> str:
     """Cut every line to the terminal's width, or to 40 characters where that is less; None cuts nothing."""
     return text if width is None else "\n".join(line[: max(width, 40)] for line in text.split("\n"))
-
-
-def one_line(text: str, limit: int = 120) -> str:
-    """Put the text on one line, cut at `limit` characters."""
-    flat = " ".join(visible(text[: limit * 8]).split())
-    return flat if len(flat) <= limit else flat[: limit - 1] + "…"
 
 
 def duration(milliseconds: float | None) -> str:
@@ -76,8 +64,3 @@ def value_text(value: Any, limit: int = 2000) -> str:
 def indent(text: str, by: str = "    ") -> str:
     """Move every line right."""
     return "\n".join(by + line for line in text.splitlines())
-
-
-def count(number: int, noun: str) -> str:
-    """Write a number with its noun: `1 frame`, `2 frames`."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

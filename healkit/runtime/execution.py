@@ -13,7 +13,7 @@ from healkit.rendering import parts
 
 if TYPE_CHECKING:
     from healkit.rendering.document import Card
-    from healkit.rendering.explaining import Explanation
+    from healkit.failures import Explanation
     from healkit.runtime.post_mortem import PostMortem
 
 #: What lists trials and searches too.

@@ -12,6 +12,7 @@ from rendering_samples import CALLS, FRAMES
 
 from healkit.contracts.failure import Failure, Frame
 from healkit.contracts.post_mortem import KeptFrame, Local
+from healkit.failures import explain
 from healkit.rendering import execution as cards
 from healkit.rendering import html_of, listings, reports, text_of, variables
 from healkit.rendering.parts import grouped
@@ -188,3 +189,15 @@ def test_the_notebook_gets_text_and_html(make):
     bundle = make()._repr_mimebundle_()
     assert bundle.keys() == {"text/plain", "text/html"}
     assert str(make()) == bundle["text/plain"]
+
+
+def test_a_call_that_was_refused_is_not_explained_as_if_code_had_failed(make):
+    failure = Failure(
+        "ARGUMENTS_INVALID", "ArgumentsInvalid", "`n` must be integer, got 'x'.", "", hint="Pass a number."
+    )
+    explanation = explain(failure)
+    assert explanation.rule == "refused"
+    assert explanation.hint == "Pass a number."
+    text = make(failure=failure).to_text()
+    assert text.count("must be integer") == 1
+    assert text.count("Pass a number.") == 1

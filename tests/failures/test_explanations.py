@@ -1,4 +1,4 @@
-"""Explanations: every row of the tables explains the failure of its own example."""
+"""Explanations: every row explains the failure of its own example."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ import pytest
 from healkit.contracts.failure import Failure, Frame, read_traceback
 from healkit.contracts.suggestions import suggestions
 from healkit.errors import TOOL_CODES
-from healkit.rendering.explaining import LEVELS, RULES, explain
+from healkit.failures import LEVELS, explain
+from healkit.failures.catalogue import PATTERNS
 
 FILE = "<example@1>"
 #: What a worker must stop from outside, and what no pure Python code can be made to do.
 STOPPED = {"timeout", "memory"}
-RUNNABLE = [rule for rule in RULES if rule.example and rule.name not in STOPPED]
+TEXTS = [(text, pattern) for pattern in PATTERNS for text in pattern.explanations]
+RUNNABLE = [text for text, _ in TEXTS if text.example and text.name not in STOPPED]
 
 
 def raised_by(code: str) -> BaseException:
@@ -45,10 +47,10 @@ def failure_of(code: str) -> Failure:
 
 
 @pytest.mark.requirement("FACE-7")
-@pytest.mark.parametrize("rule", RUNNABLE, ids=lambda rule: rule.name)
-def test_each_row_explains_the_real_failure_of_its_example(rule):
-    explanation = explain(failure_of(rule.example))
-    assert explanation.rule == rule.name
+@pytest.mark.parametrize("row", RUNNABLE, ids=lambda row: row.name)
+def test_each_row_explains_the_real_failure_of_its_example(row):
+    explanation = explain(failure_of(row.example))
+    assert explanation.rule == row.name
     assert explanation.what.endswith((".", ":", "?"))
     for _, text in explanation.steps():
         assert "{" not in text.replace("{value}", "").replace("`{`", "")
@@ -65,12 +67,17 @@ def test_a_number_and_its_noun_agree():
 
 
 def test_rows_have_names_of_their_own_and_examples():
-    names = [rule.name for rule in RULES]
+    names = [text.name for text, _ in TEXTS]
     assert len(names) == len(set(names))
-    assert len(RUNNABLE) >= 40
-    without = {rule.name for rule in RULES if not rule.example}
-    ours = {rule.name for rule in RULES if set(rule.enames) <= set(TOOL_CODES)}
+    assert len(RUNNABLE) >= 100
+    without = {text.name for text, _ in TEXTS if not text.example}
+    ours = {text.name for text, pattern in TEXTS if set(pattern.enames) <= set(TOOL_CODES)}
     assert without <= ours
+
+
+def test_a_message_pattern_is_written_once():
+    rows = [(ename, pattern.message) for pattern in PATTERNS for ename in pattern.enames]
+    assert len(rows) == len(set(rows))
 
 
 def test_every_ending_of_an_execution_is_explained():
@@ -140,15 +147,3 @@ def test_what_nobody_has_a_row_for_is_said_as_it_is():
     explanation = explain(Failure("TOOL_EXCEPTION", "some.Odd", "very odd {braces}", ""))
     assert explanation.rule == "any"
     assert explanation.what == "Odd: very odd {braces}"
-
-
-def test_a_call_that_was_refused_is_not_explained_as_if_code_had_failed(make):
-    failure = Failure(
-        "ARGUMENTS_INVALID", "ArgumentsInvalid", "`n` must be integer, got 'x'.", "", hint="Pass a number."
-    )
-    explanation = explain(failure)
-    assert explanation.rule == "refused"
-    assert explanation.hint == "Pass a number."
-    text = make(failure=failure).to_text()
-    assert text.count("must be integer") == 1
-    assert text.count("Pass a number.") == 1

@@ -1,0 +1,133 @@
+"""All that is known of failures, in one order.
+
+The patterns are tried from the most particular to the most general; the last one says what can be said of any failure.
+Each row has code of its own that fails so, which the tests run: when Python changes a message, a test names the row
+that no longer matches. (`friendly-traceback` explains more kinds of failure; its last release is of 2022 and it does
+not know the messages of the Pythons since.)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from healkit.contracts.failure import Failure
+from healkit.contracts.plain_text import count, visible
+from healkit.errors import TOOL_CODES
+from healkit.failures import (
+    arguments,
+    attributes,
+    containers,
+    endings,
+    files,
+    formats,
+    general,
+    imports,
+    indexes,
+    iteration,
+    keys,
+    names,
+    nothing,
+    numbers,
+    operands,
+    syntax,
+    tables,
+    unbound,
+)
+from healkit.failures.pattern import Explanation, ExplanationText, FailurePattern
+
+#: By subject; the first explanation that applies is shown, so the particular comes before the general.
+SUBJECTS: dict[str, tuple[FailurePattern, ...]] = {
+    "endings": endings.PATTERNS,
+    "tables": tables.PATTERNS,
+    "imports": imports.PATTERNS,
+    "names": names.PATTERNS,
+    "unbound": unbound.PATTERNS,
+    "attributes": attributes.PATTERNS,
+    "nothing": nothing.PATTERNS,
+    "keys": keys.PATTERNS,
+    "files": files.PATTERNS,
+    "arguments": arguments.PATTERNS,
+    "operands": operands.PATTERNS,
+    "containers": containers.PATTERNS,
+    "iteration": iteration.PATTERNS,
+    "numbers": numbers.PATTERNS,
+    "formats": formats.PATTERNS,
+    "indexes": indexes.PATTERNS,
+    "syntax": syntax.PATTERNS,
+    "general": general.PATTERNS,
+}
+PATTERNS = tuple(pattern for patterns in SUBJECTS.values() for pattern in patterns)
+_VALUE_MAX_CHARS = 120
+_MESSAGE_MAX_CHARS = 400
+_SUGGESTION = re.compile(r"Did you mean: '([^']+)'\?")
+
+
+class _Piece(str):
+    """A piece of a message; where it is a number, `{size:item}` is that of items."""
+
+    __slots__ = ()
+
+    def __format__(self, noun: str) -> str:
+        return count(int(self), noun) if noun and self.isdecimal() else str(self)
+
+
+def explain(failure: Failure, where: str = "") -> Explanation:
+    """Explain a failure; `where` is its place as it is shown: `line 6 of longest_word@1`."""
+    if failure.code not in TOOL_CODES:
+        why = "healkit refused the call before the tool was run."
+        return Explanation("refused", _short(failure.evalue, _MESSAGE_MAX_CHARS), why=why, hint=failure.hint)
+    near = list(failure.near) or _SUGGESTION.findall(failure.traceback)[-1:]
+    text, match = _text_for(failure, near)
+    fields = {
+        "ename": _bare(failure.ename),
+        "message": _short(failure.evalue, _MESSAGE_MAX_CHARS).rstrip("."),
+        "near": _listed(near, " or "),
+        "known": _listed(failure.known, ", "),
+        **{name: _Piece(_short(piece or "")) for name, piece in match.groupdict().items()},
+    }
+    what, why, hint, fix = (
+        step.format_map(fields).strip() for step in (text.what, text.why, text.hint, text.fix)
+    )
+    return Explanation(text.name, what, _where(failure, where), why, hint, fix)
+
+
+def _text_for(failure: Failure, near: list[str]) -> tuple[ExplanationText, re.Match[str]]:
+    """Find the first explanation that applies, and the match of its pattern."""
+    for pattern, match in _matching(failure):
+        for text in pattern.explanations:
+            there = {"": True, "near": bool(near), "known": bool(failure.known)}[text.needs]
+            if there and re.search(text.only, failure.evalue, re.DOTALL):
+                return text, match
+    raise AssertionError("the last pattern matches everything")
+
+
+def _matching(failure: Failure) -> Iterator[tuple[FailurePattern, re.Match[str]]]:
+    ended = failure.code in TOOL_CODES and failure.code != "TOOL_EXCEPTION"
+    label = failure.code if ended else _bare(failure.ename)
+    for pattern in PATTERNS:
+        if (match := pattern.match(label, failure.evalue)) is not None:
+            yield pattern, match
+
+
+def _bare(ename: str) -> str:
+    return ename.rpartition(".")[2]
+
+
+def _where(failure: Failure, place: str) -> str:
+    frame = failure.tool_frame
+    if frame is None:
+        return ""
+    place = place or f"line {frame.lineno} of {frame.filename.strip('<>')}, in {frame.name}"
+    line = frame.line.strip()
+    text = f"{place}: `{_short(line, 200)}`" if line else place
+    return text[:1].upper() + text[1:]
+
+
+def _listed(names: Sequence[str], last: str) -> str:
+    return last.join(f"`{_short(name)}`" for name in names)
+
+
+def _short(text: str, limit: int = _VALUE_MAX_CHARS) -> str:
+    flat = " ".join(visible(text[: limit * 4]).split())
+    return flat if len(flat) <= limit else flat[: limit - 1] + "…"

@@ -1,0 +1,105 @@
+"""The shape of a row of the failure catalogue.
+
+A `FailurePattern` is one kind of failure: which exceptions with which message. It explains the failure in sentences,
+and where a fix is known, proposes it. A message pattern is written once, and all that is known of it stands below.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterator
+from typing import Literal, get_args
+
+from healkit.config import ExplainLevel
+
+#: The steps of an explanation, from nothing to all.
+LEVELS: tuple[ExplainLevel, ...] = get_args(ExplainLevel)
+_TITLES = {
+    "what": "What happened",
+    "where": "Where",
+    "why": "Why",
+    "hint": "Hint",
+    "fix": "A way to mend it",
+}
+
+#: The kinds that a diagnosis tells apart.
+Kind = Literal[
+    "syntax", "import", "name", "attribute", "key", "path", "type", "value", "zero", "index", "assertion",
+    "wrong_value", "timeout", "memory", "crash", "arguments", "limits", "other",
+]  # fmt: skip
+
+
+@dataclasses.dataclass(frozen=True)
+class Explanation:
+    """A failure in plain words, step by step; a step with nothing to say is empty.
+
+    `rule` is the name of the `ExplanationText` that it was made from.
+    """
+
+    rule: str
+    what: str
+    where: str = ""
+    why: str = ""
+    hint: str = ""
+    fix: str = ""
+
+    def at(self, level: ExplainLevel) -> Explanation:
+        """Return the steps up to that level: at `hint`, a teacher keeps the fix back."""
+        kept = LEVELS.index(level)
+        blank = {name: "" for i, name in enumerate(LEVELS) if i > kept}
+        return dataclasses.replace(self, **blank)
+
+    def steps(self) -> Iterator[tuple[str, str]]:
+        """Yield the title and the text of each step that has one, in order."""
+        for name, title in _TITLES.items():
+            if text := getattr(self, name):
+                yield title, text
+
+    def to_text(self) -> str:
+        """Write one step a line."""
+        return "\n".join(f"{title}: {text}" for title, text in self.steps())
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+
+@dataclasses.dataclass(frozen=True)
+class ExplanationText:
+    """The sentences that explain a pattern's failures, with places to fill in.
+
+    name: unique in the catalogue. what, why, hint, fix: the steps; the named groups of the pattern's message can stand
+    in them, as can `{ename}`, `{message}`, `{near}` (names like the one that was not found) and `{known}` (names that
+    were there). needs: used only where there are such names. only: a narrower regular expression, where not all of the
+    pattern's messages are meant. example: code that fails so; the tests run it and expect this explanation.
+    """
+
+    name: str
+    what: str
+    why: str = ""
+    hint: str = ""
+    fix: str = ""
+    needs: Literal["", "near", "known"] = ""
+    only: str = ""
+    example: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class FailurePattern:
+    """One kind of failure.
+
+    enames: exception types by their bare names, or codes of `healkit.errors`; empty for any. message: a regular
+    expression searched for in the message. explanations: the first that applies is shown; a pattern may leave the
+    explanation to a later, more general one. kind: what a diagnosis calls it, where this pattern decides that.
+    """
+
+    enames: tuple[str, ...]
+    message: str = ""
+    explanations: tuple[ExplanationText, ...] = ()
+    kind: Kind | None = None
+
+    def match(self, ename: str, message: str) -> re.Match[str] | None:
+        """Match a failure by the bare name of its exception type, or its code, and its message."""
+        if self.enames and ename not in self.enames:
+            return None
+        return re.search(self.message, message, re.DOTALL)
