@@ -12,8 +12,8 @@ from healkit.errors import PostMortemError
 from healkit.rendering import parts
 
 if TYPE_CHECKING:
-    from healkit.rendering.document import Card
     from healkit.failures import Explanation
+    from healkit.rendering.document import Card
     from healkit.runtime.post_mortem import PostMortem
 
 #: What lists trials and searches too.
