@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterable, Mapping
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
+from healkit.contracts.filters import NAMES, STATUSES, Filters
 from healkit.errors import ArgumentsInvalid, UsageInvalid, did_you_mean
 
 _PAIRS = {")": "(", "]": "[", "}": "{"}
@@ -113,6 +114,25 @@ def parse_since(text: str, now: datetime | None = None) -> datetime:
         raise UsageInvalid(
             f"{text!r} is no time.", hint="Write 2h, 3d, 2025-03-01 or 2025-03-01T14:00."
         ) from None
+
+
+def read_filters(options: Mapping[str, Any], *, whole_days: bool = False) -> Filters:
+    """Read filters of the log as people type them; a blank one counts as not given, other options are ignored.
+
+    whole_days: an `until` that is a date includes that day, as people mean it in a form. Raises `UsageInvalid`.
+    """
+    texts = {name: str(options[name]).strip() for name in NAMES if options.get(name) not in (None, False)}
+    found: dict[str, Any] = {name: text for name, text in texts.items() if text}
+    if (status := found.get("status", "SUCCESS").upper()) not in STATUSES:
+        raise UsageInvalid(f"There is no status {found['status']!r}; it is none of {', '.join(STATUSES)}.")
+    if "status" in found:
+        found["status"] = status
+    for name in ("since", "until"):
+        if name in found:
+            found[name] = parse_since(found[name])
+    if whole_days and re.fullmatch(r"\d{4}-\d\d-\d\d", texts.get("until", "")):
+        found["until"] = date.fromisoformat(texts["until"]) + timedelta(days=1)
+    return Filters(**{**found, "tried": "tried" in found})
 
 
 def parse_age(text: str) -> timedelta:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from healkit.config import Config
+from healkit.contracts.filters import Filters, takes_filters
 from healkit.errors import VaultError
 from healkit.rendering.plots import Plot
 from healkit.runtime.execution import Execution, Executions
@@ -68,17 +69,24 @@ class Reading:
         row = self.log.get(log_id)
         return None if row is None else self._with_calls(row)
 
-    def executions(self, *, tried: bool = False, **filters: Any) -> Executions:
-        """One page of the log, newest first; the filters are those of `Log.query`.
+    @takes_filters(tried=False)
+    def executions(
+        self,
+        *,
+        filters: Filters,
+        limit: int = 50,
+        before_id: int | None = None,
+        after_id: int | None = None,
+    ) -> Executions:
+        """Return one page of the log, newest first; the arguments are those of `Log.query`.
 
         tried: with the runs that only try code out, such as a healing's trials and searches. Without, the list's
         `left_out` says how many of them stand between its rows.
         """
-        asked = {name: value for name, value in filters.items() if value is not None}
-        if not tried and asked.keys() <= {"limit"}:
-            found, left_out = self._newest.page(**{"limit": 50, **asked})
+        if filters == Filters(tried=False) and before_id is None and after_id is None:
+            found, left_out = self._newest.page(limit)
         else:
-            page = self.log.query(tried=tried, **filters)
+            page = self.log.query(filters=filters, limit=limit, before_id=before_id, after_id=after_id)
             found, left_out = page.rows, page.left_out
         explained = self.config.explain
         rows = (dataclasses.replace(execution_of(row, []), explained=explained) for row in found)

@@ -6,6 +6,9 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+import inspect
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
@@ -24,10 +27,12 @@ from healkit.cli.command import (
     told,
     wrong,
 )
-from healkit.parsing import parse_age, parse_since
+from healkit.contracts.filters import GROUP_FILTERS, SUMMARY_FILTERS, Filters
+from healkit.parsing import parse_age, read_filters
 from healkit.rendering import plain
 
-_STATUSES = ("SUCCESS", "FAILURE", "RUNNING")
+#: Replaced by the options below; a parameter after one with a default needs one too.
+_NO_FILTERS = Filters()
 _BY = ("persona", "revision", "day")
 
 app = typer.Typer(
@@ -43,34 +48,53 @@ SinceOption = Annotated[
     ),
 ]
 LimitOption = Annotated[int, typer.Option("--limit", min=1, help="At most so many rows.")]
-StatusOption = Annotated[str | None, typer.Option(help="SUCCESS, FAILURE or RUNNING.", show_default=False)]
 ToolFilter = Annotated[str | None, typer.Option("--tool", help="Only of this tool.", show_default=False)]
-UntilOption = Annotated[
-    str | None, typer.Option("--until", metavar="TIME", help="The same; exclusive.", show_default=False)
-]
-TextOption = Annotated[
-    str | None,
-    typer.Option(help='Only with these words, or "a phrase", in the traceback.', show_default=False),
-]
-FingerprintOption = Annotated[
-    str | None, typer.Option(help="Only of this failure; --group lists them.", show_default=False)
-]
-RunOption = Annotated[str | None, typer.Option("--run", help="Only of this run.", show_default=False)]
-TrialsOption = Annotated[bool, typer.Option("--trials", help="Also a healing's trials and searches.")]
+#: The options that filter the log, by the names of the filters; each is None unless it is given.
+FILTER_OPTIONS: dict[str, Any] = {
+    "status": Annotated[str | None, typer.Option(help="SUCCESS, FAILURE or RUNNING.", show_default=False)],
+    "tool": ToolFilter,
+    "persona": PersonaFilter,
+    "since": SinceOption,
+    "until": Annotated[
+        str | None, typer.Option("--until", metavar="TIME", help="The same; exclusive.", show_default=False)
+    ],
+    "text": Annotated[
+        str | None,
+        typer.Option(help='Only with these words, or "a phrase", in the traceback.', show_default=False),
+    ],
+    "fingerprint": Annotated[
+        str | None, typer.Option(help="Only of this failure; --group lists them.", show_default=False)
+    ],
+    "run": Annotated[str | None, typer.Option("--run", help="Only of this run.", show_default=False)],
+}
+
+
+def filtered(function: Callable[..., int]) -> Callable[..., int]:
+    """Give a command the filter options in place of its parameter `filters`, which gets them read."""
+
+    @functools.wraps(function)
+    def with_options(**options: Any) -> int:
+        typed = {name: options.pop(name) for name in FILTER_OPTIONS}
+        return function(**options, filters=read_filters(typed))
+
+    signature = inspect.signature(function, eval_str=True)
+    parameters: list[inspect.Parameter] = []
+    for parameter in signature.parameters.values():
+        if parameter.name != "filters":
+            parameters.append(parameter)
+            continue
+        for name, option in FILTER_OPTIONS.items():
+            parameters.append(parameter.replace(name=name, annotation=option, default=None))
+    with_options.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]  # read by inspect.signature
+    return with_options
 
 
 @told
+@filtered
 def listing(
     context: typer.Context,
-    status: StatusOption = None,
-    tool: ToolFilter = None,
-    persona: PersonaFilter = None,
-    since: SinceOption = None,
-    until: UntilOption = None,
-    text: TextOption = None,
-    fingerprint: FingerprintOption = None,
-    run: RunOption = None,
-    tried: TrialsOption = False,
+    filters: Filters = _NO_FILTERS,
+    tried: Annotated[bool, typer.Option("--trials", help="Also a healing's trials and searches.")] = False,
     group: Annotated[bool, typer.Option("--group", help="Failures grouped by what went wrong.")] = False,
     summary: Annotated[
         bool, typer.Option("--summary", help="Runs, failures, durations of each tool.")
@@ -97,31 +121,30 @@ def listing(
                 "The options of `healkit log` stand after its subcommand.", f"Move --{given[0]} to the end."
             )
         return OK
-    filters = _filters(status, tool, persona, since, until, text, fingerprint, run)
     if group or summary:
         if tried:
             wrong(f"--trials cannot be combined with {'--group' if group else '--summary'}.")
         return _tallied(filters, group, summary, by or [], limit, as_json, db)
-    return _listed(
-        {**filters, "tried": tried, "before_id": before, "after_id": after, "limit": limit}, as_json, db
-    )
+    return _listed(dataclasses.replace(filters, tried=tried), before, after, limit, as_json, db)
 
 
 app.callback(invoke_without_command=True)(listing)
 
 
-def _listed(filters: dict[str, Any], as_json: bool, db: str | None) -> int:
+def _listed(
+    filters: Filters, before: int | None, after: int | None, limit: int, as_json: bool, db: str | None
+) -> int:
     from healkit.rendering import listings, text_of
 
-    if filters["before_id"] is not None and filters["after_id"] is not None:
+    if before is not None and after is not None:
         wrong("--before and --after cannot both be given.")
     with open_healkit(db, create=False) as healkit:
-        rows = healkit.executions(**filters)
+        rows = healkit.executions(filters=filters, before_id=before, after_id=after, limit=limit)
     if as_json:
         print_json([execution_json(row) for row in rows])
     else:
         typer.echo(text_of(listings.executions(rows), terminal_width()))
-        if len(rows) == filters["limit"]:
+        if len(rows) == limit:
             say(f"There may be more: add --before {rows[-1].log_id}")
     if rows.left_out:
         say(listings.left_out_line(rows.left_out, "--trials"))
@@ -129,7 +152,7 @@ def _listed(filters: dict[str, Any], as_json: bool, db: str | None) -> int:
 
 
 def _tallied(
-    filters: dict[str, Any],
+    filters: Filters,
     group: bool,
     summary: bool,
     by: list[str],
@@ -140,20 +163,18 @@ def _tallied(
     """Groups of failures, or tools' sums, which are kept beside the log."""
     from healkit.rendering import stats, text_of
 
-    asked = {name: value for name, value in filters.items() if value is not None}
-    known = {"tool", "persona", "since", "until"} | ({"fingerprint"} if group else set())
     if group and summary:
         wrong("--group and --summary cannot both be given.")
-    if left := sorted(asked.keys() - known):
+    if left := sorted(filters.given.keys() - set(GROUP_FILTERS if group else SUMMARY_FILTERS)):
         wrong(f"--{left[0]} cannot be combined with {'--group' if group else '--summary'}.")
     if unknown := [word for word in by if word not in _BY]:
         wrong(f"--by {unknown[0]!r} is none of {', '.join(_BY)}.")
     with open_healkit(db, create=False) as healkit:
         if group:
-            groups = healkit.log.groups(**asked, limit=limit).rows
+            groups = healkit.log.groups(**filters.given, limit=limit).rows
             shown, data = stats.groups(groups), [*map(dataclasses.asdict, groups)]
         else:
-            sums = healkit.log.summary(**asked, by=by).rows
+            sums = healkit.log.summary(**filters.given, by=by).rows
             shown, data = stats.summary(sums, by), [*map(dataclasses.asdict, sums)]
     if as_json:
         print_json(data)
@@ -162,24 +183,17 @@ def _tallied(
     return OK
 
 
+@filtered
 def export(
     file: Annotated[str, typer.Argument(metavar="FILE", help="Its name ends in .jsonl or .parquet.")],
-    status: StatusOption = None,
-    tool: ToolFilter = None,
-    persona: PersonaFilter = None,
-    since: SinceOption = None,
-    until: UntilOption = None,
-    text: TextOption = None,
-    fingerprint: FingerprintOption = None,
-    run: RunOption = None,
+    filters: Filters = _NO_FILTERS,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
     as_json: JsonOption = False,
     db: DbOption = None,
 ) -> int:
     """Write finished executions, with their calls, to a file."""
-    filters = _filters(status, tool, persona, since, until, text, fingerprint, run)
     with open_healkit(db, create=False) as healkit:
-        count = healkit.log.export(file, overwrite=force, **filters)
+        count = healkit.log.export(file, overwrite=force, **filters.given)
     if as_json:
         print_json({"file": file, "executions": count})
     else:
@@ -254,16 +268,9 @@ def errors(
 
     last = last or markdown or notebook is not None
 
-    moment = None if since is None else parse_since(since)
+    filters = read_filters({"status": "FAILURE", "tool": tool, "persona": persona, "since": since})
     with open_healkit(db, create=False) as healkit:
-        rows = healkit.executions(
-            status="FAILURE",
-            tried=False,
-            tool=tool,
-            persona=persona,
-            since=moment,
-            limit=1 if last else limit,
-        )
+        rows = healkit.executions(filters=filters, limit=1 if last else limit)
         if as_json:
             found = [execution_json(row) for row in rows]
             print_json((found[0] if found else None) if last else found)
@@ -283,25 +290,6 @@ def errors(
         else:
             typer.echo(text_of(listings.executions(rows), terminal_width()))
     return OK
-
-
-def _filters(
-    status: str | None,
-    tool: str | None,
-    persona: str | None,
-    since: str | None,
-    until: str | None,
-    text: str | None,
-    fingerprint: str | None,
-    run: str | None,
-) -> dict[str, Any]:
-    """The options as the log's own filters."""
-    if status is not None and status.upper() not in _STATUSES:
-        wrong(f"--status {status!r} is none of {', '.join(_STATUSES)}.")
-    times = {name: None if t is None else parse_since(t) for name, t in (("since", since), ("until", until))}
-    wanted = None if status is None else status.upper()
-    plain = {"tool": tool, "persona": persona, "text": text, "fingerprint": fingerprint, "run": run}
-    return {"status": wanted, **plain, **times}
 
 
 command(app, "export")(export)

@@ -15,6 +15,7 @@ import time
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -152,6 +153,8 @@ class Finished(msgspec.Struct, frozen=True, tag="finished"):
 #: What happens between an execution's beginning and its end.
 Step = CallRecord | DecisionRecord
 Record = Started | CallRecord | DecisionRecord | Finished
+#: Any one kind of record: a function that takes one returns the same kind.
+AnyRecord = TypeVar("AnyRecord", bound=Record)
 
 
 def new_trace_id() -> str:
@@ -174,6 +177,24 @@ def summarize(text: str, limit: int = SUMMARY_MAX_CHARS) -> str:
         return text
     marker = f"… [TRUNCATED, {len(text):,} characters]"
     return text[: limit - len(marker)] + marker
+
+
+def storable(record: AnyRecord) -> AnyRecord:
+    """Return the record with every character that a database or UTF-8 refuses written as an escape.
+
+    Lone surrogates cannot be encoded at all, and PostgreSQL takes no NUL in a text. Call it only for a record that was
+    refused, so that the others do not pay for the search.
+    """
+    return msgspec.convert(escaped(msgspec.to_builtins(record)), type(record))
+
+
+def escaped(value: Any) -> Any:
+    """Return a text, or every text in a structure, with the characters that cannot be stored written as escapes."""
+    if isinstance(value, str):
+        return value.encode(errors="backslashreplace").decode().replace("\x00", "\\x00")
+    if isinstance(value, dict):
+        return {key: escaped(item) for key, item in value.items()}
+    return [escaped(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def host_identity() -> HostIdentity:

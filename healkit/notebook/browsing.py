@@ -7,12 +7,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from healkit.config import ExplainLevel
+from healkit.contracts.filters import GROUP_FILTERS, SUMMARY_FILTERS, Filters
 from healkit.errors import PostMortemError, UsageInvalid
 from healkit.notebook import cards
 from healkit.notebook.cell_output import CellOutput, listed
 from healkit.notebook.commands import VAULT_COMMANDS
 from healkit.notebook.failed_cells import FailedCell
-from healkit.parsing import parse_revision, parse_since, read_grants, split_label, unknown
+from healkit.parsing import parse_revision, read_filters, read_grants, split_label, unknown
 from healkit.rendering import execution as rendered
 from healkit.rendering import listings, reports, stats, variables
 from healkit.rendering.asides import Aside
@@ -92,42 +93,38 @@ def executions(healkit: Healkit, options: Namespace) -> CellOutput:
     """One page of the log, its groups of failures, or each tool's sums."""
     if options.limit < 1:
         raise UsageInvalid(f"--limit must be 1 or more, got {options.limit}.")
-    filters = {name: getattr(options, name) for name in ("tool", "persona", "fingerprint")}
-    for name in ("since", "until"):
-        typed = getattr(options, name)
-        filters[name] = None if typed is None else parse_since(typed)
-    rest = {name: getattr(options, name) for name in ("status", "text", "run")}
-    wanted = {**filters, **rest, "tried": options.tried}
+    filters = read_filters(vars(options))
     if options.dock:
-        return _docked(healkit, options, wanted)
+        return _docked(healkit, options, filters)
     if options.group or options.summary:
-        return _stats(healkit, options, filters, {**rest, "trials": options.tried or None})
-    rows = healkit.executions(**wanted, before_id=options.before, limit=options.limit)
-    return listed(rows, panel(healkit, "LogBrowser", **wanted))
+        return _stats(healkit, options, filters)
+    rows = healkit.executions(filters=filters, before_id=options.before, limit=options.limit)
+    return listed(rows, panel(healkit, "LogBrowser", **filters.given, tried=filters.tried))
 
 
-def _docked(healkit: Healkit, options: Namespace, filters: dict[str, Any]) -> CellOutput:
+def _docked(healkit: Healkit, options: Namespace, filters: Filters) -> CellOutput:
     for name in ("group", "summary", "before"):
         if getattr(options, name):
             raise UsageInvalid(f"--{name} cannot be combined with --dock.", hint="Choose it in the panel.")
-    shown: CellOutput = healkit.browse(dock=True, **filters).static_card()
+    shown: CellOutput = healkit.browse(dock=True, **filters.given, tried=filters.tried).static_card()
     return shown
 
 
-def _stats(healkit: Healkit, options: Namespace, filters: dict[str, Any], rest: dict[str, Any]) -> CellOutput:
-    rest["before"] = options.before
-    if options.summary:
-        rest["fingerprint"] = filters.pop("fingerprint")
-    left = sorted(name for name, value in rest.items() if value is not None)
+def _stats(healkit: Healkit, options: Namespace, filters: Filters) -> CellOutput:
+    more = {"before": options.before is not None, "trials": filters.tried}
+    known = SUMMARY_FILTERS if options.summary else GROUP_FILTERS
+    left = sorted(
+        {*(filters.given.keys() - set(known)), *(name for name, is_given in more.items() if is_given)}
+    )
     if options.group and options.summary:
         left = ["group"]
     if left:
         flag = "--summary" if options.summary else "--group"
         raise UsageInvalid(f"--{left[0]} cannot be combined with {flag}.")
     if options.summary:
-        sums = healkit.log.summary(**filters).rows
+        sums = healkit.log.summary(**filters.given).rows
         return CellOutput.of(stats.summary(sums))
-    groups = healkit.log.groups(**filters, limit=options.limit).rows
+    groups = healkit.log.groups(**filters.given, limit=options.limit).rows
     return CellOutput.of(stats.groups(groups))
 
 

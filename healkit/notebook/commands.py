@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from functools import cache
 
+from healkit.contracts.filters import STATUSES
 from healkit.notebook.parser import MagicParser
 
-STATUSES = ("SUCCESS", "FAILURE", "RUNNING")
 #: Subcommand → how many words it takes after it (least, most), and what it does.
 VAULT_COMMANDS: dict[str, tuple[int, int, str]] = {
     "list": (0, 0, "all tools"),

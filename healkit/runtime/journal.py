@@ -18,8 +18,7 @@ from pathlib import Path
 
 import msgspec
 
-from healkit.contracts.records import CallRecord, Step
-from healkit.store.statements import storable
+from healkit.contracts.records import CallRecord, Step, storable
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Step).decode

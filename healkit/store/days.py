@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
+from healkit.contracts.filters import Filters, Moment
 from healkit.contracts.stats import ToolSummary
-from healkit.store.filters import Filters, Moment, moment
+from healkit.store.filters import moment
 from healkit.store.tallies import DAYS
 
 if TYPE_CHECKING:

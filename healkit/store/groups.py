@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Table, select
 from sqlalchemy.orm import Session
 
+from healkit.contracts.filters import Filters
 from healkit.contracts.stats import GroupInfo
 from healkit.store.columns import table_of
-from healkit.store.filters import Filters, moment
+from healkit.store.filters import moment
 from healkit.store.models import ToolRegistry
 from healkit.store.rows import LOG
 from healkit.store.tallies import DAYS, GROUPS

@@ -7,16 +7,17 @@ costs at a million rows what it costs at ten thousand.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import date, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Select, func, select
 
+from healkit.contracts.filters import GROUP_FILTERS, SUMMARY_FILTERS, Filters, takes_filters
 from healkit.errors import ConfigError
 from healkit.store.database import Database
 from healkit.store.days import Summary, read_summary
-from healkit.store.filters import Filters, own_only, status_is
+from healkit.store.filters import own_only, status_is
 from healkit.store.groups import Groups, read_groups
 from healkit.store.logwriter import LogWriter, RecordRefused, RowMissing
 from healkit.store.models import ExecutionCall, ExecutionDecision, ExecutionLog
@@ -51,35 +52,21 @@ class Log:
         self._refresh = refresh
         self._retention = (retention_days, retention_rows)
 
+    @takes_filters()
     def query(
         self,
         *,
-        status: str | None = None,
-        tool: str | None = None,
-        persona: str | None = None,
-        since: datetime | date | str | None = None,
-        until: datetime | date | str | None = None,
-        text: str | None = None,
-        trace: str | None = None,
-        fingerprint: str | None = None,
-        run: str | None = None,
-        origin: str | None = None,
-        tried: bool = True,
+        filters: Filters,
         limit: int = 50,
         before_id: int | None = None,
         after_id: int | None = None,
     ) -> Page:
-        """One page; all filters that are given must hold.
+        """Return one page, newest first.
 
-        status: `RUNNING`, `SUCCESS` or `FAILURE`. since, until: an aware time (a naive one is local), a date (local
-        midnight), or either in ISO 8601; until is exclusive. text: words in the traceback, each from its beginning,
-        and phrases in double quotes (`store.words` says exactly what matches). trace: that execution and the calls it
-        made of other tools. run: all executions of that run. origin: who asked for it, e.g. `magic`, `trial`. tried:
-        whether runs that only try code out (trials, searches) are among them; without them, `left_out` counts those
-        that the page leaves out. before_id, after_id: `next_before_id` or
-        `next_after_id` of another page with the same filters.
+        The filters are given by name, as `contracts.filters.Filters` says, or together as `filters`. Without trials
+        and searches (`tried=False`), the page's `left_out` counts those that it leaves out. before_id, after_id:
+        `next_before_id` or `next_after_id` of another page with the same filters.
         """
-        filters = Filters(status, tool, persona, since, until, text, trace, fingerprint, run, origin, tried)
         with self._reading() as session:
             return read_page(session, filters, limit, before_id, after_id)
 
@@ -147,79 +134,41 @@ class Log:
             counts["RUNNING"] = session.scalar(running) or 0
         return sum(counts.values()) if wanted is None else counts[str(status).upper()]
 
-    def groups(
-        self,
-        *,
-        tool: str | None = None,
-        persona: str | None = None,
-        fingerprint: str | None = None,
-        since: datetime | date | str | None = None,
-        until: datetime | date | str | None = None,
-        limit: int = 50,
-    ) -> Groups:
-        """Failures grouped by fingerprint, the one seen last first: how often, since when, and whether cured.
+    @takes_filters(*GROUP_FILTERS)
+    def groups(self, *, filters: Filters, limit: int = 50) -> Groups:
+        """Group failures by fingerprint, the one seen last first: how often, since when, and whether cured.
 
         since, until: when a group was last seen.
         """
-        filters = Filters(tool=tool, persona=persona, fingerprint=fingerprint, since=since, until=until)
         with self._reading() as session:
             return read_groups(session, filters, limit)
 
-    def summary(
-        self,
-        *,
-        tool: str | None = None,
-        persona: str | None = None,
-        since: datetime | date | str | None = None,
-        until: datetime | date | str | None = None,
-        by: Sequence[str] = (),
-    ) -> Summary:
-        """Finished runs, failures and durations of each tool, from counts that are kept by day.
+    @takes_filters(*SUMMARY_FILTERS)
+    def summary(self, *, filters: Filters, by: Sequence[str] = ()) -> Summary:
+        """Sum up finished runs, failures and durations of each tool, from counts that are kept by day.
 
         since, until: days in UTC, the latter exclusive. by: a row for each `persona`, `revision` or `day` too.
         """
-        filters = Filters(tool=tool, persona=persona, since=since, until=until)
         with self._reading() as session:
             return read_summary(session, filters, by)
 
-    def metrics(
-        self,
-        *,
-        tool: str | None = None,
-        persona: str | None = None,
-        since: datetime | date | str | None = None,
-        until: datetime | date | str | None = None,
-        by: Sequence[str] = ("revision",),
-    ) -> pd.DataFrame:
-        """Runs, failure rate and durations in ms for each tool and revision, or by what else is asked for.
+    @takes_filters(*SUMMARY_FILTERS)
+    def metrics(self, *, filters: Filters, by: Sequence[str] = ("revision",)) -> pd.DataFrame:
+        """Return runs, failure rate and durations in ms for each tool and revision, or by what else is asked for.
 
-        The arguments are those of `summary`; `p50_ms` and `p95_ms` are what so many of the runs took at most, as
-        `summary` tells them.
+        The arguments are those of `summary`; `p50_ms` and `p95_ms` are the longest that so many of the runs took, as
+        `summary` counts them.
         """
-        frame = self.summary(tool=tool, persona=persona, since=since, until=until, by=by).to_pandas()
+        frame = self.summary(filters=filters, by=by).to_pandas()
         keys = ["tool_name", *(name for name in by if name != "tool_name")]
         return frame[[*keys, "runs", "failures", "failure_rate", "mean_ms", "p50_ms", "p95_ms"]]
 
-    def export(
-        self,
-        path: str | Path,
-        *,
-        overwrite: bool = False,
-        status: str | None = None,
-        tool: str | None = None,
-        persona: str | None = None,
-        since: datetime | date | str | None = None,
-        until: datetime | date | str | None = None,
-        text: str | None = None,
-        trace: str | None = None,
-        fingerprint: str | None = None,
-        run: str | None = None,
-    ) -> int:
-        """Write finished executions, with their calls, to a `.jsonl` or `.parquet` file, oldest first; how many.
+    @takes_filters()
+    def export(self, path: str | Path, *, filters: Filters, overwrite: bool = False) -> int:
+        """Write finished executions, with their calls, to a `.jsonl` or `.parquet` file, oldest first; return how many.
 
-        The filters are those of `query`. The file is there when it is whole. Raises `LogFileError`.
+        The filters are those of `query`. The file appears when it is whole. Raises `LogFileError`.
         """
-        filters = Filters(status, tool, persona, since, until, text, trace, fingerprint, run)
         self._look_up_to_date()
         return export_log(self._database, Path(path), filters, overwrite=overwrite)
 

@@ -17,19 +17,25 @@ from collections.abc import Callable
 from contextlib import closing
 from typing import Any, TypeVar
 
-from healkit.contracts.records import CallRecord, DecisionRecord, Finished, Started, Step
+from healkit.contracts.records import (
+    AnyRecord,
+    CallRecord,
+    DecisionRecord,
+    Finished,
+    Started,
+    Step,
+    storable,
+)
 from healkit.errors import DatabaseError, DatabaseFull, DatabaseLocked
 from healkit.store.backend import translate
 from healkit.store.database import Database
 from healkit.store.statements import (
-    AnyRecord,
     Statement,
     call_values,
     decision_values,
     finished_values,
     started_values,
     statements_for,
-    storable,
     trace_values,
 )
 

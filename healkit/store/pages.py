@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import ColumnElement, Select, func, select, tuple_
 from sqlalchemy.orm import Session
 
+from healkit.contracts.filters import Filters
 from healkit.contracts.records import TRIED_COUNTED_MAX
 from healkit.store import words
-from healkit.store.filters import Filters, moment
+from healkit.store.filters import conditions_of, indexed_facts, moment, tried_only
 from healkit.store.models import ExecutionLog
 from healkit.store.rows import LOG
 
@@ -117,8 +118,8 @@ def _left_out(
     newer: bool,
 ) -> int:
     """How many trials and searches there are from that row to the page's `end`; None is the end of the log."""
-    wanted, tried = filters.left_out()
-    statement = _statement(session, wanted, anchor, time, newer=newer).where(tried)
+    both = dataclasses.replace(filters, tried=True)
+    statement = _statement(session, both, anchor, time, newer=newer).where(tried_only())
     if end is not None:
         assert end.id is not None
         statement = statement.where(_beyond(end.id, end.timestamp, newer=not newer))
@@ -128,7 +129,7 @@ def _left_out(
 
 def _all_conditions(pieces: list[words.Piece], filters: Filters) -> list[ColumnElement[bool]]:
     """The filters where the index of words is an ordinary one, or of no use."""
-    conditions = filters.conditions()
+    conditions = conditions_of(filters)
     if pieces:
         conditions.append(words.holds_words(pieces))
     elif filters.text:
@@ -150,7 +151,7 @@ def _matches(
     pieces: list[words.Piece], filters: Filters, anchor: int | None, time: datetime | None, *, newer: bool
 ) -> Select[Any]:
     """The filters by SQLite's index of words, which is in the order of time itself."""
-    statement = words.newest_matches(pieces, filters.facts).where(*filters.conditions())
+    statement = words.newest_matches(pieces, indexed_facts(filters)).where(*conditions_of(filters))
     if newer:
         statement = words.oldest_first(statement)
     # The rows' own times decide; these two only let the index begin and end where it should.

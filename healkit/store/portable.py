@@ -17,13 +17,13 @@ from typing import Any, NamedTuple
 from sqlalchemy import JSON, Boolean, Column, Float, Integer, Table, func, select
 from sqlalchemy.orm import Session
 
+from healkit.contracts.filters import Filters
+from healkit.contracts.records import escaped
 from healkit.errors import LogFileError
 from healkit.store.columns import UtcDateTime
 from healkit.store.database import Database
-from healkit.store.filters import Filters
 from healkit.store.pages import oldest_first
 from healkit.store.rows import CALLS, DECISIONS, LOG, TRACES, insert_into
-from healkit.store.statements import escaped
 from healkit.store.tallies import hold
 
 Record = dict[str, Any]

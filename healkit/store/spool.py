@@ -22,10 +22,9 @@ from pathlib import Path
 
 import msgspec
 
-from healkit.contracts.records import CallRecord, DecisionRecord, Finished, Record, Started
+from healkit.contracts.records import CallRecord, DecisionRecord, Finished, Record, Started, storable
 from healkit.errors import DatabaseFull
 from healkit.store.locations import sqlite_path
-from healkit.store.statements import storable
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Record).decode

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import msgspec
 
@@ -22,7 +22,6 @@ from healkit.contracts.records import (
     CallRecord,
     DecisionRecord,
     Finished,
-    Record,
     Started,
     StoredTrace,
     summarize,
@@ -31,8 +30,6 @@ from healkit.errors import ConfigError
 
 FILE = Path(__file__).with_name("statements.json")
 
-#: Any one kind of record; what comes in goes out.
-AnyRecord = TypeVar("AnyRecord", bound=Record)
 #: How a value is turned into the driver's form and back; `plain` is as it is.
 Kind = Literal["plain", "time", "json", "bool"]
 
@@ -190,21 +187,3 @@ def trace_values(trace_id: str, trace: StoredTrace, created_at: datetime) -> dic
         "created_at": created_at,
         "queued_at": created_at,
     }
-
-
-def storable(record: AnyRecord) -> AnyRecord:
-    """The record with every character that a database or UTF-8 refuses written as an escape.
-
-    Lone surrogates cannot be encoded at all, and PostgreSQL takes no NUL in a text. Only called for a record
-    that was refused, so that the others do not pay for the search.
-    """
-    return msgspec.convert(escaped(msgspec.to_builtins(record)), type(record))
-
-
-def escaped(value: Any) -> Any:
-    """A text, or every text in a structure, with what cannot be stored written as an escape."""
-    if isinstance(value, str):
-        return value.encode(errors="backslashreplace").decode().replace("\x00", "\\x00")
-    if isinstance(value, dict):
-        return {key: escaped(item) for key, item in value.items()}
-    return [escaped(item) for item in value] if isinstance(value, list | tuple) else value

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
+from healkit.contracts.filters import Filters
 from healkit.errors import LogFileError
 from healkit.store.database import Database
-from healkit.store.filters import Filters
 from healkit.store.logfiles import read_file, write_file
 from healkit.store.portable import Arrival, read_in, read_records, store
 

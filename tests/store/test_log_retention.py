@@ -34,10 +34,10 @@ from store_samples import (
 from test_log_derived import kept, recounted
 from waiting import wait_until
 
+from healkit.contracts.filters import Filters
 from healkit.contracts.records import DecisionRecord, utc_now
 from healkit.errors import ArchiveBusy, ConfigError, LogFileError
 from healkit.store.database import Database
-from healkit.store.filters import Filters
 from healkit.store.log import Log, LogWriter
 from healkit.store.logfiles import digest_of, write_unfinished
 from healkit.store.models import TraceRow
