@@ -1,4 +1,4 @@
-"""The sanitiser: hides secrets and personal data in what is kept.
+"""Sanitiser: hides secrets and personal data in what is kept.
 
 `Sanitizer` is the service, `cleaner` the seam to it. A value meets the other modules in this order: `traversal` walks
 nested data, `matcher` finds keywords and tries the rules of `tables` there, `assignments` with `assignment_syntax`,
@@ -6,8 +6,7 @@ nested data, `matcher` finds keywords and tries the rules of `tables` there, `as
 says what a rule is, `custom_rules` reads a user's own, `records` cleans whole records and traces, and `secret_map`
 hides with marks that can be taken back.
 
-The names load when they are first used: the tables take a tenth of a second and more to compile, and most modules need
-only the seam.
+The names load when they are first used, because compiling the tables is slow and most modules need only the seam.
 """
 
 from __future__ import annotations

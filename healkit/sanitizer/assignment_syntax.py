@@ -1,6 +1,6 @@
 """Separators between a name and its value, and both ends.
 
-Each pattern is matched at one position and looks at a bounded stretch of text.
+Each pattern is matched at one position and reads a bounded stretch of text.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ _NEEDS_EARLIER = frozenset(
 )
 
 
-class Value(NamedTuple):
-    """A value's place, and how it stands there."""
+class ValueSpan(NamedTuple):
+    """Place of a value, and how it stands there."""
 
     start: int
     end: int
@@ -64,7 +64,10 @@ class Value(NamedTuple):
 
 
 def name_at(text: str, start: int, end: int) -> tuple[int, int, str]:
-    """The whole name around [start, end): its bounds, and its words with an earlier one where it needs that."""
+    """Return the bounds of the name around [start, end), and its words.
+
+    A lone word such as `key` gets the word before it too.
+    """
     begin = start
     lowest = max(0, start - NAME_MAX_CHARS)
     while begin > lowest and ((letter := text[begin - 1]).isalnum() or letter in _NAME_MARKS):
@@ -83,8 +86,8 @@ def name_at(text: str, start: int, end: int) -> tuple[int, int, str]:
     return begin, stop, name
 
 
-def value_at(text: str, position: int) -> Value | None:
-    """The value that begins at `position`, quoted or bare."""
+def value_at(text: str, position: int) -> ValueSpan | None:
+    """Return the quoted or bare value that begins at `position`, or None."""
     opening = _OPENING.match(text, position)
     if opening is None:
         match = _BARE.match(text, position, min(len(text), position + VALUE_MAX_CHARS))
@@ -98,18 +101,18 @@ def value_at(text: str, position: int) -> Value | None:
             and text[end - 1] != "!"
         ):
             end -= 1
-        return Value(match.start(), end, BARE)
+        return ValueSpan(match.start(), end, BARE)
     quote = opening["quote"]
     start = opening.end()
     end = _closing(text, start, _CLOSERS.get(quote, quote))
     if end == start:
         return None
     f_string = opening["prefix"].lower() in {"f", "rf", "fr"} and "{" in text[start:end]
-    return Value(start, end, QUOTED, f_string)
+    return ValueSpan(start, end, QUOTED, f_string)
 
 
 def _closing(text: str, start: int, quote: str) -> int:
-    """Where the quoted text that begins at `start` ends; at its line's end when it is never closed."""
+    """Return the end of the quoted text that begins at `start`; an unclosed text ends with its line."""
     limit = min(len(text), start + VALUE_MAX_CHARS)
     position = start
     while (found := text.find(quote, position, limit)) >= 0:

@@ -1,9 +1,9 @@
-"""A secret's name, and its value behind it in any syntax.
+"""Values behind a secret's name, in any syntax.
 
-`password=…`, `"api_key": "…"`, `--token …`, `X-Api-Key: …`, `<password>…</password>`, `("Authorization", "…")`,
-`- name: DB_PASSWORD` with `value: …` below it: at each word that a secret's name may hold, the whole name around it is
-read and judged (names.py), then what separates it from its value, then the value (values.py). Every step looks at a
-bounded stretch of text, so a hostile text costs no more than its length.
+`password=…`, `"api_key": "…"`, `--token …`, `X-Api-Key: …`, `<password>…</password>`, `("Authorization", "…")`, `-
+name: DB_PASSWORD` with `value: …` below it. Each word that may be part of a secret's name starts three steps: read and
+judge the whole name around it (`secret_names`), find the separator, judge the value behind it (`secret_values`). Every
+step reads a bounded stretch of text, so a hostile text costs no more than its length.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from healkit.sanitizer.assignment_syntax import (
     PROSE_QUOTED,
     TYPED,
     VALUE_MAX_CHARS,
-    Value,
+    ValueSpan,
     name_at,
     value_at,
 )
@@ -36,7 +36,7 @@ from healkit.sanitizer.value_shapes import looks_like_token
 
 
 def locate(text: str, start: int, end: int) -> Span | None:
-    """The secret behind the name that the keyword at [start, end) is part of."""
+    """Find the secret behind the name that the keyword at [start, end) is part of."""
     if (
         end < len(text)
         and text[end].islower()
@@ -50,10 +50,10 @@ def locate(text: str, start: int, end: int) -> Span | None:
     if level is Secrecy.QUERY:
         level = Secrecy.TOKEN if begin and text[begin - 1] in "?&;" else Secrecy.NONE
     found = None if level is Secrecy.NONE else _behind(text, begin, stop, name, level)
-    return found or (stop, stop, None)  # empty: the name has been judged, whatever other keywords it holds
+    return found or (stop, stop, None)  # empty span: the name is judged once, however many keywords it holds
 
 
-#: Keywords that glued names go on from: `passwordConfirmation` ends at a capital, `secretkey` does not.
+#: Keywords that begin glued names: `passwordConfirmation` ends at a capital, `secretkey` does not.
 _OPEN = frozenset({"secret", "connection", "cookie", "webhook", "credential", "sas", "cred", "sig"})
 
 
@@ -66,7 +66,7 @@ def _behind(text: str, begin: int, stop: int, name: str, level: Secrecy) -> Span
         closing = text.find("<", match.end(), match.end() + VALUE_MAX_CHARS)
         if closing > 0:
             inner = text[match.end() : closing].rstrip().removesuffix("]]>")
-            return _judged(text, Value(match.end(), match.end() + len(inner), QUOTED), name, level)
+            return _judged(text, ValueSpan(match.end(), match.end() + len(inner), QUOTED), name, level)
         return None
     if text.startswith("-", begin) or _ENV_BEFORE.search(text, max(0, begin - 12), begin):
         match = OPTION.match(text, stop)
@@ -89,7 +89,7 @@ _ENV_BEFORE = re.compile(r"(?:ENV|ARG|setx|-x|-gx|login)\s+$")
 
 
 def _farther(text: str, stop: int, name: str, level: Secrecy) -> Span | None:
-    """Syntaxes that hold other things just as often: what stands there must look like a token."""
+    """Find a value behind a syntax that often holds other things: only a text that looks like a token counts."""
     for pattern in (PAIR, CALL, CELL, PROSE_QUOTED, PROSE_BARE, NEXT_WORD):
         match = pattern.match(text, stop)
         if match is None:
@@ -123,7 +123,7 @@ _KEY_FOLLOWS = re.compile(r"""\\*["']\s{0,3}:""")
 
 
 def _is_no_word(found: str, *, quoted: bool) -> bool:
-    """Digits, symbols or capitals inside; between quotes in a sentence, a single word is a value too."""
+    """Accept digits, symbols or inner capitals; between quotes in a sentence, a single word too."""
     return (
         any(character.isdigit() or character in "!@#$%^&*" for character in found)
         or re.search(r"[a-z][A-Z]", found) is not None
@@ -142,7 +142,7 @@ def _assigned(text: str, begin: int, match: re.Match[str], name: str, level: Sec
     if typed is not None:
         position = typed.end()
     if level is Secrecy.PASSWORD and (braced := BRACED.match(text, position)) is not None:
-        return _judged(text, Value(braced.start(1), braced.end(1), QUOTED), name, level)
+        return _judged(text, ValueSpan(braced.start(1), braced.end(1), QUOTED), name, level)
     value = value_at(text, position)
     if value is None or value.f_string:
         return None
@@ -153,7 +153,7 @@ def _assigned(text: str, begin: int, match: re.Match[str], name: str, level: Sec
     found = _judged(text, value, name, level, loose=_is_loose(text, begin, match, value))
     in_json = (match["closed"] or "").endswith('"') and text[value.start : value.end].isdigit()
     if found is not None and in_json:
-        return found[0], found[1], '"[REDACTED:secret-name]"'  # JSON stays JSON: a text where the number was
+        return found[0], found[1], '"[REDACTED:secret-name]"'  # a quoted text, so that JSON stays JSON
     return found
 
 
@@ -161,7 +161,7 @@ _LIST_OPENS = re.compile(r"\s{0,3}[\[({]{1,2}\s{0,40}(?=[bBuU]?\\*[\"'])")
 
 
 def _separates_otherwise(text: str, begin: int, match: re.Match[str]) -> bool:
-    """Colons that put no value behind a name: an ARN's, a URL's, a statement's at its line's end."""
+    """Detect colons that put no value behind a name: in an ARN, in a URL, at the end of a statement's line."""
     if match["sign"] not in {":", "："} or match["closed"]:
         return False
     if not match["gap"]:
@@ -171,8 +171,8 @@ def _separates_otherwise(text: str, begin: int, match: re.Match[str]) -> bool:
     return broken and bool(text[line_start:begin].strip(" \t-"))
 
 
-def _is_loose(text: str, begin: int, match: re.Match[str], value: Value) -> bool:
-    """Whether a bare value stands as a variable does in code, or as a word in a sentence."""
+def _is_loose(text: str, begin: int, match: re.Match[str], value: ValueSpan) -> bool:
+    """Return True for a bare value that stands as a variable does in code, or as a word in a sentence."""
     after = text[value.end : value.end + 2]
     ends_line = not after or after[0] in "\r\n\\"
     if match["sign"] in {":", "：", "->", "=>"}:
@@ -184,7 +184,7 @@ def _is_loose(text: str, begin: int, match: re.Match[str], value: Value) -> bool
 
 
 def _in_settings(text: str, begin: int) -> bool:
-    """Whether the line is one of a settings file: a dotted or dashed name, or comments and sections around it."""
+    """Recognise a line of a settings file: a dotted or dashed name, or a plain word as value."""
     line = text[text.rfind("\n", max(0, begin - 200), begin) + 1 : begin + 2 * NAME_MAX_CHARS]
     name, _, value = (part.strip() for part in line.partition("\n")[0].partition("="))
     if "." in name and name.startswith(("self.", "this.", "cls.")):
@@ -196,7 +196,7 @@ def _in_settings(text: str, begin: int) -> bool:
     )
 
 
-#: What variables are called that a password is read from.
+#: Names of variables that a password is read from.
 _VARIABLES = word_set(
     "value values result results text data line lines args argument default settings config prompt input "
     "passwd password pass username user name match group groups creds credentials entry field secret token "
@@ -207,7 +207,10 @@ _VARIABLES = word_set(
 
 
 def _in_list(text: str, match: re.Match[str], name: str, level: Secrecy) -> Span | None:
-    """`auth=("user", "…")`, `api_keys = ["…"]`: the first value that looks like a token, or the second of `auth`."""
+    """Find the secret in a list: `auth=("user", "…")` or `api_keys = ["…"]`.
+
+    That is the first value that looks like a token, or the second of `auth`.
+    """
     position = match.end()
     for turn in range(4):
         value = value_at(text, position)
@@ -233,7 +236,7 @@ _HEADER_REST = re.compile(r"[^\r\n\"'`\\]{1,8192}")
 
 
 def _header(text: str, position: int, name: str) -> Span | None:
-    """The rest of a header's line, with the scheme left in place."""
+    """Return the rest of a header's line, without the scheme."""
     match = (_HEADER_FIELDS if _FIELDS_FOLLOW.match(text, position) else _HEADER_REST).match(text, position)
     if match is None:
         return None
@@ -247,7 +250,7 @@ def _header(text: str, position: int, name: str) -> Span | None:
     return position + (scheme.end() if scheme else 0), position + len(rest), None
 
 
-def _judged(text: str, value: Value, name: str, level: Secrecy, *, loose: bool = False) -> Span | None:
+def _judged(text: str, value: ValueSpan, name: str, level: Secrecy, *, loose: bool = False) -> Span | None:
     found = text[value.start : value.end]
     if value.where == BARE and text[value.end : value.end + 1] in {"(", "["}:
         return None
@@ -259,7 +262,7 @@ def _judged(text: str, value: Value, name: str, level: Secrecy, *, loose: bool =
     if not hides(level, name, found, value.where, loose=loose):
         return None
     end = value.end
-    if end - value.start >= VALUE_MAX_CHARS - 1:  # longer than was judged: all of it goes
+    if end - value.start >= VALUE_MAX_CHARS - 1:  # longer than the part that was judged: hide all of it
         more = re.compile(r"[^\s\"']*").match(text, end)
         end = more.end() if more else end
     return value.start, end, None

@@ -1,4 +1,4 @@
-"""Cleaners: the seam between payloads and what is kept of them.
+"""Cleaners: the seam between a payload and what is kept of it.
 
 A cleaner turns a value into JSON data without what must not be kept. `Sanitizer` is the one in use; `Verbatim` hides
 nothing, for those who ask for raw traces.

@@ -1,8 +1,8 @@
 """Custom rules: a file with rows like the built-in table's.
 
 Each row proves itself when it is loaded: a rule that misses one of its own `caught` examples, or takes one of its
-`survives`, is refused with its id and the place. Patterns run on google-re2 where that is installed (`healkit[speed]`),
-which takes linear time whatever the pattern; else on Python's `re`.
+`survives`, is refused with its id and place. Patterns run on google-re2 where that is installed (`healkit[speed]`): it
+takes linear time for every pattern. Otherwise they run on Python's `re`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from healkit.errors import RulesInvalid
+from healkit.sanitizer.matcher import Matcher
 from healkit.sanitizer.rule import SanitizerRule
 
 _FIELDS = {
@@ -30,7 +31,7 @@ _ID = re.compile(r"[a-z][a-z0-9-]{0,62}\Z")
 
 
 def load_rules(path: str | Path) -> tuple[SanitizerRule, ...]:
-    """The rules of a file; raises `RulesInvalid` with the rule's id, or number, and what is wrong with it."""
+    """Read the rules of a file; raise `RulesInvalid` with the rule's id, or number, and the fault."""
     place = Path(path).expanduser()
     try:
         text = place.read_text()
@@ -62,7 +63,7 @@ _FORM = "Write [[rule]] tables with id, what and pattern; keywords, replacement,
 
 
 def _rule(row: Any, place: str) -> SanitizerRule:
-    """One row as a rule, its examples tried."""
+    """Build the rule of one row and try its examples."""
     if not isinstance(row, dict):
         raise RulesInvalid(f"{place} is a {type(row).__name__}, not a table.", hint=_FORM)
     where = f"{place} ({row['id']!r})" if "id" in row else place
@@ -102,8 +103,6 @@ def _rule(row: Any, place: str) -> SanitizerRule:
 
 
 def _prove(rule: SanitizerRule, where: str) -> None:
-    from healkit.sanitizer.matcher import Matcher
-
     matcher = Matcher((rule,))
     for text in rule.caught:
         if not matcher.find(text):
@@ -119,7 +118,7 @@ def _prove(rule: SanitizerRule, where: str) -> None:
 
 
 def compiled_pattern(pattern: str, where: str) -> re.Pattern[str]:
-    """The pattern for `re`; raises `RulesInvalid` with the position of what is wrong."""
+    """Compile a pattern for `re`; raise `RulesInvalid` with the position of the fault."""
     try:
         return re.compile(pattern)
     except re.error as error:
@@ -131,7 +130,7 @@ def compiled_pattern(pattern: str, where: str) -> re.Pattern[str]:
 
 
 def compiled_allow(patterns: Sequence[str]) -> tuple[re.Pattern[str], ...]:
-    """The allow-list, compiled; raises `RulesInvalid` for an entry that is no regular expression."""
+    """Compile the allow-list; raise `RulesInvalid` for an entry that is no regular expression."""
     return tuple(
         compiled_pattern(pattern, f"sanitizer_allow[{place}]") for place, pattern in enumerate(patterns)
     )

@@ -1,7 +1,7 @@
-"""The matcher: keywords first, then patterns, then one pass.
+"""Matcher of rules: keywords first, then their patterns.
 
-All rules find their spans in the text as it was; overlapping spans become one, named by the most specific of them. A
-text in which something was hidden is looked at again until nothing more is found, so cleaning twice changes nothing.
+All rules find their spans in the text as it was. Overlapping spans become one, named by the most specific of them. A
+text in which something was hidden is searched again until nothing more is found, so cleaning twice changes nothing.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ import ahocorasick
 
 from healkit.sanitizer.rule import Locate, SanitizerRule, span_of
 
-#: Of two rules at one place the more specific names it.
+#: Ranks of kinds: of two rules at one place, the more specific names it.
 _RANKS = {"token": 0, "place": 1, "personal": 2, "named": 3}
 _MAX_ROUNDS = 4
-#: Digits and what separates them in a number as people write it, never two blanks.
+#: Digits with separators, as people write numbers; never two blanks.
 _NUMBER = re.compile(r"[+(\d]\d*+(?:(?:[ .\-/]|\) ?| ?\()\+?\d++)*+")
-#: No number that is masked is shorter; none without separators is shorter than a card's, unless it begins with zeros.
+#: Least characters of a number that is masked; without separators, of a card's, unless it begins with a zero.
 _SHORTEST_NUMBER, _SHORTEST_PLAIN = 9, 13
-#: How far the patterns look beyond a number.
+#: Characters that the patterns may read beyond a number.
 _LOOK_AHEAD = 4
 
 
@@ -34,12 +34,12 @@ def _checked(rule: SanitizerRule, match: re.Match[str]) -> bool:
 
 
 def is_replacement(text: str) -> bool:
-    """Whether the text is what stands where something was hidden before."""
+    """Return True for a text that is the replacement of something hidden before."""
     return _REPLACEMENT.fullmatch(text) is not None
 
 
 def fast_pattern(pattern: str) -> Any:
-    """The pattern on google-re2, linear whatever it is, where that is installed and knows the syntax; else on `re`."""
+    """Compile the pattern with google-re2, which is always linear; with `re` if re2 is missing or refuses it."""
     try:
         import re2
     except ImportError:
@@ -53,7 +53,7 @@ def fast_pattern(pattern: str) -> Any:
 
 
 class HiddenSpan(NamedTuple):
-    """One hidden stretch of a text."""
+    """Stretch of a text that is to be hidden, and the rule that says so."""
 
     start: int
     end: int
@@ -63,7 +63,7 @@ class HiddenSpan(NamedTuple):
 
 
 class Matcher:
-    """A table of rules, ready to be used by several threads at once."""
+    """Compiled table of rules; several threads may use it at once."""
 
     def __init__(self, rules: Sequence[SanitizerRule], allow: Sequence[re.Pattern[str]] = ()) -> None:
         self.rules = tuple(rules)
@@ -83,7 +83,7 @@ class Matcher:
             self._automaton.make_automaton()
 
     def find(self, text: str) -> list[HiddenSpan]:
-        """Everything to hide in `text`, in order and without overlaps."""
+        """Return all spans to hide in `text`, in order and without overlaps."""
         found = self._anchored(text)
         for rule, pattern in self._searched:
             found += [
@@ -102,7 +102,10 @@ class Matcher:
         return _merged(found)
 
     def _among_numbers(self, text: str, found: list[HiddenSpan]) -> None:
-        """Numbers are rare in prose and common in data: one pass finds them, and most are too short for any rule."""
+        """Try the number rules on each long enough number; one pass finds these.
+
+        Numbers are rare in prose and common in data, and most are too short for any rule.
+        """
         for stretch in _NUMBER.finditer(text):
             start, end = stretch.span()
             if end - start < _SHORTEST_NUMBER or (
@@ -118,12 +121,12 @@ class Matcher:
 
     def _anchored(self, text: str) -> list[HiddenSpan]:
         folded = text.lower()
-        if len(folded) != len(text):  # only İ grows when folded; positions must stay
+        if len(folded) != len(text):  # only İ grows when folded, and positions must stay
             folded = "".join(
                 character.lower() if len(character.lower()) == 1 else character for character in text
             )
         found: list[HiddenSpan] = []
-        ends = [0, 0, 0, 0]  # how far each rank's spans have come: what is covered is not looked at again
+        ends = [0, 0, 0, 0]  # end of the last span of each rank; covered text is not searched again
         for last, (size, wanted) in self._automaton.iter(folded) if len(self._automaton) else ():
             start = last - size + 1
             for rank, rule, locate in wanted:
@@ -155,7 +158,7 @@ class Matcher:
         return any(pattern.fullmatch(text) for pattern in self._allow)
 
     def text(self, text: str, hidden: Counter[str]) -> str:
-        """The text with everything hidden, and each hidden stretch counted in `hidden` by its rule."""
+        """Return the text with everything hidden, and count each span in `hidden` by its rule."""
         for _ in range(_MAX_ROUNDS):
             found = self.find(text)
             if not found:
@@ -165,7 +168,7 @@ class Matcher:
 
 
 def replaced(text: str, found: Sequence[HiddenSpan], hidden: Counter[str]) -> str:
-    """The text with what was found replaced, and counted."""
+    """Return the text with the spans replaced, and count them in `hidden` by rule."""
     parts: list[str] = []
     position = 0
     for item in found:
@@ -176,7 +179,7 @@ def replaced(text: str, found: Sequence[HiddenSpan], hidden: Counter[str]) -> st
 
 
 def _merged(found: list[HiddenSpan]) -> list[HiddenSpan]:
-    """Overlapping spans as one; named by the most specific that covers most of it, else by the widest."""
+    """Merge overlapping spans, each named by the most specific that covers most of it, else by the widest."""
     found.sort(key=lambda item: (item.start, -item.end))
     merged: list[list[HiddenSpan]] = []
     reach = -1

@@ -1,14 +1,14 @@
-"""One row of the sanitiser's table.
+"""Rule of the sanitiser: one row of its tables.
 
-A rule says where it looks (its keywords), what it takes (its pattern, or a function that reads the surroundings), and
-carries its own proof: examples that it must catch and look-alikes that must survive the whole table.
+A rule says where it looks (its keywords) and what it takes (its pattern, or a function that reads the surroundings). It
+carries its own proof: examples that it must catch, and look-alikes that must survive the whole table.
 
-**A pattern is tried only where one of its keywords stands.** One pass of an Aho-Corasick automaton finds all keywords
-of all rules. Searching the whole text for each rule whose keyword occurs somewhere in it would cost as many passes as
-there are such rules, and a pattern's worst case would be a matter of the text, not of the stretch behind the keyword.
+**A pattern is tried only at its keywords.** One pass of an Aho-Corasick automaton finds all keywords of all rules.
+Searching the whole text for each rule would cost one pass a rule, and a pattern's worst case would depend on the whole
+text instead of the stretch behind the keyword.
 
-Examples are templates. A complete made-up key in a source file sets off the scanners of every code host, and a key that
-is random each time proves the format instead of the example: `‹w36›` stands for 36 random letters and digits.
+Examples are templates: `‹w36›` stands for 36 random letters and digits. A complete made-up key in a source file sets
+off the scanners of code hosts, and a random one proves the format rather than one example.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ import string
 from collections.abc import Callable
 from typing import Literal
 
-#: Where a rule found something: start, end, and what stands there instead (None: the rule's own replacement). An empty
-#: span hides nothing, but says up to where the rule need not look again.
+#: Start, end and replacement (None: the rule's own) of a found text. An empty span hides nothing, but says up to where
+#: the rule need not look again.
 Span = tuple[int, int, str | None]
-#: Reads `text` around a keyword at [start, end) and says what to hide, if anything.
+#: Reads `text` around a keyword at [start, end) and returns the span to hide, or None.
 Locate = Callable[[str, int, int], Span | None]
 
 _SETS = {
@@ -44,21 +44,21 @@ _HOLE = re.compile(r"‹(\w)(\d+)›")
 
 @dataclasses.dataclass(frozen=True)
 class SanitizerRule:
-    """What is hidden, why, and the proof of it.
+    """Row of the tables: what is hidden, why, and the proof of it.
 
-    id: stable and kebab-case; what is hidden is counted under it.
+    id: stable and kebab-case; hidden texts are counted under it.
     what: one line for people.
     kind: secrets are redacted, personal data is masked; of two rules at one place the more specific kind names it:
         `token` (a published format), `place` (a syntax that holds secrets), `personal`, then `named` (by its name).
-    keywords: lower-case literals; the rule is tried where one stands. Without any, the pattern is searched everywhere.
+    keywords: lower-case literals at which the rule is tried. Without any, the pattern is searched everywhere.
     pattern: a regular expression; its group `secret`, or all of it, is hidden. Empty where `locate` does the work.
     before: how many characters ahead of the keyword the pattern may begin.
-    locate: instead of a pattern.
+    locate: function that is used instead of a pattern.
     check: refuses a match that only looks right (a checksum, a context).
-    replacement: what stands there instead; by default `[REDACTED:id]`.
+    replacement: text put in its place; by default `[REDACTED:id]`.
     caught, survives: templates of what must be hidden, and of what must not.
-    among_numbers: the pattern is tried on stretches of digits and their separators only.
-    custom: a user's own; searched in any text that holds one of its keywords, wherever in it, and may be slow.
+    among_numbers: the pattern is tried only on stretches of digits and their separators.
+    custom: a user's own rule; searched in the whole of any text that holds one of its keywords, and may be slow.
     """
 
     id: str
@@ -77,23 +77,23 @@ class SanitizerRule:
 
     @property
     def shown(self) -> str:
-        """What stands where something was hidden."""
+        """Text that replaces what the rule hides."""
         return self.replacement or f"[REDACTED:{self.id}]"
 
     def locator(self) -> Locate:
-        """The function that is called at each of its keywords."""
+        """Return the function to call at each of the rule's keywords."""
         return self.locate or _by_pattern(self)
 
 
 def span_of(match: re.Match[str]) -> tuple[int, int]:
-    """The group `secret` of a match, or all of it."""
+    """Return the span of a match's group `secret`, or of all of it."""
     return match.span("secret") if "secret" in match.re.groupindex else match.span()
 
 
 def starts_word(text: str, start: int) -> bool:
-    """Whether something may begin at `start`: not in the middle of a longer word.
+    r"""Return True where a word may begin at `start`: not in the middle of a longer word.
 
-    An escape (`\\n`), a percent escape (`%3D`) or a colour (`ESC[31m`) ends in a letter but is none of the word's.
+    An escape (`\n`), a percent escape (`%3D`) or a colour (`ESC[31m`) ends in a letter but is not part of the word.
     """
     if start == 0 or not (text[start - 1].isalnum() or text[start - 1] == "_") or not text[start].isalnum():
         return True
@@ -124,7 +124,7 @@ def _by_pattern(rule: SanitizerRule) -> Locate:
 
 
 def expand(template: str, source: random.Random) -> str:
-    """The template with its holes filled at random; each has a digit and a letter where its set has both."""
+    """Fill the template's holes at random, each with a digit and a letter where its set has both."""
 
     def fill(hole: re.Match[str]) -> str:
         letters, size = _SETS[hole[1]], int(hole[2])

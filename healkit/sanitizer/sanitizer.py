@@ -1,4 +1,4 @@
-"""The sanitiser service: any value as clean JSON data.
+"""Sanitiser service: any value as clean JSON data.
 
 Secrets are redacted first and the value is cut after: half a secret matches no rule. So a long value is read well
 beyond its limit, and the rest is dropped unread.

@@ -1,9 +1,9 @@
-"""What must not leave this machine: hidden on the way out, and put back in the code on the way in.
+"""Map of hidden texts and their marks, for a round trip.
 
-The sanitiser finds secrets and personal data, by its own rules and the user's. In arguments and messages they are gone
-for good. In code they have to come back: a tool that holds an address, or a key that should not be there, would
-otherwise come home with `[EMAIL]` in its place. So each hidden text has a mark of its own, and where the mark stands
-in the answer, the text stands again.
+Some text leaves this machine and comes back: a tool's code goes to a model, which returns it changed. A plain
+replacement would come back in the place of an address, or of a key that should not be there. So each hidden text gets a
+mark of its own, and the mark is replaced by the text again in the answer. Arguments and messages need no way back: what
+is hidden in them is dropped.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ import msgspec
 from healkit.sanitizer import Sanitizer
 
 _MAX_ROUNDS = 4
-#: A shorter text that was hidden once may be an everyday word elsewhere.
+#: A shorter text that was hidden once may be a common word elsewhere.
 _KNOWN_MIN_CHARS = 8
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 class SecretMap:
-    """Hides and puts back; made for each case. `hidden` counts what each rule hid."""
+    """Hides texts behind marks and restores them; one is made for each case. `hidden` counts the texts by rule."""
 
     def __init__(self, sanitizer: Sanitizer, hidden: Counter[str] | None = None) -> None:
         self._sanitizer = sanitizer
@@ -30,7 +30,7 @@ class SecretMap:
         self.hidden: Counter[str] = Counter() if hidden is None else hidden
 
     def text(self, text: str) -> str:
-        """The text with marks for all that is hidden in it, and for what was hidden before."""
+        """Return the text with marks for all that is hidden in it, now or in an earlier text."""
         for original, mark in self._marks.items():
             if len(original) >= _KNOWN_MIN_CHARS and original in text:
                 self.hidden[_rule_of(mark)] += text.count(original)
@@ -49,25 +49,25 @@ class SecretMap:
         return text
 
     def value(self, value: object, limit_bytes: int) -> str:
-        """A value as JSON text, cleaned as data (by its keys, too) and then cut at the limit."""
+        """Return a value as JSON text, cleaned as data (by its keys, too) and then cut at the limit."""
         cleaned = self._sanitizer.clean(value, limit_bytes=limit_bytes)
         self.hidden.update(cleaned.hidden)
         return self.text(_encode(cleaned.value).decode())
 
     def cleaned(self, text: str) -> str:
-        """The text with what is hidden in it gone for good: no mark of its own stands for it."""
+        """Return the text with everything hidden for good, without marks of its own."""
         cleaned = self._sanitizer.clean(text, limit_bytes=len(text.encode()) * 4)
         self.hidden.update(cleaned.hidden)
         return self.text(str(cleaned.value))
 
     def restored(self, text: str) -> str:
-        """The text with what was hidden in place of the marks."""
+        """Return the text with the marks replaced by what they hide."""
         for original, mark in reversed(self._marks.items()):  # a later one may hold an earlier one's mark
             text = text.replace(mark, original)
         return text
 
     def numbered(self, code: str) -> str:
-        """The code hidden, each line behind its number in the original: a hidden text may be several lines long."""
+        """Return the code hidden, with each line's number in the original: a hidden text may span several lines."""
         lines: list[str] = []
         number = 1
         for line in self.text(code).replace("\r\n", "\n").removesuffix("\n").split("\n"):
@@ -76,7 +76,7 @@ class SecretMap:
         return "\n".join(lines)
 
     def _mark(self, original: str, rule: str) -> str:
-        """The sanitiser takes what looks like its own replacements for harmless, so marks do."""
+        """Return the mark of a text; it looks like the sanitiser's own replacements, which are never hidden again."""
         if original not in self._marks:
             self._marks[original] = f"[REDACTED:{rule}-{len(self._marks) + 1}]"
         return self._marks[original]
@@ -87,7 +87,7 @@ def _rule_of(mark: str) -> str:
 
 
 def cut_text(text: str, max_chars: int) -> str:
-    """A text's beginning and end, with what was left out between them; for texts that were hidden already."""
+    """Cut the middle out of a long text, and say how much is left out; for texts that are hidden already."""
     if len(text) <= max_chars:
         return text
     head, tail = max_chars * 2 // 3, max_chars // 3

@@ -2,9 +2,9 @@
 
 `author`, `max_tokens`, `primary_key` and `password_policy` hold the letters of a secret's name and are none;
 `dbPassword`, `X-Api-Key` and `CLIENT_SECRET_2` are. So a name is split into words (snake, camel, kebab, dots, spaces),
-and the last word that means something decides, with the one before it where a word alone says too little (`key`).
+and the last word that means something decides, with the word before it where one alone says too little (`key`).
 
-What a name is decides how sure the value must look: a password may be any text, a token looks like one.
+The kind of name decides how sure the value must look: a password may be any text, a token looks like one.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ _WORDS = re.compile(r"[A-Z]{2,}(?=[A-Z][a-z]|[^A-Za-z]|$)|[A-Z]?[a-z]+|[A-Z]+|\d
 
 
 class Secrecy(IntEnum):
-    """How much a name says about its value."""
+    """Kinds of names, by what they say about their value."""
 
     NONE = 0
-    WEAK = 1  #: holds a secret's word, but says more; only what can be nothing else is hidden
+    WEAK = 1  #: holds a secret's word, but says more; only unmistakable values are hidden
     TOKEN = 2  #: tokens, cookies, `auth`: often words in a grammar, so the value must look like one
     SECRET = 3  #: secrets and keys
     PASSWORD = 4  #: any value
@@ -34,7 +34,7 @@ class Secrecy(IntEnum):
 
 
 def word_set(words: str) -> frozenset[str]:
-    """The words of a text, as a set; a list of quoted words is three times as long to read."""
+    """Split a text into a set of words; a list of quoted words is three times as long to read."""
     return frozenset(words.split())
 
 
@@ -69,7 +69,7 @@ _KEY_OWNERS = word_set(
     "langsmith langchain wandb elastic elasticsearch meilisearch typesense cosmos cosmosdb postmark mandrill "
     "brevo sendinblue pushover pagerduty opsgenie grafana dynatrace splunk honeycomb databricks snowflake"
 )
-#: Whose key is a place in data.
+#: Words whose key is a place in data.
 _DATA_KEYS = word_set(
     "cache primary foreign public publishable partition sort row range object s3 dict group routing "
     "idempotency hash index unique lookup map composite natural surrogate message kafka redis shard item "
@@ -93,7 +93,7 @@ _GLUED = {
     "csrfmiddlewaretoken": "csrf token", "authenticitytoken": "csrf token", "phpsessid": "session token",
     "jsessionid": "session token", "sessid": "session token", "awssecretkey": "secret key",
 }  # fmt: skip
-#: Words after which a name is about a secret, not the secret: `token_count`, `password_policy`, `secrets.py`.
+#: Words at the end of a name that is about a secret, not the secret: `token_count`, `password_policy`, `secrets.py`.
 _ABOUT = word_set(
     "name names id ids uuid arn type types kind count counts counter length len size sizes limit limits max "
     "min minimum maximum index idx url uri urls uris path paths file files filename dir directory folder "
@@ -120,13 +120,13 @@ _ABOUT = word_set(
     "lower upper split replace encode decode startswith endswith append join read write load dump dumps loads "
     "open close next peek done kind text lineno line lines span literal pos_ tag tags"
 )
-#: Words that leave a name what it is: `password2`, `client_secret_prod`, `SECRET_KEY_BASE`.
+#: Words at the end that do not change what a name is: `password2`, `client_secret_prod`, `SECRET_KEY_BASE`.
 _NEUTRAL = word_set(
     "value values val prod production dev development staging stage live old new current default raw plain "
     "plaintext cleartext clear base b64 base64 hex bytes str confirm confirmation confirmed repeat again "
     "verify main primary secondary backup override v root admin user db local remote master slave"
 )
-#: Words before a token that make it a grammar's, a model's or a cursor's.
+#: Words before `token` that make it a token of a grammar, a model or a cursor.
 _NO_TOKEN = word_set(
     "max min num n count total no next prev previous first last start end eos bos pad unk sep cls mask stop "
     "special input output prompt completion cached reasoning word sub subword text string number operator op "
@@ -149,7 +149,7 @@ _PIN_OWNERS = word_set(
 _COOKIES = word_set("cookie cookies")
 _QUERY = word_set("sig signature hmac")
 
-#: What the automaton looks for in text; every name above holds one of these.
+#: Keywords of the rule `secret-name`; every name above holds one of these.
 NAME_KEYWORDS = (
     "password", "passwd", "pwd", "psw", "passwort", "kennwort", "passcode", "passphrase", "contraseña",
     "contrasena", "senha", "pass", "pw", "psk", "mdp", "пароль", "密码", "パスワード", "secret", "credential", "cred",
@@ -160,7 +160,10 @@ NAME_KEYWORDS = (
 
 
 def words_of(name: str) -> list[str]:
-    """`X-Api-Key2` as `['x', 'api', 'key', '2']`; glued names are taken apart."""
+    """Split a name into lower-case words: `X-Api-Key2` gives `['x', 'api', 'key', '2']`.
+
+    Glued names are taken apart.
+    """
     found: list[str] = []
     for word in _WORDS.findall(name):
         folded = word.lower()
@@ -170,7 +173,7 @@ def words_of(name: str) -> list[str]:
 
 @lru_cache(maxsize=16_384)
 def secrecy_of(name: str) -> Secrecy:
-    """What the name, up to 80 characters of it, says about its value."""
+    """Judge a name by its first 80 characters."""
     words = words_of(name[-80:])
     if not words:
         return Secrecy.NONE
@@ -192,7 +195,7 @@ def secrecy_of(name: str) -> Secrecy:
 
 
 def _special(words: list[str]) -> Secrecy | None:
-    """Names whose last word would mislead: a webhook's URL, a password's hash."""
+    """Judge names whose last word would mislead: a webhook's URL, a password's hash."""
     last = words[-1]
     before = words[-2] if len(words) > 1 else ""
     if last in _QUERY:
@@ -213,7 +216,7 @@ def _special(words: list[str]) -> Secrecy | None:
 
 
 def _plain(words: list[str]) -> Secrecy:
-    """What the last word (with the one before it) is."""
+    """Judge a name by its last word, with the word before it."""
     last = words[-1]
     before = words[-2] if len(words) > 1 else ""
     if last in _PHRASE:

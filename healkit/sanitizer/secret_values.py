@@ -1,8 +1,8 @@
-"""Values: a secret, a word, a reference, or code.
+"""Values behind a secret's name: secrets, words, code.
 
 Behind a secret's name stands a secret, or the name of one (`password=password`), a type (`token: str`), a template
-(`${TOKEN}`), a call (`getpass()`), a path, or prose. The shape tells them apart: there is no list of example values
-that would be let through, and no test of entropy, which takes hashes for secrets and poor passwords for prose.
+(`${TOKEN}`), a call (`getpass()`), a path, or prose. The shape tells them apart. There is no list of example values to
+let through, and no test of entropy, which takes hashes for secrets and poor passwords for prose.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from healkit.sanitizer.value_shapes import (
     looks_like_token,
 )
 
-#: Where the value was found: how much stands around it to say that it is one.
+#: Where a value was found; the three differ in how surely its surroundings say that it is one.
 QUOTED, BARE, STRUCTURED = "quoted", "bare", "structured"
 
 _IDENTIFIER = re.compile(r"^[^\W\d]\w*$")
 _CRYPT = re.compile(
     r"^\{?\$?[\w-]*\}?\$[\w=,./+$-]{10,}$|^(?:0x)?[0-9A-Fa-f]{32,128}$|^\w+(?::\d+)?\$\S{20,}$|^\{\w+\}\S{16,}$"
 )
-#: What classes that hold or describe a secret are called: `Ed25519PrivateKey`, `ReadableBuffer`.
+#: Names of classes that hold or describe a secret: `Ed25519PrivateKey`, `ReadableBuffer`.
 _CLASS = re.compile(
     r"[A-Z]\w{2,}(?:Keys?|Tokens?|Types?|Buffer|Str|Bytes|Error|Exception|Provider|Class|Base|Like|Model|Field|Schema|Params?)$"
 )
@@ -68,7 +68,7 @@ _SECRET_WORDS = word_set(
 
 
 def hides(level: Secrecy, name: str, value: str, where: str, *, loose: bool = False) -> bool:
-    """Whether `value`, found behind `name` of that level, is to be hidden.
+    """Return True if `value`, found behind `name` of that level, is to be hidden.
 
     loose: bare, and between spaces or before a comma, as variables stand in code.
     """
@@ -102,7 +102,7 @@ def hides(level: Secrecy, name: str, value: str, where: str, *, loose: bool = Fa
 
 
 def _outcome_or_password(value: str) -> bool:
-    """`pass: 12` counts tests; `pass: Secret99` does not."""
+    """Tell `pass: Secret99` from `pass: 12`, which counts tests."""
     return len(value) >= 6 and re.fullmatch(r"(?=\D*\d)(?=[\d\W]*[^\W\d])\S+", value) is not None
 
 
@@ -135,7 +135,7 @@ def _secret_hides(name: str, value: str, where: str, *, loose: bool) -> bool:
 
 
 def _spaced_hides(level: Secrecy, value: str, where: str) -> bool:
-    """A phrase is words; a password with a space is hidden unless it reads like a sentence about passwords."""
+    """Accept a phrase of words; hide a password with a space unless it reads like a sentence about passwords."""
     words = value.split()
     if level is Secrecy.PHRASE:
         return 2 <= len(words) <= 30 and not _talks(value)
@@ -159,12 +159,12 @@ def _has_digit_or_symbol(value: str) -> bool:
 
 
 def _same_name(name: str, value: str) -> bool:
-    """`password="password"`, `{"api_key": "apiKey"}`: a field's name, not its value."""
+    """Return True for a field's name as its value: `password="password"`, `{"api_key": "apiKey"}`."""
     return value.lower() in {"".join(words_of(name)[-1:]), *_TRANSLATED} or words_of(name) == words_of(value)
 
 
 def names_a_secret(value: str, *, loose: bool = False) -> bool:
-    """An identifier such as `new_password`, `token2` or, in code, `secret_value`."""
+    """Return True for an identifier such as `new_password`, `token2` or, in code, `secret_value`."""
     if any(character.isdigit() for character in value.rstrip("0123456789")):
         return False
     digits = len(value) - len(value.rstrip("0123456789"))
@@ -174,7 +174,7 @@ def names_a_secret(value: str, *, loose: bool = False) -> bool:
 
 
 def _address_hides(value: str, *, webhook: bool) -> bool:
-    """A DSN with a key or a password in it; a webhook with a token in its path."""
+    """Return True for a DSN with a key or a password in it, or a webhook with a token in its path."""
     if URL.match(value) is None:
         return re.search(r"(?i)(?:password|pwd|key|secret|token)\s*=\s*[^;\s]{3,}", value) is not None
     rest = value.partition("://")[2]

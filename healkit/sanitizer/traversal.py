@@ -1,7 +1,7 @@
-"""Nested data, each leaf judged by the name above it.
+"""Traversal of nested data: each leaf, judged by its key.
 
-Structure says more than text: a value under `password` is one whatever it looks like, and `{"name": …, "value": …}`,
-`["--token", …]` and `("Authorization", …)` put the name beside the value.
+Structure says more than text: a value under `password` is a password whatever it looks like, and `{"name": …, "value":
+…}`, `["--token", …]` and `("Authorization", …)` put the name beside the value.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from healkit.sanitizer.secret_values import STRUCTURED, hides
 from healkit.sanitizer.tables.secret_syntaxes import SECRET_NAME
 from healkit.sanitizer.value_shapes import looks_like_token
 
-#: Words under which numbers are personal; asked of the matcher as the text `word: number`.
+#: Words of keys whose numbers are personal; the matcher gets them as the text `word: number`.
 _PERSONAL_WORDS = word_set(
     "phone mobile tel telephone cell cellphone fax whatsapp msisdn sms ssn social card pan cc creditcard "
     "cardnumber phonenumber"
 )
-#: Under a collection of secrets, what describes them: `{"credentials": {"user": …, "host": …}}`.
+#: Keys that describe the secrets of a collection: `{"credentials": {"user": …, "host": …}}`.
 _DESCRIBES = word_set(
     "user username login email host hostname name type kind id service provider region url port database db "
     "role"
@@ -37,7 +37,7 @@ _WIDE_BITS = 64
 
 
 class _Facts(NamedTuple):
-    """What a key says besides its secrecy."""
+    """Facts about a key besides its secrecy."""
 
     personal: bool
     describes: bool
@@ -56,14 +56,14 @@ def _facts(name: str) -> _Facts:
 
 
 class Traversal:
-    """One value's cleaning: what was hidden so far."""
+    """Cleaning of one value, with the count of what is hidden so far."""
 
     def __init__(self, matcher: Matcher) -> None:
         self._matcher = matcher
         self.hidden: Counter[str] = Counter()
 
     def value(self, value: Any, name: str = "", under: Secrecy = Secrecy.NONE) -> Any:
-        """The value, cleaned; `name` is the key it stands under, `under` what a collection around it holds."""
+        """Return the value cleaned; `name` is its key, `under` the kind of the collection around it."""
         if isinstance(value, str):
             return self._text(value, name, under)
         if isinstance(value, bool) or value is None:
@@ -94,7 +94,7 @@ class Traversal:
         return self._hide(text)
 
     def _hide(self, text: str) -> str:
-        """All of the text; counted under the format it has, where that is known."""
+        """Hide the whole text; count it under its format where that is known."""
         start = len(text) - len(text.partition(" ")[2]) if _SCHEME.match(text) else 0
         known = [
             item
@@ -140,7 +140,7 @@ class Traversal:
         return result
 
     def _blob(self, value: dict[str, Any], name: str) -> dict[str, Any]:
-        """Bytes, as `healkit.contracts.encoding` writes them: text in base64 is searched like any other."""
+        """Clean bytes as `healkit.contracts.encoding` writes them: base64 of a text is searched like any text."""
         try:
             text = base64.b64decode(value["base64"]).decode()
         except ValueError:
@@ -153,7 +153,7 @@ class Traversal:
 
     @staticmethod
     def _stated_name(value: dict[str, Any]) -> str:
-        """The secret's name in `{"name": "DB_PASSWORD", "value": …}`, or nothing."""
+        """Return the secret's name in `{"name": "DB_PASSWORD", "value": …}`, or an empty text."""
         if len(value) > 12 or not any(key in value for key in _VALUE_KEYS):
             return ""
         for key in _NAME_KEYS:
@@ -164,7 +164,7 @@ class Traversal:
 
     @staticmethod
     def _another(shown: str, *taken: dict[str, Any]) -> str:
-        """A second key that reads the same once it is cleaned."""
+        """Return a free key for a second one that reads the same after cleaning."""
         turn = 2
         while any(f"{shown} {turn}" in other for other in taken):
             turn += 1
@@ -188,7 +188,7 @@ class Traversal:
 
     @staticmethod
     def _beside(previous: str, item: str) -> str:
-        """The name that the item before gives this one: an option, a header's or a parameter's name."""
+        """Return the name that the item before gives this one: an option, or the name of a header or parameter."""
         if (
             item.startswith("-")
             or " " in previous

@@ -1,6 +1,6 @@
 """Shapes of texts: references, paths, code, words, tokens.
 
-Nothing here knows what a text stands behind; values.py does.
+These functions do not know which name a text stands behind; `secret_values` does.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ _SPLIT = re.compile(r"[-_/.: ,+@|]+")
 
 
 def is_reference(value: str) -> bool:
-    """Whether the value stands for another: a template, a variable, or something that was hidden already."""
+    """Return True for a stand-in: a template, a variable, or a text that was hidden already."""
     return _REFERENCE.match(value) is not None or _ELIDED.search(value) is not None
 
 
 def looks_like_token(value: str) -> bool:
-    """Whether the value is no word, number, date, version, path or algorithm.
+    """Return True unless the value is a word, number, date, version, path or algorithm.
 
-    Letters and digits in no readable order, or upper and lower case in none.
+    A token has letters and digits in no readable order, or upper and lower case in none.
     """
     value = value[:80]
     if (
@@ -66,7 +66,7 @@ def looks_like_token(value: str) -> bool:
 
 
 def _scrambled(value: str) -> bool:
-    """Whether upper and lower case follow no spelling: neither words nor CamelCase."""
+    """Return True where upper and lower case follow no spelling: neither words nor CamelCase."""
     pairs = itertools.pairwise(value)
     turns = sum(a.islower() and b.isupper() for a, b in pairs)
     sizes = [len(word) for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", value)]
@@ -75,7 +75,7 @@ def _scrambled(value: str) -> bool:
 
 
 def is_path_or_url(value: str) -> bool:
-    """Whether the value is an address, or the place of a file whose parts are words."""
+    """Return True for a URL, or for a file's path whose parts are words."""
     if URL.match(value):
         return True
     if not _PATH.match(value):
@@ -86,5 +86,5 @@ def is_path_or_url(value: str) -> bool:
 
 
 def is_code(value: str) -> bool:
-    """Whether the value is a call, an index or a dotted name."""
+    """Return True for a call, an index or a dotted name."""
     return _CALL.match(value) is not None or DOTTED.match(value) is not None

@@ -13,7 +13,7 @@ def _digit(match: re.Match[str]) -> bool:
 
 
 def _behind_prefix(match: re.Match[str]) -> bool:
-    """What follows the prefixes is no word: `sk-learn-contrib` and `api_key_for_the_user` are."""
+    """Require a token behind the prefix: `sk-learn-contrib` and `api_key_for_the_user` hold words."""
     return looks_like_token(match["body"])
 
 
@@ -22,7 +22,7 @@ _BODY = re.compile(r"[A-Za-z0-9_=-]{16,256}")
 
 
 def _prefixed(text: str, start: int, end: int) -> Span | None:
-    """`vendor_live_…`: how most services have named their tokens since GitHub did."""
+    """Find `vendor_live_…`, the form in which most services have named their tokens since GitHub did."""
     vendor = _VENDOR.search(text, max(0, start - 21), start)
     body = _BODY.match(text, end)
     if (

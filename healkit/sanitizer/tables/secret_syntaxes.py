@@ -1,4 +1,4 @@
-"""Syntaxes that hold secrets whatever these are called."""
+"""Syntaxes that hold secrets, whatever these are called."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _AUTHORITY_LOOSE = re.compile(r"[^\s\"'`<>\\]{1,1024}")
 
 
 def url_password(text: str, start: int, end: int) -> Span | None:
-    """The password of `scheme://user:password@host`, or a token that stands as the user."""
+    """Find the password of `scheme://user:password@host`, or a token in the user's place."""
     scheme = _SCHEME.search(text, max(0, start - 42), start)
     authority = _AUTHORITY.match(text, end)
     if scheme is None or authority is None:
@@ -63,7 +63,7 @@ _BLOCK_END = re.compile(r"(?:\\+[rnt]|[\s\"'+,|>#*])*-----END (?:[A-Z0-9]+ ){0,4
 
 
 def private_block(text: str, start: int, _end: int) -> Span | None:
-    """A PEM or PGP private key to its end, or as far as it goes where it was cut; line ends may be escaped."""
+    """Find a PEM or PGP private key, whole or cut; its line ends may be escaped."""
     head = _BLOCK_HEAD.match(text, start)
     if head is None:
         return None
@@ -81,7 +81,7 @@ def private_block(text: str, start: int, _end: int) -> Span | None:
 
 
 def auth_scheme(text: str, start: int, end: int) -> Span | None:
-    """The credentials behind `Bearer` and `Basic`, wherever they stand."""
+    """Find the credentials behind `Bearer` and `Basic`, wherever they stand."""
     if not starts_word(text, start):
         return None
     match = re.compile(
@@ -228,5 +228,5 @@ SECRET_SYNTAXES: tuple[SanitizerRule, ...] = (
     ),
 )  # fmt: skip
 
-#: The rule by which a value is counted that only its name gave away.
+#: Rule under which a value is counted that only its name gave away.
 SECRET_NAME = next(rule for rule in SECRET_SYNTAXES if rule.id == "secret-name")

@@ -14,12 +14,12 @@ def _digit(match: re.Match[str]) -> bool:
 
 
 def _no_words(match: re.Match[str]) -> bool:
-    """`test_writestr_extended_local_header_issue1202` is a test's name, not a payment service's test key."""
+    """Refuse names such as `test_writestr_extended_local_header_issue1202` for keys of a payment service."""
     return match[0].count("_") <= 3 and looks_like_token(match[0].partition("_")[2] or match[0])
 
 
 def _snowflake(match: re.Match[str]) -> bool:
-    """A Discord token begins with its account's id, in base64."""
+    """Check that the token begins with an account's id in base64, as Discord's do."""
     first = match[0].partition(".")[0]
     try:
         return base64.b64decode(first + "=" * (-len(first) % 4), altchars=b"-_").isdigit()
@@ -32,7 +32,7 @@ def _shaped_path(match: re.Match[str]) -> bool:
     return any(looks_like_token(part) or (part.isdigit() and len(part) >= 6) for part in parts)
 
 
-#: How the base64 of a number of many digits can begin.
+#: Beginnings of the base64 of a number with many digits.
 _SNOWFLAKES = tuple(
     sorted({base64.b64encode(str(number).encode()).decode().lower() for number in range(100, 1000)})
 )
