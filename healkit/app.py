@@ -38,7 +38,7 @@ from healkit.store.database import Database, resolve_url
 from healkit.store.grants import keep_records_apart
 from healkit.store.lookup import Lookup
 from healkit.store.newest import Newest
-from healkit.tracing.folders import runs_folder
+from healkit.tracing.run_folders import runs_folder
 from healkit.workers.granting import check_grants
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ from healkit.runtime.plotting import plot_of
 from healkit.runtime.reports import last_error_report
 from healkit.runtime.runs import Runs
 from healkit.store.newest import Newest
-from healkit.tracing.folders import find_run
 from healkit.tracing.reader import read_run
+from healkit.tracing.run_folders import find_run
 
 if TYPE_CHECKING:
     from healkit.store.log import Log

@@ -41,8 +41,8 @@ def list_runs(
 ) -> int:
     """The recorded runs, newest first."""
     from healkit.rendering import runs, text_of
-    from healkit.tracing.folders import run_folders
     from healkit.tracing.reader import read_run
+    from healkit.tracing.run_folders import run_folders
 
     found = [read_run(path) for path in run_folders(_runs_dir(db))[: -limit - 1 : -1]]
     if as_json:
@@ -136,13 +136,13 @@ def _runs_dir(db: str | None) -> Path:
     """Where the runs of that database are; the database itself is not opened, and need not be there."""
     from healkit.config import Config
     from healkit.store.locations import resolve_url, sqlite_path
-    from healkit.tracing.folders import runs_folder
+    from healkit.tracing.run_folders import runs_folder
 
     return runs_folder(Config.from_environment(), sqlite_path(resolve_url(db)))
 
 
 def _folder(run: str, db: str | None) -> Path:
-    from healkit.tracing.folders import find_run
+    from healkit.tracing.run_folders import find_run
 
     return find_run(_runs_dir(db), run)
 

@@ -29,7 +29,7 @@ from healkit.errors import PolicyHalted, RunFolderError, RunNotAllowed
 from healkit.rendering import plain
 from healkit.runtime.steps import UNRECORDED, Step, StepFeed, StepKind
 from healkit.sanitizer.cleaner import Cleaner
-from healkit.tracing.folders import new_run_id
+from healkit.tracing.run_folders import new_run_id
 from healkit.tracing.writer import RunWriter
 
 #: The runs that the code in this context is inside of, the innermost last.

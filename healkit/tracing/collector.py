@@ -1,11 +1,11 @@
-"""One execution's trace, put together from its records and cleaned.
+"""Collector of an execution's trace, from its records.
 
-The executor makes a `Collector` as an execution begins, the bridge's records pass through it on their way to the
-journal, and the recorder asks it for the trace that is stored with the ending. There is no second record of a call:
-what the log says of it is what the trace is made of, so the trace of a run whose host died is made of the same things.
+The executor makes a `Collector` as an execution begins. The bridge's records pass through it on their way to the
+journal, and the recorder asks it for the trace that is stored with the ending. There is no second record of a call: a
+trace is made of what the log says, also the trace of a run whose host died.
 
-Nothing here raises. A trace that cannot be put together becomes one that says so: an execution must not fail for its
-trace, and must not go without one either.
+Nothing here raises. A trace that cannot be built becomes one that says so: an execution must neither fail for its trace
+nor go without one.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ from healkit.contracts.traces import (
 from healkit.sanitizer.cleaner import Cleaner, Verbatim
 from healkit.sanitizer.records import AnyRecord, cleaned_record, payload_of
 
-#: What the payloads of one trace may have together, in characters; later calls are listed without theirs.
+#: Characters of all payloads of one trace together; later calls are listed without theirs.
 _PAYLOADS_MAX_CHARS = 1_000_000
 _ERROR_MAX_CHARS = 2000
-#: The wire form's own bounds on a decision's texts (`contracts.traces`).
+#: Bounds of the wire form on a decision's texts (`contracts.traces`).
 _DECISION_MAX_CHARS, _CONDITION_MAX_CHARS = 1000, 10_000
 
 
 class Tracer:
-    """Makes traces as the configuration says; one for each `Healkit`.
+    """Maker of collectors, as configured; one for each `Healkit`.
 
-    `cleaner` is called once. What it makes takes half a second to load the first time, so that begins on a thread of
-    its own as the first execution does, while its worker starts. `on_trace` is told each finished trace; it must
-    neither wait nor raise.
+    `cleaner` is called once. The sanitiser takes half a second to load the first time, so a thread begins to load it
+    when the first execution begins, while its worker starts. `on_trace` gets each finished trace; it must neither wait
+    nor raise.
     """
 
     def __init__(
@@ -63,20 +63,20 @@ class Tracer:
 
     @property
     def cleaner(self) -> Cleaner:
-        """What traces are cleaned with."""
+        """Cleaner of traces."""
         if self._cleaner is None:
             with self._lock():
                 self._cleaner = self._cleaner or self._make_cleaner()
         return self._cleaner
 
     def _lock(self) -> threading.Lock:
-        """For making a cleaner; a new one after a fork, when the old one's holder is not there any more."""
+        """Return the lock for making a cleaner; a new one after a fork, where the old one's holder is gone."""
         if self._pid != os.getpid():
             self._making, self._pid = threading.Lock(), os.getpid()
         return self._making
 
     def collector(self, begun: Started, served: str | None = None) -> Collector:
-        """The collector of an execution that is about to run; `begun` is its record, uncleaned.
+        """Make the collector of an execution that is about to run; `begun` is its record, uncleaned.
 
         `served` is the persona whose entry it runs, where that is not the one that was asked for.
         """
@@ -86,11 +86,11 @@ class Tracer:
         return Collector(self, begun, served)
 
     def _warm(self) -> None:
-        with suppress(Exception):  # whoever needs it next is told
+        with suppress(Exception):  # the next caller gets the error
             _ = self.cleaner
 
     def kept(self, record: AnyRecord) -> AnyRecord:
-        """The record as the log keeps it: as it is, unless `sanitize_log` is set."""
+        """Return the record as the log keeps it: unchanged, unless `sanitize_log` is set."""
         if not self.config.sanitize_log:
             return record
         with self._lock():
@@ -99,7 +99,7 @@ class Tracer:
 
 
 class Collector:
-    """What one execution did, as it does it; safe to use from the bridge's threads."""
+    """Collector of one execution's calls and decisions; the bridge's threads may use it."""
 
     def __init__(
         self, tracer: Tracer, begun: Started, served: str | None = None, steps: Iterable[Step] = ()
@@ -109,14 +109,14 @@ class Collector:
         self._namespace = begun.persona if served is None else served
         self._calls: dict[str, CallRecord] = {}
         self._decisions: dict[int, DecisionRecord] = {}
-        #: The whole result as JSON text, where there is more of it than the log keeps.
+        #: Whole result as JSON text, where the log keeps only a part of it.
         self.result: str | None = None
         for step in steps:
             self.add(step)
 
     @property
     def decisions(self) -> list[DecisionRecord]:
-        """The branches the tool told of, in their order."""
+        """Branches the tool reported, in order."""
         return [self._decisions[number] for number in sorted(self._decisions)]
 
     def add(self, step: Step) -> None:
@@ -127,7 +127,10 @@ class Collector:
             self._decisions[step.number] = step
 
     def through(self, sink: Callable[[Step], None]) -> Callable[[Step], None]:
-        """A sink that takes note and hands on; for the router, with the journal behind it."""
+        """Return a sink that adds each record here before `sink` gets it.
+
+        The router calls it, with the journal as `sink`.
+        """
 
         def record(step: Step) -> None:
             self.add(step)
@@ -136,7 +139,10 @@ class Collector:
         return record
 
     def conclude(self, finished: Finished) -> Finished:
-        """The ending with its trace, unless tracing is off; called once, by the recorder."""
+        """Return the ending with its trace, unless tracing is off.
+
+        The recorder calls it once.
+        """
         config = self._tracer.config
         if not config.tracing:
             return finished
@@ -170,7 +176,7 @@ class Collector:
         )
 
     def _skeleton(self, finished: Finished, metadata: dict[str, Any]) -> ExecutionTrace:
-        """What needs no cleaning, because no tool and no user wrote it."""
+        """Build the trace from facts that no tool and no user wrote, so that they need no cleaning."""
         begun, config = self._begun, self._tracer.config
         return ExecutionTrace(
             id=begun.trace_id,
@@ -214,7 +220,7 @@ class Collector:
 
 
 class _Tally:
-    """Cleans one trace's payloads, and counts what that hid and cut, by rule and by place."""
+    """Cleaner of one trace's payloads, with counts of what was hidden (by rule) and cut (by place)."""
 
     def __init__(self, cleaner: Cleaner, limit_bytes: int) -> None:
         self._cleaner = cleaner
@@ -224,7 +230,7 @@ class _Tally:
         self.truncated: dict[str, int] = {}
 
     def value(self, value: Any, place: str) -> Any:
-        """The value, cleaned."""
+        """Clean a value."""
         cleaned = self._cleaner.clean(value, limit_bytes=self._limit_bytes)
         self.hidden.update(cleaned.hidden)
         if cleaned.truncated_from is not None:
@@ -232,18 +238,18 @@ class _Tally:
         return cleaned.value
 
     def text(self, text: str, place: str) -> str:
-        """A record's text that is no JSON."""
+        """Clean a record's text that is not JSON."""
         if not text:
             return text
         if (
             len(text) > 4 * self._limit_bytes
-        ):  # a traceback's end says more than its middle, but a cut is a cut
+        ):  # the end of a traceback says most, but a cut may halve a secret
             self.truncated[place] = len(text)
             text = text[: 4 * self._limit_bytes]
         return str(self.value(text, place))
 
     def payload(self, text: str, place: str) -> Any:
-        """A record's JSON text as a value, cleaned; None where this trace has had enough."""
+        """Clean the value of a record's JSON text; None once this trace's payloads are full."""
         self._left_chars -= min(len(text), self._limit_bytes)
         if self._left_chars < 0:
             self.truncated[place] = len(text)

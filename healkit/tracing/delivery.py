@@ -1,13 +1,13 @@
-"""What a collector's answer means for the traces that were sent.
+"""Verdicts on sent traces, from a collector's answer.
 
-Two kinds of failure are kept apart. *Trouble* is a collector that is not there, or not itself: no connection, no
-answer in time, half of one, 429, 5xx, a page of HTML. It says nothing about the traces, so they wait, however long it
-lasts. A *refusal* is a collector that works and does not want this one trace; it is asked again a few times, then the
-trace is parked with what was said.
+Two kinds of failure are kept apart. *Trouble* is a collector that is not there, or not itself: no connection, no answer
+in time, half of one, 429, 5xx, a page of HTML. It says nothing about the traces, so they wait as long as it lasts. A
+*refusal* comes from a collector that works and does not want this one trace: it is asked again a few times, then the
+trace is parked with the reason.
 
-500 lies in between: an application that fails on one trace, or on everything. It counts as a refusal only of a trace
-that was sent alone, and only if the collector took another one since that trace was last tried. 400, 413 and 422 speak
-of a whole request, so the next ones are made smaller until it is known which trace was meant.
+500 lies in between: the application may fail on one trace, or on everything. It counts as a refusal only of a trace
+that was sent alone, and only if the collector took another trace since the last try. 400, 413 and 422 concern a whole
+request, so the next ones are made smaller until it is known which trace was meant.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ import msgspec
 
 from healkit.contracts.outbox import Verdict, Waiting
 
-#: More of an answer is not read: it could not be one.
+#: Limit of an answer; a longer one is not from a collector.
 ANSWER_MAX_BYTES = 1_000_000
-#: A collector cannot ask for more than that.
+#: Longest pause that a collector can ask for.
 RETRY_AFTER_MAX_S = 3600.0
 _REASON_MAX_CHARS = 500
-#: No answer, or none in time: what was sent may have been too much for the line, or for the application.
+#: No answer, or none in time: the request may have been too large for the line, or for the application.
 _PERHAPS_TOO_MUCH = frozenset({0, 408, 500, 504})
 
 
 class ItemError(msgspec.Struct, frozen=True):
-    """One trace that was not stored; `index` is its place in the request."""
+    """Error for one trace that was not stored; `index` is its place in the request."""
 
     index: int | None = None
     id: str | None = None
@@ -41,7 +41,7 @@ class ItemError(msgspec.Struct, frozen=True):
     retryable: bool = True
 
 
-class Answer(msgspec.Struct, frozen=True):
+class CollectorAnswer(msgspec.Struct, frozen=True):
     """A collector's answer to a request that it understood."""
 
     received: int
@@ -49,8 +49,8 @@ class Answer(msgspec.Struct, frozen=True):
     errors: list[ItemError] = []
 
 
-class Response(msgspec.Struct, frozen=True):
-    """What came over the wire; status 0 and a text in `problem` where nothing usable did."""
+class CollectorResponse(msgspec.Struct, frozen=True):
+    """Response as received; status 0 and a text in `problem` where there is no usable one."""
 
     status: int
     body: bytes = b""
@@ -59,10 +59,10 @@ class Response(msgspec.Struct, frozen=True):
 
 
 class Judgement(msgspec.Struct, frozen=True):
-    """What to write down of each trace, and how to go on.
+    """Verdict on each trace, and how to go on.
 
     `trouble` says what is wrong with the collector, `wait_s` how long it asked to be left alone. `smaller`: send less
-    at once. `stop`: send nothing more, since no waiting helps.
+    at once. `stop`: send nothing more, since waiting does not help.
     """
 
     verdicts: list[Verdict]
@@ -72,15 +72,15 @@ class Judgement(msgspec.Struct, frozen=True):
     stop: bool = False
 
 
-class Policy(msgspec.Struct, frozen=True):
-    """How often a refused trace is sent again, and the pauses between attempts, in seconds."""
+class RetryPolicy(msgspec.Struct, frozen=True):
+    """Number of retries of a refused trace, and the pauses between attempts, in seconds."""
 
     retries: int
     backoff_s: float
     backoff_max_s: float
 
     def pause_s(self, failures: int) -> float:
-        """Before the next attempt after so many failures: exponential, with full jitter.
+        """Draw the pause before the next attempt after so many failures: exponential, with full jitter.
 
         https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/
         """
@@ -88,7 +88,7 @@ class Policy(msgspec.Struct, frozen=True):
         return random.uniform(0.05 * longest, longest)  # noqa: S311 - spreads load, keeps no secret
 
     def refused(self, trace: Waiting, reason: str, *, for_good: bool = False) -> Verdict:
-        """One more refusal of a trace: again later, or parked."""
+        """Return the verdict on a trace that was refused once more: again later, or parked."""
         reason = readable(reason)
         if for_good or trace.attempts + 1 > self.retries:
             return Verdict(trace.trace_id, "parked", reason, counted=True)
@@ -96,12 +96,12 @@ class Policy(msgspec.Struct, frozen=True):
 
 
 def judge(
-    batch: Sequence[Waiting], response: Response, policy: Policy, last_success: datetime | None
+    batch: Sequence[Waiting], response: CollectorResponse, policy: RetryPolicy, last_success: datetime | None
 ) -> Judgement:
-    """What that answer to that request means; `last_success` is when the collector last took a trace."""
+    """Judge a batch by the response; `last_success` is when the collector last took a trace."""
     if 200 <= response.status < 300:
         try:
-            answer = msgspec.json.decode(response.body, type=Answer)
+            answer = msgspec.json.decode(response.body, type=CollectorAnswer)
         except (msgspec.MsgspecError, UnicodeError, RecursionError):
             answer = None
         if answer is None or answer.received != len(batch) or not 0 <= answer.stored <= len(batch):
@@ -126,7 +126,7 @@ def judge(
 
 
 def retry_after_s(header: str, now: datetime | None = None) -> float:
-    """`Retry-After` in seconds from now, given as seconds or as an HTTP date (RFC 9110, 10.2.3); 0 for neither."""
+    """Parse `Retry-After` as seconds from now: seconds or an HTTP date (RFC 9110, 10.2.3); 0 for neither."""
     try:
         seconds = float(min(int(header), 10**9))
     except ValueError:
@@ -140,12 +140,12 @@ def retry_after_s(header: str, now: datetime | None = None) -> float:
 
 
 def readable(text: str) -> str:
-    """A text of the collector's as one line to show and to store."""
+    """Reduce a text from a server to one line that can be shown and stored."""
     line = " ".join("".join(c if c.isprintable() else " " for c in text[: 4 * _REASON_MAX_CHARS]).split())
     return line[:_REASON_MAX_CHARS]
 
 
-def _judge_items(batch: Sequence[Waiting], answer: Answer, policy: Policy) -> Judgement:
+def _judge_items(batch: Sequence[Waiting], answer: CollectorAnswer, policy: RetryPolicy) -> Judgement:
     refused = _refused_places(batch, answer.errors)
     verdicts = [
         policy.refused(batch[place], f"{error.code}: {error.message}", for_good=not error.retryable)
@@ -157,12 +157,12 @@ def _judge_items(batch: Sequence[Waiting], answer: Answer, policy: Policy) -> Ju
     if len(batch) == 1:
         reason = "the collector received it, did not store it, and did not say why"
         return Judgement([policy.refused(batch[0], reason)])
-    # Some of them it has, but not which: sent again alone, each is told apart, and none is stored twice.
+    # Some are stored, but which is unknown: each is sent again alone, and none is stored twice.
     return Judgement([*verdicts, *(Verdict(trace.trace_id, "pending") for trace in others)], smaller=True)
 
 
 def _refused_places(batch: Sequence[Waiting], errors: Sequence[ItemError]) -> dict[int, ItemError]:
-    """Place in the batch → what was wrong; an error that names no trace of it is left out."""
+    """Map places in the batch to their errors; an error that names no trace of it is left out."""
     by_id = {trace.trace_id: place for place, trace in enumerate(batch)}
     found: dict[int, ItemError] = {}
     for error in errors:
@@ -183,7 +183,7 @@ def _worked_since(trace: Waiting, last_success: datetime | None) -> bool:
     return last_success is not None and trace.attempted_at is not None and last_success > trace.attempted_at
 
 
-def _said(response: Response) -> str:
+def _said(response: CollectorResponse) -> str:
     try:
         phrase = f" {HTTPStatus(response.status).phrase}"
     except ValueError:

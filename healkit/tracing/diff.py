@@ -1,8 +1,8 @@
-"""Two runs held against each other, event by event.
+"""Differences between two runs, event by event.
 
-Times, durations, ids and numbers that differ between any two runs of the same thing are left out. What remains is
-aligned by what happened in which step (Ratcliff and Obershelp's matching, as `difflib` has it), so that one event more
-in the middle does not make all that follow different.
+Times, durations, ids and numbers that differ between any two runs of the same thing are left out. The rest is aligned
+by what happened in which step (Ratcliff and Obershelp's matching, as in `difflib`), so that one event more in the
+middle does not make all later events differ.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ import msgspec
 from healkit.contracts.events import TraceEvent
 from healkit.contracts.runs import Difference, Run, RunDiff
 
-#: What differs between any two runs, wherever it stands in an event.
+#: Fields that differ between any two runs, at any place in an event.
 VOLATILE = frozenset({"created_at", "duration_ms", "log_id", "run_id", "seq", "trace_id", "ts_utc"})
 _ABSENT = None
 
 
 def diff_runs(left: Run, right: Run) -> RunDiff:
-    """Where the two part: events that only one has, and pairs with fields that differ, in order."""
+    """Compare two runs: return events that only one has, and pairs with fields that differ, in order."""
     same, differences = 0, list[Difference]()
     matcher = difflib.SequenceMatcher(None, _keys(left), _keys(right), autojunk=False)
     for tag, left_start, left_end, right_start, right_end in matcher.get_opcodes():
@@ -42,7 +42,7 @@ def _keys(run: Run) -> list[tuple[str, str | None]]:
 
 
 def differing(left: TraceEvent, right: TraceEvent) -> dict[str, tuple[Any, Any]]:
-    """The fields in which two events differ: path → both values, None where one has no such field."""
+    """Return the fields in which two events differ: path → both values, None for a missing field."""
     ours, theirs = dict(_leaves(left)), dict(_leaves(right))
     return {
         path: (ours.get(path, _ABSENT), theirs.get(path, _ABSENT))

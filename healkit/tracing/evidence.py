@@ -1,9 +1,9 @@
-"""Evidence: what a step looked like, kept by content.
+"""Evidence of a run's steps, stored by content.
 
-A file is named by the SHA-256 of what is in it, so the same code in twenty steps is one file, and nobody can change
-one without its name telling. The order makes the manifest true at every moment: files first, each whole under its name
-or not there; then the manifest, replaced as a whole; then the event that refers to them. A crash in between leaves a
-file that nothing names yet, never a name without its file.
+A file is named by the SHA-256 of its content: the same code in twenty steps is one file, and a changed file no longer
+fits its name. The order of writing keeps the manifest true at every moment: first the files, each whole or absent; then
+the manifest, replaced as a whole; then the event that refers to them. A crash in between leaves a file that no manifest
+names yet, never a name without its file.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ import msgspec
 from healkit.contracts.events import EvidenceKind, EvidenceRef
 from healkit.contracts.runs import EVIDENCE, EVIDENCE_MANIFEST, EvidenceItem, empty_evidence
 from healkit.sanitizer.cleaner import Cleaned, Cleaner, clean_bounded
-from healkit.tracing.folders import write_whole
+from healkit.tracing.run_folders import write_whole
 
-#: Kinds that are kept as text; the others are JSON.
+#: Kinds that are stored as text; the others are JSON.
 _TEXTS = {"code", "proposal", "stdout", "stderr"}
 #: Kinds that hold no payload: ids, codes and hashes, which redaction never touches.
 _CONTRACT = {"state_before", "state_after"}
@@ -33,9 +33,9 @@ Piece = tuple[EvidenceKind, Any]
 
 
 class EvidenceStore:
-    """The evidence of one run; used by its writer, under its lock.
+    """Evidence of one run; its writer uses it, under its lock.
 
-    `lost` are the kinds of what could not be kept, `problem` is the system's reason.
+    `lost` are the kinds of evidence that could not be stored, `problem` is the system's reason.
     """
 
     def __init__(self, folder: Path, run_id: str, cleaner: Cleaner, max_bytes: int) -> None:
@@ -46,13 +46,16 @@ class EvidenceStore:
         self._max_bytes = max_bytes
         empty = msgspec.json.encode(empty_evidence(run_id))
         self._head = empty.removesuffix(b"]}") + b"\n"
-        self._listed: list[bytes] = []  # an item a line, each encoded once
+        self._listed: list[bytes] = []  # one item a line, each encoded once
         self._unsynced: set[Path] = set()
 
     def keep(
         self, pieces: Iterable[Piece], step_id: str | None, now: datetime
     ) -> tuple[list[EvidenceRef], list[str]]:
-        """Keep what can be kept; references to it, and the kinds of what could not. Raises nothing of the disk's."""
+        """Store pieces; return references to them, and the kinds of those that could not be stored.
+
+        Errors of the disk are not raised.
+        """
         items: list[EvidenceItem] = []
         lost: list[str] = []
         for kind, value in pieces:
@@ -74,7 +77,7 @@ class EvidenceStore:
         return [EvidenceRef(item.kind, item.path, item.sha256) for item in items], lost
 
     def sync(self) -> None:
-        """Bring files and manifest to the disk itself; raises `OSError`."""
+        """Sync files and manifest to the disk; raise `OSError`."""
         for path in (*self._unsynced, self.folder / EVIDENCE_MANIFEST, self.folder / EVIDENCE, self.folder):
             descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
             try:

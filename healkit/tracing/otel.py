@@ -1,20 +1,20 @@
 """Executions as OpenTelemetry spans, sent over OTLP/HTTP.
 
 An execution is one span, `execute_tool <name>`, with the attributes of the GenAI semantic conventions; each call it
-made is a child of it. What is exported is the finished `ExecutionTrace`, the same that is stored and sent to a
-collector, so it has been cleaned; a raw one (by opt-in) is cleaned here.
+made is a child of it. Exported is the finished `ExecutionTrace`, the one that is stored and sent to a collector, so it
+is clean already; a raw one (by opt-in) is cleaned here.
 
-**Ids are derived, not drawn.** A span's id is the last half of its execution's UUIDv7, the trace's id is the whole
-UUID of the execution at the root. So a child that ends first can name a parent that no exporter has seen yet, and a
-trace that is exported again is the same spans again. OpenTelemetry's own API cannot be told a span's id, which is why
-the spans are made with the SDK, beside any provider of the user's.
+**Ids are derived, not drawn.** A span's id is the last half of its execution's UUIDv7, and the trace's id is the whole
+UUID of the root execution. So a child that ends first can name a parent that was not exported yet, and a trace that is
+exported again gives the same spans. OpenTelemetry's own API takes no span id, so the spans are made with the SDK,
+beside any provider of the user's.
 
-**Which conventions.** They are in development and have changed under everybody's feet. `CONVENTIONS` is a table:
-version → what each fact is called in it (open-telemetry/semantic-conventions, model/gen-ai/spans.yaml at those tags;
-after 1.41 they moved to a repository of their own). Nobody is moved to a newer one by an upgrade of healkit.
+**Which conventions.** They are in development and change often. `CONVENTIONS` is a table: version → name of each fact
+in it (open-telemetry/semantic-conventions, model/gen-ai/spans.yaml at those tags; after 1.41 they moved to a repository
+of their own). An upgrade of healkit does not move a user to a newer version.
 
-Delivery is OpenTelemetry's: from memory, in batches, dropped when the queue is full or the receiver stays away. What
-must arrive goes to a collector (`sync_url`).
+Delivery is OpenTelemetry's: from memory, in batches, dropped when the queue is full or the receiver stays away. For
+certain delivery use a collector (`sync_url`).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.trace.export import SpanExporter
     from opentelemetry.trace import SpanContext
 
-#: Version of the conventions → what each fact is called there; a fact that a version does not know is left out.
+#: Version of the conventions → name of each fact in it; a fact that a version does not know is left out.
 CONVENTIONS: dict[str, dict[str, str]] = {
     "1.36": {"name": "gen_ai.tool.name", "call_id": "gen_ai.tool.call.id", "error": "error.type"},
 }
@@ -50,10 +50,10 @@ CONVENTIONS["1.41"] = CONVENTIONS["1.37"] | {
     "result": "gen_ai.tool.call.result",
 }
 
-#: `error.type` where nothing better is known (semantic conventions, registry of `error`).
+#: Fallback of `error.type` (semantic conventions, registry of `error`).
 OTHER_ERROR = "_OTHER"
 
-#: Callees inside of healkit; any other is somebody's server, an "extension" in the conventions' words.
+#: Callees inside healkit; any other is a server, an "extension" in the conventions' words.
 _OWN_NAMESPACES = {"vault", "host", "healkit"}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _ERROR_CODE = re.compile(r"[A-Z][A-Z0-9_]{2,60}(?=:)")
@@ -61,11 +61,11 @@ _SHUTDOWN_S = 5.0
 
 
 class OtelExporter:
-    """Makes spans of traces and hands them to a background thread; safe to use from several threads.
+    """Exporter that turns traces into spans on a background thread; several threads may use it.
 
-    root_of: the id of the execution at the root, given a parent's id; without it a parent is taken to be the root.
-    cleaner: for traces that are raw. exporter: instead of OTLP over HTTP, which goes where OpenTelemetry's own
-    environment variables say (`OTEL_EXPORTER_OTLP_ENDPOINT`, default http://localhost:4318; …`_HEADERS`; …).
+    root_of: the id of the root execution, given a parent's id; without it a parent is taken for the root. cleaner: for
+    raw traces. exporter: instead of OTLP over HTTP, which goes where OpenTelemetry's own environment variables say
+    (`OTEL_EXPORTER_OTLP_ENDPOINT`, default http://localhost:4318; …`_HEADERS`; …).
 
     Raises `ConfigError` where the extra `healkit[otel]` is not installed.
     """
@@ -91,7 +91,7 @@ class OtelExporter:
         self._processor = BatchSpanProcessor(exporter or _otlp())
 
     def export(self, trace: ExecutionTrace) -> None:
-        """Queue the trace's spans; returns at once, and never raises."""
+        """Queue the trace's spans; return at once, and never raise."""
         try:
             for span in self.spans(trace):
                 self._processor.on_end(span)
@@ -99,15 +99,15 @@ class OtelExporter:
             return
 
     def flush(self, timeout_s: float = _SHUTDOWN_S) -> bool:
-        """Send what is queued; whether that was done in time."""
+        """Send all queued spans; return True if that was done in time."""
         return bool(self._processor.force_flush(int(timeout_s * 1000)))
 
     def close(self) -> None:
-        """Send what is queued, and stop."""
-        self._processor.shutdown()  # type: ignore[no-untyped-call]  # has no annotations there
+        """Send all queued spans, and stop."""
+        self._processor.shutdown()  # type: ignore[no-untyped-call]  # the SDK has no annotation
 
     def spans(self, trace: ExecutionTrace) -> Iterator[ReadableSpan]:
-        """The execution's own span, then one for each call."""
+        """Yield the execution's own span, then one for each call."""
         if trace.metadata.get("raw"):
             trace, _ = cleaned_trace(trace, self._cleaner(), self._limit_bytes)
         root = trace.id if trace.parent_id is None else self._root_of(trace.parent_id)
@@ -173,7 +173,7 @@ class OtelExporter:
         return self._named(facts) | own | {"healkit.capability_id": trace.capability_id}
 
     def _named(self, facts: Mapping[str, Any]) -> dict[str, Any]:
-        """The facts that these conventions know, under their names; content only by opt-in, as JSON."""
+        """Name the facts that these conventions know; content only by opt-in, as JSON."""
         named: dict[str, Any] = {}
         for fact, name in self._names.items():
             value = facts.get(fact)
@@ -216,7 +216,7 @@ class OtelExporter:
         )
 
     def _event(self, decision: BranchDecision, moment: int) -> Event:
-        """A branch the tool took; a trace knows their order, not their times."""
+        """Return a branch that the tool took as an event; a trace knows the order of branches, not their times."""
         from opentelemetry.sdk.trace import Event
 
         attributes = {"healkit.node": decision.node_id, "healkit.outcome": decision.outcome}
@@ -226,7 +226,7 @@ class OtelExporter:
 
 
 def _span_id(trace_id: str) -> int:
-    """The last 64 bits of the execution's UUIDv7: 62 random ones, never all zero (RFC 9562, section 5.7)."""
+    """Return the last 64 bits of a UUIDv7: 62 random ones, never all zero (RFC 9562, section 5.7)."""
     return uuid.UUID(trace_id).int & (1 << 64) - 1
 
 
@@ -244,7 +244,7 @@ def _context(root: str, span_id: int) -> SpanContext:
 
 
 def _nanoseconds(moment: datetime) -> int:
-    """Since 1970; exact, where a float has lost the last digits."""
+    """Convert to nanoseconds since 1970, exactly; a float would lose the last digits."""
     return (moment - _EPOCH) // timedelta(microseconds=1) * 1000
 
 
@@ -253,7 +253,7 @@ def _duration(milliseconds: float) -> int:
 
 
 def _error_type(metadata: Mapping[str, Any]) -> str:
-    """The exception's name where the tool raised one, else the code of how it ended."""
+    """Return the exception's name where the tool raised one, else the code of the ending."""
     code, raised = metadata.get("errorCode"), metadata.get("errorType")
     if isinstance(raised, str) and raised and code in {None, "TOOL_EXCEPTION"}:
         return raised
@@ -261,7 +261,7 @@ def _error_type(metadata: Mapping[str, Any]) -> str:
 
 
 def _call_error(task: TaskResult) -> str:
-    """The code that a failed call's answer begins with."""
+    """Return the code that a failed call's answer begins with."""
     if task.duration_ms is None:
         return "unanswered"
     found = _ERROR_CODE.match(task.result) if isinstance(task.result, str) else None
@@ -286,7 +286,7 @@ def _otlp() -> SpanExporter:
 
 
 def _resource() -> Resource:
-    """Who sends: as the environment says (`OTEL_SERVICE_NAME`, `OTEL_RESOURCE_ATTRIBUTES`), else `healkit`."""
+    """Describe the sender: from `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES`, else `healkit`."""
     from opentelemetry.sdk.resources import Resource
 
     resource = Resource.create()

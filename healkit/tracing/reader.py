@@ -1,8 +1,8 @@
-"""Run folders read back.
+"""Reader of run folders.
 
-Nothing here needs healkit's database or the machine that wrote the run: a folder that was copied away reads the same.
-Whatever is damaged is named and passed over, and the rest is there. A folder may also still be written: trace.jsonl is
-read first and the evidence manifest after it, because evidence is listed before an event refers to it.
+Reading needs neither healkit's database nor the machine that wrote the run: a copied folder reads the same. Damaged
+parts are named and passed over, and the rest is returned. A folder may still be written: trace.jsonl is read first and
+the evidence manifest after it, because evidence is listed before an event refers to it.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from healkit.contracts.runs import (
     RunManifest,
 )
 from healkit.errors import RunNotFound
-from healkit.tracing.folders import is_being_written
+from healkit.tracing.run_folders import is_being_written
 
-#: A longer line is none that healkit wrote; it is passed over without being held in memory.
+#: Limit of a line that healkit writes; a longer one is skipped without being held in memory.
 LINE_MAX_BYTES = 4 * 1024 * 1024
 
 _decode_event = msgspec.json.Decoder(TraceEvent).decode
@@ -36,9 +36,9 @@ Manifest = TypeVar("Manifest", RunManifest, EvidenceManifest)
 
 
 def read_run(path: str | Path) -> Run:
-    """Everything that can be read of a run folder, with what cannot in `problems`; raises `RunNotFound`.
+    """Read all that is readable of a run folder, and list the rest in `problems`; raise `RunNotFound`.
 
-    Whether the parts fit together is for `validate_run` to say.
+    `validate_run` checks whether the parts fit together.
     """
     folder = Path(path)
     if not folder.is_dir():
@@ -70,7 +70,7 @@ def _read_events(folder: Path, problems: list[Problem]) -> tuple[list[TraceEvent
 
 
 def _lines(file: BinaryIO) -> Iterator[bytes | None]:
-    """The lines with their ends; None for one that is too long to be looked at."""
+    """Yield the lines with their ends; None for a line that is too long to read."""
     while line := file.readline(LINE_MAX_BYTES):
         if line.endswith(b"\n") or len(line) < LINE_MAX_BYTES:
             yield line

@@ -1,10 +1,10 @@
-"""Sends what waits in the outbox to a collector, on one thread, in the background.
+"""Syncer: sends the outbox to a collector, in the background.
 
-An execution never waits for it: its trace is in the database when it ends, and all it does for the syncer is to count.
-A batch goes out when enough traces wait, or after a while with what there is. `delivery` judges the answers; here is
-the clockwork around it: when to send, how much, when to pause, when to end.
+An execution never waits for it: its trace is in the database when the execution ends, and it only counts one up here. A
+batch is sent when enough traces wait, or after a while with those there are. `delivery` judges the answers; this module
+decides when to send, how much, when to pause, and when to end.
 
-Each trace is delivered at least once, and the collector takes one it already has for what it is: so it is there once.
+Each trace is delivered at least once. The collector recognises a trace that it has already, so it stores it once.
 """
 
 from __future__ import annotations
@@ -23,40 +23,40 @@ import msgspec
 from healkit.config import Config
 from healkit.contracts.outbox import Verdict, Waiting
 from healkit.errors import DatabaseError
-from healkit.tracing.delivery import Policy, judge
-from healkit.tracing.posting import DaemonExecutor, Poster
+from healkit.tracing.collector_client import CollectorClient, DaemonExecutor
+from healkit.tracing.delivery import RetryPolicy, judge
 
-#: One request's traces have at most so many characters together, if there is more than one.
+#: Limit of the characters of one request's traces, if there is more than one.
 _BATCH_MAX_CHARS = 2_000_000
-#: A lease outlasts the request it is for; what is left of it is for writing down the answer.
+#: Time by which a lease outlasts its request, for storing the verdicts.
 _LEASE_MARGIN_S = 20.0
-#: What ending the thread may take besides the flush itself.
+#: Time to end the thread, besides the flush itself.
 _END_S = 2.0
 
 
 class Outbox(Protocol):
-    """Where traces wait; the store's `Outbox` is one. All methods may raise `DatabaseError`."""
+    """Queue of traces to send; the store's `Outbox` is one. All methods may raise `DatabaseError`."""
 
     def claim(self, limit: int, max_bytes: int, lease_s: float) -> list[Waiting]:
         """Take the next traces on lease; called before each request."""
         ...
 
     def settle(self, verdicts: Sequence[Verdict]) -> None:
-        """Write down what became of them; called after each request."""
+        """Store the verdicts on them; called after each request."""
         ...
 
     def release(self) -> None:
-        """Give back what is on lease here, or to the dead; called at the start and at the end."""
+        """Give back the leases of this process and of dead ones; called at the start and at the end."""
         ...
 
 
 class Syncer:
-    """Empties an outbox into the collector of `config.sync_url`, from `start` to `close`."""
+    """Sender of an outbox to the collector at `config.sync_url`, from `start` to `close`."""
 
     def __init__(self, outbox: Outbox, config: Config) -> None:
         self._outbox = outbox
         self._config = config
-        self._policy = Policy(config.sync_retries, config.sync_backoff_s, config.sync_backoff_max_s)
+        self._policy = RetryPolicy(config.sync_retries, config.sync_backoff_s, config.sync_backoff_max_s)
         self._pid = os.getpid()
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -69,17 +69,17 @@ class Syncer:
         self._failures = 0
         self._not_before = 0.0
         self._last_success: datetime | None = None
-        #: Why nothing is sent any more, or not at the moment; empty when all is well.
+        #: Reason why nothing is sent now or any more; empty when all is well.
         self.problem = ""
         self._stopped = False
 
     def start(self) -> None:
-        """Begin, with whatever an earlier process has left behind."""
+        """Start, with the traces that an earlier process left."""
         self._thread = threading.Thread(target=self._serve, name="healkit-sync", daemon=True)
         self._thread.start()
 
     def notify(self) -> None:
-        """One more trace waits; called after its transaction, costs next to nothing, and never raises."""
+        """Count one more waiting trace; called after its transaction, cheap, never raises."""
         self._recorded = True
         self._news += 1
         if self._news >= self._config.sync_batch and os.getpid() == self._pid:
@@ -87,7 +87,7 @@ class Syncer:
             self._call(self._wake.set)
 
     def send_now(self, timeout_s: float) -> None:
-        """Send all that is due, however the last attempt went; returns when there is no more, or time is up."""
+        """Send all that is due, whatever the last attempt said; return when there is no more, or time is up."""
         if self._thread is None or os.getpid() != self._pid:
             return
         done = threading.Event()
@@ -103,22 +103,22 @@ class Syncer:
         done.wait(max(0.0, give_up - time.monotonic()))
 
     def close(self) -> None:
-        """End, after sending what can be sent of this process's traces within `sync_flush_s`; safe to call twice.
+        """Send what can be sent of this process's traces within `sync_flush_s`, and end; safe to call twice.
 
         The rest waits for the next start.
         """
         if self._thread is None or os.getpid() != self._pid:
-            return  # after a fork the thread is the parent's, and so is what it sends
+            return  # after a fork, the thread and its traces are the parent's
         self._closing = True
         self._call(self._begin_end)
         self._thread.join(timeout=self._config.sync_flush_s + _END_S)
         self._thread = None
 
     def _call(self, function: Callable[[], object]) -> None:
-        """Have the thread's loop call something, if it is there."""
+        """Call a function in the thread's loop, if there is one."""
         loop = self._loop
         if loop is not None:
-            with suppress(RuntimeError):  # it was closed this moment
+            with suppress(RuntimeError):  # it was closed just now
                 loop.call_soon_threadsafe(function)
 
     def _begin_end(self) -> None:
@@ -127,7 +127,7 @@ class Syncer:
             self._loop.call_later(self._config.sync_flush_s, self._main.cancel)
 
     def _serve(self) -> None:
-        """The thread's whole life."""
+        """Run the loop; the thread's target."""
         with asyncio.Runner() as runner, suppress(asyncio.CancelledError):
             runner.get_loop().set_default_executor(DaemonExecutor())
             runner.run(self._run())
@@ -135,9 +135,11 @@ class Syncer:
     async def _run(self) -> None:
         self._loop, self._main = asyncio.get_running_loop(), asyncio.current_task()
         self._sending = asyncio.Lock()
-        self._poster = Poster(self._config.sync_url, self._config.sync_token, self._config.sync_timeout_s)
+        self._client = CollectorClient(
+            self._config.sync_url, self._config.sync_token, self._config.sync_timeout_s
+        )
         self._release()
-        if self._closing:  # already, before anybody could be told
+        if self._closing:  # closed before there was a loop to tell
             self._begin_end()
         try:
             while not self._closing:
@@ -149,10 +151,10 @@ class Syncer:
         finally:
             self._release()
             with suppress(asyncio.CancelledError):
-                await self._poster.close()
+                await self._client.close()
 
     async def _pause(self) -> None:
-        """Until there is a batch, or the interval is over; after a failure, until the next attempt is due."""
+        """Wait for a full batch or the end of the interval; after a failure, until the next attempt is due."""
         wait_s = self._not_before - time.monotonic()
         if wait_s <= 0 or self._stopped:
             wait_s = self._config.sync_interval_s
@@ -165,7 +167,7 @@ class Syncer:
         return not self._stopped and time.monotonic() >= self._not_before
 
     async def _send_all(self, timeout_s: float) -> None:
-        """Drain until nothing is due; a failure is tried again while there is time."""
+        """Drain until nothing is due; try again after a failure while there is time."""
         give_up = time.monotonic() + timeout_s
         self._stopped = False
         self._not_before = 0.0
@@ -174,7 +176,7 @@ class Syncer:
                 async with asyncio.timeout(give_up - time.monotonic()):
                     in_order = await self._drain()
             except TimeoutError:
-                if not self._sending.locked():  # else what is on lease is being sent
+                if not self._sending.locked():  # else the leased traces are being sent
                     self._release()
                 return
             if in_order or self._stopped or self._not_before >= give_up:
@@ -182,7 +184,7 @@ class Syncer:
             await asyncio.sleep(max(0.0, self._not_before - time.monotonic()))
 
     async def _drain(self) -> bool:
-        """Send batch after batch until none is due, or something is wrong; whether nothing was."""
+        """Send batch after batch until none is due, or something is wrong; return True if nothing was."""
         async with self._sending:
             self._news = 0
             while not self._stopped:
@@ -193,9 +195,7 @@ class Syncer:
                         return True
                     if not await self._send(batch):
                         return False
-                except (
-                    DatabaseError
-                ) as error:  # busy or gone: what waits there waits on, and a lease runs out
+                except DatabaseError as error:  # busy or gone: the traces wait, and the lease runs out
                     self._failed(error.message, 0.0)
                     return False
                 except Exception as error:  # noqa: BLE001 - the thread has to outlive what nobody thought of
@@ -205,8 +205,8 @@ class Syncer:
             return False
 
     async def _send(self, batch: list[Waiting]) -> bool:
-        """One request and its consequences; whether to go on with the next at once."""
-        response = await self._poster.post(batch)
+        """Send one request and settle it; return True to go on with the next at once."""
+        response = await self._client.post(batch)
         judged = judge(batch, response, self._policy, self._last_success)
         verdicts, self._stopped = judged.verdicts, judged.stop
         if judged.trouble:
@@ -219,14 +219,14 @@ class Syncer:
         elif not judged.trouble:
             self._limit = min(self._config.sync_batch, 2 * self._limit)
         self._outbox.settle(verdicts)
-        if judged.trouble:  # from now on, so that what was put off is due by then
+        if judged.trouble:  # counted from now, so that the traces put off are due by then
             self._not_before = time.monotonic() + pause_s
         if any(verdict.state == "sent" for verdict in verdicts):
             self._last_success = datetime.now(UTC)
         return not judged.trouble
 
     def _failed(self, problem: str, wait_s: float) -> float:
-        """Take note of trouble, and put the next attempt off; for how many seconds."""
+        """Note the trouble and put off the next attempt; return by how many seconds."""
         self.problem = problem
         self._failures += 1
         pause_s = max(wait_s, self._policy.pause_s(self._failures))

@@ -1,8 +1,8 @@
-"""Whether a run folder is whole and true.
+"""Validation of run folders.
 
-Each rule is one small function over what was read; together they are the contract: numbers without a gap, one run, a
-beginning and an end, codes of the catalogue, signatures that fit their parts, and evidence that is what its name and
-the manifest say. Times are not looked at: a clock may be set back, and the numbers say the order.
+Each rule is one small function over what was read. Together they are the contract: numbers without a gap, one run, a
+beginning and an end, codes of the catalogue, signatures that fit their parts, and evidence that fits its name and the
+manifest. Times are not checked: a clock may be set back, and the numbers give the order.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from healkit.contracts.runs import (
     Run,
 )
 from healkit.contracts.signature import ALGORITHM, StateSignature, state_key
-from healkit.tracing.folders import is_being_written
 from healkit.tracing.reader import read_run
+from healkit.tracing.run_folders import is_being_written
 
 _READ_BYTES = 1 << 20
 
 
 def validate_run(run: Run | str | Path) -> Run:
-    """The run with every problem that is to be found, those of reading it first; raises `RunNotFound`."""
+    """Return the run with every problem found, those of reading it first; raise `RunNotFound`."""
     read = run if isinstance(run, Run) else read_run(run)
     found = [problem for rule in RULES for problem in rule(read)]
     return dataclasses.replace(read, problems=[*read.problems, *found])
 
 
 def in_order(run: Run) -> bool:
-    """Whether nothing is damaged; a run that a crash ended, or that goes on, may be in order."""
+    """Return True if nothing is damaged; a run that a crash ended, or that goes on, may be in order."""
     return not any(problem.fault for problem in run.problems)
 
 
@@ -132,7 +132,7 @@ def _evidence(run: Run) -> Iterator[Problem]:
 
 
 def _evidence_fault(run: Run, item: EvidenceItem) -> tuple[bool, str] | None:
-    """Whether it is missing, and the sentence; None for evidence that is what it should be."""
+    """Return (missing, sentence) for faulty evidence, None for good."""
     path = run.path / item.path
     digest = hashlib.sha256()
     size_bytes = 0
@@ -166,7 +166,7 @@ def _extra(run: Run) -> Iterator[Problem]:
         if name.endswith(".new") and not live:
             yield Problem("leftover", path, None, "its writer died while it wrote it.", fault=False)
         elif path not in listed and not live:
-            # A name that is its content's hash was kept by a writer that died before it could list it.
+            # A file named by its hash is from a writer that died before it could list it.
             own = _is_own_content(run.path / path)
             said = (
                 "its writer died before it was listed." if own else f"{EVIDENCE_MANIFEST} does not list it."
@@ -185,7 +185,7 @@ def _numbered(run: Run) -> Iterator[tuple[int, TraceEvent]]:
     return zip(run.lines, run.events, strict=True)
 
 
-#: In the order in which a person would look.
+#: In the order in which a person would check.
 RULES: tuple[Callable[[Run], Iterator[Problem]], ...] = (
     _order, _numbers, _identity, _codes, _signatures, _references, _evidence, _extra,
 )  # fmt: skip

@@ -38,7 +38,7 @@ from healkit.contracts.signature import StateSignature
 from healkit.errors import RunFolderError
 from healkit.sanitizer.cleaner import PAYLOAD_MAX_BYTES, Cleaner, clean_bounded
 from healkit.tracing.evidence import EvidenceStore, Piece
-from healkit.tracing.folders import begin_folder, discard, publish
+from healkit.tracing.run_folders import begin_folder, discard, publish
 
 #: Limit of the events that wait in memory for the disk; a run within its policy has fewer.
 WAITING_MAX = 5000

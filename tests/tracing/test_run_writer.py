@@ -22,7 +22,7 @@ from healkit.contracts.runs import Run
 from healkit.errors import RunExists, RunFolderError, RunLocked
 from healkit.sanitizer.cleaner import Verbatim
 from healkit.tracing import writer as writer_module
-from healkit.tracing.folders import is_being_written, new_run_id
+from healkit.tracing.run_folders import is_being_written, new_run_id
 from healkit.tracing.validate import in_order, validate_run
 from healkit.tracing.writer import RunWriter
 

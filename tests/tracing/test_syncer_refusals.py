@@ -16,7 +16,7 @@ from tracing_samples import Sender
 from waiting import wait_until
 
 from healkit.contracts.records import utc_now
-from healkit.tracing.delivery import Policy, Response, judge
+from healkit.tracing.delivery import CollectorResponse, RetryPolicy, judge
 
 
 @pytest.mark.slow
@@ -50,7 +50,7 @@ def test_retry_after_is_read_in_both_its_forms(sender: Sender, status: int, form
     header = "600" if form == "seconds" else date
     sender.record()
     batch = sender.outbox.claim(1, 10**6, 60.0)
-    judged = judge(batch, Response(status, b"", header), Policy(3, 0.1, 1.0), None)
+    judged = judge(batch, CollectorResponse(status, b"", header), RetryPolicy(3, 0.1, 1.0), None)
     assert 60 < judged.wait_s <= 600
 
 

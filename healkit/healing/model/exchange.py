@@ -23,7 +23,7 @@ from healkit.healing.model.access import Access
 from healkit.healing.model.protocol import Broken, Reader, Reply
 from healkit.healing.model.refusals import Trouble, presentable, refusal_of
 from healkit.healing.model.sse import EventStream
-from healkit.tracing.posting import DaemonExecutor
+from healkit.tracing.collector_client import DaemonExecutor
 
 if TYPE_CHECKING:
     import httpx

@@ -1,8 +1,7 @@
-"""One request to a collector, with a deadline for the whole of it.
+"""HTTP client of a collector, with a deadline for a request.
 
-httpx limits each read, and a server that sends a byte a second never reaches that limit; so the request runs in an
-event loop and is cancelled when its time is up. Whatever goes wrong is a `Response` that says what, never an
-exception.
+httpx limits each read, and a server that sends a byte a second never reaches that limit. So the request runs in an
+event loop and is cancelled when its time is up. A failure is a `CollectorResponse` that says so, never an exception.
 """
 
 from __future__ import annotations
@@ -15,24 +14,24 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
 from healkit.contracts.outbox import Waiting
-from healkit.tracing.delivery import ANSWER_MAX_BYTES, Response
+from healkit.tracing.delivery import ANSWER_MAX_BYTES, CollectorResponse
 
 if TYPE_CHECKING:
     import httpx
 
-#: Where a collector takes traces, below its URL.
+#: Path of a collector's traces, below its URL.
 TRACES_PATH = "/api/traces"
 
 
-class Poster:
-    """Posts batches to one collector; used, and closed, in one event loop."""
+class CollectorClient:
+    """Client of one collector; used, and closed, in one event loop."""
 
     def __init__(self, url: str, token: str, timeout_s: float) -> None:
         self._url = traces_url(url)
         self._headers = {
             "Content-Type": "application/json",
             "Accept": "application/json",
-            "Accept-Encoding": "identity",  # an answer is short, and nothing has to be unpacked to know how long
+            "Accept-Encoding": "identity",  # answers are short, and their size is known without unpacking
             "User-Agent": "healkit",
         }
         if token:
@@ -40,9 +39,9 @@ class Poster:
         self._timeout_s = timeout_s
         self._client: httpx.AsyncClient | None = None
 
-    async def post(self, batch: Sequence[Waiting]) -> Response:
-        """Send them in one request; never raises but when it is cancelled."""
-        import httpx  # here, not above: without a collector, healkit loads no HTTP client
+    async def post(self, batch: Sequence[Waiting]) -> CollectorResponse:
+        """Send the traces in one request; raise only when cancelled."""
+        import httpx  # late: without a collector, healkit loads no HTTP client
 
         body = b"[%s]" % b",".join(trace.wire.encode() for trace in batch)
         try:
@@ -54,24 +53,26 @@ class Poster:
             async with asyncio.timeout(self._timeout_s):
                 return await self._exchange(self._client, body)
         except TimeoutError:
-            return Response(0, problem=f"the collector did not answer within {self._timeout_s:g} s")
+            return CollectorResponse(0, problem=f"the collector did not answer within {self._timeout_s:g} s")
         except (
             httpx.HTTPError,
             httpx.InvalidURL,
             OSError,
             ValueError,
             ImportError,
-        ) as error:  # or proxies' settings
+        ) as error:  # also for bad proxy settings
             said = str(error) or "the connection was lost"
-            return Response(0, problem=f"the collector cannot be reached: {type(error).__name__}: {said}")
+            return CollectorResponse(
+                0, problem=f"the collector cannot be reached: {type(error).__name__}: {said}"
+            )
 
     async def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         client, self._client = self._client, None
         if client is not None:
             await client.aclose()
 
-    async def _exchange(self, client: httpx.AsyncClient, body: bytes) -> Response:
+    async def _exchange(self, client: httpx.AsyncClient, body: bytes) -> CollectorResponse:
         async with client.stream("POST", self._url, content=body, headers=self._headers) as response:
             received = bytearray()
             async for chunk in response.aiter_raw():
@@ -79,11 +80,11 @@ class Poster:
                 if len(received) > ANSWER_MAX_BYTES:
                     break
             retry_after = response.headers.get("Retry-After", "")
-            return Response(response.status_code, bytes(received), retry_after)
+            return CollectorResponse(response.status_code, bytes(received), retry_after)
 
 
 def traces_url(url: str) -> str:
-    """Where to post, from a collector's URL with or without the path of its traces."""
+    """Return the URL to post to, from a collector's URL with or without the path of its traces."""
     parts = urlsplit(url)
     path = parts.path.rstrip("/")
     path = path if path.endswith(TRACES_PATH) else path + TRACES_PATH
@@ -91,14 +92,14 @@ def traces_url(url: str) -> str:
 
 
 class DaemonExecutor(ThreadPoolExecutor):
-    """A thread for each task, which nobody waits for at exit.
+    """Executor with a daemon thread for each task, which Python does not join at exit.
 
-    asyncio looks names up in its default executor, whose threads Python joins as it ends; a dead name server would so
-    hold up the end of a program for as long as it takes to give up on it.
+    asyncio resolves host names in its default executor, whose threads are joined as Python ends. A dead name server
+    would hold up the end of a program until it gives up.
     """
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Run it on a new daemon thread."""
+        """Run `fn` on a new daemon thread."""
         future: Future[Any] = Future()
 
         def work() -> None:

@@ -1,9 +1,9 @@
-"""Run folders: how one is begun, how one is found.
+"""Run folders: how one is begun, and how one is found.
 
 A folder is made under another name, with its manifest, its lock and its first event, and then renamed: whoever sees
 `runs/<run_id>` sees a run that has begun. A run has one writer in its life, which holds a lock (flock) on trace.jsonl;
-the system lets go of it if that writer dies. There is no second writing: two processes that both went on would give
-two events one number.
+the system releases it if that writer dies. A run is not continued by a second writer: two processes that both went on
+would give two events one number.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ from healkit.contracts.runs import (
 )
 from healkit.errors import RunExists, RunFolderError, RunLocked, RunNotFound, did_you_mean
 
-#: Where folders are until they have begun, and how old one must be to be the remains of a process that died.
+#: Place of folders that have not begun, and the age at which one is left over from a dead process.
 _UNBORN, _UNBORN_MAX_AGE_S = ".new", 3600.0
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
-#: The word for the newest run.
+#: Name for the newest run.
 LAST = "last"
 
 
 def runs_folder(config: Config, database: Path | None) -> Path:
-    """Where run folders go: as configured, else beside the database's file, else in the user's data folder."""
+    """Return the parent of run folders: as configured, beside the database's file, or in the user's data folder."""
     if config.runs_dir:
         return Path(config.runs_dir).expanduser().absolute()
     if database is not None:
@@ -53,12 +53,12 @@ def runs_folder(config: Config, database: Path | None) -> Path:
 
 
 def new_run_id(now: datetime) -> str:
-    """`20261120T120341Z-5f3a9c1e`: sortable to the second, and unique by chance."""
+    """Make an id such as `20261120T120341Z-5f3a9c1e`: sortable to the second, and unique by chance."""
     return f"{now:%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}"
 
 
 def check_run_id(run_id: str) -> str:
-    """The id itself; raises `RunFolderError` for one that cannot be a folder's name and nothing more."""
+    """Return the id; raise `RunFolderError` for one that cannot be a folder's plain name."""
     if not isinstance(run_id, str) or not _RUN_ID.fullmatch(run_id) or run_id == LAST:
         raise RunFolderError(
             f"{run_id!r} cannot be a run's id.",
@@ -68,7 +68,7 @@ def check_run_id(run_id: str) -> str:
 
 
 def begin_folder(runs_dir: Path, manifest: RunManifest) -> tuple[Path, int]:
-    """A folder that nobody sees yet and its trace.jsonl, open and locked; `publish` gives it its name.
+    """Make a hidden folder with its trace.jsonl, open and locked; `publish` gives it its name.
 
     Raises `RunFolderError` with the system's reason where it cannot be made.
     """
@@ -99,7 +99,7 @@ def begin_folder(runs_dir: Path, manifest: RunManifest) -> tuple[Path, int]:
 
 
 def publish(folder: Path, runs_dir: Path, run_id: str) -> Path:
-    """Give the folder its name; raises `RunLocked` or `RunExists` where the name is taken, and removes it then."""
+    """Give the folder its name; where the name is taken, remove the folder and raise `RunLocked` or `RunExists`."""
     target = runs_dir / run_id
     try:
         os.rename(folder, target)
@@ -125,7 +125,7 @@ def discard(folder: Path) -> None:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Replace a file: whoever reads it sees the old one or the new one. Raises `OSError`."""
+    """Replace a file: a reader sees the old one or the new one. Raise `OSError`."""
     beside = path.with_name(f"{path.name}.new")
     with beside.open("wb") as file:
         file.write(content)
@@ -133,7 +133,7 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 def is_being_written(folder: Path) -> bool:
-    """Whether a living writer holds that run."""
+    """Return True while a living writer holds that run."""
     try:
         descriptor = os.open(folder / TRACE, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -148,7 +148,7 @@ def is_being_written(folder: Path) -> bool:
 
 
 def run_folders(runs_dir: Path) -> list[Path]:
-    """Every run there, the oldest first by the time of its beginning."""
+    """List the runs of a folder, the oldest beginning first."""
     found = []
     with contextlib.suppress(OSError):
         for entry in os.scandir(runs_dir):
@@ -159,7 +159,7 @@ def run_folders(runs_dir: Path) -> list[Path]:
 
 
 def find_run(runs_dir: Path, name: str) -> Path:
-    """The folder of a run: a path, an id, the only id that begins so, or `last`; raises `RunNotFound`."""
+    """Find a run's folder by path, id, unique beginning of an id, or `last`; raise `RunNotFound`."""
     if os.sep in name or name in {".", ".."}:
         if Path(name).is_dir():
             return Path(name)
@@ -195,7 +195,7 @@ def _near(name: str, folders: Iterable[Path], alike: list[Path]) -> str:
 
 
 def _sweep(unborn: Path) -> None:
-    """Remove what processes left that died before their run had begun."""
+    """Remove folders of processes that died before their run had begun."""
     for entry in os.scandir(unborn):
         with contextlib.suppress(OSError):
             old = time.time() - entry.stat().st_mtime > _UNBORN_MAX_AGE_S
