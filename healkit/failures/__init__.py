@@ -1,12 +1,12 @@
 """The failure catalogue: what is known of each exception.
 
-`explain` puts a failure into plain words. `healkit.failures.catalogue` has the patterns in their order, one module of
+`explain` puts a failure into plain words, `kind_of` and `no_fix` serve a diagnosis. `healkit.failures.catalogue` has the patterns in their order, one module of
 this package has those of one subject.
 """
 
 from __future__ import annotations
 
-from healkit.failures.catalogue import explain
-from healkit.failures.pattern import LEVELS, Explanation
+from healkit.failures.catalogue import explain, kind_of, no_fix
+from healkit.failures.pattern import LEVELS, Explanation, Kind
 
-__all__ = ["LEVELS", "Explanation", "explain"]
+__all__ = ["LEVELS", "Explanation", "Kind", "explain", "kind_of", "no_fix"]

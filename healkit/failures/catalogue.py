@@ -34,7 +34,7 @@ from healkit.failures import (
     tables,
     unbound,
 )
-from healkit.failures.pattern import Explanation, ExplanationText, FailurePattern
+from healkit.failures.pattern import Explanation, ExplanationText, FailurePattern, Kind
 
 #: By subject; the first explanation that applies is shown, so the particular comes before the general.
 SUBJECTS: dict[str, tuple[FailurePattern, ...]] = {
@@ -92,9 +92,24 @@ def explain(failure: Failure, where: str = "") -> Explanation:
     return Explanation(text.name, what, _where(failure, where), why, hint, fix)
 
 
+def kind_of(failure: Failure) -> Kind:
+    """Return the kind of a failure; `other` where no pattern decides it."""
+    ended = (pattern.kind for pattern in PATTERNS if failure.code in pattern.enames)
+    raised = (pattern.kind for pattern, _ in _matching(_bare(failure.ename), failure.evalue))
+    kinds = [*ended, *(raised if failure.code in TOOL_CODES else ())]
+    return next(filter(None, kinds), "other")
+
+
+def no_fix(failure: Failure) -> str:
+    """Return why no change of the code helps against a failure; empty where one may."""
+    reasons = (pattern.no_fix for pattern in PATTERNS if failure.code in pattern.enames)
+    return next(filter(None, reasons), "")
+
+
 def _text_for(failure: Failure, near: list[str]) -> tuple[ExplanationText, re.Match[str]]:
     """Find the first explanation that applies, and the match of its pattern."""
-    for pattern, match in _matching(failure):
+    ended = failure.code in TOOL_CODES and failure.code != "TOOL_EXCEPTION"
+    for pattern, match in _matching(failure.code if ended else _bare(failure.ename), failure.evalue):
         for text in pattern.explanations:
             there = {"": True, "near": bool(near), "known": bool(failure.known)}[text.needs]
             if there and re.search(text.only, failure.evalue, re.DOTALL):
@@ -102,11 +117,10 @@ def _text_for(failure: Failure, near: list[str]) -> tuple[ExplanationText, re.Ma
     raise AssertionError("the last pattern matches everything")
 
 
-def _matching(failure: Failure) -> Iterator[tuple[FailurePattern, re.Match[str]]]:
-    ended = failure.code in TOOL_CODES and failure.code != "TOOL_EXCEPTION"
-    label = failure.code if ended else _bare(failure.ename)
+def _matching(label: str, message: str) -> Iterator[tuple[FailurePattern, re.Match[str]]]:
+    """Yield the patterns for an exception type or a code, each with its match of the message."""
     for pattern in PATTERNS:
-        if (match := pattern.match(label, failure.evalue)) is not None:
+        if (match := pattern.match(label, message)) is not None:
             yield pattern, match
 
 

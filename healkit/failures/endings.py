@@ -131,6 +131,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
                 fix="Run it again.",
             ),
         ),
+        no_fix="Somebody stopped the run; there is nothing to mend in that.",
     ),
     FailurePattern(
         ("TOOL_PROTOCOL",),
@@ -157,6 +158,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
                 fix="Run it again; `%healkit doctor` looks at the machine.",
             ),
         ),
+        no_fix="The worker was lost through no fault of the code; run the tool again.",
     ),
     FailurePattern(
         ("HOST_DIED",),
@@ -170,6 +172,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
                 fix="Run it again.",
             ),
         ),
+        no_fix="The process that had started the run died; run the tool again.",
     ),
     FailurePattern(
         ("SQL_ERROR",),
@@ -183,5 +186,26 @@ PATTERNS: tuple[FailurePattern, ...] = (
                 fix="Correct the statement and patch the tool.",
             ),
         ),
+    ),
+    # healkit refused these calls, or could not run them: its own message says why.
+    FailurePattern(("CODE_SYNTAX",), kind="syntax"),
+    FailurePattern(
+        ("ARGUMENTS_INVALID",),
+        kind="arguments",
+        no_fix="The arguments do not fit the tool's input schema, and the code was not run.",
+    ),
+    FailurePattern(
+        ("ISOLATION_UNAVAILABLE",),
+        no_fix="This machine cannot restrict a worker as asked, and the code was not run.",
+    ),
+    FailurePattern(("WORKER_ERROR",), no_fix="The worker failed, not the code; run the tool again."),
+    FailurePattern(
+        ("WORKER_START_FAILED",),
+        no_fix="No worker could be started; `%healkit doctor`, in a terminal `healkit doctor`, says why.",
+    ),
+    FailurePattern(("TOOL_NOT_FOUND",), no_fix="There is no such tool."),
+    FailurePattern(
+        ("VAULT_TAMPERED",),
+        no_fix="The stored code was changed outside of healkit; revert to a revision that is whole.",
     ),
 )

@@ -38,6 +38,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
                 example="def f(n):\n    return f(n - 1)\nf(3)",
             ),
         ),
+        kind="limits",
     ),
     FailurePattern(
         ("AssertionError",),
@@ -52,6 +53,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
                 example="assert 1 == 2",
             ),
         ),
+        kind="assertion",
     ),
     FailurePattern(
         ("NotImplementedError",),
@@ -79,6 +81,22 @@ PATTERNS: tuple[FailurePattern, ...] = (
             ),
         ),
     ),
+    # What a diagnosis calls the rest, by type.
+    FailurePattern(("CodeDoesNotParse", "SyntaxError", "IndentationError", "TabError"), kind="syntax"),
+    FailurePattern(("ImportError", "ModuleNotFoundError"), kind="import"),
+    FailurePattern(("NameError", "UnboundLocalError"), kind="name"),
+    FailurePattern(("AttributeError",), kind="attribute"),
+    FailurePattern(("KeyError",), kind="key"),
+    FailurePattern(("IndexError",), kind="index"),
+    FailurePattern(
+        ("FileNotFoundError", "NotADirectoryError", "IsADirectoryError", "PermissionError"), kind="path"
+    ),
+    FailurePattern(("TypeError",), kind="type"),
+    FailurePattern(
+        ("ValueError", "JSONDecodeError", "UnicodeDecodeError", "UnicodeEncodeError"), kind="value"
+    ),
+    FailurePattern(("MemoryError",), kind="memory"),
+    FailurePattern(("TimeoutError",), kind="timeout"),
     FailurePattern(
         (),
         explanations=(

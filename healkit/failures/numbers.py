@@ -77,6 +77,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
                 example="2.0 ** 10000",
             ),
         ),
+        kind="value",
     ),
     FailurePattern(
         ("ZeroDivisionError",),
@@ -94,5 +95,6 @@ PATTERNS: tuple[FailurePattern, ...] = (
                 example="1 / 0",
             ),
         ),
+        kind="zero",
     ),
 )

@@ -90,13 +90,15 @@ class FailurePattern:
 
     enames: exception types by their bare names, or codes of `healkit.errors`; empty for any. message: a regular
     expression searched for in the message. explanations: the first that applies is shown; a pattern may leave the
-    explanation to a later, more general one. kind: what a diagnosis calls it, where this pattern decides that.
+    explanation to a later, more general one. kind: what a diagnosis calls it, where this pattern decides that. no_fix:
+    why no change of the code helps, in one sentence; empty where one may.
     """
 
     enames: tuple[str, ...]
     message: str = ""
     explanations: tuple[ExplanationText, ...] = ()
     kind: Kind | None = None
+    no_fix: str = ""
 
     def match(self, ename: str, message: str) -> re.Match[str] | None:
         """Match a failure by the bare name of its exception type, or its code, and its message."""

@@ -7,6 +7,7 @@ from healkit.failures.pattern import ExplanationText, FailurePattern
 _FRAME = "import pandas as pd\nsales = pd.DataFrame({'region': ['N', 'S'], 'units': [1, 2]})\n"
 
 PATTERNS: tuple[FailurePattern, ...] = (
+    FailurePattern((), r"\AColumn not found", kind="key"),  # pandas raises it as several types
     FailurePattern(
         ("KeyError",),
         r"Column not found: (?P<column>.+?)'?$|(?P<several>\[.*\]) not in index|None of \[Index\((?P<none>\[.*?\])",
@@ -38,7 +39,6 @@ PATTERNS: tuple[FailurePattern, ...] = (
                 example="import pandas as pd\npd.DataFrame({'a': [1]}).groupby('a')['b'].sum()",
             ),
         ),
-        kind="key",
     ),
     FailurePattern(
         ("IndexError",),

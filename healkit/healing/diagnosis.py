@@ -1,88 +1,29 @@
 """The kind of a mistake, its line, and whether code helps.
 
-The first step of a healing after the observation. It reads what is on record and runs nothing; what the failure means
-in plain words is known to the tables of `healkit.rendering.explaining` already.
+The first step of a healing after the observation. It reads what is on record and runs nothing. The failure catalogue,
+`healkit.failures`, knows the sentence and the kind.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Literal
 
 from healkit.contracts.failure import Failure
 from healkit.contracts.healing import Check
-from healkit.errors import TOOL_CODES, CodeDoesNotParse
-from healkit.failures import explain
+from healkit.errors import CodeDoesNotParse
+from healkit.failures import Kind, explain, kind_of, no_fix
 from healkit.pysource import shapes
 from healkit.store.entries import VaultEntry
-
-Kind = Literal[
-    "syntax", "import", "name", "attribute", "key", "path", "type", "value", "zero", "index", "assertion",
-    "wrong_value", "timeout", "memory", "crash", "arguments", "limits", "other",
-]  # fmt: skip
-
-_BY_CODE: dict[str, Kind] = {
-    "CODE_SYNTAX": "syntax",
-    "TOOL_TIMEOUT": "timeout",
-    "TOOL_CPU_LIMIT": "timeout",
-    "TOOL_OUT_OF_MEMORY": "memory",
-    "TOOL_OUTPUT_LIMIT": "limits",
-    "TOOL_DISK_LIMIT": "limits",
-    "TOOL_RESULT_TOO_LARGE": "limits",
-    "TOOL_CRASHED": "crash",
-    "TOOL_EXITED": "crash",
-    "ARGUMENTS_INVALID": "arguments",
-}
-_BY_ENAME: dict[str, Kind] = {
-    "CodeDoesNotParse": "syntax",
-    "SyntaxError": "syntax",
-    "IndentationError": "syntax",
-    "TabError": "syntax",
-    "ImportError": "import",
-    "ModuleNotFoundError": "import",
-    "NameError": "name",
-    "UnboundLocalError": "name",
-    "AttributeError": "attribute",
-    "KeyError": "key",
-    "FileNotFoundError": "path",
-    "NotADirectoryError": "path",
-    "IsADirectoryError": "path",
-    "PermissionError": "path",
-    "TypeError": "type",
-    "ValueError": "value",
-    "JSONDecodeError": "value",
-    "UnicodeDecodeError": "value",
-    "UnicodeEncodeError": "value",
-    "OverflowError": "value",
-    "ZeroDivisionError": "zero",
-    "IndexError": "index",
-    "AssertionError": "assertion",
-    "RecursionError": "limits",
-    "MemoryError": "memory",
-    "TimeoutError": "timeout",
-}
-#: Endings that say nothing of the code, so that other code would end no other way.
-_NOT_THE_CODE = {
-    "ARGUMENTS_INVALID": "The arguments do not fit the tool's input schema, and the code was not run.",
-    "ISOLATION_UNAVAILABLE": "This machine cannot restrict a worker as asked, and the code was not run.",
-    "HOST_DIED": "The process that had started the run died; run the tool again.",
-    "WORKER_LOST": "The worker was lost through no fault of the code; run the tool again.",
-    "WORKER_ERROR": "The worker failed, not the code; run the tool again.",
-    "WORKER_START_FAILED": "No worker could be started; `%healkit doctor`, in a terminal `healkit doctor`, says why.",
-    "TOOL_KILLED": "Somebody stopped the run; there is nothing to mend in that.",
-    "TOOL_NOT_FOUND": "There is no such tool.",
-    "VAULT_TAMPERED": "The stored code was changed outside of healkit; revert to a revision that is whole.",
-}
 
 
 @dataclasses.dataclass(frozen=True)
 class Diagnosis:
-    """What is known of a failure before anything is tried.
+    """A failure, as far as it is known before anything is tried.
 
-    line: of the tool's own code, where its innermost frame was (from 1), None where no line is known. function: whose
-    line that is. sentence: the failure in one plain sentence. mendable: False where no change of the code helps; then
-    `why_not` says why in one sentence.
+    line: where the innermost frame in the tool's own code was (from 1), None if no line is known. function: the one
+    that the line is in. sentence: the failure in one plain sentence. mendable: False if no change of the code
+    helps; then `why_not` says why in one sentence.
     """
 
     kind: Kind
@@ -94,35 +35,25 @@ class Diagnosis:
 
 
 def diagnose(entry: VaultEntry, failure: Failure | None, checks: Sequence[Check] = ()) -> Diagnosis:
-    """The diagnosis of an entry's newest failure, or, without one, of its wrong values; never raises."""
+    """Diagnose an entry's newest failure or, without one, its wrong values; never raises."""
     if entry.type == "python" and (broken := _unreadable(entry)) is not None:
         return broken
     if failure is None:
         return _wrong_value(checks)
-    kind = _kind(failure)
     frame = failure.tool_frame
+    why_not = no_fix(failure)
     return Diagnosis(
-        kind,
+        kind_of(failure),
         _sentence(explain(failure).what),
         frame.lineno if frame else None,
         frame.name.strip("<>") if frame else "",
-        mendable=failure.code not in _NOT_THE_CODE,
-        why_not=_NOT_THE_CODE.get(failure.code, ""),
+        mendable=not why_not,
+        why_not=why_not,
     )
 
 
-def _kind(failure: Failure) -> Kind:
-    if failure.code in _BY_CODE:
-        return _BY_CODE[failure.code]
-    if failure.code not in TOOL_CODES:
-        return "other"
-    if failure.evalue.startswith("Column not found"):  # pandas raises it as several types
-        return "key"
-    return _BY_ENAME.get(failure.ename.rpartition(".")[2], "other")
-
-
 def _unreadable(entry: VaultEntry) -> Diagnosis | None:
-    """The diagnosis of code that Python cannot read, whatever the record says."""
+    """Diagnose code that Python cannot read, whatever the record says."""
     try:
         shapes.parse(entry.code, entry.ref.filename)
     except CodeDoesNotParse as error:
@@ -140,6 +71,6 @@ def _wrong_value(checks: Sequence[Check]) -> Diagnosis:
 
 
 def _sentence(text: str) -> str:
-    """Its first sentence, in one line, ended."""
+    """Put a sentence on one line and end it."""
     flat = " ".join(text.split())
     return flat if flat.endswith((".", "!", "?")) else f"{flat}."
