@@ -31,7 +31,7 @@ def search(healkit: Healkit) -> float:
     at = CODE.index("1")
     candidates = [[Edit(at, at + 1, str(number))] for number in range(CANDIDATES)]
     checks = [Check(origin="declared", arguments={"n": n}, known=True, expected=n + 7) for n in range(CHECKS)]
-    bench = bench_for(healkit._recorder, healkit.config, EntryRef("trivial", "default", 0, ""), 120.0)
+    bench = bench_for(healkit.recorder, healkit.config, EntryRef("trivial", "default", 0, ""), 120.0)
     dict(bench.score(CODE, candidates[:50], checks, every=True))  # templates started, limits known
     began = time.perf_counter()
     scores = dict(bench.score(CODE, candidates, checks, every=True))

@@ -6,15 +6,14 @@ a worker without the database, pandas or the widgets coming along.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from healkit.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from healkit.app import Healkit
+    from healkit.app import Healkit, execute_tool
     from healkit.config import Config
     from healkit.contracts.tools import Tool
-    from healkit.defaults import execute_tool
     from healkit.errors import HealkitError, ToolExecutionError
     from healkit.notebook.extension import load_ipython_extension, unload_ipython_extension
     from healkit.runtime.execution import Execution
@@ -29,7 +28,7 @@ _HOMES = {
     "HealkitError": "errors",
     "Tool": "contracts.tools",
     "ToolExecutionError": "errors",
-    "execute_tool": "defaults",
+    "execute_tool": "app",
     "load_ipython_extension": "notebook.extension",
     "sanitize": "sanitizer",
     "unload_ipython_extension": "notebook.extension",
@@ -50,7 +49,14 @@ __all__ = [
 ]
 
 
-__getattr__ = lazy_names(__name__, _HOMES)
+_load = lazy_names(__name__, _HOMES)
+
+
+def __getattr__(name: str) -> Any:
+    value = _load(name)
+    if name == "Healkit":
+        import healkit.notebook  # noqa: F401 - hands the live panels to the app, which cannot import them
+    return value
 
 
 def __dir__() -> list[str]:

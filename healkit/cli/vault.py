@@ -117,28 +117,25 @@ def patch(
     db: DbOption = None,
 ) -> int:
     """A new revision of a tool; refused when somebody else patched the same parent first."""
-    from healkit.contracts.examples import checked_examples
-    from healkit.notebook.saving import motive
+    from healkit.runtime import vault_edits
 
     code = read_code(file)
     more = [parse_arguments(text, "--example") for text in example or ()]
     grants = read_grants(read=read, write=write, memory=memory, cpu=cpu, timeout=timeout, packages=packages,
                          calls=calls, python=python)  # fmt: skip
     with open_healkit(db, create=False) as healkit:
-        before = healkit.vault.get(name, persona)
-        checked_examples(more, sql=before.type == "sql")  # before anything is saved
-        entry = healkit.vault.patch(
+        entry, before = vault_edits.patch(
+            healkit.vault,
+            healkit.log,
             name,
             code,
             persona=persona,
             parent=parent,
             draft=draft,
             reason=reason,
-            motivating_log_id=motive(healkit, before),
             grants=grants,
+            examples=more,
         )
-        for one in more:
-            healkit.vault.add_example(name, one, persona)
     said = "unchanged" if entry.revision == before.revision else f"saved (patched from @{before.revision})"
     said += ", with other grants" if entry.grants != before.grants else ""
     return _saved(entry, f"{entry.label} {said}", as_json)

@@ -78,7 +78,7 @@ def _of_healkit(plain: list[str]) -> list[tuple[str, str]]:
         return []
     if len(plain) == 1:
         return [(name, "word") for name in commands.REQUEST_COMMANDS]
-    from healkit.defaults import default_healkit
+    from healkit.app import default_healkit
 
     known = default_healkit().requests
     found = known.list() if plain[1] == "show" else known.pending()
@@ -95,19 +95,19 @@ def _values(flag: str, choices: list[str]) -> list[str]:
     if flag == "--tool":
         return [name for name, _ in _tools()]
     if flag == "--persona":
-        from healkit.defaults import default_healkit
+        from healkit.app import default_healkit
 
         return sorted({entry.persona for entry in default_healkit().vault.list()})
     return []
 
 
 def _tools() -> list[tuple[str, str]]:
-    from healkit.defaults import default_healkit
+    from healkit.app import default_healkit
 
     return [(name, "tool") for name in default_healkit().vault.names()]
 
 
 def _argument_names(tool_name: str) -> list[str]:
-    from healkit.defaults import default_healkit
+    from healkit.app import default_healkit
 
     return list(default_healkit().vault.get(tool_name).input_schema.get("properties", {}))

@@ -40,8 +40,8 @@ def unload_ipython_extension(shell: Any) -> None:
     if not hasattr(shell, _ADDED):
         return
     take_out(shell)
-    if (defaults := sys.modules.get("healkit.defaults")) is not None:
-        defaults.release()
+    if (app := sys.modules.get("healkit.app")) is not None:
+        app.release()
 
 
 def take_out(shell: Any) -> None:

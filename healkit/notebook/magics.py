@@ -16,8 +16,8 @@ from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, no_
 from traitlets import Enum
 
 from healkit.config import ExplainLevel
-from healkit.errors import HealkitError, ToolExecutionError, UsageInvalid
-from healkit.notebook import browsing, cards, commands, consenting, exporting, keeping, saving
+from healkit.errors import CodeDoesNotParse, HealkitError, ToolExecutionError, UsageInvalid
+from healkit.notebook import browsing, cards, commands, consenting, exporting, keeping
 from healkit.notebook.cell_output import CellOutput
 from healkit.notebook.failed_cells import FailedCells
 from healkit.notebook.parser import HelpWanted, take_assignments, words_of
@@ -25,11 +25,13 @@ from healkit.parsing import parse_arguments, split_words, unknown
 from healkit.rendering import execution as rendered
 from healkit.rendering import reports
 from healkit.rendering.document import Card, Code, Line, Section, Span
+from healkit.runtime import vault_edits
 from healkit.runtime.display import show as show_output
 from healkit.runtime.execution import Execution
 
 if TYPE_CHECKING:
     from healkit.app import Healkit
+    from healkit.store.entries import VaultEntry
 
 _KEPT_NOTE = (
     "The tool runs in a restricted worker, not in this kernel: it has no network and sees no files until it is granted "
@@ -44,6 +46,9 @@ def _helps(magic: Callable[..., Any]) -> Callable[..., Any]:
     def wrapped(*args: Any) -> Any:
         try:
             return magic(*args)
+        except CodeDoesNotParse as error:
+            error.hint = error.hint.replace("draft=True", "--draft")
+            raise
         except HelpWanted as help_wanted:
             CellOutput.of(Card(parts=(Code(str(help_wanted)),))).show()
             return None
@@ -116,7 +121,7 @@ class HealkitMagics(Magics):
     @property
     def healkit(self) -> Healkit:
         """The Healkit of the default database; HEALKIT_DB may change while the notebook runs."""
-        from healkit.defaults import default_healkit  # not above: it takes longer to load than the extension
+        from healkit.app import default_healkit  # not above: it takes longer to load than the extension
 
         return default_healkit()
 
@@ -131,11 +136,10 @@ class HealkitMagics(Magics):
             raise UsageInvalid("This %%tool cell is empty.", hint="Put the tool's code below the first line.")
         if options.name is None and options.sql:
             raise UsageInvalid("A SQL tool needs a name.", hint="Write %%tool NAME --sql.")
-        with saving.draft_flag():
-            name = options.name or saving.name_in(cell)
-        entry, said = saving.save(
-            self.healkit,
-            name,
+        entry, before = vault_edits.add_or_patch(
+            self.healkit.vault,
+            self.healkit.log,
+            options.name or vault_edits.name_in(cell),
             cell,
             persona=options.persona,
             description=options.description,
@@ -146,7 +150,7 @@ class HealkitMagics(Magics):
             examples=[parse_arguments(text, "--example") for text in options.example or ()],
         )
         draft = " as a draft, which cannot be run" if entry.draft else ""
-        self._show(CellOutput.done(said + draft))
+        self._show(CellOutput.done(_saved(entry, before) + draft))
         if arguments is None:
             return None
         return self._run(entry.tool_name, entry.persona, arguments, None)
@@ -243,14 +247,17 @@ class HealkitMagics(Magics):
         if options.name is None or options.number is not None:
             raise UsageInvalid("The tool needs a name, of one word.", hint="Write %healkit keep NAME.")
         kept = keeping.tool_of(options.name, self._cell(options.cell), self.shell.user_ns)
-        entry, said = saving.save(
-            self.healkit, options.name, kept.code, persona=options.persona, reason=options.reason
+        vault, log = self.healkit.vault, self.healkit.log
+        entry, before = vault_edits.add_or_patch(
+            vault, log, options.name, kept.code, persona=options.persona, reason=options.reason
         )
         flag = "" if entry.persona == "default" else f" --persona {entry.persona}"
         run = " ".join([f"%run_tool {entry.tool_name}{flag}", *(f"{one}={one}" for one in kept.arguments)])
         command = Line((Span(run, "code", "info"), Span("  run it", "quiet", plain="")), label="next")
         note = Line(Span(_KEPT_NOTE, "quiet"), "bare", "note")
-        self._show(CellOutput.done(said, Section((Code(kept.code, indent=4), command, note))))
+        self._show(
+            CellOutput.done(_saved(entry, before), Section((Code(kept.code, indent=4), command, note)))
+        )
 
     def _cell(self, number: int | None) -> str:
         """The text of the cell with that prompt number, or of the one that failed last."""
@@ -286,7 +293,7 @@ class HealkitMagics(Magics):
             self.waiting.append(execution)
         else:
             self._show(_success(execution))
-        from healkit.app import value_or_raise
+        from healkit.runtime.runner import value_or_raise
 
         return value_or_raise(execution)
 
@@ -301,6 +308,17 @@ def _raised(result: Any) -> BaseException | None:
         return None
     error: BaseException | None = result.error_in_exec or result.error_before_exec
     return error
+
+
+def _saved(entry: VaultEntry, before: VaultEntry | None) -> str:
+    """Say in one line what was saved: `fibonacci@2 saved (patched from @1)`."""
+    if before is None:
+        return f"{entry.label} saved"
+    if entry.revision == before.revision and entry.grants != before.grants:
+        return f"{entry.label} has other grants now, and the code it had"
+    if entry.revision == before.revision:
+        return f"{entry.label} unchanged (the vault has this code already)"
+    return f"{entry.label} saved (patched from @{before.revision})"
 
 
 def _success(execution: Execution) -> CellOutput:

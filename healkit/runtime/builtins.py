@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from healkit.contracts.records import Grants
 from healkit.contracts.tools import ToolDefinition
 from healkit.errors import CallRefused, did_you_mean
-from healkit.runtime.reports import last_error_report
+from healkit.runtime.history import last_error_report
 from healkit.runtime.router import CallContext
 
 if TYPE_CHECKING:

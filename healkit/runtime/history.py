@@ -1,14 +1,20 @@
-"""Executions read back from the log."""
+"""Executions on record: read back from the log, shown, plotted."""
 
 from __future__ import annotations
 
+import dataclasses
 import json
+from collections.abc import Callable
+from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from healkit.config import Config
 from healkit.contracts.failure import Failure
+from healkit.contracts.filters import Filters, takes_filters
 from healkit.contracts.records import (
+    TRIED_ORIGINS,
     CallRecord,
     DecisionRecord,
     Grants,
@@ -16,21 +22,119 @@ from healkit.contracts.records import (
     Started,
     Step,
 )
-from healkit.errors import DatabaseError
-from healkit.runtime.execution import Execution
+from healkit.contracts.stats import Ran
+from healkit.errors import DatabaseError, VaultError, near_misses
+from healkit.rendering.plots import Plot, plot_days, plot_runs
+from healkit.runtime.execution import Execution, Executions
 from healkit.store.database import Database
 from healkit.store.entries import DEFAULT_PERSONA
+from healkit.store.newest import Newest
 from healkit.store.statements import statements_for
 
 if TYPE_CHECKING:
     from healkit.store.log import Log
     from healkit.store.models import ExecutionCall, ExecutionDecision, ExecutionLog
+    from healkit.store.vault import Vault
+
+#: Of so many runs each is drawn; of more, each day.
+_EACH_RUN_MAX = 2000
+
+
+class History:
+    """Executions on record, as `Execution` objects; nothing here runs a tool or changes one.
+
+    log, vault: asked for when they are needed, because the newest page is read without either.
+    """
+
+    def __init__(
+        self, config: Config, newest: Newest, log: Callable[[], Log], vault: Callable[[], Vault]
+    ) -> None:
+        self._config, self._newest, self._log, self._vault = config, newest, log, vault
+
+    def last_error(self, tool_name: str | None = None, persona: str | None = None) -> Execution | None:
+        """Return the newest failure on record, of one tool and persona where given; None when there is none."""
+        row = self._log().last_error(tool_name, persona)
+        return None if row is None else self.complete(row)
+
+    def last_error_report(self, tool_name: str | None = None) -> str:
+        """Return the newest failure as text, which says so when there is none."""
+        return last_error_report(self._log(), tool_name)
+
+    def execution(self, log_id: int) -> Execution | None:
+        """Return one row of the log with the calls it made; None when there is no such row."""
+        row = self._log().get(log_id)
+        return None if row is None else self.complete(row)
+
+    @takes_filters(tried=False)
+    def executions(
+        self,
+        *,
+        filters: Filters,
+        limit: int = 50,
+        before_id: int | None = None,
+        after_id: int | None = None,
+    ) -> Executions:
+        """Return one page of the log, newest first; the arguments are those of `Log.query`.
+
+        tried: with the runs that only try code out, such as a healing's trials and searches. Without, the list's
+        `left_out` says how many of them stand between its rows.
+        """
+        if filters == Filters(tried=False) and before_id is None and after_id is None:
+            found, left_out = self._newest.page(limit)
+        else:
+            page = self._log().query(filters=filters, limit=limit, before_id=before_id, after_id=after_id)
+            found, left_out = page.rows, page.left_out
+        explained = self._config.explain
+        rows = (dataclasses.replace(execution_of(row, []), explained=explained) for row in found)
+        return Executions(rows, left_out)
+
+    def replay_of(self, failed: Execution) -> Execution | None:
+        """Return a later revision's execution with the same arguments that passed; None while there is none."""
+        from healkit.runtime.exporting import passing_replay  # nbformat takes a second to load
+
+        row = passing_replay(self._log(), failed)
+        return None if row is None else self.complete(row)
+
+    def plot(
+        self,
+        tool: str | None = None,
+        *,
+        since: datetime | date | str | None = None,
+        persona: str | None = None,
+    ) -> Plot:
+        """Plot failure rate and duration over time: each run of one tool, else a point for each day.
+
+        Raises `PlotUnavailable` without the extra `healkit[plot]`.
+        """
+        log, where = self._log(), {"tool": tool, "persona": persona, "since": since}
+        if tool is not None:
+            page = log.query(**where, limit=_EACH_RUN_MAX)
+            if len(page.rows) < _EACH_RUN_MAX:
+                runs = [
+                    Ran(row.timestamp, row.status == "FAILURE", row.revision, row.duration_ms)
+                    for row in reversed(page.rows)
+                    if row.status != "RUNNING" and row.origin not in TRIED_ORIGINS
+                ]
+                return plot_runs(runs, log.summary(**where, by=["revision"]).rows)
+        return plot_days(log.summary(**where, by=["revision", "day"]).rows)
+
+    def complete(self, row: ExecutionLog) -> Execution:
+        """Return that row with its calls, decisions and code."""
+        log = self._log()
+        execution = execution_of(row, log.calls(row.trace_id), log.decisions(row.trace_id))
+        code = None
+        if row.code_hash is not None:
+            try:
+                code = self._vault().code(row.code_hash)
+            except VaultError:
+                pass  # code that was only tried is not kept, and a row may come from another database
+        return dataclasses.replace(execution, code=code, explained=self._config.explain)
 
 
 def execution_of(
     row: ExecutionLog, calls: list[ExecutionCall], decisions: list[ExecutionDecision] | None = None
 ) -> Execution:
-    """A row of the log as an `Execution`; its value is gone, its summary is not."""
+    """Return a row of the log as an `Execution`; its value is gone, its summary is not."""
     return Execution(
         tool_name=row.tool_name,
         persona=row.persona,
@@ -54,7 +158,7 @@ def execution_of(
 
 
 def started_of(row: ExecutionLog) -> Started:
-    """The record with which that row began."""
+    """Return the record with which that row began."""
     arguments = row.arguments
     return Started(
         trace_id=row.trace_id,
@@ -74,7 +178,7 @@ def started_of(row: ExecutionLog) -> Started:
 
 
 def persona_served(database: Database, begun: Started) -> str:
-    """Whose entry it runs: that of the persona that was asked for, or `default`, which serves who has none."""
+    """Return whose entry it runs: the persona's that was asked for, or `default` where that has none."""
     if begun.persona == DEFAULT_PERSONA or begun.code_hash is None:
         return begun.persona
     statement = statements_for(database.dialect_name).owners
@@ -87,9 +191,49 @@ def persona_served(database: Database, begun: Started) -> str:
 
 
 def steps_of(log: Log, trace_id: str) -> list[Step]:
-    """What that execution did between its beginning and its end, as far as the log knows."""
+    """List what that execution did between its beginning and its end, as far as the log knows."""
     calls: list[Step] = [_call(call) for call in log.calls(trace_id)]
     return [*calls, *(_decision(decision) for decision in log.decisions(trace_id))]
+
+
+def last_error_report(log: Log, tool_name: str | None = None) -> str:
+    """Write the newest failure with tool, time, persona, input and full traceback, or "No errors found".
+
+    When only the name filter excluded every failure, it says so and names tools that are spelled alike.
+    """
+    row = log.last_error(tool_name)
+    if row is None:
+        return _nothing_found(log, tool_name)
+    execution = execution_of(row, [])
+    failure = execution.failure
+    code = f" [{failure.code}]" if failure else ""
+    return "\n".join(
+        [
+            f"Last error: {execution.label}{code}",
+            f"Time: {execution.timestamp.isoformat(timespec='seconds')}",
+            f"Persona: {execution.persona}",
+            f"Input: {row.arguments}",
+            f"Log row: {row.id}",
+            "",
+            row.error_traceback or "(no traceback was recorded)",
+            *([f"\nNext step: {failure.hint}"] if failure and failure.hint else []),
+        ]
+    )
+
+
+def _nothing_found(log: Log, tool_name: str | None) -> str:
+    if tool_name is None:
+        return "No errors found."
+    others = log.tools_with_errors()
+    if not others:
+        return f"No errors found for tool {tool_name!r}, nor for any other."
+    near = near_misses(tool_name, others)
+    hint = (
+        f"Did you mean {' or '.join(map(repr, near))}?"
+        if near
+        else f"Failures are on record for: {', '.join(others[:10])}."
+    )
+    return f"No errors found for tool {tool_name!r}. {hint}"
 
 
 def _arguments(stored: Any) -> dict[str, Any]:
@@ -99,7 +243,7 @@ def _arguments(stored: Any) -> dict[str, Any]:
 
 
 def _grants(stored: Any) -> Grants:
-    """As they were; none where another program wrote the row, or a healkit that knew other ones."""
+    """Return them as they were; none where another program or another version wrote the row."""
     try:
         return msgspec.convert(stored or {}, Grants)
     except msgspec.ValidationError:
@@ -107,7 +251,7 @@ def _grants(stored: Any) -> Grants:
 
 
 def _failure(row: ExecutionLog) -> Failure | None:
-    """The failure as it was; rebuilt from the contract's own columns where another program wrote the row."""
+    """Return the failure as it was; rebuilt from the contract's own columns where another program wrote the row."""
     if row.status != "FAILURE":
         return None
     try:

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import os
 import threading
 import time
-from collections.abc import Callable, Coroutine, MutableMapping
+from collections.abc import Callable, Coroutine, Mapping, MutableMapping, Sequence
 from concurrent.futures import Future, wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from healkit.contracts.tools import ToolDefinition
 from healkit.errors import CallTimedOut, ConfigError, McpError, McpUnavailable, did_you_mean
-from healkit.runtime.mcp_spec import ServerSpec, read_specs
+from healkit.runtime.mcp_spec import START_TIMEOUT_S, ServerSpec, read_specs
 from healkit.runtime.router import CallContext, Provider
 
 if TYPE_CHECKING:
@@ -212,8 +213,28 @@ class MCPServers:
         self._submit = submit
         self._lock = threading.Lock()
 
-    def connect(self, spec: ServerSpec) -> list[ToolDefinition]:
-        """Start a server and list its tools; one that does not start is not kept. As before: the one that runs."""
+    def connect(
+        self,
+        name: str,
+        *,
+        command: Sequence[str | os.PathLike[str]] | None = None,
+        url: str | None = None,
+        env: Mapping[str, str] | None = None,
+        cwd: str | Path | None = None,
+        headers: Mapping[str, str] | None = None,
+        start_timeout_s: float = START_TIMEOUT_S,
+    ) -> list[ToolDefinition]:
+        """Start an MCP server, or reach one, and let tools that are granted it call `mcp.<name>.<tool>(…)`.
+
+        command: of a server that speaks over stdio; it runs with your rights, outside of any worker.
+        url: of a server that speaks streamable HTTP, instead.
+        env, headers: for the one and the other; see `ServerSpec`.
+
+        Returns its tools. The same name again replaces the server, unless nothing about it has changed. Raises
+        `McpUnavailable` when it cannot be started or the extra `healkit[mcp]` is not installed, `ConfigError` for what
+        cannot work, and `McpError` for tools that cannot be told apart.
+        """
+        spec = ServerSpec(name, command, url, env, cwd, headers, start_timeout_s)
         require_sdk()
         with self._lock:
             before = self._providers.get(spec.name)
@@ -229,7 +250,11 @@ class MCPServers:
         return found
 
     def connect_all(self, path: str | Path) -> list[str]:
-        """Make the servers of a file known, to be started when a tool that may call them runs; their names."""
+        """Make the servers of an `mcpServers` file known, and return their names.
+
+        Each is started when a tool that is granted it first runs. Raises as `connect` does, except for what only a
+        start shows.
+        """
         require_sdk()
         specs = read_specs(path)
         for spec in specs:
@@ -239,7 +264,7 @@ class MCPServers:
         return [spec.name for spec in specs]
 
     def disconnect(self, name: str) -> None:
-        """End a server and forget it; raises `ConfigError` where there is none of that name."""
+        """End a connected MCP server; raise `ConfigError` where there is none of that name."""
         with self._lock:
             server = self._providers.get(name)
             if not isinstance(server, MCPServer):
@@ -248,8 +273,8 @@ class MCPServers:
             del self._providers[name]
         _finish([server])
 
-    def status(self) -> list[ServerStatus]:
-        """How each of them is, by name."""
+    def servers(self) -> list[ServerStatus]:
+        """List the MCP servers that are connected, and how each is."""
         return sorted((server.status() for server in self._all()), key=lambda status: status.name)
 
     def close(self) -> None:

@@ -29,8 +29,9 @@ class HostFunctions:
         self._functions: dict[str, tuple[Callable[..., Any], ToolDefinition]] = {}
 
     def provide(self, function: Callable[..., Any], name: str | None = None) -> ToolDefinition:
-        """Offer a function, under its own name unless another is given; the same name again replaces it.
+        """Let tools call a Python function of this process as `mcp.host.<name>(…)`; the same name replaces it.
 
+        It runs here, with all your rights, on a thread of healkit's. Can be used as a decorator's call.
         Raises `ConfigError` for what cannot be called, or a name that could not be written as `mcp.host.<name>`.
         """
         name = str(name or getattr(function, "__name__", ""))
@@ -46,7 +47,7 @@ class HostFunctions:
         return definition
 
     def withdraw(self, name: str) -> None:
-        """Offer that function no longer; a name that was never offered is no error."""
+        """Take a provided function back; a name that was never provided is no error."""
         with self._lock:
             self._functions.pop(name, None)
 

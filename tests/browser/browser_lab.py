@@ -67,10 +67,10 @@ def empty():
     if (app := sys.modules.get("healkit.app")) is not None:
         for opened in list(app._open):
             opened.close()
-    defaults = sys.modules.pop("healkit.defaults", None)  # unloading would have it end the fork server
-    shell.extension_manager.unload_extension("healkit")
-    if defaults is not None:
-        sys.modules["healkit.defaults"] = defaults
+    extension = sys.modules.get("healkit.notebook.extension")
+    if extension is not None and hasattr(shell, extension._ADDED):
+        extension.take_out(shell)  # unloading would end the fork server
+    shell.extension_manager.loaded.discard("healkit")
     os.environ.pop("HEALKIT_PANELS", None)
     shell.reset(new_session=True)
 empty()

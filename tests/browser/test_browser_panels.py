@@ -253,7 +253,7 @@ tries = hk.trials([Trial("def third_of(n): return 3 // n", {"n": n}, "third_of")
 @pytest.mark.requirement("FACE-4")
 def test_what_a_callback_raises_is_seen_in_the_panel(notebook: Open) -> None:
     cell = """
-from healkit.defaults import default_healkit
+from healkit.app import default_healkit
 panel = default_healkit().browse()
 def page(**_):
     raise ZeroDivisionError("the log is on fire; password=hunter2-is-mine")

@@ -31,7 +31,7 @@ def case_of(code: str, *checks: Check, peers: tuple[Peer, ...] = (), **more: Any
 
 
 def bench_of(healkit: Healkit, case: Case, budget_s: float, stop: threading.Event | None = None) -> Bench:
-    return bench_for(healkit._recorder, healkit.config, case.entry.ref, budget_s, stop)
+    return bench_for(healkit.recorder, healkit.config, case.entry.ref, budget_s, stop)
 
 
 def first(healkit: Healkit, case: Case, budget_s: float = 60.0) -> Patch | None:

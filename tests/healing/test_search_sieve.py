@@ -30,7 +30,7 @@ def made(text: str, score: float = 1.0) -> Candidate:
 @pytest.mark.slow
 @pytest.mark.requirement("HEAL-2")
 def test_a_check_that_does_not_end_is_run_last_and_the_letters_keep_their_places(healkit: Healkit) -> None:
-    bench = bench_for(healkit._recorder, healkit.config, EntryRef("f", "default", 0, ""), 60.0)
+    bench = bench_for(healkit.recorder, healkit.config, EntryRef("f", "default", 0, ""), 60.0)
     sieve = Sieve(bench, CODE, CHECKS, "t.", 60.0)
     right = CODE.replace("n += 0", "n -= 1")
     breaks = CODE.replace("return n", "return n + 1")
@@ -45,7 +45,7 @@ def test_a_check_that_does_not_end_is_run_last_and_the_letters_keep_their_places
 
 @pytest.mark.requirement("HEAL-2")
 def test_after_a_success_what_is_much_less_likely_is_not_looked_at(healkit: Healkit) -> None:
-    bench = bench_for(healkit._recorder, healkit.config, EntryRef("f", "default", 0, ""), 60.0)
+    bench = bench_for(healkit.recorder, healkit.config, EntryRef("f", "default", 0, ""), 60.0)
     sieve = Sieve(bench, CODE, CHECKS[1:], ".", 60.0)
 
     def candidates() -> Iterator[Candidate]:

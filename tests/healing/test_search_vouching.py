@@ -53,7 +53,7 @@ def proposed(healkit: Healkit, order: list[Ranked], refused: Sequence[str] = ())
     """What is proposed of these, where validation refuses some codes."""
     entry = VaultEntry("f", "default", 1, CODE, code_hash(CODE))
     checks = (Check(origin="declared", arguments={"n": 3}, known=True, expected=4),)
-    bench = bench_for(healkit._recorder, healkit.config, entry.ref, 60.0)
+    bench = bench_for(healkit.recorder, healkit.config, entry.ref, 60.0)
     search = begin(Case(entry, None, checks), bench)
     assert search is not None
     search._sieve.found = [one.patch for one in order]

@@ -31,12 +31,12 @@ def returns(value: object, n: int) -> Check:
 
 
 def bench_of(healkit: Healkit, budget_s: float = 60.0, stop: threading.Event | None = None) -> Bench:
-    return bench_for(healkit._recorder, healkit.config, ENTRY, budget_s, stop)
+    return bench_for(healkit.recorder, healkit.config, ENTRY, budget_s, stop)
 
 
 def test_a_bench_is_what_an_advisor_expects_and_finds_the_candidate_that_passes(healkit: Healkit) -> None:
     tried: list[int] = []
-    bench: Workbench = bench_for(healkit._recorder, healkit.config, ENTRY, 60.0, on_progress=tried.append)
+    bench: Workbench = bench_for(healkit.recorder, healkit.config, ENTRY, 60.0, on_progress=tried.append)
     scores = dict(bench.score(CODE, map(number, range(200)), [returns(8, 1), returns(9, 2)]))
     assert [position for position, letters in scores.items() if letters == ".."] == [7]
     assert sorted(scores) == list(range(200))
@@ -192,7 +192,7 @@ def test_codes_run_on_record_and_are_observed(healkit: Healkit) -> None:
 
 
 def test_a_tool_that_is_kept_off_the_record_is_tried_without_a_word(healkit: Healkit) -> None:
-    bench = bench_for(healkit._recorder, healkit.config, ENTRY, 60.0, off_record=True)
+    bench = bench_for(healkit.recorder, healkit.config, ENTRY, 60.0, off_record=True)
     code = "def f(secret):\n    print(secret)\n    return secret if secret[0] == 'o' else secret[99]\n"
     checks = [Check(origin="failing", arguments={"secret": text}) for text in ("ok-zanzibar", "no-zanzibar")]
     ((passed, raised),) = bench.run([code], checks)

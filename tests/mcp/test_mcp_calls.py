@@ -213,7 +213,7 @@ def test_tools_that_a_server_adds_while_it_runs_are_there_for_the_next_execution
         tools = healkit.connect("shop", **(found if kind == "stdio" else {"url": found.url}))
         change = "grow"
     assert run(f"mcp.shop.{change}()").failure is None
-    wait_until(lambda: len(healkit._executor.providers["shop"].definitions("default")) == len(tools) + 1)
+    wait_until(lambda: len(healkit.executor.providers["shop"].definitions("default")) == len(tools) + 1)
     assert len(run("return dir(mcp.shop)").value) == len(tools) + 1
 
 

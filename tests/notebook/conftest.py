@@ -12,7 +12,7 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from notebook_kernel import NotebookKernel
 
-from healkit import Healkit, defaults
+from healkit import Healkit, app
 from healkit.notebook import extension
 
 Run = Callable[..., nbformat.NotebookNode]
@@ -46,7 +46,7 @@ def shell(database: Path) -> Iterator[Any]:
     yield shell
     if "healkit" in shell.extension_manager.loaded:
         extension.take_out(shell)
-        for healkit in list(defaults._defaults.values()):
+        for healkit in list(app._defaults.values()):
             healkit.close()
     shell.reset(new_session=False)
     shell.restore_sys_module_state()  # `__main__` among them, which multiprocessing looks at

@@ -9,7 +9,7 @@ import sys
 import pytest
 from IPython.core.completer import provisionalcompleter, rectify_completions
 
-from healkit.defaults import default_healkit
+from healkit.app import default_healkit
 from healkit.errors import ToolExecutionError, UsageInvalid
 
 

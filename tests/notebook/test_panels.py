@@ -154,7 +154,7 @@ def test_every_question_is_answered_whatever_happens_to_it(page: Page) -> None:
 @pytest.mark.requirement("FACE-1")
 def test_unloading_closes_the_panels_and_leaves_no_thread(page: Page) -> None:
     page.run("%load_ext healkit")
-    page.run("from healkit.defaults import default_healkit\npanel = default_healkit().browse()")
+    page.run("from healkit.app import default_healkit\npanel = default_healkit().browse()")
     page.run("%unload_ext healkit")
     left = page.run(
         "import threading, time\n"

@@ -57,7 +57,7 @@ def scored(
     async def draw(count: int) -> Sequence[Candidate]:
         return _take(left, count)
 
-    batches = Batches(healkit._recorder, healkit.config)
+    batches = Batches(healkit.recorder, healkit.config)
     limits_s = [limit_s] * len(checks)
     wait(batches.score(ENTRY, code, draw, checks, limits_s, found.update, parallel=parallel, **more))
     return [found[position] for position in range(len(found))]
@@ -239,7 +239,7 @@ def test_a_search_is_one_row_from_its_beginning_to_its_end(healkit: Healkit) -> 
     async def draw(count: int) -> Sequence[Candidate]:
         return _take(left, count)
 
-    batches = Batches(healkit._recorder, healkit.config)
+    batches = Batches(healkit.recorder, healkit.config)
     score = wait(batches.score(ENTRY, "", draw, [returns(1)], [1.0], look, parallel=1))
     assert isinstance(score, Score)
     assert states[0] == ["RUNNING"]
@@ -267,7 +267,7 @@ def test_a_template_that_is_killed_loses_only_what_was_in_flight(healkit: Healki
     async def draw(count: int) -> Sequence[Candidate]:
         return _take(left, count)
 
-    batches = Batches(healkit._recorder, healkit.config)
+    batches = Batches(healkit.recorder, healkit.config)
     wait(batches.score(ENTRY, code, draw, [returns(1, n=1)], [1.0], take, parallel=2))
     assert killed.is_set()
     assert sorted(found) == list(range(300))
@@ -284,7 +284,7 @@ def test_cancelling_a_search_ends_its_processes_and_its_row_says_so(healkit: Hea
         begun.set()
         return [[]] * count
 
-    batches = Batches(healkit._recorder, healkit.config)
+    batches = Batches(healkit.recorder, healkit.config)
     future = engine.loop.submit(batches.score(ENTRY, code, draw, [returns(1)], [5.0], print, parallel=2))
     assert begun.wait(30)
     future.cancel()
@@ -308,7 +308,7 @@ def test_candidates_are_drawn_as_they_are_needed(healkit: Healkit) -> None:
     def take(scores: Scores) -> None:
         ahead.append(drawn - max(position for position, _ in scores))
 
-    batches = Batches(healkit._recorder, healkit.config)
+    batches = Batches(healkit.recorder, healkit.config)
     slow = "def f():\n    return sum(range(3000))\n"
     wait(batches.score(ENTRY, slow, draw, [Check(origin="declared")], [1.0], take, parallel=2))
     assert drawn == 3000
@@ -363,7 +363,7 @@ def test_observing_tells_lines_types_and_where_it_failed(healkit: Healkit) -> No
         returns(9, items=["long one"]),
         Check(origin="failing", call="f(None)"),
     ]
-    batches = Batches(healkit._recorder, healkit.config)
+    batches = Batches(healkit.recorder, healkit.config)
     passing, failing, called = wait(batches.observe(ENTRY, code, checks, [2.0] * 3))
     assert passing.result.outcome == "passed"
     assert passing.lines == [1, 2, 3, 5, 6, 7, 8, 9, 10]
@@ -385,7 +385,7 @@ def test_what_hangs_or_crashes_under_observation_is_told_as_that(healkit: Healki
         "def f():\n    return sum(range(10**11))\n": ("timeout", False),
         "import ctypes\ndef f():\n    ctypes.string_at(0)\n": ("died", False),
     }
-    batches = Batches(healkit._recorder, healkit.config)
+    batches = Batches(healkit.recorder, healkit.config)
     for code, (outcome, lines) in codes.items():
         (observed,) = wait(batches.observe(ENTRY, code, [Check(origin="failing")], [0.5]))
         assert observed.result.outcome == outcome
@@ -396,7 +396,7 @@ def test_what_hangs_or_crashes_under_observation_is_told_as_that(healkit: Healki
 def test_each_code_runs_with_each_check_in_a_process_of_its_own(healkit: Healkit) -> None:
     checks = [returns(1, n=1), Check(origin="declared", call="f(0)", raises="ZeroDivisionError")]
     codes = ["def f(n):\n    return 1 // n\n", "def f(n):\n    return n\n"]
-    batches = Batches(healkit._recorder, healkit.config)
+    batches = Batches(healkit.recorder, healkit.config)
     results = wait(batches.run(ENTRY, codes, checks, [2.0, 2.0]))
     assert [[one.outcome for one in row] for row in results] == [["passed", "passed"], ["passed", "wrong"]]
     assert results[0][1].failure.startswith("ZeroDivisionError: ")

@@ -18,7 +18,7 @@ from sqlmodel import Session, create_engine, text
 from waiting import wait_until
 
 from healkit import Config, Healkit, ToolExecutionError, execute_tool
-from healkit.defaults import default_healkit
+from healkit.app import default_healkit
 from healkit.errors import ConfigError, DatabaseCorrupt, DatabaseMissing, DatabaseNewer, VaultTampered
 from healkit.workers.folders import RunFolders, sweep
 

@@ -13,12 +13,12 @@ from healkit.app import Healkit
 from healkit.contracts.encoding import to_jsonable
 from healkit.errors import ArgumentsInvalid, RevisionConflict
 from healkit.notebook.cell_output import CellOutput
-from healkit.notebook.saving import motive
 from healkit.notebook.widgets.page_data import HIDDEN_MARK, PageData
 from healkit.notebook.widgets.panel import Operation, Panel
 from healkit.parsing import parse_arguments
 from healkit.rendering import listings, parts, plain
 from healkit.runtime.execution import Execution
+from healkit.runtime.vault_edits import motivating_row
 from healkit.store.entries import VaultEntry
 
 #: How many sets of arguments a panel knows the hidden values of; one is made for each editor that opens.
@@ -112,7 +112,11 @@ class Patching:
         vault = self._healkit.vault
         before = vault.get(tool, persona)
         row = None if log_id is None else self._healkit.execution(log_id)
-        answered = log_id if row is not None and row.failure is not None else motive(self._healkit, before)
+        answered = (
+            log_id
+            if row is not None and row.failure is not None
+            else motivating_row(self._healkit.log, before)
+        )
         try:
             entry = vault.patch(
                 tool,

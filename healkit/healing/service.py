@@ -1,0 +1,153 @@
+"""Healing as callers ask for it, with all that it needs of a Healkit.
+
+What heals is loaded by the first healing: a plain execution has no use for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import functools
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from healkit.config import Config
+from healkit.contracts.runs import PolicyDefaults
+from healkit.runtime.execution import Execution
+from healkit.runtime.recorder import Recorder
+from healkit.runtime.request import request_for
+from healkit.runtime.runner import Runner
+from healkit.runtime.runs import Runs
+from healkit.store.entries import VaultEntry
+from healkit.workers.probe import achieved_tier
+
+if TYPE_CHECKING:
+    from healkit.contracts.healing import Check, Patch
+    from healkit.healing.advisor import Advisor, Case
+    from healkit.healing.healer import Confirm, Healer, OnTried
+    from healkit.healing.questions import AskPerson
+    from healkit.healing.report import HealReport
+    from healkit.healing.workbench import Bench
+    from healkit.store.log import Log
+    from healkit.store.requests import Requests
+    from healkit.store.vault import Vault
+
+
+class Parts(Protocol):
+    """The parts of a Healkit that a healing uses; each is asked for when it begins."""
+
+    config: Config
+    runs: Runs
+    recorder: Recorder
+    runner: Runner
+
+    @property
+    def vault(self) -> Vault: ...
+    @property
+    def log(self) -> Log: ...
+    @property
+    def requests(self) -> Requests: ...
+
+
+class HealService:
+    """Heals the tools of one Healkit."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+
+    def heal(
+        self,
+        tool_name: str,
+        persona: str = "default",
+        *,
+        advisors: Sequence[str | Advisor] | None = None,
+        auto: bool = False,
+        budget_s: float | None = None,
+        log_id: int | None = None,
+        ask: AskPerson | None = None,
+        confirm: Confirm | None = None,
+        before_patch: Callable[[Case, Patch], None] | None = None,
+        progress: Callable[[str], None] | None = None,
+        on_tried: OnTried | None = None,
+        stop: threading.Event | None = None,
+        policy: PolicyDefaults | None = None,
+        dry_run: bool = False,
+    ) -> HealReport:
+        """Look for a patch of a failing tool, check each against what is known, and keep the best with your consent.
+
+        advisors: who is asked, in this order, by name or as they are; by default as `heal_advisors` says.
+        auto: keep a patch that is *cured and regression-free* without asking, unless the policy denies it. Without
+            `auto` and without `confirm`, the patch waits as a request (`hk.requests`).
+        budget_s: seconds of wall time for all of it. log_id: the failure that is meant, instead of the newest.
+        ask: is put up to three questions where plausible patches disagree. confirm: is shown the patch that was chosen;
+            True, False, or None to leave it waiting. before_patch: is called before each patch is tried.
+        progress: gets a sentence whenever something has happened. on_tried: gets the advisor that is asked and the
+            number of candidates tried so far, whenever one of them changes. Time spent in `ask` and `confirm` does not
+            count against `budget_s`. stop: set it, from any thread, to end the search.
+        policy: the caps of the run; over one of them it ends. dry_run: the best patch is shown, and nothing is kept.
+
+        Raises `HealError` where nothing says that the tool fails, `ConfigError` for an advisor that there is not, and
+        as `vault.lookup` does. What an advisor or a patch does never raises.
+        """
+        from healkit.healing.healer import Wish
+        from healkit.healing.loop import Listeners
+
+        config = self._parts.config
+        wish = Wish(
+            tool_name,
+            persona,
+            config.heal_advisors if advisors is None else tuple(advisors),
+            config.heal_budget_s if budget_s is None else budget_s,
+            auto,
+            log_id,
+            policy,
+            dry_run,
+            named=advisors is not None,
+        )
+        listeners = Listeners(progress, ask, before_patch)
+        return self._healer().heal(wish, listeners, confirm, stop or threading.Event(), on_tried)
+
+    async def aheal(self, *args: Any, **kwargs: Any) -> HealReport:
+        """Do as `heal`, for async code, in a thread of its own; cancelling it stops the search."""
+        stop = kwargs.setdefault("stop", threading.Event())
+        try:
+            return await asyncio.to_thread(functools.partial(self.heal, *args, **kwargs))
+        except asyncio.CancelledError:
+            stop.set()
+            raise
+
+    def _healer(self) -> Healer:
+        from healkit.healing.healer import Healer
+
+        parts = self._parts
+        return Healer(
+            parts.config, parts.vault, parts.log, parts.runs, parts.requests, self._bench, self._try, self._execute,
+            lambda: achieved_tier(parts.config),
+        )  # fmt: skip
+
+    def _bench(
+        self, entry: VaultEntry, budget_s: float, stop: threading.Event, on_tried: Callable[[int], object]
+    ) -> Bench:
+        from healkit.healing.workbench import bench_for
+
+        recorder, config, off_record = self._parts.recorder, self._parts.config, not entry.logged
+        return bench_for(recorder, config, entry.ref, budget_s, stop, on_tried, off_record=off_record)
+
+    def _try(self, entry: VaultEntry, code: str, check: Check) -> Execution:
+        """Run a candidate as a trial: what it does is no failure of the tool's."""
+        return self._perform(entry, check.arguments, "trial", code)
+
+    def _execute(self, entry: VaultEntry, arguments: dict[str, Any]) -> Execution:
+        return self._perform(entry, arguments, "heal")
+
+    def _perform(
+        self, entry: VaultEntry, arguments: Mapping[str, Any], origin: str, code: str | None = None
+    ) -> Execution:
+        request = request_for(entry.tool_name, entry.persona, arguments, None, origin, "worker")
+        request = dataclasses.replace(request, code=code)
+        return self._parts.runner.perform(request, _discard, False)
+
+
+def _discard(_: dict[str, Any]) -> None:
+    """Discard output of the healer's own runs."""

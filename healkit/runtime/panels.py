@@ -1,0 +1,103 @@
+"""Live panels as a cell's value, opened by the notebook face.
+
+Panels belong to the notebook, and nothing below the notebook imports them: the face that has them hands them in, by
+`register`. `from healkit import Healkit` and `%load_ext healkit` both load that face.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from healkit.errors import UsageInvalid
+
+#: Makes a panel of a Healkit and what it is about.
+MakePanel = Callable[..., Any]
+
+_find: Callable[[str], MakePanel] | None = None
+
+
+def register(find: Callable[[str], MakePanel]) -> None:
+    """Take what finds a panel by its name, such as `LogBrowser`; called by the face that has them."""
+    global _find
+    _find = find
+
+
+class HasFolder(Protocol):
+    """A run that goes on, or the report of a healing: it knows its run folder."""
+
+    @property
+    def folder(self) -> Path: ...
+
+
+class Panels:
+    """The panels of one Healkit; each can also be opened by a magic."""
+
+    def __init__(self, healkit: Any, runs_dir: Callable[[], Path]) -> None:
+        self._healkit, self._runs_dir = healkit, runs_dir
+
+    def browse(self, /, *, dock: bool = False, **filters: Any) -> Any:
+        """Return a live browser of the log, as a cell's value; filters as in `Log.query`, and since="2h" too.
+
+        Trials and searches are left out, and counted, unless tried=True.
+        dock: open it at the right-hand side of JupyterLab's window instead, in place of the one that is there.
+
+        Raises `UsageInvalid` for a filter that there is not, and `DockUnavailable` without the extra `healkit[dock]`.
+        """
+        browser = _panel("LogBrowser")(self._healkit, **filters)
+        return browser.docked() if dock else browser
+
+    def patch_editor(self, tool_name: str, persona: str = "default", *, log_id: int | None = None) -> Any:
+        """Return a live editor of a tool, as a cell's value: change the code, try it, accept it.
+
+        log_id: the run whose arguments it tries; by default the newest failure's. Raises as `vault.get` does.
+        """
+        return _panel("PatchEditor")(self._healkit, tool_name, persona, log_id=log_id)
+
+    def heal_panel(
+        self,
+        tool_name: str,
+        persona: str = "default",
+        *,
+        advisors: Sequence[Any] | None = None,
+        budget_s: float | None = None,
+        log_id: int | None = None,
+        dock: bool = False,
+    ) -> Any:
+        """Return a live panel that heals a tool: Start, Stop, questions, consent, the report, Undo.
+
+        It heals as `heal` does, in a thread of its own, and nothing happens before Start is pressed.
+        advisors, budget_s: what is chosen when it opens; by default as the configuration says. log_id: the failure that
+            is meant, instead of the newest. dock: open it at the right-hand side of the window instead.
+
+        Raises as `vault.get` does, and `DockUnavailable` without the extra `healkit[dock]`.
+        """
+        chosen = {"advisors": advisors, "budget_s": budget_s, "log_id": log_id}
+        panel = _panel("HealPanel")(self._healkit, tool_name, persona, **chosen)
+        return panel.docked() if dock else panel
+
+    def timeline(self, run: str | Path | HasFolder = "last", *, teach: bool = False) -> Any:
+        """Return a run to be stepped through, as a cell's value.
+
+        run: what `hk.heal` or `hk.run` gave, else an id, the beginning of one, a folder or `last`.
+        teach: pause before each patch, ask what one would change there, and show that beside the patch.
+
+        Raises `RunNotFound`.
+        """
+        from healkit.tracing.reader import read_run
+        from healkit.tracing.run_folders import (
+            find_run,  # not above: the notebook's extension loads this module
+        )
+
+        named = run if isinstance(run, str | Path) else run.folder
+        found = read_run(find_run(self._runs_dir(), str(named)))
+        return _panel("HealTimeline")(self._healkit, found, teach=teach)
+
+
+def _panel(kind: str) -> MakePanel:
+    if _find is None:
+        raise UsageInvalid(
+            "Live panels need the notebook extension, which is not loaded.", hint="Run %load_ext healkit."
+        )
+    return _find(kind)

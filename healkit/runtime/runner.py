@@ -1,0 +1,222 @@
+"""Executions as callers ask for them: now, again, with other code.
+
+Every way to run a tool ends here, in one request to the executor. The async methods are the core; the others wait for
+them on healkit's own event loop, so that they work inside a notebook's running one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import dataclasses
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from healkit.config import Config
+from healkit.contracts.records import Finished
+from healkit.contracts.runs import PolicyDefaults
+from healkit.errors import ToolExecutionError
+from healkit.runtime import engine
+from healkit.runtime.display import notebook_display
+from healkit.runtime.execution import Execution
+from healkit.runtime.executor import Executor
+from healkit.runtime.repeats import arguments_of, ending_of, logged
+from healkit.runtime.request import Mode, OnOutput, Request, request_for
+from healkit.runtime.router import CallContext
+from healkit.runtime.runs import OpenRun, Runs
+from healkit.runtime.steps import StepKind
+from healkit.runtime.trials import Trial, TrialResult, Trials
+
+if TYPE_CHECKING:
+    from healkit.store.log import Log
+
+
+class Runner:
+    """Runs tools; `log` is asked for where an earlier execution is repeated."""
+
+    def __init__(
+        self, executor: Executor, runs: Runs, trials: Trials, config: Config, log: Callable[[], Log]
+    ) -> None:
+        self._executor, self._runs, self._trials = executor, runs, trials
+        self._config, self._log = config, log
+
+    def execute(
+        self,
+        tool_name: str,
+        persona: str = "default",
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        timeout: float | None = None,
+        mode: Mode = "worker",
+        origin: str = "python",
+        on_output: OnOutput | None = None,
+        record: bool | OpenRun | None = None,
+    ) -> Execution:
+        """Run a tool in a restricted worker and return its outcome; never raises for what the tool does.
+
+        mode: `worker` is a Jupyter kernel; `subprocess` a plain fresh interpreter under the same restrictions, which
+            displays nothing.
+        timeout: seconds of wall time, instead of the tool's own or the configured one.
+        on_output: gets each output (an nbformat dict) as it comes; in a notebook, outputs are displayed by default.
+        record: a run that this is a step of, or whether it is a run of its own; by default the run around it, if any,
+            else as the configuration says.
+
+        Raises `ToolNotFound`, `PersonaNotFound`, `ArgumentsInvalid`, `VaultTampered`, `CodeDoesNotParse`,
+        `IsolationUnavailable` or `WorkerStartFailed` when no tool could be run; those are on record too.
+        """
+        request = request_for(tool_name, persona, arguments, timeout, origin, mode)
+        return self.perform(request, on_output, record)
+
+    async def aexecute(
+        self,
+        tool_name: str,
+        persona: str = "default",
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109 - the tool's limit, kept by the worker, not this coroutine's
+        mode: Mode = "worker",
+        origin: str = "python",
+        on_output: OnOutput | None = None,
+        record: bool | OpenRun | None = None,
+    ) -> Execution:
+        """Do as `execute`, for async code in any event loop; cancelling it stops the worker.
+
+        `on_output` is called on healkit's own thread.
+        """
+        request = request_for(tool_name, persona, arguments, timeout, origin, mode)
+        with self._runs.step(record) as step:
+            work = self._executor.execute(dataclasses.replace(request, on_output=on_output, step=step))
+            return await asyncio.wrap_future(engine.loop.submit(work))
+
+    def execute_tool(
+        self,
+        tool_name: str,
+        persona: str = "default",
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        timeout: float | None = None,
+        origin: str = "python",
+        on_output: OnOutput | None = None,
+    ) -> Any:
+        """Return the tool's value, or raise `ToolExecutionError` with its failure and log row; else as `execute`."""
+        execution = self.execute(
+            tool_name, persona, arguments, timeout=timeout, origin=origin, on_output=on_output
+        )
+        return value_or_raise(execution)
+
+    async def aexecute_tool(self, *args: Any, **kwargs: Any) -> Any:
+        """Do as `execute_tool`, for async code."""
+        return value_or_raise(await self.aexecute(*args, **kwargs))
+
+    def rerun(
+        self,
+        log_id: int,
+        *,
+        timeout: float | None = None,
+        mode: Mode = "worker",
+        on_output: OnOutput | None = None,
+        record: bool | OpenRun | None = None,
+    ) -> Execution:
+        """Run the tool of a logged execution again, at its active revision, with the same arguments.
+
+        A run folder says whether it ended as it had then. Raises `UsageInvalid` where there is no such row,
+        `ArgumentsInvalid` where the log does not hold its arguments whole, and as `execute` does.
+        """
+        row = logged(self._log(), log_id)
+        request = request_for(row.tool_name, row.persona, arguments_of(row), timeout, "rerun", mode)
+        return self.perform(request, on_output, record, "rerun", ending_of(row))
+
+    def try_code(
+        self,
+        tool_name: str,
+        code: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        persona: str = "default",
+        timeout: float | None = None,
+        mode: Mode = "worker",
+        on_output: OnOutput | None = None,
+        record: bool | OpenRun | None = None,
+    ) -> Execution:
+        """Run other code in a tool's place, with its grants, before anything of it is saved.
+
+        It is on record like any execution, under no revision. Raises `CodeDoesNotParse`, `ToolShapeError` or
+        `SqlNotAllowed` for code that could not be saved either, and as `execute` does.
+        """
+        request = request_for(tool_name, persona, arguments, timeout, "try", mode)
+        return self.perform(dataclasses.replace(request, code=code), on_output, record, "try")
+
+    def trials(
+        self,
+        trials: Iterable[Trial | tuple[str, Mapping[str, Any]]],
+        *,
+        parallel: int | None = None,
+        executor: concurrent.futures.Executor | None = None,
+    ) -> list[TrialResult]:
+        """Try many pairs of code and arguments, each in a restricted child of its own, and return their results.
+
+        A trial has no kernel, no displays and nothing to call; it is restricted and recorded like any execution.
+        parallel: how many at a time; by default as many as there are processors.
+        executor: any `concurrent.futures.Executor`; its workers then do the work, a share each.
+
+        Raises `IsolationUnavailable` or `WorkerStartFailed`; what a trial does never raises.
+        """
+        chosen = [trial if isinstance(trial, Trial) else Trial(*trial) for trial in trials]
+        return engine.loop.submit(self._trials.run(chosen, parallel, executor)).result()
+
+    def run(
+        self,
+        profile: str = "default",
+        *,
+        run_id: str | None = None,
+        allow: str | Sequence[str] = "*",
+        policy: PolicyDefaults | None = None,
+    ) -> OpenRun:
+        """Begin a run: `with hk.run() as run:` writes every execution inside it to the folder `run.folder`.
+
+        profile: a word of yours for what kind of run it is. allow: which tools it may execute, as patterns. policy: its
+            caps; over one of them the run is ended, and each further execution in it raises `PolicyHalted`.
+
+        Raises `RunFolderError`, or `RunExists` and `RunLocked` for a `run_id` that is taken.
+        """
+        return self._runs.begin(profile, run_id=run_id, allow=allow, policy=policy)
+
+    def perform(
+        self,
+        request: Request,
+        on_output: OnOutput | None,
+        record: bool | OpenRun | None,
+        kind: StepKind = "run",
+        earlier: Finished | None = None,
+    ) -> Execution:
+        """Wait for a request's outcome, recorded as a step of a run where one is wanted."""
+        if on_output is None and self._config.show_outputs:
+            on_output = notebook_display()
+        with self._runs.step(record, kind, earlier) as step:
+
+            def start(emit: OnOutput, stop: asyncio.Event) -> Coroutine[Any, Any, Execution]:
+                return self._executor.execute(
+                    dataclasses.replace(request, on_output=emit, stop=stop, step=step)
+                )
+
+            return engine.loop.run(start, on_output)
+
+    def execute_nested(self, tool_name: str, arguments: dict[str, Any], context: CallContext) -> Any:
+        """Run a vault tool that another one calls; called on a bridge thread, which waits."""
+        request = Request(
+            tool_name,
+            context.persona,
+            arguments,
+            timeout_s=context.timeout_s,
+            origin="tool",
+            parent_trace_id=context.trace_id,
+            depth=context.depth + 1,
+        )
+        return value_or_raise(engine.loop.submit(self._executor.execute(request)).result())
+
+
+def value_or_raise(execution: Execution) -> Any:
+    """Return the value of an execution; raise `ToolExecutionError` when it has a failure instead."""
+    if execution.failure is not None:
+        raise ToolExecutionError(execution.label, execution.failure, execution.log_id, execution.trace_id)
+    return execution.value
