@@ -19,8 +19,8 @@ import time
 from collections import Counter
 from typing import Any
 
-from healkit.healing.cells import CellAdvice, CellCase, CellRun, NotebookCell, NotebookFile, advise
-from healkit.healing.cells.bindings import names_of
+from healkit.cells import CellAdvice, CellCase, CellRun, NotebookCell, NotebookFile, advise
+from healkit.cells.dataflow import dataflow_of
 
 SEEDS, RUNS, ROUNDS = 150, 40, 20
 KINDS = [
@@ -109,7 +109,7 @@ class Kernel:
 
 def value_of(kernel: Kernel, source: str) -> Any:
     """What the names that a cell gives a value are afterwards, as far as they are data."""
-    names = sorted({*names_of(source).bound, *names_of(source).changed})
+    names = sorted({*dataflow_of(source).bound, *dataflow_of(source).mutated})
     return [kernel.space.get(name) for name in names if isinstance(kernel.space.get(name), int | list)]
 
 
@@ -143,7 +143,7 @@ def session(chance: random.Random, tally: Counter[str]) -> None:
             place = chance.randrange(len(cells))
         source = cells[place]
         if act > 0.93:
-            name = chance.choice([*names_of(source).bound] or ["seed"])
+            name = chance.choice([*dataflow_of(source).bound] or ["seed"])
             source = FAILING + source if act > 0.96 else re.sub(rf"\b{name}\b", f"{name}_old", source)
         elif act > 0.9 and (names := [n for n in kernel.space if re.match(r"v\d+$", n)]):
             source = f"del {chance.choice(names)}"
@@ -190,7 +190,7 @@ def cost() -> dict[str, float]:
     kernel.run(200, next(text for text in reversed(cells) if text.startswith(("result", "v"))))
     times: dict[str, list[float]] = {"cold": [], "warm": []}
     for _ in range(ROUNDS):
-        names_of.cache_clear()
+        dataflow_of.cache_clear()
         for name in times:
             began = time.perf_counter()
             found = asked(kernel, cells)

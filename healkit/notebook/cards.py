@@ -47,7 +47,7 @@ def warm() -> None:
 
     def load() -> None:
         own_cleaner()
-        importlib.import_module("healkit.healing.cells.advice")
+        importlib.import_module("healkit.cells.run_order")
 
     threading.Thread(target=load, name="healkit-cards", daemon=True).start()
 

@@ -1,6 +1,6 @@
 """Cell order in this notebook: advice for the cell that has just failed.
 
-What the kernel knows is brought to `healkit.healing.cells`, which decides, and what it decided is shown. Advice is one
+What the kernel knows is brought to `healkit.cells`, which decides, and what it decided is shown. Advice is one
 more line on a card; whatever goes wrong with it, the card is drawn without.
 """
 
@@ -18,7 +18,7 @@ from healkit.notebook.kernel_history import KernelRuns
 from healkit.rendering.document import Card, Line, Section, Span
 
 if TYPE_CHECKING:
-    from healkit.healing.cells import CellAdvice, CellRun
+    from healkit.cells import CellAdvice, CellRun
     from healkit.notebook.widgets.panel import Panel
 
 _NOTHING = "No cell of this notebook is known to give what the last failing cell lacks."
@@ -28,7 +28,7 @@ def advice_for(
     shell: Any, runs: KernelRuns, error: BaseException, failed: CellRun, near: list[str]
 ) -> CellAdvice | None:
     """What to run, or what is the matter; None where nothing is known, and where finding out failed."""
-    from healkit.healing.cells import CellCase, advise, find_notebook  # most cells do not fail
+    from healkit.cells import CellCase, advise, find_notebook  # most cells do not fail
 
     try:
         frames = runs.functions_in(error)

@@ -8,11 +8,11 @@ from argparse import Namespace
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from healkit import cells
 from healkit.errors import UsageInvalid
 from healkit.notebook.browsing import is_newest
 from healkit.notebook.cell_output import CellOutput
 from healkit.notebook.failed_cells import FailedCell
-from healkit.notebook.keeping import tool_of
 from healkit.rendering import html_of
 from healkit.rendering.document import Card, Code
 from healkit.runtime.execution import Execution
@@ -46,6 +46,6 @@ def _with_arguments(cell: Execution, namespace: Mapping[str, Any]) -> Execution:
     name = cell.tool_name.replace("[", "_").replace("]", "").replace("*", "x")
     assert name.isidentifier()
     assert not keyword.iskeyword(name)
-    kept = tool_of(name, cell.code or "", namespace)
+    kept = cells.extract_function(name, cell.code or "", namespace)
     given = {one: namespace[one] for one in kept.arguments}
     return dataclasses.replace(cell, tool_name=name, code=kept.code, arguments=given)

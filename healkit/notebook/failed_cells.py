@@ -29,7 +29,7 @@ from healkit.notebook.kernel_history import KernelRuns
 from healkit.runtime.execution import Execution
 
 if TYPE_CHECKING:
-    from healkit.healing.cells import CellAdvice
+    from healkit.cells import CellAdvice
 
 CELLS_MAX, LOCALS_MAX = 20, 30
 _FRAMES_MAX, _MESSAGE_MAX_CHARS, _TRACEBACK_MAX_CHARS = 200, 10_000, 100_000

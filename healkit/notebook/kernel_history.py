@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Any
 
-from healkit.healing.cells import CellRun
+from healkit.cells import CellRun
 
 _RUNS_MAX, _SOURCE_MAX_CHARS = 2000, 200_000
 _MISSING = re.compile(r"name '(\w+)' is not defined")

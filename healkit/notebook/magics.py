@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any, get_args
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, no_var_expand
 from traitlets import Enum
 
+from healkit import cells
 from healkit.config import ExplainLevel
 from healkit.errors import CodeDoesNotParse, HealkitError, ToolExecutionError, UsageInvalid
-from healkit.notebook import browsing, cards, commands, consenting, exporting, keeping
+from healkit.notebook import browsing, cards, commands, consenting, exporting
 from healkit.notebook.cell_output import CellOutput
 from healkit.notebook.failed_cells import FailedCells
 from healkit.notebook.parser import HelpWanted, take_assignments, words_of
@@ -246,7 +247,7 @@ class HealkitMagics(Magics):
         """Save a cell as a tool, and say what it takes and how to run it."""
         if options.name is None or options.number is not None:
             raise UsageInvalid("The tool needs a name, of one word.", hint="Write %healkit keep NAME.")
-        kept = keeping.tool_of(options.name, self._cell(options.cell), self.shell.user_ns)
+        kept = cells.extract_function(options.name, self._cell(options.cell), self.shell.user_ns)
         vault, log = self.healkit.vault, self.healkit.log
         entry, before = vault_edits.add_or_patch(
             vault, log, options.name, kept.code, persona=options.persona, reason=options.reason

@@ -9,8 +9,8 @@ from typing import Any
 
 from IPython import get_ipython
 
+from healkit.cells import CellAdvice
 from healkit.errors import UsageInvalid
-from healkit.healing.cells import CellAdvice
 from healkit.notebook.rerunning import rerun
 from healkit.notebook.widgets.panel import Panel
 

@@ -1,10 +1,10 @@
-"""The import that a cell lacks.
+"""Import lines for names that a cell lacks.
 
-Most names that are also names of modules are variables in somebody's notebook (`code`, `test`, `string`). So it counts
-how the cell uses the name: a module is asked for an attribute that it has, a class or function is called.
+Many module names are ordinary variable names in notebooks (`code`, `test`, `string`). So the way in which the cell uses
+the name decides: of a module it reads an attribute that the module has, a class or function it calls.
 
-The table is short, and its own: that of the rules for tools comes with the whole of their advisor, which would take
-longer to load than a card may take.
+The table is short on purpose: the larger one of the rules for tools is part of their advisor, which takes longer to
+load than a card may take.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from healkit.healing.cells.bindings import names_of
-from healkit.healing.cells.text import read_text
+from healkit.cells.cell_source import read_cell
+from healkit.cells.dataflow import dataflow_of
 
-#: What everybody writes for modules that everybody imports in notebooks.
+#: Conventional aliases in notebooks.
 ALIASES = {
     "np": "import numpy as np",
     "pd": "import pandas as pd",
@@ -58,13 +58,13 @@ _HOMES = {
     "urllib.request": "urlopen",
 }
 HOMES = {name: module for module, names in _HOMES.items() for name in names.split()}
-#: Names of `HOMES` that are values, and that a cell reads without calling them.
+#: Names of `HOMES` that are plain values, which a cell reads without calling them.
 _VALUES = frozenset({"pi", "inf"})
 _SOURCE_MAX_BYTES = 2_000_000
 
 
 def import_for(name: str, source: str) -> str | None:
-    """The line that imports the name, if the cell uses it as what is usually called so; None otherwise."""
+    """Return the line that imports a name, if the cell uses it like the usual thing of that name; else None."""
     uses = set(_uses(name, source))
     attributes = {use for use in uses if use not in {"()", ""}}
     if name in ALIASES:
@@ -83,7 +83,7 @@ def import_for(name: str, source: str) -> str | None:
 
 
 def installed(line: str) -> bool:
-    """Whether what an import line imports is there to be imported; imports nothing."""
+    """Return whether the module of an import line is installed; imports nothing."""
     tree = ast.parse(line).body[0]
     assert isinstance(tree, ast.Import | ast.ImportFrom)
     module = tree.module if isinstance(tree, ast.ImportFrom) else tree.names[0].name
@@ -95,8 +95,8 @@ def installed(line: str) -> bool:
 
 
 def _uses(name: str, source: str) -> Iterator[str]:
-    """How a cell uses a name: `()` for a call, an attribute's name, or an empty text."""
-    tree = read_text(source).tree
+    """Yield how a cell uses a name: `()` for a call, an attribute's name, or an empty text."""
+    tree = read_cell(source).tree
     for node in ast.walk(tree) if tree is not None else ():
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.Name) and child.id == name and isinstance(child.ctx, ast.Load):
@@ -107,7 +107,7 @@ def _uses(name: str, source: str) -> Iterator[str]:
 
 
 def has_attribute(module: str, attribute: str) -> bool:
-    """Whether a module has an attribute, as far as can be told without importing it."""
+    """Return whether a module has an attribute, as far as its source tells; imports nothing."""
     if (loaded := sys.modules.get(module)) is not None:
         return attribute in vars(loaded)
     try:
@@ -117,7 +117,7 @@ def has_attribute(module: str, attribute: str) -> bool:
         file = Path(spec.origin)
         if file.stat().st_size > _SOURCE_MAX_BYTES:
             return True
-        names = names_of(file.read_text("utf-8"))
+        flow = dataflow_of(file.read_text("utf-8"))
     except (ImportError, ValueError, AttributeError, OSError):
         return False
-    return attribute in names.bound or bool(names.stars) or "__getattr__" in names.bound
+    return attribute in flow.bound or bool(flow.star_imports) or "__getattr__" in flow.bound

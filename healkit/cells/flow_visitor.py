@@ -1,7 +1,7 @@
-"""A walk through what runs when a cell runs.
+"""A visitor that follows the code of a cell in the order in which it runs.
 
-In the order in which it runs: a name that is read before the cell gives it a value is needed from elsewhere, one that
-is read after is not. Of branches each is walked on its own; what all of them bind is bound.
+A name that is read before the cell binds it has to come from elsewhere; one that is read after does not. Each branch is
+followed on its own; what all of them bind is bound.
 """
 
 from __future__ import annotations
@@ -11,80 +11,71 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from healkit.healing.cells.nodes import in_globals, is_true, leaves, names_in, root, short
+from healkit.pysource.nodes import parameters
+from healkit.pysource.scope import names_in
 
-#: Methods that change what they are called on, where their result is thrown away.
-_CHANGING = frozenset(
-    {
-        "append",
-        "extend",
-        "insert",
-        "update",
-        "add",
-        "sort",
-        "reverse",
-        "setdefault",
-        "pop",
-        "popitem",
-        "remove",
-    }
-    | {"discard", "clear", "appendleft", "extendleft", "fit", "partial_fit", "seed", "register", "rename"}
-)
-#: Handlers that catch a name's being missing, so that what is tried need not be there.
-_SOFT = frozenset({"NameError", "Exception", "BaseException"})
+#: Methods that change their object when their result is not used.
+_MUTATING = frozenset((
+    "append", "extend", "insert", "update", "add", "sort", "reverse", "setdefault", "pop", "popitem", "remove",
+    "discard", "clear", "appendleft", "extendleft", "fit", "partial_fit", "seed", "register", "rename",
+))  # fmt: skip
+#: Exceptions whose handler also catches a NameError.
+_CATCH_NAME_ERROR = frozenset({"NameError", "Exception", "BaseException"})
+_TEXT_MAX_CHARS = 60
 
 
 @dataclass(frozen=True)
 class Binding:
-    """Where a cell gives a name its value; `under` is what that depends on (`if debug:`), empty where on nothing."""
+    """Place where a cell binds a name; `under` is the condition (`if debug:`), empty if there is none."""
 
     line: int
     under: str = ""
 
 
 @dataclass(frozen=True)
-class Inner:
-    """A name that exists only inside: `kind` is function, class, comprehension or except; `owner` that one's name."""
+class InnerName:
+    """Name that exists only inside of `kind` (function, class, comprehension, except); `owner` is its name."""
 
     kind: str
     owner: str
     line: int
 
 
-class _Way(NamedTuple):
-    """One of several ways through a statement; `leaves`: it never comes out at the end."""
+class _Branch(NamedTuple):
+    """One of several paths through a statement; `leaves`: it does not go on to the next statement."""
 
-    walk: Callable[[], None]
+    visit: Callable[[], None]
     under: str
     leaves: bool = False
 
 
-class Walk(ast.NodeVisitor):
-    """Walks a cell's statements; what it found is in its attributes, which are those of `bindings.Names`."""
+class FlowVisitor(ast.NodeVisitor):
+    """Visitor of a cell's statements; its attributes become those of `dataflow.CellDataflow`."""
 
     def __init__(self) -> None:
         self.bound: dict[str, Binding] = {}
-        self.needs: dict[str, None] = {}
-        self.changed: set[str] = set()
+        self.reads: dict[str, None] = {}
+        self.guarded_reads: dict[str, None] = {}
+        self.mutated: set[str] = set()
         self.deleted: dict[str, int] = {}
-        self.inner: dict[str, Inner] = {}
-        self.stars: list[str] = []
+        self.inner_names: dict[str, InnerName] = {}
+        self.star_imports: list[str] = []
         self.opaque = ""
-        self._hidden: list[
-            set[str]
-        ] = []  # names of comprehensions, handlers and class bodies around this place
+        #: Names of the comprehensions, handlers and class bodies around this place.
+        self._hidden: list[set[str]] = []
         self._in_class = 0
-        self._soft = 0
+        self._guarded = 0
 
     def block(self, body: list[ast.stmt]) -> None:
-        """Statements one after the other."""
+        """Visit statements one after the other."""
         for statement in body:
             self.visit(statement)
 
     def _read(self, name: str) -> None:
         hidden = any(name in names for names in self._hidden)
-        if name not in self.bound and not hidden and not self._soft:
-            self.needs[name] = None
+        if name not in self.bound and not hidden:
+            reads = self.guarded_reads if self._guarded else self.reads
+            reads[name] = None
 
     def _bind(self, name: str, line: int) -> None:
         if self._in_class:
@@ -94,22 +85,22 @@ class Walk(ast.NodeVisitor):
         if name not in self.bound or self.bound[name].under:
             self.bound[name] = Binding(line)
 
-    def _ways(self, ways: list[_Way], *, whole: bool) -> None:
-        """Ways of which at most one is gone; whole: whether one of them is gone in any case."""
+    def _branches(self, branches: list[_Branch], *, complete: bool) -> None:
+        """Follow branches of which at most one is taken; complete: one of them is taken in any case."""
         before, ends = dict(self.bound), []
-        for way in ways:
+        for branch in branches:
             self.bound = dict(before)
-            way.walk()
+            branch.visit()
             ends.append(self.bound)
-        lasting = [end for end, way in zip(ends, ways, strict=True) if not way.leaves]
+        lasting = [end for end, branch in zip(ends, branches, strict=True) if not branch.leaves]
         self.bound = {
             name: binding for name, binding in before.items() if all(name in end for end in lasting)
         }
-        for end, way in zip(ends, ways, strict=True):
+        for end, branch in zip(ends, branches, strict=True):
             for name, binding in end.items():
-                sure = whole and all(name in other and not other[name].under for other in lasting)
+                sure = complete and all(name in other and not other[name].under for other in lasting)
                 if name not in self.bound or (sure and self.bound[name].under):
-                    self.bound[name] = Binding(binding.line, "" if sure else binding.under or way.under)
+                    self.bound[name] = Binding(binding.line, "" if sure else binding.under or branch.under)
 
     def visit_Name(self, node: ast.Name) -> None:
         if isinstance(node.ctx, ast.Store):
@@ -146,11 +137,11 @@ class Walk(ast.NodeVisitor):
             self._target(target)
 
     def _target(self, node: ast.expr) -> None:
-        """A target is stored into; with brackets or a dot, what stands before them is changed."""
+        """Visit an assignment target; for a subscript or an attribute, its root is mutated."""
         if isinstance(node, ast.Subscript | ast.Attribute):
-            if (name := root(node)) is not None:
-                self.changed.add(name)
-            if (made := in_globals(node)) is not None:
+            if (name := _root(node)) is not None:
+                self.mutated.add(name)
+            if (made := _in_globals(node)) is not None:
                 self._bind(made, node.lineno)
         if isinstance(node, ast.Tuple | ast.List):
             for part in node.elts:
@@ -161,28 +152,28 @@ class Walk(ast.NodeVisitor):
     def visit_Expr(self, node: ast.Expr) -> None:
         call = node.value.value if isinstance(node.value, ast.Await) else node.value
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
-            changes = call.func.attr in _CHANGING or any(word.arg == "inplace" for word in call.keywords)
-            if changes and (name := root(call.func)) is not None:
-                self.changed.add(name)
+            changes = call.func.attr in _MUTATING or any(word.arg == "inplace" for word in call.keywords)
+            if changes and (name := _root(call.func)) is not None:
+                self.mutated.add(name)
         elif isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "exec":
             self.opaque = "exec"
         self.visit(node.value)
 
     def visit_If(self, node: ast.If) -> None:
         self.visit(node.test)
-        if is_true(node.test):
+        if _is_true(node.test):
             self.block(node.body)
             return
-        under = f"if {short(node.test)}:"
-        ways = [self._way(node.body, under), self._way(node.orelse, f"{under} … else:")]
-        self._ways(ways, whole=True)
+        under = f"if {_short(node.test)}:"
+        branches = [self._branch(node.body, under), self._branch(node.orelse, f"{under} … else:")]
+        self._branches(branches, complete=True)
 
     def visit_While(self, node: ast.While) -> None:
         self.visit(node.test)
-        if is_true(node.test):
+        if _is_true(node.test):
             self.block(node.body)
         else:
-            self._ways([self._way(node.body, f"while {short(node.test)}:")], whole=False)
+            self._branches([self._branch(node.body, f"while {_short(node.test)}:")], complete=False)
         self.block(node.orelse)
 
     def visit_For(self, node: ast.For | ast.AsyncFor) -> None:
@@ -192,7 +183,7 @@ class Walk(ast.NodeVisitor):
             self._target(node.target)
             self.block(node.body)
 
-        self._ways([_Way(once, f"for {short(node.target)} in {short(node.iter)}:")], whole=False)
+        self._branches([_Branch(once, f"for {_short(node.target)} in {_short(node.iter)}:")], complete=False)
         self.block(node.orelse)
 
     visit_AsyncFor = visit_For
@@ -202,27 +193,27 @@ class Walk(ast.NodeVisitor):
             self.visit(item.context_expr)
             if item.optional_vars is not None:
                 self._target(item.optional_vars)
-        held = next((item for item in node.items if "suppress" in short(item.context_expr)), None)
+        held = next((item for item in node.items if "suppress" in _short(item.context_expr)), None)
         if held is None:
             self.block(node.body)
         else:
-            self._ways([self._way(node.body, f"with {short(held.context_expr)}:")], whole=False)
+            self._branches([self._branch(node.body, f"with {_short(held.context_expr)}:")], complete=False)
 
     visit_AsyncWith = visit_With
 
     def visit_Try(self, node: Any) -> None:
-        soft = any(one.type is None or names_in(one.type) & _SOFT for one in node.handlers)
+        guarded = any(one.type is None or names_in(one.type) & _CATCH_NAME_ERROR for one in node.handlers)
 
         def tried() -> None:
-            self._soft += soft
+            self._guarded += guarded
             self.block(node.body)
-            self._soft -= soft
+            self._guarded -= guarded
             self.block(node.orelse)
 
         if node.handlers:
-            ways = [_Way(tried, "try:", leaves(node.body))]
-            ways += [_Way(self._handler(one), "except", leaves(one.body)) for one in node.handlers]
-            self._ways(ways, whole=True)
+            branches = [_Branch(tried, "try:", _leaves(node.body))]
+            branches += [_Branch(self._handler(one), "except", _leaves(one.body)) for one in node.handlers]
+            self._branches(branches, complete=True)
         else:
             tried()
         self.block(node.finalbody)
@@ -230,14 +221,14 @@ class Walk(ast.NodeVisitor):
     visit_TryStar = visit_Try
 
     def _handler(self, handler: ast.ExceptHandler) -> Callable[[], None]:
-        """The way through a handler; its name is gone again at its end, so it is nobody else's."""
+        """Return the visit of a handler; its name is deleted at its end, so the cell does not bind it."""
 
         def caught() -> None:
             if handler.type is not None:
                 self.visit(handler.type)
             own = {handler.name} if handler.name else set()
             for name in own:
-                self.inner.setdefault(name, Inner("except", "", handler.lineno))
+                self.inner_names.setdefault(name, InnerName("except", "", handler.lineno))
             self._hidden.append(own)
             self.block(handler.body)
             self._hidden.pop()
@@ -246,14 +237,15 @@ class Walk(ast.NodeVisitor):
 
     def visit_Match(self, node: ast.Match) -> None:
         self.visit(node.subject)
-        ways = [
-            _Way(self._case(case), f"case {short(case.pattern)}:", leaves(case.body)) for case in node.cases
+        branches = [
+            _Branch(self._case(case), f"case {_short(case.pattern)}:", _leaves(case.body))
+            for case in node.cases
         ]
         last = node.cases[-1]
         catches_all = (
             isinstance(last.pattern, ast.MatchAs) and last.pattern.pattern is None and last.guard is None
         )
-        self._ways(ways, whole=catches_all)
+        self._branches(branches, complete=catches_all)
 
     def _case(self, case: ast.match_case) -> Callable[[], None]:
         def taken() -> None:
@@ -276,7 +268,7 @@ class Walk(ast.NodeVisitor):
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
         for alias in node.names:
             if alias.name == "*":
-                self.stars.append("." * node.level + (node.module or ""))
+                self.star_imports.append("." * node.level + (node.module or ""))
             elif node.module != "__future__":
                 self._bind(alias.asname or alias.name, node.lineno)
 
@@ -294,14 +286,7 @@ class Walk(ast.NodeVisitor):
     def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         self._hidden.append({part.name for part in getattr(node, "type_params", ())})
         arguments = node.args
-        every = [
-            *arguments.posonlyargs,
-            *arguments.args,
-            *arguments.kwonlyargs,
-            arguments.vararg,
-            arguments.kwarg,
-        ]
-        notes = [one.annotation for one in every if one is not None]
+        notes = [one.annotation for one in parameters(node)]
         for part in (*node.decorator_list, *arguments.defaults, *arguments.kw_defaults, *notes, node.returns):
             if part is not None:
                 self.visit(part)
@@ -327,5 +312,36 @@ class Walk(ast.NodeVisitor):
 
     visit_ListComp = visit_SetComp = visit_GeneratorExp = visit_DictComp = _comprehension
 
-    def _way(self, body: list[ast.stmt], under: str) -> _Way:
-        return _Way(lambda: self.block(body), under, leaves(body))
+    def _branch(self, body: list[ast.stmt], under: str) -> _Branch:
+        return _Branch(lambda: self.block(body), under, _leaves(body))
+
+
+def _short(node: ast.AST) -> str:
+    """Return the code of a node on one line, cut."""
+    text = " ".join(ast.unparse(node).split())
+    return text if len(text) <= _TEXT_MAX_CHARS else text[: _TEXT_MAX_CHARS - 1] + "…"
+
+
+def _root(node: ast.expr) -> str | None:
+    """Return `df` for `df.loc[0].x`."""
+    while isinstance(node, ast.Subscript | ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else None
+
+
+def _in_globals(node: ast.expr) -> str | None:
+    """Return `x` for `globals()["x"]`."""
+    if not isinstance(node, ast.Subscript) or not isinstance(node.slice, ast.Constant):
+        return None
+    name = node.slice.value
+    return name if isinstance(name, str) and _short(node.value) in {"globals()", "locals()"} else None
+
+
+def _is_true(test: ast.expr) -> bool:
+    """Return whether a condition always holds in a notebook."""
+    return _short(test) in {"True", "1", "__name__ == '__main__'"}
+
+
+def _leaves(body: list[ast.stmt]) -> bool:
+    """Return whether statements never go on to what follows them."""
+    return bool(body) and isinstance(body[-1], ast.Raise | ast.Return | ast.Continue | ast.Break)

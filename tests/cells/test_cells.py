@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 from cell_samples import Notebook, Step
 
-from healkit.healing.cells import CellRun, NotebookFile
+from healkit.cells import CellRun, NotebookFile
 
 LOAD, USE = "prices = [3, 4]", "total = sum(prices)"
 
@@ -317,7 +317,7 @@ def test_what_ran_before_anybody_watched_is_not_called_a_success() -> None:
     advice = book.advice()
     assert advice is not None
     seen = dataclasses.replace(book.case(), history=before)
-    from healkit.healing.cells import advise
+    from healkit.cells import advise
 
     told_then = advise(seen)
     assert told_then is not None
@@ -415,6 +415,6 @@ def test_no_text_is_too_strange_for_it(source: str) -> None:
     advice = book.advice()
     assert advice is None or advice.steps == ()
     strange = CellRun(source, 9, False, "c1", 9.0, 1, "NameError", "prices")
-    from healkit.healing.cells import advise
+    from healkit.cells import advise
 
     advise(dataclasses.replace(book.case(), failed=strange, notebook=NotebookFile((), None)))

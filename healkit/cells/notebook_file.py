@@ -1,30 +1,64 @@
-"""The notebook's file: where it is, and what its code cells were when it was saved last.
+"""Notebook files and the runs of their cells.
 
-Kernels are not told which notebook they serve. Jupyter Server leaves the path that the notebook had at the kernel's
-start in `JPY_SESSION_NAME`, VS Code in `__vsc_ipynb_file__`, papermill (with `--inject-paths`) in
-`PAPERMILL_INPUT_PATH`. A notebook may have been renamed since, so a file counts only if it holds a cell that was run
-here. Nothing is validated, because a faulty output is no reason to know less of the cells, and every trouble with a
-file means that there is none.
+Kernels are not told which notebook they serve. Jupyter Server sets `JPY_SESSION_NAME` to the path that the notebook had
+when the kernel started, VS Code sets `__vsc_ipynb_file__`, papermill (with `--inject-paths`) `PAPERMILL_INPUT_PATH`.
+A notebook may have been renamed since, so a file counts only if it has a cell that was run in this kernel. The file is
+not validated, because a faulty output does not make its cells useless; a file that cannot be read is ignored.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from healkit.healing.cells.records import CellRun, NotebookCell, NotebookFile
-
 FILE_MAX_BYTES = 5_000_000
-#: How many files of a folder are looked through for a notebook that was renamed, newest first.
+#: How many files of a folder are searched for a renamed notebook, newest first.
 _SIBLINGS_MAX = 20
+
+
+@dataclass(frozen=True)
+class CellRun:
+    """One run of a cell in this kernel.
+
+    count: the number of its prompt. ok: None if it ran before healkit was loaded. at: when it ended, in seconds since
+    the epoch. failed_line: the line of the cell that failed. missing: the name of a NameError.
+    """
+
+    source: str
+    count: int | None = None
+    ok: bool | None = True
+    cell_id: str = ""
+    at: float | None = None
+    failed_line: int | None = None
+    ename: str = ""
+    missing: str = ""
+
+
+@dataclass(frozen=True)
+class NotebookCell:
+    """One code cell of a file; `number` counts all cells from 1, `count` is the prompt that was saved with it."""
+
+    number: int
+    source: str
+    cell_id: str = ""
+    count: int | None = None
+
+
+@dataclass(frozen=True)
+class NotebookFile:
+    """Code cells of a notebook file as it was last saved (seconds since the epoch)."""
+
+    cells: tuple[NotebookCell, ...]
+    saved_at: float | None = None
 
 
 def find_notebook(
     variables: Mapping[str, Any], environment: Mapping[str, str], runs: Sequence[CellRun]
 ) -> NotebookFile | None:
-    """The file of the notebook whose cells ran here, or None; never raises.
+    """Return the file of the notebook whose cells ran here, or None; never raises.
 
     variables: the kernel's namespace. runs: cells that ran in this kernel; one of them must be in the file.
     """
@@ -42,7 +76,7 @@ def find_notebook(
 
 
 def read_notebook(path: Path) -> NotebookFile | None:
-    """The code cells of an nbformat 4 file; None for one that is absent, broken, of another format or too large."""
+    """Return the code cells of an nbformat 4 file; None if it is absent, broken, of another format or too large."""
     try:
         status = path.stat()
         if status.st_size > FILE_MAX_BYTES or not path.is_file():
@@ -82,7 +116,7 @@ def _paths(variables: Mapping[str, Any], environment: Mapping[str, str]) -> Iter
 
 
 def _siblings(path: Path) -> list[Path]:
-    """Other notebooks of that folder, the one that was saved last first."""
+    """Return the other notebooks of that folder, the last saved one first."""
     try:
         found = [(one.stat().st_mtime, one) for one in path.parent.glob("*.ipynb") if one != path]
     except OSError:

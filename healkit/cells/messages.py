@@ -1,21 +1,21 @@
-"""What is said of cells, one sentence for each case."""
+"""Sentences about cells, one for each kind of advice."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 
-from healkit.healing.cells.bindings import names_of
-from healkit.healing.cells.records import CellRun
-from healkit.healing.cells.text import clearing_magic
-from healkit.healing.cells.walk import Binding, Inner
-from healkit.healing.cells.world import Known
+from healkit.cells.cell_source import clearing_magic
+from healkit.cells.dataflow import dataflow_of
+from healkit.cells.flow_visitor import Binding, InnerName
+from healkit.cells.notebook_file import CellRun
+from healkit.cells.notebook_state import Cell
 
 _SHOWN_CELLS = 6
 
 
 def todo(labels: Sequence[str]) -> str:
-    """`Run cells 2 and 3, then this cell again.`"""
+    """Return `Run cells 2 and 3, then this cell again.`"""
     if not labels:
         return ""
     numbers = [label.removeprefix("cell ") for label in labels]
@@ -60,18 +60,18 @@ def removed(name: str, where: str, by: str) -> str:
 
 
 def removal(history: Sequence[CellRun], name: str) -> str:
-    """What took the name away last: ``del x` in In [5]`; an empty text where nothing did so by name."""
+    """Return what deleted the name last, such as ``del x` in In [5]`, or an empty text."""
     by = ""
     for run in history:
         if name not in run.source and "%reset" not in run.source:
             continue
-        names = names_of(run.source)
+        flow = dataflow_of(run.source)
         prompt = f" in In [{run.count}]" if run.count is not None else ""
-        if name in names.deleted:
-            by = f"`{Known(run.source, 0).line(names.deleted[name])}`{prompt}"
+        if name in flow.deleted:
+            by = f"`{Cell(run.source, 0).line(flow.deleted[name])}`{prompt}"
         elif magic := clearing_magic(run.source, name):
             by = f"`{magic}`{prompt}"
-        elif name in names.bound and run.ok:
+        elif name in flow.bound and run.ok:
             by = ""
     return by
 
@@ -108,9 +108,10 @@ def own_deleted(name: str, line: int) -> str:
     return f"This cell deletes `{name}` itself, at line {line}."
 
 
-def unreadable(name: str, cell: Known) -> str:
+def unreadable(name: str, cell: Cell) -> str:
     ran = " and failed" if cell.state == "failed" else ""
-    return f"{_capital(cell.where())} seems to define `{name}`, but it is not Python as it stands (SyntaxError){ran}."
+    where = _capitalized(cell.where())
+    return f"{where} seems to define `{name}`, but it is not Python as it stands (SyntaxError){ran}."
 
 
 def imported(name: str, line: str, *, there: bool) -> str:
@@ -118,7 +119,7 @@ def imported(name: str, line: str, *, there: bool) -> str:
     return f"No cell of this notebook imports `{name}`; the usual line is `{line}`.{lacks}"
 
 
-def inside(name: str, inner: Inner, label: str) -> str:
+def inside(name: str, inner: InnerName, label: str) -> str:
     place = f"{label}, line {inner.line}"
     if inner.kind == "class":
         return f"`{name}` belongs to the class `{inner.owner}` ({place}); outside of it, write `{inner.owner}.{name}`."
@@ -130,7 +131,7 @@ def inside(name: str, inner: Inner, label: str) -> str:
     return f"`{name}` exists only inside of {owner} ({place}), while that runs."
 
 
-def star(name: str, module: str, cell: Known) -> str:
+def star(name: str, module: str, cell: Cell) -> str:
     return f"`{module}` has `{name}`, and {cell.where()}, which imports everything from it, has not been run."
 
 
@@ -139,26 +140,26 @@ def near(name: str, names: Sequence[str]) -> str:
     return f"Nothing in this notebook defines `{name}`. Something much like it is there: {listed}."
 
 
-def stale(function: str, count: int, cell: Known) -> str:
+def stale(function: str, count: int, cell: Cell) -> str:
     return (
-        f"`{function}` ran as it was in In [{count}]. {_capital(cell.label)} has another text of it by now, which has "
-        "not been run."
+        f"`{function}` ran as it was in In [{count}]. {_capitalized(cell.label)} has another text of it by now, which "
+        "has not been run."
     )
 
 
-def blocked(cells: Sequence[Known], giver: Known) -> str:
-    """What stands in the way of running the cells again."""
-    if cells[0] is giver:
+def blocked(cells: Sequence[Cell], definer: Cell) -> str:
+    """Return why the cells cannot be run again."""
+    if cells[0] is definer:
         return " Mend that cell first: it would fail again."
     return f" That needs {cells[0].where()}, which failed; mend that one first."
 
 
-def lacking(name: str, reader: Known) -> str:
-    return f" {_capital(reader.label)} itself reads `{name}`, which no cell defines."
+def lacking(name: str, reader: Cell) -> str:
+    return f" {_capitalized(reader.label)} itself reads `{name}`, which no cell defines."
 
 
 def seems_to_define(name: str, source: str) -> bool:
-    """Whether a text that is not Python looks as if it gave the name a value."""
+    """Return whether a text that is not Python looks as if it binds the name."""
     word = re.escape(name)
     pattern = rf"^\s*(?:{word}\s*(?::[^=\n]+)?=(?!=)|(?:def|class)\s+{word}\b|(?:from\s+\S+\s+)?import\b.*\b{word}\b)"
     return re.search(pattern, source, re.MULTILINE) is not None
@@ -173,5 +174,5 @@ def _listed(labels: Sequence[str]) -> str:
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
 
 
-def _capital(text: str) -> str:
+def _capitalized(text: str) -> str:
     return text[:1].upper() + text[1:]

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from healkit.cells.function_extraction import extract_function
 from healkit.errors import UsageInvalid
-from healkit.notebook.keeping import tool_of
 
 
 def called(code: str, **arguments: Any) -> Any:
@@ -64,7 +64,7 @@ def test_what_a_cell_reads_and_does_not_set_are_the_tools_arguments(cell, argume
         "m": math,
         "loads": json.loads,
     }
-    kept = tool_of("kept", cell, namespace)
+    kept = extract_function("kept", cell, namespace)
     assert kept.arguments == arguments
     assert called(kept.code, **{name: namespace[name] for name in arguments}) == value
 
@@ -72,16 +72,18 @@ def test_what_a_cell_reads_and_does_not_set_are_the_tools_arguments(cell, argume
 def test_the_schema_can_be_read_off_the_signature():
     assert (
         "def kept(a: int, items: list, x):"
-        in tool_of("kept", "a, items, x", {"a": 1, "items": [], "x": None}).code
+        in extract_function("kept", "a, items, x", {"a": 1, "items": [], "x": None}).code
     )
 
 
 def test_a_cell_that_awaits_is_an_async_tool():
-    assert tool_of("kept", "import asyncio\nawait asyncio.sleep(0)", {}).code.startswith("async def kept():")
+    assert extract_function("kept", "import asyncio\nawait asyncio.sleep(0)", {}).code.startswith(
+        "async def kept():"
+    )
 
 
 def test_a_name_that_nobody_has_is_left_for_the_tool_to_fail_on():
-    assert tool_of("kept", "longets", {}).arguments == ()
+    assert extract_function("kept", "longets", {}).arguments == ()
 
 
 @pytest.mark.parametrize(
@@ -100,4 +102,4 @@ def test_a_name_that_nobody_has_is_left_for_the_tool_to_fail_on():
 )
 def test_what_cannot_be_a_tool_is_refused_by_name(cell, value, said):
     with pytest.raises(UsageInvalid, match=said):
-        tool_of("kept", cell, {"x": value})
+        extract_function("kept", cell, {"x": value})

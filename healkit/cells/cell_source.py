@@ -1,8 +1,8 @@
-"""A cell's text as Python, where magics are in it.
+"""Cell sources as plain Python, with magics blanked out.
 
-IPython's own transformer turns a magic into a call that holds the rest of the cell as text, in which no name can be
-found any more. Here a line of magic is blanked instead and the lines keep their numbers, and a cell magic whose body
-runs in the notebook's namespace (`%%time`) leaves its body standing. Works without IPython.
+IPython's own transformer turns a cell magic into a call with the cell's text as a string, which hides its names. Here a
+line of magic is blanked and the lines keep their numbers; of a cell magic that runs its body in the notebook's
+namespace (`%%time`) the body stays. Works without IPython.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 _TRANSPARENT = frozenset(
     {"time", "capture", "prun", "debug", "memit", "mprun", "lprun", "snakeviz", "pyinstrument"}
 )
-#: Line magics after which any name may be there.
+#: Line magics that may define any name.
 _OPAQUE = frozenset({"run", "pylab", "store", "load", "autoreload", "rerun", "recall", "macro"})
 _LINE = re.compile(r"^(?P<indent>\s*)(?P<target>[\w ,.]+=\s*)?(?P<mark>%|!|\?)(?P<rest>.*)$")
 _HELP = re.compile(r"^(?P<indent>\s*)[\w.%]+\?{1,2}\s*$")
@@ -26,11 +26,11 @@ _CLEARING = re.compile(r"^\s*%(?P<magic>reset(?:_selective)?|xdel)\b(?P<options>
 
 
 @dataclass(frozen=True)
-class CellText:
-    """What of a cell is Python.
+class CellSource:
+    """Python part of a cell.
 
-    tree: None where it does not parse. bound: names that its magics give a value. opaque: the magic after which any
-    name may be there, or an empty text.
+    tree: None if it does not parse. bound: names that its magics bind, with their lines. opaque: a magic that may
+    define any name, or an empty text.
     """
 
     code: str
@@ -39,20 +39,20 @@ class CellText:
     opaque: str = ""
 
 
-def read_text(source: str) -> CellText:
-    """The cell's text with its magics blanked, and parsed; never raises."""
+def read_cell(source: str) -> CellSource:
+    """Return a cell's text with its magics blanked, and parsed; never raises."""
     lines = source.expandtabs(4).split("\n") if "\t" in source else source.split("\n")
     bound: dict[str, int] = {}
     first = next((i for i, line in enumerate(lines) if line.strip()), 0)
     if (match := _CELL.match(lines[first].strip())) is not None:
         if match["name"] not in _TRANSPARENT:
-            return CellText("", ast.Module([], []))
+            return CellSource("", ast.Module([], []))
         if match["name"] == "capture":
             bound |= {word: first + 1 for word in match["options"].split() if word.isidentifier()}
         lines[first] = ""
     code = "\n".join(lines)
     if (tree := _parsed(code)) is not None:
-        return CellText(code, tree, bound)
+        return CellSource(code, tree, bound)
     opaque, blanked = "", []
     for line in lines:
         replaced, magic = _blanked(line)
@@ -63,11 +63,11 @@ def read_text(source: str) -> CellText:
     if tree is None:
         code = textwrap.dedent(code)
         tree = _parsed(code)
-    return CellText(code, tree, bound, opaque)
+    return CellSource(code, tree, bound, opaque)
 
 
 def clearing_magic(source: str, name: str) -> str:
-    """The magic in a cell that takes this name away, such as `%reset -f`; an empty text where there is none."""
+    """Return the magic in a cell that deletes this name, such as `%reset -f`, or an empty text."""
     for match in _CLEARING.finditer(source):
         options = match["options"].split()
         if match["magic"] == "reset" or name in options:
@@ -87,14 +87,14 @@ def _finds(pattern: str, name: str) -> bool:
 def _parsed(code: str) -> ast.Module | None:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a strange escape in the user's text is Python's to tell
+            warnings.simplefilter("ignore")  # Python itself warns of a strange escape when the cell runs
             return ast.parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 
 
 def _blanked(line: str) -> tuple[str, str]:
-    """The line as Python, and the magic in it after which any name may be there."""
+    """Return the line as Python, and a magic in it that may define any name."""
     if (match := _LINE.match(line)) is not None and match["rest"].strip():
         words = match["rest"].split()
         name = words[0].lstrip("%")

@@ -7,8 +7,8 @@ import traceback
 from collections.abc import Sequence
 from typing import Any
 
-from healkit.healing.cells import CellAdvice, CellCase, CellRun, NotebookCell, NotebookFile, advise
-from healkit.healing.cells.text import read_text
+from healkit.cells import CellAdvice, CellCase, CellRun, NotebookCell, NotebookFile, advise
+from healkit.cells.cell_source import read_cell
 
 #: A cell of the file by its number from 1; that cell with another text than the file's; or a text that is in no file.
 Step = int | tuple[int, str] | str
@@ -65,7 +65,7 @@ class Notebook:
         return run
 
     def _error(self, text: str, count: int) -> BaseException | None:
-        code = read_text(text).code
+        code = read_cell(text).code
         try:
             exec(compile(code, f"<cell {count}>", "exec"), self.space)
         except BaseException as error:

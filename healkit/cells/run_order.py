@@ -1,0 +1,245 @@
+"""Cell order: what a failing cell of a notebook lacks, and which cells define it.
+
+Two thirds of the NameErrors in real notebooks come from cells run out of order, or after a cell that failed; one in
+fifteen is a misspelling. So the notebook is searched first: which cell defines the name, and whether it ran. Missing
+imports come next, similar names last. Nothing here runs code or asks IPython: facts go in, advice comes out as data.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from healkit.cells import messages
+from healkit.cells.dataflow import function_reads, functions_of
+from healkit.cells.import_suggestions import has_attribute, import_for, installed
+from healkit.cells.notebook_file import CellRun, NotebookFile
+from healkit.cells.notebook_state import Cell, NotebookState
+from healkit.cells.rerun_plan import RerunPlan, RerunPlanner
+
+#: `not_run`: the defining cell was not run in this kernel. `later`: it was not run, and is further down. `failed`: it
+#: failed before or at the definition. `edited`: an earlier text of it was run. `removed`: the name was deleted since.
+#: `deleted`: the cell is no longer in the notebook. `conditional`: its definition was skipped. `own`: the failing cell
+#: defines it itself, further down. `scope`: it exists only inside of a function, class or block. `import`: an import is
+#: missing. `star`: a `from … import *` that was not run may define it. `near`: there is a similar name. `stale`: the
+#: failing function is an older one than the notebook shows.
+AdviceKind = Literal[
+    "not_run", "later", "failed", "edited", "removed", "deleted", "conditional", "own", "scope", "import", "star",
+    "near", "stale",
+]  # fmt: skip
+#: `sure`: it follows from the known facts. `likely`: something that healkit cannot see may contradict it.
+Confidence = Literal["sure", "likely", "guess"]
+
+
+@dataclass(frozen=True)
+class CellStep:
+    """One cell to run: its text, the reason, and its number (from 1; None if it is not in the file)."""
+
+    source: str
+    why: str
+    label: str
+    number: int | None = None
+    cell_id: str = ""
+
+
+@dataclass(frozen=True)
+class CellAdvice:
+    """Cause of a failure in one sentence, and the cells to run, in order."""
+
+    kind: AdviceKind
+    name: str
+    sentence: str
+    steps: tuple[CellStep, ...] = ()
+    confidence: Confidence = "sure"
+
+    @property
+    def todo(self) -> str:
+        """`Run cells 2 and 3, then this cell again.`; empty if running cells does not help."""
+        return messages.todo([step.label for step in self.steps])
+
+
+@dataclass(frozen=True)
+class CellCase:
+    """Known facts about a failing cell.
+
+    failed: the run that failed; `failed.missing` is the name that the notebook's namespace lacks, if it was that.
+    history: the kernel's runs before it. defined: the names that the kernel has. frames: function and prompt number
+    of the traceback's frames that are cells' own, innermost first. earlier: asks the sessions before this kernel for
+    runs that mention a name. near: names like it.
+    """
+
+    failed: CellRun
+    history: Sequence[CellRun] = ()
+    notebook: NotebookFile | None = None
+    defined: frozenset[str] = frozenset()
+    frames: tuple[tuple[str, int], ...] = ()
+    earlier: Callable[[str], Sequence[CellRun]] = lambda _: ()
+    near: tuple[str, ...] = ()
+    installed: Callable[[str], bool] = installed
+
+    def has(self, name: str) -> bool:
+        """Return whether the kernel has the name."""
+        return name in self.defined or hasattr(builtins, name)
+
+
+def advise(case: CellCase) -> CellAdvice | None:
+    """Return what to run, or the cause; None if no advice is more likely right than wrong."""
+    state = NotebookState(case.failed, case.history, case.notebook)
+    stale = _stale(case, state)
+    name = case.failed.missing
+    if not name or case.has(name):
+        return stale
+    if stale is not None and name not in function_reads(stale.steps[-1].source, stale.name):
+        return stale  # the function's present text does not read that name
+    return _from_a_cell(case, state, name) or _from_elsewhere(case, state, name) or stale
+
+
+def _from_a_cell(case: CellCase, state: NotebookState, name: str) -> CellAdvice | None:
+    """Return advice if a cell of the notebook or its history binds the name."""
+    planner = RerunPlanner(state, case.has)
+    definer = planner.require(name, state.failed_cell, f"defines `{name}`")
+    if definer is None:
+        return None
+    line = definer.flow.bound[name].line
+    kind, sentence, confidence = _cause(state, name, definer, line)
+    for other in state.failed_cell.flow.reads:
+        if case.has(other):
+            planner.require_deferred(other, state.failed_cell)
+        elif other != name:
+            planner.require(other, state.failed_cell, f"defines `{other}`, which this cell reads too")
+    steps, more = _runnable(case, planner.plan(), definer)
+    if definer.flow.bound[name].under or (more and steps):
+        confidence = "likely"
+    return CellAdvice(kind, name, f"{sentence}{more}", steps, confidence)
+
+
+def _cause(state: NotebookState, name: str, definer: Cell, line: int) -> tuple[AdviceKind, str, Confidence]:
+    """Return what happened to the cell that binds the name, in one sentence."""
+    where, run = definer.where(line), definer.run
+    if definer.deleted:
+        return "deleted", messages.deleted(name, where), "likely"
+    if definer.state == "not_run":
+        later = definer.position > state.failed_cell.position
+        return ("later" if later else "not_run"), messages.not_run(name, where, later=later), "sure"
+    if definer.state == "edited":
+        assert definer.older is not None
+        return "edited", messages.edited(name, where, definer.older), "sure" if definer.older.at else "likely"
+    assert run is not None
+    if definer.state == "unknown":
+        return "failed", messages.unwatched(name, where), "likely"
+    if definer.state == "failed" and (run.failed_line is None or line >= run.failed_line):
+        return "failed", messages.failed(name, where, run), "sure"
+    by = messages.removal(state.history, name)
+    return "removed", messages.removed(name, where, by), "sure" if by else "likely"
+
+
+def _runnable(case: CellCase, plan: RerunPlan, definer: Cell) -> tuple[tuple[CellStep, ...], str]:
+    """Return the steps of a plan and a sentence about it; no steps if they would fail again."""
+    steps = [CellStep(cell.source, why, cell.label, cell.number, cell.cell_id) for cell, why in plan.steps]
+    if plan.blocked:
+        return (), messages.blocked(plan.blocked, definer)
+    unknown = any(cell.flow.star_imports or cell.flow.opaque for cell, _ in plan.steps)
+    imports = []
+    for name, reader in plan.lacking.items():
+        line = import_for(name, reader.source)
+        if line is not None and case.installed(line):
+            imports.append(CellStep(line, f"imports `{name}` for {reader.label}", f"`{line}`"))
+        elif not unknown:
+            return (), messages.lacking(name, reader)
+    return (*imports, *steps), ""
+
+
+def _from_elsewhere(case: CellCase, state: NotebookState, name: str) -> CellAdvice | None:
+    """Return advice if running a cell would not bind the name; specific causes first."""
+    line = case.failed.failed_line or 0
+    own = state.failed_cell.flow
+    for cell in state.cells_binding(name, state.failed_cell.position):
+        passed_by = cell.flow.bound[name]
+        sentence = messages.conditional(name, cell.where(passed_by.line), passed_by)
+        return CellAdvice("conditional", name, sentence, (), "likely")
+    binding = own.bound.get(name)
+    if binding is not None and (binding.under or binding.line > line):
+        say = messages.own_later if binding.line > line else messages.own_passed_by
+        return CellAdvice("own", name, say(name, binding))
+    if name in own.deleted and own.deleted[name] < line:
+        return CellAdvice("removed", name, messages.own_deleted(name, own.deleted[name]))
+    for cell in reversed(state.cells):
+        if messages.seems_to_define(name, cell.source) and not cell.flow.parsed:
+            return CellAdvice("failed", name, messages.unreadable(name, cell), (), "likely")
+    for run in case.earlier(name):
+        if (found := Cell(run.source, 0, run=run).flow.bound.get(name)) is not None:
+            step = CellStep(run.source, f"defined `{name}` in an earlier kernel", "that text")
+            text = Cell(run.source, 0).line(found.line)
+            return CellAdvice("deleted", name, messages.from_earlier(name, text), (step,), "likely")
+    return _star(state, name) or _import(case, name) or _inside(state, name) or _near(case, name)
+
+
+def _import(case: CellCase, name: str) -> CellAdvice | None:
+    line = import_for(name, case.failed.source)
+    if line is None:
+        return None
+    there = case.installed(line)
+    step = CellStep(line, f"imports `{name}`", f"`{line}`")
+    return CellAdvice(
+        "import", name, messages.imported(name, line, there=there), (step,) if there else (), "likely"
+    )
+
+
+def _inside(state: NotebookState, name: str) -> CellAdvice | None:
+    here = state.failed_cell.position
+    above = sorted(
+        state.cells,
+        key=lambda cell: (cell.deleted, cell.position > here, -cell.position),
+    )
+    for cell in [state.failed_cell, *above]:
+        if name in cell.source and (inner := cell.flow.inner_names.get(name)) is not None:
+            label = "this cell" if cell is state.failed_cell else cell.label
+            return CellAdvice("scope", name, messages.inside(name, inner, label), (), "likely")
+    return None
+
+
+def _star(state: NotebookState, name: str) -> CellAdvice | None:
+    """Return advice if a cell that was not run imports everything from a module that has the name."""
+    for cell in state.cells:
+        if cell.state not in {"not_run", "edited"} or cell.deleted or "*" not in cell.source:
+            continue
+        module = next((one for one in cell.flow.star_imports if has_attribute(one, name)), None)
+        if module is not None:
+            step = CellStep(
+                cell.source, f"imports everything from `{module}`", cell.label, cell.number, cell.cell_id
+            )
+            return CellAdvice("star", name, messages.star(name, module, cell), (step,), "likely")
+    return None
+
+
+def _near(case: CellCase, name: str) -> CellAdvice | None:
+    near = [one for one in case.near if one in case.defined]
+    return CellAdvice("near", name, messages.near(name, near), (), "guess") if near else None
+
+
+def _stale(case: CellCase, state: NotebookState) -> CellAdvice | None:
+    """Return advice if a function of the traceback is older than the text in the notebook."""
+    for function, count in case.frames:
+        run = state.run_with_count(count)
+        if run is None or run.source == state.failed_run.source:
+            continue
+        before = functions_of(run.source).get(function)
+        for cell in [state.cell_of(run), *state.cells]:
+            now = functions_of(cell.source).get(function)
+            if before is None or now is None or cell.deleted or cell.state not in {"edited", "not_run"}:
+                continue
+            if now == before:
+                break
+            planner = RerunPlanner(state, case.has)
+            planner.add(cell, f"defines `{function}` as it is now")
+            steps, more = _runnable(case, planner.plan(), cell)
+            if not steps:
+                break
+            steps = tuple(sorted(steps, key=lambda step: step.source == cell.source))
+            return CellAdvice("stale", function, messages.stale(function, count, cell) + more, steps)
+    return None
+
+
+__all__ = ["AdviceKind", "CellAdvice", "CellCase", "CellStep", "Confidence", "advise"]
