@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 from healkit.config import Config
 from healkit.contracts.records import Grants
 from healkit.errors import ConfigError
-from healkit.healing.policy import Policy
+from healkit.healing.run_policy import RunPolicy
 from healkit.healing.service import HealService
 from healkit.runtime import engine
 from healkit.runtime.builtins import LogTools
@@ -94,7 +94,7 @@ class Healkit:
             lambda: engine.pool_for(self.config),
         )
         self.runs = Runs(
-            self.config, runs_folder(self.config, self.path), lambda: self.traces.tracer.cleaner, Policy
+            self.config, runs_folder(self.config, self.path), lambda: self.traces.tracer.cleaner, RunPolicy
         )
         trials = Trials(self.recorder, self.config)
         self.runner = Runner(self.executor, self.runs, trials, self.config, lambda: self.log)

@@ -107,7 +107,7 @@ def _advisors(text: str, *, alone: bool) -> list[str | Advisor]:
             continue
         if alone:
             raise UsageInvalid("There is nobody at this terminal to edit code.", hint="Leave out `person`.")
-        from healkit.healing.person import PersonAdvisor
+        from healkit.healing.advisors.person import PersonAdvisor
 
         found.append(PersonAdvisor(_edit))
     return found

@@ -17,7 +17,7 @@ class Waiting(msgspec.Struct, frozen=True):
     attempted_at: datetime | None = None
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class DeliveryVerdict(msgspec.Struct, frozen=True):
     """What became of one trace that was sent.
 
     `sent`: the collector has it. `parked`: it will not be sent again by itself. `pending`: again after `delay_s`;

@@ -1,6 +1,6 @@
 """What a run's policy is asked, and what it answers.
 
-The policy itself is `healkit.healing.policy`; whoever executes steps knows it as a `StepPolicy` and is handed one.
+The policy itself is `healkit.healing.run_policy`; whoever executes steps knows it as a `StepPolicy` and is handed one.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Halt:
 
 
 @dataclasses.dataclass(frozen=True)
-class Verdict:
+class PolicyVerdict:
     """The answer: go on, go on after `wait_ms`, do not (`refusal` says why), or the run is over (`halt`)."""
 
     halt: Halt | None = None
@@ -54,7 +54,7 @@ class StepPolicy(Protocol):
         """The caps in force, for the manifest."""
         ...
 
-    def step(self) -> Verdict:
+    def step(self) -> PolicyVerdict:
         """Asked before a step begins; one that is granted counts."""
         ...
 
@@ -62,6 +62,6 @@ class StepPolicy(Protocol):
         """How often that failing state has been observed so far."""
         ...
 
-    def observe(self, observation: Observation) -> Verdict:
+    def observe(self, observation: Observation) -> PolicyVerdict:
         """Told how a step ended; the verdict is on the run, not on the step."""
         ...

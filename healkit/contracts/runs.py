@@ -34,7 +34,7 @@ Positive = Annotated[int, msgspec.Meta(ge=1)]
 
 
 class PolicyDefaults(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The caps of a run; what is over one of them ends it (`healkit.healing.policy`).
+    """The caps of a run; what is over one of them ends it (`healkit.healing.run_policy`).
 
     same_state_threshold: how often the same failing state may be observed. max_retries: of one action. backoff_ms: the
     pauses before the first, second and further retries; the last one stands for all that follow. max_identical_errors

@@ -8,15 +8,15 @@ same fault. So they are left out then, and kept otherwise: a patch has to return
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from healkit.contracts.examples import checked_examples
 from healkit.contracts.failure import Failure
 from healkit.contracts.healing import Check, CheckResult
 from healkit.contracts.records import SUMMARY_MAX_CHARS
-from healkit.errors import ArgumentsInvalid, HealError, VaultError
+from healkit.errors import ArgumentsInvalid, ExamplesInvalid, HealError, VaultError
 from healkit.healing.advisor import Case, Peer
-from healkit.healing.examples import checks_of
 from healkit.runtime.history import execution_of
 from healkit.runtime.repeats import arguments_of, logged
 from healkit.store.entries import VaultEntry
@@ -59,6 +59,31 @@ def gather(
     trace_id = "" if row is None else row.trace_id
     case = Case(entry, failure, checks, peers=tuple(peers_of(vault, entry)), trace_id=trace_id)
     return case, None if row is None else row.id
+
+
+def checks_of(entry: VaultEntry) -> list[Check]:
+    """What the tool's owner has declared that it does, in the order of the examples.
+
+    An example that an older healkit took and that says nothing is left out. One with neither result nor exception is
+    a check that asks only for a return.
+    """
+    return [
+        check
+        for example in entry.examples
+        if (check := _declared_check(example, entry.type == "sql")) is not None
+    ]
+
+
+def _declared_check(example: Any, sql: bool) -> Check | None:
+    try:
+        (found,) = checked_examples([example], sql=sql)
+    except ExamplesInvalid:
+        return None
+    about: Mapping[str, Any] = {
+        name: found[name] for name in ("arguments", "call", "raises") if name in found
+    }
+    known = "result" in found or "raises" in found
+    return Check(origin="declared", known=known, expected=found.get("result"), **about)
 
 
 def merged(

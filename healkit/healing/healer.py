@@ -21,12 +21,12 @@ from healkit.errors import ConfigError, HealkitError, RevisionConflict
 from healkit.healing.advisor import Advisor
 from healkit.healing.advisors import advisors_for
 from healkit.healing.case import gather
+from healkit.healing.checks import TryCode, Validator
 from healkit.healing.consent import decide
-from healkit.healing.loop import Found, Listeners, Loop
-from healkit.healing.policy import HEAL_RULES, Policy
-from healkit.healing.record import HealRecord
+from healkit.healing.heal_record import HealRecord
+from healkit.healing.loop import Listeners, Loop, SearchResult
 from healkit.healing.report import HealReport
-from healkit.healing.validation import TryCode, Validator
+from healkit.healing.run_policy import HEAL_CAPS, RunPolicy
 from healkit.healing.workbench import Bench
 from healkit.runtime.execution import Execution
 from healkit.runtime.runs import Runs
@@ -47,7 +47,7 @@ _VALIDATION_S = 10.0
 
 
 @dataclasses.dataclass(frozen=True)
-class Wish:
+class HealRequest:
     """What is asked for: which tool, who may advise, how long, and whether a cure may be kept without asking."""
 
     tool: str
@@ -82,7 +82,7 @@ class Healer:
 
     def heal(
         self,
-        wish: Wish,
+        wish: HealRequest,
         listeners: Listeners,
         confirm: Confirm | None,
         stop: threading.Event,
@@ -95,7 +95,7 @@ class Healer:
         notes = notes if wish.named else []
         case, log_id = gather(self.vault, self.log, wish.tool, wish.persona, wish.log_id)
         started = time.monotonic()
-        policy = Policy(wish.policy, HEAL_RULES)
+        policy = RunPolicy(wish.policy, HEAL_CAPS)
         counted = _Counted(on_tried)
         bench = self.make_bench(case.entry, wish.budget_s, stop, counted.tried)
         # What an advisor finds in its last moment is still to be validated.
@@ -144,7 +144,12 @@ class Healer:
             )
 
     def _decide(
-        self, wish: Wish, found: Found, record: HealRecord, log_id: int | None, confirm: Confirm | None
+        self,
+        wish: HealRequest,
+        found: SearchResult,
+        record: HealRecord,
+        log_id: int | None,
+        confirm: Confirm | None,
     ) -> tuple[Outcome, str, dict[str, Any]]:
         """What becomes of what was found: outcome, reason, and what else the report knows."""
         best = found.best
@@ -188,7 +193,7 @@ class Healer:
 
     def _apply(
         self,
-        found: Found,
+        found: SearchResult,
         best: Attempt,
         record: HealRecord,
         log_id: int | None,
@@ -310,7 +315,7 @@ def _example_of(check: Check) -> dict[str, Any]:
     return {"arguments": check.arguments, **right}
 
 
-def _nothing_cures(found: Found) -> str:
+def _nothing_cures(found: SearchResult) -> str:
     if not found.attempts:
         return "Nobody who was asked had a patch; it may lack code that no rule can recover."
     if len(found.attempts) == 1:

@@ -19,13 +19,12 @@ from healkit.contracts.heal_report import Answered, Outcome
 from healkit.contracts.healing import VERDICTS, Attempt, Check, CheckResult, Patch
 from healkit.errors import BudgetSpent, HealkitError, PolicyHalted
 from healkit.healing.advisor import Advisor, Case, Workbench
-from healkit.healing.agreement import Agreement
 from healkit.healing.case import own_code, settled
+from healkit.healing.checks import Validator, verdict_on, why_not
 from healkit.healing.diagnosis import Diagnosis, diagnose
+from healkit.healing.disambiguation import Disambiguator
+from healkit.healing.heal_record import HealRecord
 from healkit.healing.questions import AskPerson
-from healkit.healing.record import HealRecord
-from healkit.healing.validation import Validator
-from healkit.healing.verdicts import verdict_on, why_not
 from healkit.rendering import plain
 from healkit.store.log import Log
 from healkit.store.vault import Vault
@@ -52,7 +51,7 @@ class Listeners:
 
 
 @dataclasses.dataclass(frozen=True)
-class Found:
+class SearchResult:
     """What the loop has found when it has stopped looking; `outcome` is set where there is nothing to decide."""
 
     case: Case
@@ -95,7 +94,7 @@ class Loop:
         self._notes: list[str] = []
         self._questions: list[Answered] = []
 
-    def look(self, case: Case, log_id: int | None, isolation: str | None) -> Found:
+    def look(self, case: Case, log_id: int | None, isolation: str | None) -> SearchResult:
         """Observe, diagnose, and try what is proposed until it is enough; never raises for what an advisor does."""
         self._isolation = isolation
         step = self._record.observed(log_id, None)
@@ -261,18 +260,18 @@ class Loop:
         """Where plausible patches disagree, what is right is asked; each answer is one more check for all of them."""
         if case.entry.flags.get("side_effects") or not self._validator.light:
             return case
-        agreement = Agreement(
+        disambiguator = Disambiguator(
             case, self._attempts, self._base, self._validator, self._bench, self._record, self._tell.ask
         )
         try:
-            agreement.reach(self._ranked)
+            disambiguator.resolve(self._ranked)
         except BudgetSpent as error:
             self._notes.append(error.message)
         finally:  # what was asked is told also where the budget ends in the middle
-            self._attempts, self._base = agreement.attempts, agreement.base
-            self._questions = agreement.questions
-            self._notes += [agreement.note] if agreement.note else []
-        return agreement.case
+            self._attempts, self._base = disambiguator.attempts, disambiguator.base
+            self._questions = disambiguator.questions
+            self._notes += [disambiguator.note] if disambiguator.note else []
+        return disambiguator.case
 
     def _ranked(self, attempts: Sequence[Attempt] | None = None) -> list[Attempt]:
         """Attempts, the likeliest right first: by verdict, then who proposed it, then that one's own order."""
@@ -284,8 +283,8 @@ class Loop:
 
     def _found(
         self, case: Case, diagnosis: Diagnosis, outcome: Outcome | None = None, reason: str = ""
-    ) -> Found:
-        return Found(
+    ) -> SearchResult:
+        return SearchResult(
             case,
             diagnosis,
             tuple(self._ranked()),

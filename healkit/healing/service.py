@@ -90,11 +90,11 @@ class HealService:
         Raises `HealError` where nothing says that the tool fails, `ConfigError` for an advisor that there is not, and
         as `vault.lookup` does. What an advisor or a patch does never raises.
         """
-        from healkit.healing.healer import Wish
+        from healkit.healing.healer import HealRequest
         from healkit.healing.loop import Listeners
 
         config = self._parts.config
-        wish = Wish(
+        request = HealRequest(
             tool_name,
             persona,
             config.heal_advisors if advisors is None else tuple(advisors),
@@ -106,7 +106,7 @@ class HealService:
             named=advisors is not None,
         )
         listeners = Listeners(progress, ask, before_patch)
-        return self._healer().heal(wish, listeners, confirm, stop or threading.Event(), on_tried)
+        return self._healer().heal(request, listeners, confirm, stop or threading.Event(), on_tried)
 
     async def aheal(self, *args: Any, **kwargs: Any) -> HealReport:
         """Do as `heal`, for async code, in a thread of its own; cancelling it stops the search."""

@@ -7,6 +7,7 @@ candidates in the advisor's own thread (a generator of candidates may look at wh
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import dataclasses
 import functools
@@ -22,12 +23,11 @@ from healkit.config import Config
 from healkit.contracts.healing import Check, CheckResult, Edit, Observed
 from healkit.contracts.tools import EntryRef
 from healkit.errors import BudgetSpent
-from healkit.healing.handover import Wanted, Work, drawing
-from healkit.healing.limits import SLOW_TIMES, Limits
+from healkit.healing.check_limits import SLOW_TIMES, Limits
 from healkit.runtime import engine
 from healkit.runtime.batches import Batches
 from healkit.runtime.recorder import Recorder
-from healkit.workers.batches import Scores
+from healkit.workers.batches import Candidate, Draw, Scores
 
 T = TypeVar("T")
 #: Runs each of some codes with each of some checks, with a limit for each check.
@@ -40,6 +40,8 @@ _TIMING_FIRST_S, _TIMING_S, _TIMING_PART = 0.15, 5.0, 1 / 30
 _TIMING_LEAST_S = 0.8
 #: How long a check is watched at most, and one of which it is known that it hangs.
 _WATCH_S, _WATCH_HANGING_S = 1.0, 0.4
+#: How long the end of what was cancelled is waited for.
+_SETTLE_S = 5.0
 #: How often Stop and the clock are looked at while something runs.
 _TICK_S = 0.05
 
@@ -288,3 +290,59 @@ def bench_for(
         on_progress=on_progress,
         off_record=off_record,
     )
+
+
+@dataclasses.dataclass(frozen=True)
+class Wanted:
+    """A template wants so many candidates; `answer` may be called from any thread."""
+
+    count: int
+    answer: Callable[[Sequence[Candidate]], object]
+
+
+def drawing(put: Callable[[Wanted], object]) -> Draw:
+    """Draws candidates from whoever answers what is put there."""
+
+    async def draw(count: int) -> Sequence[Candidate]:
+        loop = asyncio.get_running_loop()
+        reply: asyncio.Future[Sequence[Candidate]] = loop.create_future()
+
+        def answer(drawn: Sequence[Candidate]) -> None:
+            if not reply.done():
+                reply.set_result(drawn)
+
+        put(Wanted(count, lambda drawn: loop.call_soon_threadsafe(answer, drawn)))
+        return await reply
+
+    return draw
+
+
+class Work:
+    """A coroutine in healkit's loop that another thread can wait for, and end."""
+
+    def __init__(
+        self,
+        submit: Callable[[Coroutine[Any, Any, Any]], Future[Any]],
+        coroutine: Coroutine[Any, Any, Any],
+        ended: Callable[[], None],
+    ) -> None:
+        self._over = threading.Event()
+        self._coroutine, self._ended = coroutine, ended
+        self._future = submit(self._run())
+
+    def result(self) -> Any:
+        """What it returned, or raises what it raised; to be called when it has ended."""
+        return self._future.result(timeout=_SETTLE_S)
+
+    def end(self) -> None:
+        """Cancel it if it still runs, and wait until it has ended."""
+        if not self._over.is_set():
+            self._future.cancel()
+            self._over.wait(_SETTLE_S)
+
+    async def _run(self) -> Any:
+        try:
+            return await self._coroutine
+        finally:
+            self._over.set()
+            self._ended()

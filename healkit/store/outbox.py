@@ -18,7 +18,7 @@ import msgspec
 from sqlalchemy import ColumnElement, and_, func, literal, or_, select, update
 from sqlalchemy.orm import Session, aliased
 
-from healkit.contracts.outbox import OutboxState, Verdict, Waiting
+from healkit.contracts.outbox import DeliveryVerdict, OutboxState, Waiting
 from healkit.contracts.records import HostIdentity, host_identity, is_alive, utc_now
 from healkit.store.database import Database
 from healkit.store.models import ExecutionLog, TraceRow
@@ -63,7 +63,7 @@ class Outbox:
             rows = {row.trace_id: row for row in session.execute(select(*columns).where(these))}
         return [Waiting(*rows[trace_id]) for trace_id in chosen]
 
-    def settle(self, verdicts: Sequence[Verdict]) -> None:
+    def settle(self, verdicts: Sequence[DeliveryVerdict]) -> None:
         """Write down what became of traces that were claimed, and give them back."""
         now = utc_now()
         with self._database.write() as session:

@@ -20,7 +20,7 @@ from http import HTTPStatus
 
 import msgspec
 
-from healkit.contracts.outbox import Verdict, Waiting
+from healkit.contracts.outbox import DeliveryVerdict, Waiting
 
 #: Limit of an answer; a longer one is not from a collector.
 ANSWER_MAX_BYTES = 1_000_000
@@ -65,7 +65,7 @@ class Judgement(msgspec.Struct, frozen=True):
     at once. `stop`: send nothing more, since waiting does not help.
     """
 
-    verdicts: list[Verdict]
+    verdicts: list[DeliveryVerdict]
     trouble: str = ""
     wait_s: float = 0.0
     smaller: bool = False
@@ -87,12 +87,14 @@ class RetryPolicy(msgspec.Struct, frozen=True):
         longest = min(self.backoff_max_s, self.backoff_s * 2.0 ** min(failures - 1, 30))
         return random.uniform(0.05 * longest, longest)  # noqa: S311 - spreads load, keeps no secret
 
-    def refused(self, trace: Waiting, reason: str, *, for_good: bool = False) -> Verdict:
+    def refused(self, trace: Waiting, reason: str, *, for_good: bool = False) -> DeliveryVerdict:
         """Return the verdict on a trace that was refused once more: again later, or parked."""
         reason = readable(reason)
         if for_good or trace.attempts + 1 > self.retries:
-            return Verdict(trace.trace_id, "parked", reason, counted=True)
-        return Verdict(trace.trace_id, "pending", reason, self.pause_s(trace.attempts + 1), counted=True)
+            return DeliveryVerdict(trace.trace_id, "parked", reason, counted=True)
+        return DeliveryVerdict(
+            trace.trace_id, "pending", reason, self.pause_s(trace.attempts + 1), counted=True
+        )
 
 
 def judge(
@@ -117,7 +119,7 @@ def judge(
         case 400 | 422 if len(batch) == 1:
             return Judgement([policy.refused(batch[0], f"{_said(response)} to this trace alone")])
         case 400 | 413 | 422:
-            return Judgement([Verdict(trace.trace_id, "pending") for trace in batch], smaller=True)
+            return Judgement([DeliveryVerdict(trace.trace_id, "pending") for trace in batch], smaller=True)
         case 500 if len(batch) == 1 and _worked_since(batch[0], last_success):
             return Judgement([policy.refused(batch[0], f"{_said(response)} to this trace, and took others")])
     judged = _trouble(batch, response.problem or _said(response))
@@ -153,12 +155,14 @@ def _judge_items(batch: Sequence[Waiting], answer: CollectorAnswer, policy: Retr
     ]
     others = [trace for place, trace in enumerate(batch) if place not in refused]
     if answer.stored >= len(others):
-        return Judgement([*verdicts, *(Verdict(trace.trace_id, "sent") for trace in others)])
+        return Judgement([*verdicts, *(DeliveryVerdict(trace.trace_id, "sent") for trace in others)])
     if len(batch) == 1:
         reason = "the collector received it, did not store it, and did not say why"
         return Judgement([policy.refused(batch[0], reason)])
     # Some are stored, but which is unknown: each is sent again alone, and none is stored twice.
-    return Judgement([*verdicts, *(Verdict(trace.trace_id, "pending") for trace in others)], smaller=True)
+    return Judgement(
+        [*verdicts, *(DeliveryVerdict(trace.trace_id, "pending") for trace in others)], smaller=True
+    )
 
 
 def _refused_places(batch: Sequence[Waiting], errors: Sequence[ItemError]) -> dict[int, ItemError]:
@@ -176,7 +180,9 @@ def _refused_places(batch: Sequence[Waiting], errors: Sequence[ItemError]) -> di
 
 def _trouble(batch: Sequence[Waiting], problem: str) -> Judgement:
     problem = readable(problem)
-    return Judgement([Verdict(trace.trace_id, "pending", problem) for trace in batch], trouble=problem)
+    return Judgement(
+        [DeliveryVerdict(trace.trace_id, "pending", problem) for trace in batch], trouble=problem
+    )
 
 
 def _worked_since(trace: Waiting, last_success: datetime | None) -> bool:

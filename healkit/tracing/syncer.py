@@ -21,7 +21,7 @@ from typing import Protocol
 import msgspec
 
 from healkit.config import Config
-from healkit.contracts.outbox import Verdict, Waiting
+from healkit.contracts.outbox import DeliveryVerdict, Waiting
 from healkit.errors import DatabaseError
 from healkit.tracing.collector_client import CollectorClient, DaemonExecutor
 from healkit.tracing.delivery import RetryPolicy, judge
@@ -41,7 +41,7 @@ class Outbox(Protocol):
         """Take the next traces on lease; called before each request."""
         ...
 
-    def settle(self, verdicts: Sequence[Verdict]) -> None:
+    def settle(self, verdicts: Sequence[DeliveryVerdict]) -> None:
         """Store the verdicts on them; called after each request."""
         ...
 

@@ -7,7 +7,7 @@ import dataclasses
 from healkit import Healkit
 from healkit.contracts.healing import Check
 from healkit.gallery import LESSONS
-from healkit.healing.examples import checks_of
+from healkit.healing.case import checks_of
 
 CODE = "def double(n):\n    return n * 2\n"
 

@@ -10,7 +10,7 @@ from healing_samples import BROKEN, EXAMPLES, MENDED, SILENT, WRONG, Idea, event
 
 from healkit import Healkit
 from healkit.contracts.events import EVENT_TYPES
-from healkit.healing.person import PersonAdvisor
+from healkit.healing.advisors.person import PersonAdvisor
 from healkit.healing.report import HealReport
 
 

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from healkit.healing.model.answers import NO_REASON, Unusable, read_answer, same_code, split_blocks
+from healkit.healing.advisors.model.answer_parser import (
+    NO_REASON,
+    UnusableAnswer,
+    read_answer,
+    same_code,
+    split_blocks,
+)
 from healkit.store.entries import VaultEntry
 
 BROKEN = "def halve(n):\n    return n / 0\n"
@@ -60,7 +66,7 @@ REFUSED = {
 
 @pytest.mark.parametrize(("text", "why"), REFUSED.items(), ids=REFUSED.values())
 def test_what_holds_no_new_code_is_refused_with_the_reason(text: str, why: str) -> None:
-    with pytest.raises(Unusable, match=why):
+    with pytest.raises(UnusableAnswer, match=why):
         read_answer(text, entry())
 
 
@@ -85,7 +91,7 @@ def test_a_draft_that_does_not_parse_may_become_any_tool() -> None:
 def test_a_statement_of_sql_is_taken_as_it_is() -> None:
     old, new = "SELECT nam FROM t\n", "SELECT name FROM t\n"
     assert read_answer(f"The column is name.\n{fenced(new, 'sql')}", entry(old, "sql")).code == new
-    with pytest.raises(Unusable, match="same as before"):
+    with pytest.raises(UnusableAnswer, match="same as before"):
         read_answer(fenced("SELECT nam\nFROM t", "sql"), entry(old, "sql"))
 
 

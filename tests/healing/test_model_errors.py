@@ -44,7 +44,7 @@ from healkit.errors import (
     ModelUnavailable,
 )
 from healkit.healing.advisor import Case
-from healkit.healing.model import ModelAdvisor, Progress
+from healkit.healing.advisors.model import ModelAdvisor, Progress
 from healkit.store.entries import VaultEntry
 
 BROKEN = "def halve(n):\n    return n / 0\n"

@@ -23,8 +23,8 @@ from healkit.contracts.healing import Attempt, Check, CheckResult, Observed, Pat
 from healkit.contracts.post_mortem import KeptFrame, Local
 from healkit.errors import PostMortemGone
 from healkit.healing.advisor import Case
-from healkit.healing.model import ModelAdvisor
-from healkit.healing.model.access import Key, find_access
+from healkit.healing.advisors.model import ModelAdvisor
+from healkit.healing.advisors.model.endpoint import Key, find_access
 from healkit.sanitizer.rule import expand
 from healkit.store.entries import VaultEntry
 
@@ -75,7 +75,7 @@ def test_without_a_model_there_is_no_advisor_and_no_request(server: ModelServer)
 @pytest.mark.slow
 def test_without_a_model_no_http_client_is_loaded() -> None:
     code = (
-        "import sys; from healkit.config import Config; from healkit.healing.model import ModelAdvisor\n"
+        "import sys; from healkit.config import Config; from healkit.healing.advisors.model import ModelAdvisor\n"
         "assert not ModelAdvisor(Config()).available(); print(sorted({'httpx', 'keyring'} & set(sys.modules)))"
     )
     done = subprocess.run(

@@ -10,12 +10,12 @@ from model_server import SECRET_KEY, Budget, ModelServer, events, fails, model_s
 from healkit.config import Config
 from healkit.errors import ConfigError, ModelError
 from healkit.healing.advisor import Case
-from healkit.healing.model import ModelAdvisor
-from healkit.healing.model.access import find_access
-from healkit.healing.model.anthropic_messages import AnthropicMessages
-from healkit.healing.model.openai_chat import OpenAIChat
-from healkit.healing.model.protocol import Prompt
-from healkit.healing.model.sse import EventStream
+from healkit.healing.advisors.model import ModelAdvisor
+from healkit.healing.advisors.model.anthropic_messages import AnthropicMessages
+from healkit.healing.advisors.model.endpoint import find_access
+from healkit.healing.advisors.model.openai_chat import OpenAIChat
+from healkit.healing.advisors.model.protocol import Prompt
+from healkit.healing.advisors.model.sse import EventStream
 from healkit.store.entries import VaultEntry
 
 BROKEN = "def halve(n):\n    return n / 0\n"

@@ -17,7 +17,7 @@ from healkit import Healkit
 from healkit.contracts.healing import Attempt, Patch
 from healkit.gallery import lesson
 from healkit.healing.advisor import Case
-from healkit.healing.model import ModelAdvisor
+from healkit.healing.advisors.model import ModelAdvisor
 from healkit.store.entries import VaultEntry
 
 FIXES = Path(__file__).parents[1] / "gallery" / "fixes"

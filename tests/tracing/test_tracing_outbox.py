@@ -14,7 +14,7 @@ from sqlalchemy import event
 from tracing_samples import Sender, trace_rows
 
 from healkit.config import Config
-from healkit.contracts.outbox import Verdict
+from healkit.contracts.outbox import DeliveryVerdict
 from healkit.store.database import Database
 from healkit.store.outbox import Outbox
 
@@ -54,7 +54,7 @@ def test_a_lease_that_is_not_given_back_runs_out(sender: Sender) -> None:
     assert claimed(sender.outbox, lease_s=0.0) == ids
     assert claimed(Outbox(sender.database)) == ids
     # Whoever comes back late has nothing to say any more.
-    sender.outbox.settle([Verdict(ids[0], "parked", "late")])
+    sender.outbox.settle([DeliveryVerdict(ids[0], "parked", "late")])
     assert set(sender.states().values()) == {"pending"}
 
 
@@ -77,7 +77,9 @@ def test_a_whole_family_goes_out_at_once_parents_first(sender: Sender) -> None:
     sender.end(grandparent)
     assert claimed(sender.outbox, 2) == [grandparent.trace_id, parent.trace_id]
     assert claimed(sender.outbox) == []  # on its way, but not there
-    sender.outbox.settle([Verdict(grandparent.trace_id, "sent"), Verdict(parent.trace_id, "sent")])
+    sender.outbox.settle(
+        [DeliveryVerdict(grandparent.trace_id, "sent"), DeliveryVerdict(parent.trace_id, "sent")]
+    )
     assert claimed(sender.outbox) == [child]
 
 
@@ -85,7 +87,7 @@ def test_a_whole_family_goes_out_at_once_parents_first(sender: Sender) -> None:
 def test_whoever_was_tried_goes_to_the_end_of_the_queue(sender: Sender) -> None:
     first, second, third = sender.record(3)
     assert claimed(sender.outbox, 1) == [first]
-    sender.outbox.settle([Verdict(first, "pending", "refused", counted=True)])
+    sender.outbox.settle([DeliveryVerdict(first, "pending", "refused", counted=True)])
     assert [(w.trace_id, w.attempts) for w in sender.outbox.claim(3, PLENTY, 60)] == [
         (second, 0), (third, 0), (first, 1),
     ]  # fmt: skip
@@ -95,7 +97,7 @@ def test_whoever_was_tried_goes_to_the_end_of_the_queue(sender: Sender) -> None:
 def test_a_trace_that_was_put_off_is_not_due_before_its_time(sender: Sender) -> None:
     (only,) = sender.record()
     claimed(sender.outbox)
-    sender.outbox.settle([Verdict(only, "pending", "no", delay_s=600)])
+    sender.outbox.settle([DeliveryVerdict(only, "pending", "no", delay_s=600)])
     assert claimed(sender.outbox) == []
     assert sender.outbox.state().problem == "no"
     assert sender.outbox.requeue() == 0
@@ -108,7 +110,7 @@ def test_recording_an_ending_again_does_not_send_its_trace_again(sender: Sender)
     finished = sender.recorder.collector(begun).conclude(succeeded(begun))
     sender.recorder.finish(finished)
     claimed(sender.outbox)
-    sender.outbox.settle([Verdict(begun.trace_id, "sent")])
+    sender.outbox.settle([DeliveryVerdict(begun.trace_id, "sent")])
     sender.recorder.finish(finished)
     assert sender.states() == {begun.trace_id: "sent"}
 
@@ -121,7 +123,7 @@ def test_a_true_ending_that_comes_after_a_verdict_that_the_host_died_is_sent_in_
     collector = sender.recorder.collector(begun)
     assert sender.recorder.recover_orphans() == 1
     claimed(sender.outbox)
-    sender.outbox.settle([Verdict(begun.trace_id, "sent")])
+    sender.outbox.settle([DeliveryVerdict(begun.trace_id, "sent")])
     assert "HOST_DIED" in trace_rows(sender.path)[0]["wire"]
     sender.recorder.finish(succeeded(begun), collector)
     (row,) = trace_rows(sender.path)

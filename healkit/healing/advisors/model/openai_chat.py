@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-from healkit.healing.model.protocol import (
+from healkit.healing.advisors.model.protocol import (
     Broken,
     Prompt,
     Reply,

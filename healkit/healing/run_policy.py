@@ -22,7 +22,7 @@ from collections.abc import Callable
 from typing import Literal
 
 from healkit.contracts.catalogue import is_retryable
-from healkit.contracts.policy import Halt, Observation, Verdict
+from healkit.contracts.policy import Halt, Observation, PolicyVerdict
 from healkit.contracts.runs import PolicyDefaults
 from healkit.rendering import plain
 
@@ -42,7 +42,7 @@ class History:
 
 
 @dataclasses.dataclass(frozen=True)
-class Rule:
+class RunCap:
     """One cap: on which occasion `count` (of the subject: an action or a state) may not exceed `cap`.
 
     `halts` is whether the run is over then, or only this one thing refused. `reason` gets what `_words` has.
@@ -73,8 +73,8 @@ def _with_this(counted: Callable[[History, str], int]) -> Callable[[History, str
     return lambda history, subject: counted(history, subject) + 1
 
 
-RULES: tuple[Rule, ...] = (
-    Rule(
+RUN_CAPS: tuple[RunCap, ...] = (
+    RunCap(
         "max_steps",
         "step",
         _with_this(lambda history, _: history.steps),
@@ -82,7 +82,7 @@ RULES: tuple[Rule, ...] = (
         halts=True,
         reason="The run has made {cap_steps}, which is all it may make.",
     ),
-    Rule(
+    RunCap(
         "same_state",
         "observation",
         lambda history, state: history.states[state],
@@ -90,7 +90,7 @@ RULES: tuple[Rule, ...] = (
         halts=True,
         reason="The same failing state was observed {count_times}; {allowed}. Nothing changes it.",
     ),
-    Rule(
+    RunCap(
         "max_retries",
         "retry",
         _with_this(lambda history, action: history.retries[action]),
@@ -98,7 +98,7 @@ RULES: tuple[Rule, ...] = (
         halts=False,
         reason="This action was retried {cap_times} already.",
     ),
-    Rule(
+    RunCap(
         "max_recoveries",
         "recovery",
         _with_this(lambda history, _: history.recoveries),
@@ -133,9 +133,9 @@ def _to_and_fro(history: History, _: str) -> int:
 
 
 #: What a healing is asked besides.
-HEAL_RULES: tuple[Rule, ...] = (
-    *RULES,
-    Rule(
+HEAL_CAPS: tuple[RunCap, ...] = (
+    *RUN_CAPS,
+    RunCap(
         "identical_errors",
         "observation",
         _alike_in_a_row,
@@ -143,7 +143,7 @@ HEAL_RULES: tuple[Rule, ...] = (
         halts=True,
         reason="{count_attempts} in a row ended in the same error; {allowed}. Nothing reaches it.",
     ),
-    Rule(
+    RunCap(
         "ping_pong",
         "observation",
         _to_and_fro,
@@ -154,19 +154,19 @@ HEAL_RULES: tuple[Rule, ...] = (
 )
 
 
-class Policy:
+class RunPolicy:
     """One run's policy: ask before a step, a retry or a recovery, and tell what was observed.
 
     Not thread-safe; the run that owns it asks under its own lock.
     """
 
-    def __init__(self, defaults: PolicyDefaults | None = None, rules: tuple[Rule, ...] = RULES) -> None:
+    def __init__(self, defaults: PolicyDefaults | None = None, rules: tuple[RunCap, ...] = RUN_CAPS) -> None:
         self.defaults = defaults or PolicyDefaults()
         self.history = History()
         self.halted: Halt | None = None
         self._rules = rules
 
-    def step(self) -> Verdict:
+    def step(self) -> PolicyVerdict:
         """Whether another step may begin; a halt where the cap on steps is reached."""
         verdict = self._ask("step")
         self.history.steps += verdict.granted
@@ -176,23 +176,23 @@ class Policy:
         """How often that failing state has been observed so far."""
         return self.history.states[state_key]
 
-    def observe(self, observation: Observation) -> Verdict:
+    def observe(self, observation: Observation) -> PolicyVerdict:
         """Take note of how a step ended; a halt where that state has come too often."""
         if self.halted is None:
             self.history.trail.append(observation)
             self.history.states[observation.state_key] += observation.failed
         if not observation.failed:
-            return Verdict(halt=self.halted, same_state_count=self.seen(observation.state_key))
+            return PolicyVerdict(halt=self.halted, same_state_count=self.seen(observation.state_key))
         verdict = self._ask("observation", observation.state_key, observation.state_key)
         return dataclasses.replace(verdict, same_state_count=self.seen(observation.state_key))
 
-    def retry(self, action: str, error_code: str) -> Verdict:
+    def retry(self, action: str, error_code: str) -> PolicyVerdict:
         """Whether the same action may be tried again with nothing changed, and after which pause.
 
         Refused for an error that is not retryable, and over the cap on retries of one action.
         """
         if self.halted is None and not is_retryable(error_code):
-            return Verdict(refusal=f"{error_code} would be the same again.")
+            return PolicyVerdict(refusal=f"{error_code} would be the same again.")
         verdict = self._ask("retry", action)
         if not verdict.granted:
             return verdict
@@ -201,15 +201,15 @@ class Policy:
         self.history.retries[action] += 1
         return dataclasses.replace(verdict, wait_ms=wait_ms)
 
-    def recovery(self) -> Verdict:
+    def recovery(self) -> PolicyVerdict:
         """Whether the run may recover once more; a halt over the cap."""
         verdict = self._ask("recovery")
         self.history.recoveries += verdict.granted
         return verdict
 
-    def _ask(self, occasion: Occasion, subject: str = "", state_key: str | None = None) -> Verdict:
+    def _ask(self, occasion: Occasion, subject: str = "", state_key: str | None = None) -> PolicyVerdict:
         if self.halted is not None:
-            return Verdict(halt=self.halted)
+            return PolicyVerdict(halt=self.halted)
         for rule in self._rules:
             if rule.occasion != occasion:
                 continue
@@ -218,7 +218,7 @@ class Policy:
                 continue
             reason = rule.reason.format_map(_words(count, cap))
             if not rule.halts:
-                return Verdict(refusal=reason)
+                return PolicyVerdict(refusal=reason)
             self.halted = Halt(rule.name, reason, count, cap, state_key)
-            return Verdict(halt=self.halted)
-        return Verdict()
+            return PolicyVerdict(halt=self.halted)
+        return PolicyVerdict()

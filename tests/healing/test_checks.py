@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from healkit.contracts.healing import Check, CheckResult, Patch, same_value
-from healkit.healing.verdicts import adds_guard, verdict_on, why_not
+from healkit.healing.checks import adds_guard, verdict_on, why_not
 
 PASSED, RAISED, WRONG = (CheckResult(outcome=outcome) for outcome in ("passed", "raised", "wrong"))
 BEFORE = "def f(x):\n    return 1 / x\n"

@@ -17,11 +17,10 @@ import msgspec
 from healkit.contracts.heal_report import Answered
 from healkit.contracts.healing import Attempt, Check, CheckResult
 from healkit.healing.advisor import Case, Workbench
+from healkit.healing.checks import Validator, verdict_on, why_not
+from healkit.healing.heal_record import HealRecord
 from healkit.healing.inputs import accepted
 from healkit.healing.questions import Answer, AskPerson, Question, answered_check, question_on
-from healkit.healing.record import HealRecord
-from healkit.healing.validation import Validator
-from healkit.healing.verdicts import verdict_on, why_not
 
 _QUESTIONS_MAX = 3
 #: How long an input that tells patches apart may take, by the longest check that passed.
@@ -29,7 +28,7 @@ _ASKED_LEAST_S, _ASKED_TIMES = 0.03, 4.0
 Ranked = Callable[[Sequence[Attempt]], list[Attempt]]
 
 
-class Agreement:
+class Disambiguator:
     """One healing's questions.
 
     `case`, `attempts` and `base` (how the checks went without a patch) are as they stand after the answers so far, also
@@ -52,7 +51,7 @@ class Agreement:
         self._entry, self._validator, self._bench = case.entry, validator, bench
         self._record, self._ask = record, ask
 
-    def reach(self, ranked: Ranked) -> None:
+    def resolve(self, ranked: Ranked) -> None:
         """Ask at most three questions, each on the smallest input on which patches differ; raises `BudgetSpent`.
 
         None is put after one that was not answered.

@@ -16,14 +16,14 @@ from healkit.config import Config
 from healkit.contracts.healing import Attempt, Patch
 from healkit.errors import BudgetSpent, HealkitError, ModelRefused, PostMortemError
 from healkit.healing.advisor import Case, Workbench
+from healkit.healing.advisors.model.client import ModelClient
+from healkit.healing.advisors.model.endpoint import Availability, find_access
+from healkit.healing.advisors.model.progress import Progress, Teller
+from healkit.healing.advisors.model.prompt import Briefing, Stack
+from healkit.healing.advisors.model.protocol import Prompt
+from healkit.healing.advisors.model.rounds import Rounds
+from healkit.healing.advisors.model.spending import Spending
 from healkit.healing.diagnosis import diagnose
-from healkit.healing.model.access import Availability, find_access
-from healkit.healing.model.asking import Asker
-from healkit.healing.model.progress import Progress, Teller
-from healkit.healing.model.prompt import Briefing, Stack
-from healkit.healing.model.protocol import Prompt
-from healkit.healing.model.rounds import Rounds
-from healkit.healing.model.spending import Spending
 from healkit.rendering import plain
 from healkit.runtime.post_mortem import SHOWN_FRAMES, PostMortem
 from healkit.sanitizer import Sanitizer
@@ -111,9 +111,9 @@ class ModelAdvisor:
         if access is None:
             return
         secret_map = SecretMap(Sanitizer.from_config(self._config), self.hidden)
-        asker = Asker(access, self._config, lambda: bench.left_s, self._on_progress)
+        client = ModelClient(access, self._config, lambda: bench.left_s, self._on_progress)
         rounds = Rounds(
-            case, self._brief(case, bench, secret_map), secret_map, asker, (self.spending, self._unclaimed)
+            case, self._brief(case, bench, secret_map), secret_map, client, (self.spending, self._unclaimed)
         )
         for number in range(1, self._config.heal_model_attempts + 1):
             patch = rounds.ask(number)

@@ -13,11 +13,11 @@ from typing import Any
 
 from healkit.config import Config
 from healkit.errors import BudgetSpent, ModelUnavailable
-from healkit.healing.model.access import Access
-from healkit.healing.model.exchange import POLL_S, Request, answer_max_bytes, exchange
-from healkit.healing.model.progress import Progress
-from healkit.healing.model.protocol import Prompt, Reply
-from healkit.healing.model.refusals import Complaint, Trouble
+from healkit.healing.advisors.model.api_errors import TransientError, UnsupportedRequest
+from healkit.healing.advisors.model.endpoint import Access
+from healkit.healing.advisors.model.progress import Progress
+from healkit.healing.advisors.model.protocol import Prompt, Reply
+from healkit.healing.advisors.model.transport import POLL_S, Request, answer_max_bytes, exchange
 
 #: A request is given up for the budget's sake by who watches the budget, and only after that by itself.
 _LATER_S = 5.0
@@ -25,7 +25,7 @@ _LATER_S = 5.0
 _COMPLAINTS_MAX = 3
 
 
-class Asker:
+class ModelClient:
     """Asks one model; `left_s` is what the budget has left, 0 once Stop was pressed."""
 
     def __init__(
@@ -49,7 +49,7 @@ class Asker:
             self._on_progress(Progress(attempt))
             try:
                 return self._understood(prompt, attempt)
-            except Trouble as trouble:
+            except TransientError as trouble:
                 if tries == self._config.heal_model_retries:
                     raise trouble.error from None
                 self._wait(trouble, tries, attempt)
@@ -64,7 +64,7 @@ class Asker:
         while True:
             try:
                 return self._exchange(body, attempt)
-            except Complaint as complaint:
+            except UnsupportedRequest as complaint:
                 fewer = adapter.without(body, complaint.said)
                 if fewer is None or len(self._dropped) >= _COMPLAINTS_MAX:
                     raise complaint.error from None
@@ -86,7 +86,7 @@ class Asker:
             request, self._left_s, lambda received: self._on_progress(Progress(attempt, received))
         )
 
-    def _wait(self, trouble: Trouble, tries: int, attempt: int) -> None:
+    def _wait(self, trouble: TransientError, tries: int, attempt: int) -> None:
         """The pause before the next try: what the server asks for, else longer each time.
 
         With jitter: https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/

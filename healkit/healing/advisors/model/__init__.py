@@ -8,8 +8,8 @@ so, `exchange` is one request with `sse` reading its stream and `refusals` its e
 
 from __future__ import annotations
 
-from healkit.healing.model.access import Availability
-from healkit.healing.model.advisor import ModelAdvisor
-from healkit.healing.model.progress import Progress
+from healkit.healing.advisors.model.advisor import ModelAdvisor
+from healkit.healing.advisors.model.endpoint import Availability
+from healkit.healing.advisors.model.progress import Progress
 
 __all__ = ["Availability", "ModelAdvisor", "Progress"]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from healkit.contracts.catalogue import RETRYABLE, catalogue
 from healkit.contracts.policy import Observation
 from healkit.contracts.runs import PolicyDefaults
-from healkit.healing.policy import HEAL_RULES, RULES, Policy, Rule
+from healkit.healing.run_policy import HEAL_CAPS, RUN_CAPS, RunCap, RunPolicy
 
 STATES = st.sampled_from("abcd")
 ASKED = st.one_of(
@@ -30,7 +30,7 @@ CAPS = st.builds(
 )
 
 
-def ask(policy: Policy, question: tuple[Any, ...]) -> Any:
+def ask(policy: RunPolicy, question: tuple[Any, ...]) -> Any:
     match question:
         case ("step",):
             return policy.step()
@@ -45,7 +45,7 @@ def ask(policy: Policy, question: tuple[Any, ...]) -> Any:
 @pytest.mark.requirement("RUN-6")
 @given(CAPS, st.lists(ASKED, max_size=80))
 def test_whatever_is_asked_nothing_over_a_cap_is_ever_granted(caps: PolicyDefaults, asked: Any) -> None:
-    policy = Policy(caps)
+    policy = RunPolicy(caps)
     granted: dict[str, int] = {}
     for question in asked:
         verdict = ask(policy, question)
@@ -63,7 +63,7 @@ def test_whatever_is_asked_nothing_over_a_cap_is_ever_granted(caps: PolicyDefaul
 def test_it_halts_with_the_first_question_over_a_cap_and_never_before(
     caps: PolicyDefaults, asked: Any
 ) -> None:
-    policy = Policy(caps)
+    policy = RunPolicy(caps)
     steps = recoveries = 0
     failing: dict[str, int] = {}
     for question in asked:
@@ -89,7 +89,7 @@ def test_it_halts_with_the_first_question_over_a_cap_and_never_before(
 @pytest.mark.requirement("RUN-6")
 @given(CAPS, st.lists(ASKED, min_size=1, max_size=40))
 def test_a_halt_is_for_good_and_is_the_answer_to_everything(caps: PolicyDefaults, asked: Any) -> None:
-    policy = Policy(caps)
+    policy = RunPolicy(caps)
     for _ in range(caps.max_steps + 1):
         last = policy.step()
     assert last.halt is not None
@@ -103,7 +103,7 @@ def test_a_halt_is_for_good_and_is_the_answer_to_everything(caps: PolicyDefaults
 @pytest.mark.requirement("RUN-6")
 @given(CAPS, st.lists(st.tuples(STATES, st.booleans()), max_size=200))
 def test_no_loop_of_steps_goes_on_for_ever_whatever_it_observes(caps: PolicyDefaults, seen: Any) -> None:
-    policy = Policy(caps)
+    policy = RunPolicy(caps)
     steps = 0
     for state, failed in [*seen, *[("z", False)] * (caps.max_steps + 1)]:
         if not policy.step().granted:
@@ -119,7 +119,7 @@ def test_the_default_caps_are_those_of_the_contract() -> None:
     caps = PolicyDefaults()
     assert (caps.same_state_threshold, caps.max_steps, caps.max_retries, caps.max_recoveries) == (2, 60, 2, 3)
     assert caps.backoff_ms == (300, 1000, 2000)
-    policy = Policy()
+    policy = RunPolicy()
     verdicts = [policy.observe(Observation("a", failed=True, fingerprint="f")) for _ in range(3)]
     assert [verdict.same_state_count for verdict in verdicts] == [1, 2, 3]
     assert [verdict.halt is None for verdict in verdicts] == [True, True, False]
@@ -130,19 +130,19 @@ def test_the_default_caps_are_those_of_the_contract() -> None:
 
 @pytest.mark.requirement("RUN-4", "RUN-6")
 def test_a_retry_waits_longer_each_time_and_only_what_is_retryable_gets_one() -> None:
-    policy = Policy(PolicyDefaults(max_retries=4))
+    policy = RunPolicy(PolicyDefaults(max_retries=4))
     assert [policy.retry("x", "WORKER_LOST").wait_ms for _ in range(4)] == [300, 1000, 2000, 2000]
     assert "retried 4 times" in policy.retry("x", "WORKER_LOST").refusal
     assert policy.retry("y", "WORKER_LOST").granted
     for code in catalogue():
-        verdict = Policy().retry("z", code)
+        verdict = RunPolicy().retry("z", code)
         assert verdict.granted == (code in RETRYABLE), code
         assert verdict.halt is None
 
 
 @pytest.mark.requirement("RUN-6")
 def test_a_poll_that_succeeds_again_and_again_is_no_loop_until_the_steps_are_used_up() -> None:
-    policy = Policy()
+    policy = RunPolicy()
     for _ in range(60):
         assert policy.step().granted
         assert policy.observe(Observation("pending", failed=False)).granted
@@ -153,7 +153,7 @@ def test_a_poll_that_succeeds_again_and_again_is_no_loop_until_the_steps_are_use
 
 @pytest.mark.requirement("RUN-6")
 def test_two_states_in_turn_are_the_same_state_too_often_each() -> None:
-    policy = Policy()
+    policy = RunPolicy()
     halts = [policy.observe(Observation("ab"[i % 2], failed=True)).halt for i in range(5)]
     assert [halt is None for halt in halts] == [True] * 4 + [False]
 
@@ -165,8 +165,8 @@ def test_another_rule_is_another_row_over_the_same_history() -> None:
         newest = history.trail[-1].fingerprint
         return sum(seen.fingerprint == newest for seen in history.trail)
 
-    row = Rule("same_error", "observation", identical, lambda caps: 2, halts=True, reason="{count} times")
-    policy = Policy(rules=(*RULES, row))
+    row = RunCap("same_error", "observation", identical, lambda caps: 2, halts=True, reason="{count} times")
+    policy = RunPolicy(rules=(*RUN_CAPS, row))
     halts = [policy.observe(Observation(state, failed=True, fingerprint="f")).halt for state in "abc"]
     assert halts[:2] == [None, None]
     assert halts[2] is not None
@@ -175,7 +175,7 @@ def test_another_rule_is_another_row_over_the_same_history() -> None:
 
 @pytest.mark.requirement("RUN-6")
 def test_a_healing_halts_on_identical_errors_under_different_code() -> None:
-    policy = Policy(PolicyDefaults(max_identical_errors=3), HEAL_RULES)
+    policy = RunPolicy(PolicyDefaults(max_identical_errors=3), HEAL_CAPS)
     for number in range(3):
         assert policy.observe(Observation(f"state {number}", failed=True, fingerprint="same")).granted
     verdict = policy.observe(Observation("state 4", failed=True, fingerprint="same"))
@@ -185,7 +185,7 @@ def test_a_healing_halts_on_identical_errors_under_different_code() -> None:
 
 @pytest.mark.requirement("RUN-6")
 def test_a_healing_halts_when_two_failures_take_turns() -> None:
-    policy = Policy(PolicyDefaults(max_ping_pong=4, same_state_threshold=100), HEAL_RULES)
+    policy = RunPolicy(PolicyDefaults(max_ping_pong=4, same_state_threshold=100), HEAL_CAPS)
     verdicts = [policy.observe(Observation("ab"[turn % 2], True, "fg"[turn % 2])) for turn in range(5)]
     assert all(verdict.granted for verdict in verdicts[:4])
     assert verdicts[4].halt is not None
@@ -194,12 +194,12 @@ def test_a_healing_halts_when_two_failures_take_turns() -> None:
 
 @pytest.mark.requirement("RUN-6")
 def test_what_is_polled_and_what_only_enumerates_is_no_loop() -> None:
-    healing = Policy(None, HEAL_RULES)
+    healing = RunPolicy(None, HEAL_CAPS)
     for number in range(50):  # different ideas, each failing in its own way or in one that nobody compares
         assert healing.observe(Observation(f"state {number}", failed=True, fingerprint=None)).granted
     assert all(
         healing.observe(Observation("waiting", failed=False, fingerprint="same")).granted for _ in range(100)
     )
-    batch = Policy(PolicyDefaults())
+    batch = RunPolicy(PolicyDefaults())
     for number in range(50):  # ten inputs may well fail alike
         assert batch.observe(Observation(f"input {number}", failed=True, fingerprint="same")).granted

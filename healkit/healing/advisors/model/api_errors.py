@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 import msgspec
 
 from healkit.errors import ModelError, ModelInputTooLarge, ModelKeyRefused, ModelUnavailable
-from healkit.healing.model.access import KEY_VARIABLE, Access
-from healkit.healing.model.protocol import complaint_of, mapping
+from healkit.healing.advisors.model.endpoint import KEY_VARIABLE, Access
+from healkit.healing.advisors.model.protocol import complaint_of, mapping
 from healkit.sanitizer import Sanitizer
 from healkit.tracing.delivery import readable, retry_after_s
 
@@ -24,7 +24,7 @@ _PASSING = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 _NO_QUOTA = ("insufficient_quota", "billing")
 
 
-class Trouble(Exception):
+class TransientError(Exception):
     """A refusal or a fault that may go away; the server may say after how long: `wait_s`, else 0."""
 
     def __init__(self, error: ModelUnavailable, wait_s: float = 0.0) -> None:
@@ -33,7 +33,7 @@ class Trouble(Exception):
         self.wait_s = wait_s
 
 
-class Complaint(Exception):
+class UnsupportedRequest(Exception):
     """The server does not understand the request; the text is what it said."""
 
     def __init__(self, said: str, error: ModelError) -> None:
@@ -62,9 +62,9 @@ def refusal_of(status: int, headers: Mapping[str, str], body: bytes, access: Acc
             return ModelError(f"{answered}.", hint="The account has no quota left.")
         case _ if status in _PASSING:
             wait_s = retry_after_s(headers.get("retry-after", ""))
-            return Trouble(ModelUnavailable(f"{answered}.", hint="Try again later."), wait_s)
+            return TransientError(ModelUnavailable(f"{answered}.", hint="Try again later."), wait_s)
         case 400 | 422:
-            return Complaint(f"{kind} {said}", ModelError(f"{answered}."))
+            return UnsupportedRequest(f"{kind} {said}", ModelError(f"{answered}."))
         case _ if 300 <= status < 400:
             return _redirect(answered, headers)
     return ModelError(f"{answered}.", hint="Is heal_model_url the address of such an API?")

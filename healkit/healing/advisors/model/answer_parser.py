@@ -27,12 +27,12 @@ _REASON_MAX_CHARS, _BLOCKS_MAX = 300, 40
 NO_REASON = "The model gave no reason."
 
 
-class Unusable(Exception):
+class UnusableAnswer(Exception):
     """An answer without new code; the text says why, to the model and to people."""
 
 
 @dataclasses.dataclass(frozen=True)
-class Answer:
+class ModelAnswer:
     """What a model proposes."""
 
     code: str
@@ -40,27 +40,27 @@ class Answer:
 
 
 @dataclasses.dataclass(frozen=True)
-class Block:
+class CodeBlock:
     """One fenced block."""
 
     language: str
     text: str
 
 
-def read_answer(text: str, entry: VaultEntry) -> Answer:
-    """The proposal in an answer; raises `Unusable` where there is none."""
+def read_answer(text: str, entry: VaultEntry) -> ModelAnswer:
+    """The proposal in an answer; raises `UnusableAnswer` where there is none."""
     said = _THINKING.sub("", text).replace("\r\n", "\n").strip()
     if not said:
-        raise Unusable("The answer is empty.")
+        raise UnusableAnswer("The answer is empty.")
     blocks, prose = split_blocks(said)
     diffs = [block for block in blocks if block.language in {"diff", "patch"} or _DIFF.search(block.text)]
     candidates = [block for block in blocks if block not in diffs]
     if not blocks:
-        candidates, prose = [Block("", said)], ""
+        candidates, prose = [CodeBlock("", said)], ""
     if diffs and not candidates:
-        raise Unusable("The answer is a diff; the whole new code is needed.")
+        raise UnusableAnswer("The answer is a diff; the whole new code is needed.")
     code = _chosen(candidates, entry, fenced=bool(blocks))
-    return Answer(code.replace("\n", "\r\n") if "\r\n" in entry.code else code, _reason(prose))
+    return ModelAnswer(code.replace("\n", "\r\n") if "\r\n" in entry.code else code, _reason(prose))
 
 
 def same_code(one: str, other: str, kind: str) -> bool:
@@ -73,13 +73,13 @@ def same_code(one: str, other: str, kind: str) -> bool:
     return one.split() == other.split()
 
 
-def split_blocks(text: str) -> tuple[list[Block], str]:
+def split_blocks(text: str) -> tuple[list[CodeBlock], str]:
     """The fenced blocks, and the prose around them.
 
     As CommonMark has it (https://spec.commonmark.org/0.31.2/#fenced-code-blocks): a block ends at a fence at least as
     long as the one it began with, or with the text.
     """
-    blocks: list[Block] = []
+    blocks: list[CodeBlock] = []
     prose: list[str] = []
     inside: list[str] | None = None
     fence = language = ""
@@ -91,28 +91,28 @@ def split_blocks(text: str) -> tuple[list[Block], str]:
                 continue
             inside, fence, language = [], match["fence"], match["language"].lower()
         elif match is not None and not match["language"] and match["fence"].startswith(fence):
-            blocks.append(Block(language, textwrap.dedent("\n".join(inside))))
+            blocks.append(CodeBlock(language, textwrap.dedent("\n".join(inside))))
             inside = None
         else:
             inside.append(line)
     if inside is not None:
-        blocks.append(Block(language, textwrap.dedent("\n".join(inside))))
+        blocks.append(CodeBlock(language, textwrap.dedent("\n".join(inside))))
     return blocks, "\n".join(prose)
 
 
-def _chosen(blocks: list[Block], entry: VaultEntry, *, fenced: bool) -> str:
-    """The last block that can be the new code; raises `Unusable` with what is wrong with the longest one."""
+def _chosen(blocks: list[CodeBlock], entry: VaultEntry, *, fenced: bool) -> str:
+    """The last block that can be the new code; raises `UnusableAnswer` with what is wrong with the longest one."""
     codes = [_unnumbered(block.text).strip("\n") + "\n" for block in blocks]
     wrong = {code: _wrong_with(code, entry) for code in codes}
     right = [code for code in codes if not wrong[code]]
     if right:
         changed = [code for code in right if not same_code(code, entry.code, entry.type)]
         if not changed:
-            raise Unusable("The code in the answer is the same as before.")
+            raise UnusableAnswer("The code in the answer is the same as before.")
         return changed[-1]
     if not fenced:
-        raise Unusable("The answer holds no fenced block of code.")
-    raise Unusable(wrong[max(codes, key=len)])
+        raise UnusableAnswer("The answer holds no fenced block of code.")
+    raise UnusableAnswer(wrong[max(codes, key=len)])
 
 
 def _wrong_with(code: str, entry: VaultEntry) -> str:

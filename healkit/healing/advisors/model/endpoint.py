@@ -14,9 +14,9 @@ from typing import NoReturn
 from urllib.parse import urlsplit
 
 from healkit.config import Config
-from healkit.healing.model.anthropic_messages import AnthropicMessages
-from healkit.healing.model.openai_chat import OpenAIChat
-from healkit.healing.model.protocol import Adapter
+from healkit.healing.advisors.model.anthropic_messages import AnthropicMessages
+from healkit.healing.advisors.model.openai_chat import OpenAIChat
+from healkit.healing.advisors.model.protocol import Adapter
 
 #: The key for whatever host is configured.
 KEY_VARIABLE = "HEALKIT_MODEL_KEY"

@@ -12,13 +12,13 @@ from typing import Any
 
 from healkit.contracts.events import ActionSpec, EventType, error_object
 from healkit.contracts.healing import Attempt, Check, CheckResult, Patch
-from healkit.contracts.policy import Observation, Verdict
+from healkit.contracts.policy import Observation, PolicyVerdict
 from healkit.contracts.records import utc_now
 from healkit.contracts.signature import StateSignature, digest, sign
 from healkit.errors import HealkitError
 from healkit.healing.advisor import Case
 from healkit.healing.diagnosis import Diagnosis
-from healkit.healing.policy import Policy
+from healkit.healing.run_policy import RunPolicy
 from healkit.runtime.runs import OpenRun
 from healkit.store.entries import code_hash
 
@@ -29,7 +29,7 @@ _MAY_LOOP = {"model", "agent", "person"}
 class HealRecord:
     """Writes one healing into its run, and asks its policy. `policy` is the run's own."""
 
-    def __init__(self, run: OpenRun, policy: Policy, case: Case) -> None:
+    def __init__(self, run: OpenRun, policy: RunPolicy, case: Case) -> None:
         self.run = run
         self._case = case
         self._policy = policy
@@ -132,7 +132,7 @@ class HealRecord:
         event: EventType = "proposal_rejected" if attempt.verdict == "not_cured" else "proposal_accepted"
         self.run.append(event, step_id=step, metadata={"verdict": attempt.verdict, "why": attempt.why})
 
-    def retrying(self, step: str, action: str, error_code: str, attempt: int) -> Verdict:
+    def retrying(self, step: str, action: str, error_code: str, attempt: int) -> PolicyVerdict:
         """Whether what failed through no fault of the patch may be tried again; the answer is on record."""
         verdict = self._policy.retry(action, error_code)
         if verdict.granted:

@@ -14,10 +14,10 @@ from healkit.healing.advisor import Advisor
 ENTRY_POINTS = "healkit.advisors"
 #: healkit's own, in the order of what asking them costs; loaded when they are asked.
 _OWN = {
-    "peers": "healkit.healing.peers:PeersAdvisor",
+    "peers": "healkit.healing.advisors.peers:PeersAdvisor",
     "rules": "healkit.healing.rules:RulesAdvisor",
     "search": "healkit.healing.search:SearchAdvisor",
-    "model": "healkit.healing.model:ModelAdvisor",
+    "model": "healkit.healing.advisors.model:ModelAdvisor",
 }
 
 

@@ -20,7 +20,7 @@ from healkit.contracts.healing import VERDICTS, Attempt, Check, CheckResult
 from healkit.contracts.post_mortem import KeptFrame, Local
 from healkit.errors import ModelInputTooLarge
 from healkit.healing.advisor import Case, Peer
-from healkit.healing.model.protocol import Prompt
+from healkit.healing.advisors.model.protocol import Prompt
 from healkit.sanitizer.secret_map import SecretMap, cut_text
 
 #: What one value, one message and one diff may take, in bytes and characters.

@@ -7,11 +7,11 @@ import re
 from healkit.contracts.healing import Attempt, Patch
 from healkit.errors import ModelError, ModelRefused
 from healkit.healing.advisor import Case
-from healkit.healing.model.answers import Answer, Unusable, read_answer, same_code
-from healkit.healing.model.asking import Asker
-from healkit.healing.model.prompt import Briefing
-from healkit.healing.model.protocol import Reply
-from healkit.healing.model.spending import Spending
+from healkit.healing.advisors.model.answer_parser import ModelAnswer, UnusableAnswer, read_answer, same_code
+from healkit.healing.advisors.model.client import ModelClient
+from healkit.healing.advisors.model.prompt import Briefing
+from healkit.healing.advisors.model.protocol import Reply
+from healkit.healing.advisors.model.spending import Spending
 from healkit.sanitizer.secret_map import SecretMap
 from healkit.tracing.delivery import readable
 
@@ -29,10 +29,10 @@ class Rounds:
         case: Case,
         briefing: Briefing,
         secret_map: SecretMap,
-        asker: Asker,
+        client: ModelClient,
         spending: tuple[Spending, Spending],
     ) -> None:
-        self._case, self._briefing, self._secret_map, self._asker = case, briefing, secret_map, asker
+        self._case, self._briefing, self._secret_map, self._client = case, briefing, secret_map, client
         self._total, self._since_patch = spending
         self._tried = [attempt.patch.code for attempt in case.attempts]
         self._told = [briefing.attempt(attempt) for attempt in case.attempts]
@@ -43,7 +43,7 @@ class Rounds:
         self.unusable = ""
         try:
             answer = self._read(self._reply(number))
-        except Unusable as unusable:
+        except UnusableAnswer as unusable:
             self.unusable = readable(self._secret_map.text(str(unusable)))
             self._told.append(self._briefing.unusable(str(unusable)))
             return None
@@ -64,22 +64,22 @@ class Rounds:
 
     def _reply(self, number: int) -> Reply:
         prompt = self._briefing.prompt(self._told)
-        before = self._asker.requests
+        before = self._client.requests
         try:
-            reply = self._asker.ask(prompt, number)
+            reply = self._client.ask(prompt, number)
         finally:
-            self._count("requests", self._asker.requests - before)
+            self._count("requests", self._client.requests - before)
         self._count("input_tokens", reply.input_tokens)
         self._count("output_tokens", reply.output_tokens)
         if reply.ending == "refused":
             said = readable(self._secret_map.text(reply.text))
             raise ModelRefused(
-                f"The model {self._asker.model!r} declined" + (f": {said}" if said else "."),
+                f"The model {self._client.model!r} declined" + (f": {said}" if said else "."),
                 hint="Ask another model, or another advisor.",
             )
         if reply.ending == "length":
             raise ModelError(
-                f"The answer of the model {self._asker.model!r} was cut off in the middle.",
+                f"The answer of the model {self._client.model!r} was cut off in the middle.",
                 hint="Raise heal_model_max_tokens, or its context if the server has a smaller one.",
             )
         return reply
@@ -89,10 +89,10 @@ class Rounds:
             self._total.add({name: count})
             self._since_patch.add({name: count})
 
-    def _read(self, reply: Reply) -> Answer:
+    def _read(self, reply: Reply) -> ModelAnswer:
         answer = read_answer(self._secret_map.restored(reply.text), self._case.entry)
         if any(same_code(answer.code, code, self._case.entry.type) for code in self._tried):
-            raise Unusable("The code in the answer was tried before.")
+            raise UnusableAnswer("The code in the answer was tried before.")
         for mark in set(_MARK.findall(answer.code)) - set(_MARK.findall(self._case.entry.code)):
-            raise Unusable(f"The code in the answer holds {mark}, which stands for nothing here.")
+            raise UnusableAnswer(f"The code in the answer holds {mark}, which stands for nothing here.")
         return answer

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from healkit.errors import BudgetSpent, ModelError, ModelUnavailable
-from healkit.healing.model.access import Access
-from healkit.healing.model.protocol import Broken, Reader, Reply
-from healkit.healing.model.refusals import Trouble, presentable, refusal_of
-from healkit.healing.model.sse import EventStream
+from healkit.healing.advisors.model.api_errors import TransientError, presentable, refusal_of
+from healkit.healing.advisors.model.endpoint import Access
+from healkit.healing.advisors.model.protocol import Broken, Reader, Reply
+from healkit.healing.advisors.model.sse import EventStream
 from healkit.tracing.collector_client import DaemonExecutor
 
 if TYPE_CHECKING:
@@ -67,8 +67,8 @@ def exchange(
 ) -> Reply:
     """The whole answer; `on_received` gets the number of characters so far whenever it has changed.
 
-    Raises `BudgetSpent` as soon as `left_s()` is 0, `ModelError` and its kinds, or `Trouble` where the same request may
-    do better later.
+    Raises `BudgetSpent` as soon as `left_s()` is 0, `ModelError` and its kinds, or `TransientError` where the same
+    request may succeed later.
     """
     reader = request.access.adapter.reader()
     running = _Running(_ask(request, reader))
@@ -143,9 +143,9 @@ async def _ask(request: Request, reader: Reader) -> Reply:
                 f"There is no safe connection to {host}: {error}.",
                 hint="Check heal_model_url (http or https?); SSL_CERT_FILE names a certificate authority of your own.",
             ) from None
-        raise Trouble(_unreachable(host, error)) from None
+        raise TransientError(_unreachable(host, error)) from None
     except httpx.TransportError as error:
-        raise Trouble(_unreachable(host, error)) from None
+        raise TransientError(_unreachable(host, error)) from None
     except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError, ImportError) as error:
         raise _unreachable(host, error) from None
 
@@ -172,7 +172,7 @@ async def _exchange(client: httpx.AsyncClient, request: Request, reader: Reader)
             if reader.done:
                 break
     if not reader.reply.ending:
-        raise Trouble(_broken_off(request.access.host, reader.reply.text))
+        raise TransientError(_broken_off(request.access.host, reader.reply.text))
     return reader.reply
 
 
@@ -183,7 +183,7 @@ def _read(events: list[str], reader: Reader, access: Access) -> None:
     except Broken as broken:
         message = f"The model at {access.host} broke its answer off: {presentable(str(broken), access)}."
         if broken.passing:
-            raise Trouble(ModelUnavailable(message, hint="Try again later.")) from None
+            raise TransientError(ModelUnavailable(message, hint="Try again later.")) from None
         raise ModelError(message) from None
     except ModelError as error:
         raise ModelError(f"{presentable(error.message, access)}.", hint=error.hint) from None
