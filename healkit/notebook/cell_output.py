@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from IPython import get_ipython
 from IPython.core.displaypub import CapturingDisplayPublisher
@@ -14,8 +14,18 @@ from healkit.rendering import html_of, listings, text_of
 from healkit.rendering.document import Card, Document, Part
 
 if TYPE_CHECKING:
-    from healkit.notebook.widgets.panel import Panel
     from healkit.runtime.execution import Executions
+
+
+class LivePanel(Protocol):
+    """A panel below a card, as far as the card knows it."""
+
+    def show(self, *, card: bool = True) -> None:
+        """Display it; called where a page can draw it."""
+
+
+#: Makes the panel when it is displayed: most cards never need anywidget.
+MakePanel = Callable[[], LivePanel]
 
 
 def live_page() -> bool:
@@ -34,10 +44,10 @@ class CellOutput:
 
     text: str
     html: str
-    panel: Callable[[], Panel] | None = None
+    panel: MakePanel | None = None
 
     @classmethod
-    def of(cls, document: Document, panel: Callable[[], Panel] | None = None) -> CellOutput:
+    def of(cls, document: Document, panel: MakePanel | None = None) -> CellOutput:
         """Write a document in both forms."""
         return cls(text_of(document), html_of(document), panel)
 
@@ -60,6 +70,6 @@ class CellOutput:
             self.panel().show(card=False)
 
 
-def listed(rows: Executions, live: Callable[[], Panel] | None = None) -> CellOutput:
+def listed(rows: Executions, live: MakePanel | None = None) -> CellOutput:
     """A page of the log, with what it leaves out and the magic that lists it."""
     return CellOutput.of(listings.executions(rows, left_out=rows.left_out, ask="%executions --trials"), live)

@@ -28,7 +28,7 @@ from healkit.sanitizer import Sanitizer
 from healkit.sanitizer.records import UNLIMITED
 
 if TYPE_CHECKING:
-    from healkit.runtime.execution import Execution
+    from healkit.runtime.execution import Execution  # an execution writes itself by this module
     from healkit.store.log import Log
 
 #: How many later successes are looked through for one of the same arguments.

@@ -21,7 +21,7 @@ from healkit.store.candidates import NO_REVISION
 from healkit.store.entries import VaultEntry
 
 if TYPE_CHECKING:
-    from healkit.runtime.runs import OpenRun
+    from healkit.runtime.runs import OpenRun  # a run makes its steps, and each goes on in it
 
 StepKind = Literal["run", "try", "rerun"]
 P = ParamSpec("P")

@@ -16,7 +16,7 @@ from healkit.errors import DockUnavailable
 from healkit.notebook.cell_output import live_page
 
 if TYPE_CHECKING:
-    from healkit.notebook.widgets.panel import Panel
+    from healkit.notebook.widgets.panel import Panel  # a panel docks itself by this module
 
 #: ipylab's handle on the window; one for the kernel, made when it is first needed.
 _window: Any = None
