@@ -111,8 +111,8 @@ def test_the_first_command_works_in_a_fresh_checkout(tmp_path: Path) -> None:
     )
     ours = {"VIRTUAL_ENV", "PYTHONPATH", "HEALKIT_DB"}
     environment = {name: value for name, value in os.environ.items() if name not in ours}
-    # Most of what pip installs is never imported; to compile it would take more than half of the time. (It says "no" to
-    # `--no-compile` by a false value: pip.pypa.io/en/stable/topics/configuration.)
+    # Most of what pip installs is never imported, so it need not be compiled. (A false value switches `--no-compile`
+    # on: pip.pypa.io/en/stable/topics/configuration.)
     environment["PIP_NO_COMPILE"] = "0"
     done = subprocess.run(
         ["bash", "-c", command],

@@ -143,7 +143,7 @@ def test_ids_sort_by_time_and_differ_within_a_second() -> None:
     now = datetime(2025, 3, 1, 14, 2, 11, tzinfo=UTC)
     ids = [new_run_id(now + timedelta(seconds=i)) for i in range(100)]
     assert ids == sorted(ids)
-    assert len({new_run_id(now) for _ in range(100)}) == 100
+    assert len({new_run_id(now) for _ in range(1000)}) == 1000
 
 
 @pytest.mark.requirement("RUN-7")
