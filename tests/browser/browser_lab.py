@@ -209,7 +209,8 @@ class Notebook:
     def _agree(self, dialog: Locator) -> None:
         self.dialogs.append(dialog.inner_text())
         print("JupyterLab asked:", self.dialogs[-1])
-        dialog.locator(".jp-mod-accept").click()
+        # The last button accepts; of a message that only tells something it closes it.
+        dialog.locator(".jp-Dialog-footer button").last.click()
 
     def cell(self, number: int) -> Locator:
         """A cell, counted from 0."""
