@@ -13,7 +13,7 @@ from model_server import SECRET_KEY, model_server, says
 
 from healkit import errors
 from healkit.config import Config
-from healkit.healing.advisors.model.endpoint import find_access
+from healkit.healing.advisors.model.endpoint import find_endpoint
 
 PAGE = Path(__file__).parents[2] / "docs" / "models.md"
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
@@ -64,7 +64,7 @@ def test_each_row_of_servers_is_settings_that_work() -> None:
     assert len(rows) == 6
     for row in rows:
         environ = dict(part.split("=", 1) for part in row.replace("…", "a-key").split())
-        access, available = find_access(Config.from_environment(environ), environ)
+        access, available = find_endpoint(Config.from_environment(environ), environ)
         assert available, available.why
         assert access is not None
         assert access.host in {"api.openai.com", "api.anthropic.com"} or access.host.startswith("localhost:")

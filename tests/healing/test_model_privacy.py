@@ -24,7 +24,7 @@ from healkit.contracts.post_mortem import KeptFrame, Local
 from healkit.errors import PostMortemGone
 from healkit.healing.advisor import Case
 from healkit.healing.advisors.model import ModelAdvisor
-from healkit.healing.advisors.model.endpoint import Key, find_access
+from healkit.healing.advisors.model.endpoint import ApiKey, find_endpoint
 from healkit.sanitizer.rule import expand
 from healkit.store.entries import VaultEntry
 
@@ -323,7 +323,7 @@ def test_the_key_is_in_the_header_and_nowhere_else(
     text, advisor = told(server, case())
     assert SECRET_KEY not in text
     assert server.requests[0].headers["authorization"] == f"Bearer {SECRET_KEY}"
-    access, _ = find_access(server.config(), HERE)
+    access, _ = find_endpoint(server.config(), HERE)
     assert access is not None
     shown = f"{advisor!r} {access!r} {access.key!s} {access.key} {vars(advisor)['_config']!r}"
     logged = "\n".join(f"{record.getMessage()} {record.args}" for record in caplog.records)
@@ -339,7 +339,7 @@ def test_a_providers_own_key_goes_to_that_provider_alone(server: ModelServer) ->
     for provider in ("openai", "anthropic"):
         server.plan.append(says(ANSWER))
         next(ModelAdvisor(server.config(provider), environ=own).propose(case(), Budget()))
-        access, _ = find_access(Config(heal_model="m", heal_model_provider=provider), own)
+        access, _ = find_endpoint(Config(heal_model="m", heal_model_provider=provider), own)
         assert access is not None
         assert access.key.reveal() == SECRET_KEY
         plain = access.adapter.default_url.replace("https:", "http:")
@@ -398,4 +398,4 @@ def test_the_keyring_is_asked_for_the_host_after_the_environment(server: ModelSe
     next(ModelAdvisor(server.config(), environ=HERE).propose(case(), Budget()))
     sent = [request.headers["authorization"] for request in server.requests]
     assert sent == ["Bearer from-the-keyring", f"Bearer {SECRET_KEY}"]
-    assert repr(Key("", "nowhere")) == "Key('')"
+    assert repr(ApiKey("", "nowhere")) == "ApiKey('')"

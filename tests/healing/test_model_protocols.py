@@ -12,7 +12,7 @@ from healkit.errors import ConfigError, ModelError
 from healkit.healing.advisor import Case
 from healkit.healing.advisors.model import ModelAdvisor
 from healkit.healing.advisors.model.anthropic_messages import AnthropicMessages
-from healkit.healing.advisors.model.endpoint import find_access
+from healkit.healing.advisors.model.endpoint import find_endpoint
 from healkit.healing.advisors.model.openai_chat import OpenAIChat
 from healkit.healing.advisors.model.protocol import Prompt
 from healkit.healing.advisors.model.sse import EventStream
@@ -166,7 +166,7 @@ def test_the_address_of_messages_may_have_its_path_or_not(given: str) -> None:
 
 
 def test_openai_itself_gets_the_newer_name_of_the_limit() -> None:
-    access, available = find_access(Config(heal_model="m"), {"OPENAI_API_KEY": SECRET_KEY})
+    access, available = find_endpoint(Config(heal_model="m"), {"OPENAI_API_KEY": SECRET_KEY})
     assert available
     assert access is not None
     assert access.host == "api.openai.com"

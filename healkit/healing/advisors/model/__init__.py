@@ -1,15 +1,15 @@
-"""The language model as an advisor: optional, bounded, and only ever a source of candidates.
+"""Language model as an advisor: an optional, bounded source.
 
-`advisor` is the service. Below it, in the order of the work: `access` finds model and key, `rounds` goes from question
-to question, `prompt` says what is sent, `SecretMap` hides, `asking` waits for a busy server while `progress` says
-so, `exchange` is one request with `sse` reading its stream and `refusals` its errors, `openai_chat` and
-`anthropic_messages` are the two protocols, `answers` reads what came, and `spending` adds up.
+`advisor` is the service. It uses `endpoint` (model, address and key), `prompt` (the question; a `SecretMap` hides),
+`client` (requests, retries, Stop) and `answer_parser` (code and reason from an answer). Below the client are
+`transport` (one request over httpx), `api_errors` (refusals) and `protocol`, the seam of the two adapters `openai_chat`
+and `anthropic_messages`.
 """
 
 from __future__ import annotations
 
 from healkit.healing.advisors.model.advisor import ModelAdvisor
 from healkit.healing.advisors.model.endpoint import Availability
-from healkit.healing.advisors.model.progress import Progress
+from healkit.healing.advisors.model.protocol import Progress
 
 __all__ = ["Availability", "ModelAdvisor", "Progress"]

@@ -1,8 +1,8 @@
-"""A model's answer, read: one sentence, and the whole new code.
+"""Parser of a model's answer: one sentence, and the new code.
 
-Models put code in one fence, or in three; they think aloud first, repeat what was wrong, add an example of use, send a
-diff, or forget the fence. What is taken is the last block that is a whole tool of the same kind as the one before, and
-is not that one. Nothing in an answer is run here, and what is read is only a candidate.
+Models put code in one fence, or in three; they think aloud first, repeat the wrong code, add an example of use, send a
+diff, or forget the fence. The parser takes the last block that is a whole tool of the same kind as before, with other
+code. Nothing of an answer runs here; its code is only a candidate.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ NO_REASON = "The model gave no reason."
 
 
 class UnusableAnswer(Exception):
-    """An answer without new code; the text says why, to the model and to people."""
+    """Answer without new code; the text says why, to the model and to people."""
 
 
 @dataclasses.dataclass(frozen=True)
 class ModelAnswer:
-    """What a model proposes."""
+    """Code and reason that a model proposes."""
 
     code: str
     reason: str
@@ -41,14 +41,14 @@ class ModelAnswer:
 
 @dataclasses.dataclass(frozen=True)
 class CodeBlock:
-    """One fenced block."""
+    """Fenced block of an answer."""
 
     language: str
     text: str
 
 
 def read_answer(text: str, entry: VaultEntry) -> ModelAnswer:
-    """The proposal in an answer; raises `UnusableAnswer` where there is none."""
+    """Return the proposal of an answer; raise `UnusableAnswer` where there is none."""
     said = _THINKING.sub("", text).replace("\r\n", "\n").strip()
     if not said:
         raise UnusableAnswer("The answer is empty.")
@@ -64,7 +64,7 @@ def read_answer(text: str, entry: VaultEntry) -> ModelAnswer:
 
 
 def same_code(one: str, other: str, kind: str) -> bool:
-    """Whether two codes do the same in every case: comments and layout aside."""
+    """Return True if two codes are equal but for comments and layout."""
     if kind == "python":
         try:
             return ast.dump(ast.parse(one)) == ast.dump(ast.parse(other))
@@ -74,7 +74,7 @@ def same_code(one: str, other: str, kind: str) -> bool:
 
 
 def split_blocks(text: str) -> tuple[list[CodeBlock], str]:
-    """The fenced blocks, and the prose around them.
+    """Split a text into its fenced blocks and the prose around them.
 
     As CommonMark has it (https://spec.commonmark.org/0.31.2/#fenced-code-blocks): a block ends at a fence at least as
     long as the one it began with, or with the text.
@@ -101,7 +101,7 @@ def split_blocks(text: str) -> tuple[list[CodeBlock], str]:
 
 
 def _chosen(blocks: list[CodeBlock], entry: VaultEntry, *, fenced: bool) -> str:
-    """The last block that can be the new code; raises `UnusableAnswer` with what is wrong with the longest one."""
+    """Return the last block that can be the new code; raise `UnusableAnswer` with the fault of the longest one."""
     codes = [_unnumbered(block.text).strip("\n") + "\n" for block in blocks]
     wrong = {code: _wrong_with(code, entry) for code in codes}
     right = [code for code in codes if not wrong[code]]
@@ -116,7 +116,7 @@ def _chosen(blocks: list[CodeBlock], entry: VaultEntry, *, fenced: bool) -> str:
 
 
 def _wrong_with(code: str, entry: VaultEntry) -> str:
-    """Why that cannot be the tool's new code, or nothing."""
+    """Say why the code cannot be the tool's new code; empty if it can."""
     if entry.type != "python":
         return "" if code.strip() else "The block in the answer is empty."
     try:
@@ -135,7 +135,7 @@ def _wrong_with(code: str, entry: VaultEntry) -> str:
 
 
 def _unnumbered(code: str) -> str:
-    """The code without the line numbers that it was shown with."""
+    """Remove the line numbers with which the code was shown."""
     lines = code.split("\n")
     if all(_NUMBERED.match(line) for line in lines if line.strip()):
         return "\n".join(_NUMBERED.sub("", line, count=1) for line in lines)
@@ -143,7 +143,7 @@ def _unnumbered(code: str) -> str:
 
 
 def _reason(prose: str) -> str:
-    """The first sentence outside of the blocks, without markup."""
+    """Return the first sentence outside the blocks, without markup."""
     for line in prose.split("\n"):
         plain = _LABEL.sub("", _MARKUP.sub("", line).strip())
         if sum(character.isalpha() for character in plain) >= 3 and not plain.endswith(":"):

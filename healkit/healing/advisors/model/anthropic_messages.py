@@ -2,8 +2,8 @@
 
 The request: https://platform.claude.com/docs/en/api/messages; the events of a stream:
 https://platform.claude.com/docs/en/build-with-claude/streaming; errors, which may also come in the middle of a stream:
-https://platform.claude.com/docs/en/api/errors. The version of the protocol, of which only what is common to it and to
-2023-06-01 is used: https://platform.claude.com/docs/en/api/versioning.
+https://platform.claude.com/docs/en/api/errors. Of the protocol's version, only what it has in common with 2023-06-01 is
+used: https://platform.claude.com/docs/en/api/versioning.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from healkit.healing.advisors.model.protocol import (
-    Broken,
     Prompt,
     Reply,
+    StreamError,
     complaint_of,
     count_of,
     decoded,
@@ -24,14 +24,14 @@ from healkit.healing.advisors.model.protocol import (
 
 _PATH = "/v1/messages"
 _VERSION = "2026-10-21"
-#: What is not the request's fault, of an error in the middle of a stream.
+#: Kinds of errors in the middle of a stream that are not the request's fault.
 _BUSY = {"overloaded_error", "api_error", "rate_limit_error", "timeout_error"}
-#: What counts as input beside `input_tokens`: it was read from a cache, or written to one.
+#: Counts of input beside `input_tokens`: read from a cache, or written to one.
 _CACHED = ("cache_creation_input_tokens", "cache_read_input_tokens")
 
 
 class AnthropicMessages:
-    """Anthropic's API, or a server that speaks it."""
+    """Adapter for Anthropic's API, or a server that speaks it."""
 
     default_url = "https://api.anthropic.com"
     key_variable = "ANTHROPIC_API_KEY"
@@ -41,17 +41,17 @@ class AnthropicMessages:
 
     @property
     def endpoint(self) -> str:
-        """The base address with the path of messages."""
+        """Base address with the path of messages."""
         parts = urlsplit(self._url)
         path = parts.path.rstrip("/").removesuffix("/messages").removesuffix("/v1") + _PATH
         return urlunsplit((parts.scheme, parts.netloc, path, parts.query, ""))
 
     def headers(self, key: str) -> dict[str, str]:
-        """The version of the protocol, and the key in a header of its own."""
+        """Return the protocol's version, and the key in a header of its own."""
         return {"anthropic-version": _VERSION, **({"x-api-key": key} if key else {})}
 
     def body(self, model: str, prompt: Prompt, max_tokens: int) -> dict[str, Any]:
-        """One turn, with the rules where they belong."""
+        """Return a body of one turn, with the rules as the system prompt."""
         return {
             "model": model,
             "max_tokens": max_tokens,
@@ -61,16 +61,16 @@ class AnthropicMessages:
         }
 
     def without(self, body: dict[str, Any], complaint: str) -> dict[str, Any] | None:
-        """Nothing in it is optional."""
+        """Return None: no field is optional."""
         return None
 
     def reader(self) -> MessageReader:
-        """What reads one answer."""
+        """Make the reader of one answer."""
         return MessageReader()
 
 
 class MessageReader:
-    """Reads events up to `message_stop`; kinds that are not known are passed over, as the protocol asks."""
+    """Reader of events up to `message_stop`; it skips unknown kinds, as the protocol asks."""
 
     def __init__(self) -> None:
         self.reply = Reply()
@@ -78,7 +78,7 @@ class MessageReader:
         self._stopped = ""
 
     def read(self, data: str) -> None:
-        """One event's data; its kind stands in it, too."""
+        """Read one event's data, which also holds its kind."""
         event = decoded(data)
         match event.get("type"):
             case "message_start":
@@ -87,7 +87,7 @@ class MessageReader:
                 self.reply.text += text_of(mapping(event.get("content_block")).get("text"))
             case "content_block_delta":
                 delta = mapping(event.get("delta"))
-                if delta.get("type") == "text_delta":  # what the model thinks aloud is no answer
+                if delta.get("type") == "text_delta":  # thinking is not part of the answer
                     self.reply.text += text_of(delta.get("text"))
             case "message_delta":
                 self._stopped = text_of(mapping(event.get("delta")).get("stop_reason")) or self._stopped
@@ -96,7 +96,7 @@ class MessageReader:
                 self._end()
             case "error":
                 kind, message = complaint_of(event.get("error"))
-                raise Broken(message or kind, passing=kind in _BUSY)
+                raise StreamError(message or kind, passing=kind in _BUSY)
 
     def _end(self) -> None:
         self.done = True
@@ -109,7 +109,7 @@ class MessageReader:
                 self.reply.ending = "complete"
 
     def _usage(self, usage: Any) -> None:
-        """Counts are those so far, so the last one counts."""
+        """Take the counts; each is the sum so far, so the last one is right."""
         if (fresh := count_of(usage.get("input_tokens"))) is not None:
             self.reply.input_tokens = fresh + sum(count_of(usage.get(name)) or 0 for name in _CACHED)
         if (written := count_of(usage.get("output_tokens"))) is not None:

@@ -1,4 +1,4 @@
-"""What a server's refusal means: wait, mend the settings, or give up.
+"""Errors for a server's refusals: wait, fix a setting, or end.
 
 The codes are those that OpenAI (https://platform.openai.com/docs/guides/error-codes) and Anthropic
 (https://platform.claude.com/docs/en/api/errors) publish; 529 is Anthropic's for overloaded.
@@ -13,19 +13,19 @@ from urllib.parse import urlsplit
 import msgspec
 
 from healkit.errors import ModelError, ModelInputTooLarge, ModelKeyRefused, ModelUnavailable
-from healkit.healing.advisors.model.endpoint import KEY_VARIABLE, Access
+from healkit.healing.advisors.model.endpoint import KEY_VARIABLE, ModelEndpoint
 from healkit.healing.advisors.model.protocol import complaint_of, mapping
 from healkit.sanitizer import Sanitizer
 from healkit.tracing.delivery import readable, retry_after_s
 
-#: What another try may do better with.
+#: Codes after which another try may succeed.
 _PASSING = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
-#: A 429 that no waiting helps: there is no money left.
+#: Words of a 429 that waiting does not help: the quota is used up.
 _NO_QUOTA = ("insufficient_quota", "billing")
 
 
 class TransientError(Exception):
-    """A refusal or a fault that may go away; the server may say after how long: `wait_s`, else 0."""
+    """A refusal or fault that may pass; `wait_s` is the pause that the server asks for, else 0."""
 
     def __init__(self, error: ModelUnavailable, wait_s: float = 0.0) -> None:
         super().__init__(str(error))
@@ -34,7 +34,7 @@ class TransientError(Exception):
 
 
 class UnsupportedRequest(Exception):
-    """The server does not understand the request; the text is what it said."""
+    """Refusal of a request that the server does not understand; `said` is its message."""
 
     def __init__(self, said: str, error: ModelError) -> None:
         super().__init__(said)
@@ -42,19 +42,19 @@ class UnsupportedRequest(Exception):
         self.error = error
 
 
-def refusal_of(status: int, headers: Mapping[str, str], body: bytes, access: Access) -> Exception:
-    """The exception for an answer that is no stream; `headers` have lower-case names."""
-    kind, said = _said(body, access)
-    answered = f"The model's server at {access.host} answered {_named(status)}" + (
+def refusal_of(status: int, headers: Mapping[str, str], body: bytes, endpoint: ModelEndpoint) -> Exception:
+    """Return the exception for an answer that is no stream; `headers` have lower-case names."""
+    kind, said = _said(body, endpoint)
+    answered = f"The model's server at {endpoint.host} answered {_named(status)}" + (
         f": {said}" if said else ""
     )
     match status:
         case 200:
             return _no_stream(answered, headers)
         case 401 | 403:
-            return ModelKeyRefused(f"{answered}.", hint=_key_hint(access))
+            return ModelKeyRefused(f"{answered}.", hint=_key_hint(endpoint))
         case 404:
-            hint = f"Has it a model {access.model!r}, and is {access.adapter.endpoint} its address?"
+            hint = f"Has it a model {endpoint.model!r}, and is {endpoint.adapter.endpoint} its address?"
             return ModelError(f"{answered}.", hint=hint)
         case 413:
             return ModelInputTooLarge(f"{answered}.", hint="Lower heal_model_input_max_bytes.")
@@ -92,14 +92,14 @@ def _redirect(answered: str, headers: Mapping[str, str]) -> ModelError:
     )
 
 
-def _key_hint(access: Access) -> str:
-    if not access.key:
+def _key_hint(endpoint: ModelEndpoint) -> str:
+    if not endpoint.key:
         return f"It wants a key: set {KEY_VARIABLE}."
-    return f"The key is from {access.key.source}: is it right, and may it use {access.model!r}?"
+    return f"The key is from {endpoint.key.source}: is it right, and may it use {endpoint.model!r}?"
 
 
-def _said(body: bytes, access: Access) -> tuple[str, str]:
-    """Kind and text of a JSON error in any of the forms in use, without the key and without secrets; else nothing."""
+def _said(body: bytes, endpoint: ModelEndpoint) -> tuple[str, str]:
+    """Return kind and text of a JSON error in any common form, without key and secrets; else empty texts."""
     try:
         found = mapping(msgspec.json.decode(body))
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
@@ -108,13 +108,13 @@ def _said(body: bytes, access: Access) -> tuple[str, str]:
         if found.get(name):
             kind, text = complaint_of(found[name])
             code = str(mapping(found[name]).get("code") or "")
-            return access.key.kept_out(f"{kind} {code}"), presentable(text, access)
+            return endpoint.key.kept_out(f"{kind} {code}"), presentable(text, endpoint)
     return "", ""
 
 
-def presentable(said: str, access: Access) -> str:
-    """What a server said as a line to show: without the key, which some quote, and without other secrets."""
-    return readable(str(Sanitizer().text(access.key.kept_out(said)).value)).rstrip(".")
+def presentable(said: str, endpoint: ModelEndpoint) -> str:
+    """Return a server's message as one line without the key, which some servers quote, and without other secrets."""
+    return readable(str(Sanitizer().text(endpoint.key.kept_out(said)).value)).rstrip(".")
 
 
 def _named(status: int) -> str:

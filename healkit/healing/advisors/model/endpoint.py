@@ -1,8 +1,8 @@
-"""Which model may be asked, where, and with whose key.
+"""Endpoint of a model: which one, where, and with whose key.
 
-A provider's own key goes to that provider's own host and nowhere else: whoever has `OPENAI_API_KEY` set and points
-`heal_model_url` at another machine would otherwise hand it over. Any other host gets `HEALKIT_MODEL_KEY`, or what the
-keyring holds for it.
+A provider's own key goes to that provider's own host and nowhere else: a user who has `OPENAI_API_KEY` set and points
+`heal_model_url` at another machine would otherwise hand it over. Any other host gets `HEALKIT_MODEL_KEY`, or the key
+that the keyring holds for it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import importlib
 from collections.abc import Mapping
-from typing import NoReturn
+from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
 from healkit.config import Config
@@ -18,14 +18,14 @@ from healkit.healing.advisors.model.anthropic_messages import AnthropicMessages
 from healkit.healing.advisors.model.openai_chat import OpenAIChat
 from healkit.healing.advisors.model.protocol import Adapter
 
-#: The key for whatever host is configured.
+#: Variable with the key for any configured host.
 KEY_VARIABLE = "HEALKIT_MODEL_KEY"
-#: The name under which the keyring keeps keys; the user name there is the host's.
+#: Service name of keys in the keyring; the user name there is the host.
 KEYRING_SERVICE = "healkit"
 
 
-class Key:
-    """A secret that no text shows: not a message, not a repr, not a pickle. `source` says where it was found."""
+class ApiKey:
+    """Secret that no text shows: no message, no repr, no pickle. `source` says where it was found."""
 
     __slots__ = ("_text", "source")
 
@@ -34,23 +34,23 @@ class Key:
         self.source = source
 
     def reveal(self) -> str:
-        """The key itself, for a header."""
+        """Return the key itself, for a header."""
         return self._text
 
     @property
     def sendable(self) -> bool:
-        """Whether a header can carry it."""
+        """True if a header can carry the key."""
         return self._text.isascii() and self._text.isprintable() and " " not in self._text
 
     def kept_out(self, text: str) -> str:
-        """The text without the key, where somebody quoted it."""
+        """Return the text with the key replaced, where a server quoted it."""
         return text.replace(self._text, "***") if self._text else text
 
     def __bool__(self) -> bool:
         return bool(self._text)
 
     def __repr__(self) -> str:
-        return f"Key('***', {self.source!r})" if self._text else "Key('')"
+        return f"ApiKey('***', {self.source!r})" if self._text else "ApiKey('')"
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a key is not written down")
@@ -58,7 +58,7 @@ class Key:
 
 @dataclasses.dataclass(frozen=True)
 class Availability:
-    """Whether a model can be asked; `why` says what is missing, and how to add it."""
+    """Result of looking for a model; if it cannot be asked, `why` says what is missing and how to add it."""
 
     ok: bool
     why: str = ""
@@ -68,21 +68,42 @@ class Availability:
 
 
 @dataclasses.dataclass(frozen=True)
-class Access:
-    """A model, the protocol to ask it in, and the key to do so."""
+class ModelEndpoint:
+    """A model, the adapter to ask it with, and the key to do so."""
 
     model: str
     adapter: Adapter
-    key: Key
+    key: ApiKey
 
     @property
     def host(self) -> str:
-        """Who is asked, as it is shown."""
+        """Host that is asked, as it is shown."""
         return urlsplit(self.adapter.endpoint).netloc
 
 
+@dataclasses.dataclass(frozen=True)
+class ModelRequest:
+    """Request to a model, with the limits of the whole exchange in seconds and bytes."""
+
+    endpoint: ModelEndpoint
+    body: dict[str, Any]
+    timeout_s: float
+    answer_max_bytes: int
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """All headers, the key among them."""
+        return {
+            "Content-Type": "application/json",
+            "Accept": "text/event-stream",
+            "Accept-Encoding": "identity",  # so that its size is known without unpacking
+            "User-Agent": "healkit",
+            **self.endpoint.adapter.headers(self.endpoint.key.reveal()),
+        }
+
+
 def adapter_of(config: Config) -> Adapter:
-    """The configured protocol, at the configured address."""
+    """Return the configured adapter, at the configured address."""
     kinds: dict[str, type[OpenAIChat] | type[AnthropicMessages]] = {
         "openai": OpenAIChat,
         "anthropic": AnthropicMessages,
@@ -90,8 +111,8 @@ def adapter_of(config: Config) -> Adapter:
     return kinds[config.heal_model_provider](config.heal_model_url)
 
 
-def find_access(config: Config, environ: Mapping[str, str]) -> tuple[Access | None, Availability]:
-    """How to ask the configured model, or why it cannot be asked; sends nothing."""
+def find_endpoint(config: Config, environ: Mapping[str, str]) -> tuple[ModelEndpoint | None, Availability]:
+    """Find the configured model, or the reason why it cannot be asked; send nothing."""
     if not config.heal_model:
         return None, Availability(
             False, "No model is configured: set HEALKIT_HEAL_MODEL to its name (docs/models.md)."
@@ -115,23 +136,23 @@ def find_access(config: Config, environ: Mapping[str, str]) -> tuple[Access | No
             False,
             f"The key from {key.source} holds characters that no HTTP header can: was a line end copied?",
         )
-    return Access(config.heal_model, adapter, key), Availability(True)
+    return ModelEndpoint(config.heal_model, adapter, key), Availability(True)
 
 
-def _find_key(adapter: Adapter, host: str, own: bool, environ: Mapping[str, str]) -> Key:
+def _find_key(adapter: Adapter, host: str, own: bool, environ: Mapping[str, str]) -> ApiKey:
     for variable in (KEY_VARIABLE, *((adapter.key_variable,) if own else ())):
         if text := environ.get(variable, ""):
-            return Key(text, variable)
-    return Key(_from_keyring(host), "the keyring")
+            return ApiKey(text, variable)
+    return ApiKey(_from_keyring(host), "the keyring")
 
 
 def _from_keyring(host: str) -> str:
-    """What the system's keyring holds for that host; empty where there is none, or no keyring at all."""
+    """Return the system keyring's key for that host; empty without a key, or without a keyring."""
     try:
         keyring = importlib.import_module("keyring")
     except ImportError:
         return ""
     try:
         return keyring.get_password(KEYRING_SERVICE, host) or ""
-    except Exception:  # noqa: BLE001 - a backend raises what it likes: locked, no bus, dismissed by its user
+    except Exception:  # noqa: BLE001 - backends raise anything: locked, no bus, dismissed by the user
         return ""

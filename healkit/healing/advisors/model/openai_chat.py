@@ -1,10 +1,10 @@
-"""The chat completions protocol, as many servers speak it.
+"""Chat completions protocol, as many servers speak it.
 
 Published by OpenAI (https://platform.openai.com/docs/api-reference/chat/create, and for the chunks of a stream
 https://platform.openai.com/docs/api-reference/chat-streaming) and spoken by Ollama
 (https://docs.ollama.com/api/openai-compatibility), vLLM
 (https://docs.vllm.ai/en/stable/serving/openai_compatible_server.html), llama.cpp's server and LM Studio, each with a
-little less: so what is optional is left away when a server complains of it by name, and null stands for an empty list.
+little less: an optional field is left out once a server complains of it by name, and null stands for an empty list.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from healkit.healing.advisors.model.protocol import (
-    Broken,
     Prompt,
     Reply,
+    StreamError,
     complaint_of,
     count_of,
     decoded,
@@ -24,7 +24,7 @@ from healkit.healing.advisors.model.protocol import (
 )
 
 _PATH = "/chat/completions"
-#: What is not the request's fault, of an error in the middle of a stream.
+#: Kinds of errors in the middle of a stream that are not the request's fault.
 _BUSY = {
     "server_error",
     "rate_limit_exceeded",
@@ -36,7 +36,7 @@ _BUSY = {
 
 
 class OpenAIChat:
-    """Any chat completions endpoint."""
+    """Adapter for any chat completions endpoint."""
 
     default_url = "https://api.openai.com/v1"
     key_variable = "OPENAI_API_KEY"
@@ -46,18 +46,21 @@ class OpenAIChat:
 
     @property
     def endpoint(self) -> str:
-        """The base address, which by custom ends in `/v1`, with the path of chat completions."""
+        """Base address, which by custom ends in `/v1`, with the path of chat completions."""
         parts = urlsplit(self._url)
         path = parts.path.rstrip("/")
         path = path if path.endswith(_PATH) else path + _PATH
         return urlunsplit((parts.scheme, parts.netloc, path, parts.query, ""))
 
     def headers(self, key: str) -> dict[str, str]:
-        """A bearer token; servers on one's own machine want none."""
+        """Return the key as a bearer token; local servers want none."""
         return {"Authorization": f"Bearer {key}"} if key else {}
 
     def body(self, model: str, prompt: Prompt, max_tokens: int) -> dict[str, Any]:
-        """OpenAI's reasoning models insist on the limit's newer name; others may know the older one only."""
+        """Return the body; OpenAI's own API gets the limit's newer name.
+
+        Its reasoning models insist on that one, and other servers may know only the older.
+        """
         limit = "max_completion_tokens" if self._url == self.default_url else "max_tokens"
         return {
             "model": model,
@@ -71,7 +74,7 @@ class OpenAIChat:
         }
 
     def without(self, body: dict[str, Any], complaint: str) -> dict[str, Any] | None:
-        """The limit by its other name, or no count of tokens, where a server knows nothing else."""
+        """Return the body with the limit's other name, or without the count of tokens, as the server complains."""
         changed = dict(body)
         limit = "max_tokens" if "max_tokens" in body else "max_completion_tokens"
         if limit in complaint:
@@ -84,19 +87,19 @@ class OpenAIChat:
         return changed
 
     def reader(self) -> ChatReader:
-        """What reads one answer."""
+        """Make the reader of one answer."""
         return ChatReader()
 
 
 class ChatReader:
-    """Reads `chat.completion.chunk` objects up to `[DONE]`."""
+    """Reader of `chat.completion.chunk` objects up to `[DONE]`."""
 
     def __init__(self) -> None:
         self.reply = Reply()
         self.done = False
 
     def read(self, data: str) -> None:
-        """One event's data; the text of the reply is whole once it has ended."""
+        """Read one event's data; the reply's text is whole once it has an ending."""
         if data.strip() == "[DONE]":
             self.reply.ending = self.reply.ending or "complete"
             self.done = True
@@ -105,7 +108,7 @@ class ChatReader:
         if chunk.get("error"):
             kind, message = complaint_of(chunk["error"])
             passing = kind in _BUSY or mapping(chunk["error"]).get("code") in {429, 500, 502, 503, 529}
-            raise Broken(message or kind, passing=passing)
+            raise StreamError(message or kind, passing=passing)
         usage = mapping(chunk.get("usage"))
         if usage:
             self.reply.input_tokens = count_of(usage.get("prompt_tokens"))

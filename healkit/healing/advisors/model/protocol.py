@@ -1,7 +1,7 @@
-"""What is asked of a language model, and what comes back.
+"""Questions to a language model, and its replies.
 
-The seam of the two adapters: whatever one provider calls things, the rest of this package knows a `Prompt`, a `Reply`
-and an `Adapter`.
+The seam of the two adapters: whatever a provider calls things, the rest of this package knows a `Prompt`, a `Reply` and
+an `Adapter`.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ import msgspec
 
 from healkit.errors import ModelError
 
-#: `complete`: the model came to its end. `length`: it was cut at `heal_model_max_tokens`. `refused`: it declined, or a
+#: `complete`: the model ended its answer. `length`: it was cut at `heal_model_max_tokens`. `refused`: it declined, or a
 #: filter stopped it. Empty: the end never came.
 Ending = Literal["", "complete", "length", "refused"]
 
 
 @dataclasses.dataclass(frozen=True)
 class Prompt:
-    """One question: the rules of the house, and the case."""
+    """Question to a model: the general rules, and the case."""
 
     system: str
     user: str
@@ -29,7 +29,7 @@ class Prompt:
 
 @dataclasses.dataclass
 class Reply:
-    """An answer, as it grows. Token counts are the server's; None where it does not tell."""
+    """Answer of a model, as it grows. Token counts are the server's; None where it sends none."""
 
     text: str = ""
     input_tokens: int | None = None
@@ -37,8 +37,22 @@ class Reply:
     ending: Ending = ""
 
 
-class Broken(Exception):
-    """An error in the middle of a stream, in the server's words; `passing` is whether another try may do better."""
+@dataclasses.dataclass(frozen=True)
+class Progress:
+    """Progress of a question; `attempt` counts questions from 1.
+
+    `received_chars` of the answer are there; `wait_s` is the pause before it asks again, 0 without one. `why` is the
+    reason of the pause.
+    """
+
+    attempt: int
+    received_chars: int = 0
+    wait_s: float = 0.0
+    why: str = ""
+
+
+class StreamError(Exception):
+    """Error in the middle of a stream, in the server's words; `passing` if another try may succeed."""
 
     def __init__(self, said: str, *, passing: bool) -> None:
         super().__init__(said)
@@ -46,49 +60,49 @@ class Broken(Exception):
 
 
 class Reader(Protocol):
-    """Reads one answer's events; made anew for each request."""
+    """Reader of one answer's events; made anew for each request."""
 
     reply: Reply
-    #: Whether the protocol's own last word has come; a server may leave the connection open after it.
+    #: True after the protocol's last event; a server may leave the connection open after it.
     done: bool
 
     def read(self, data: str) -> None:
-        """One event's data; called by the exchange in their order. Raises `ModelError`, or `Broken`."""
+        """Read one event's data; called by the transport, in order. Raises `ModelError`, or `StreamError`."""
         ...
 
 
 class Adapter(Protocol):
-    """One provider's protocol, spoken at one address."""
+    """Protocol of one provider, spoken at one address."""
 
-    #: The provider's own endpoint; the host that its own key belongs to.
+    #: The provider's own endpoint, whose host its own key belongs to.
     default_url: str
-    #: The environment variable in which users keep that key.
+    #: Environment variable with that key.
     key_variable: str
 
     @property
     def endpoint(self) -> str:
-        """Where to post."""
+        """URL to post to."""
         ...
 
     def headers(self, key: str) -> dict[str, str]:
-        """What goes with a request, the key included where there is one."""
+        """Return the headers of a request, with the key where there is one."""
         ...
 
     def body(self, model: str, prompt: Prompt, max_tokens: int) -> dict[str, Any]:
-        """The request, streaming."""
+        """Return the body of a streaming request."""
         ...
 
     def without(self, body: dict[str, Any], complaint: str) -> dict[str, Any] | None:
-        """The request without what the server has just complained about, or None where that is not optional."""
+        """Return the body without the field that the server complained about, or None where that is not optional."""
         ...
 
     def reader(self) -> Reader:
-        """What reads one answer."""
+        """Make the reader of one answer."""
         ...
 
 
 def decoded(data: str) -> Mapping[str, Any]:
-    """One event's JSON object; raises `ModelError` for anything else."""
+    """Decode one event's JSON object; raise `ModelError` for anything else."""
     try:
         found = msgspec.json.decode(data)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
@@ -102,22 +116,22 @@ def decoded(data: str) -> Mapping[str, Any]:
 
 
 def mapping(value: object) -> Mapping[str, Any]:
-    """The value where it is an object, else an empty one: servers send null for what they leave out."""
+    """Return the value if it is an object, else an empty one: servers send null for an absent one."""
     return value if isinstance(value, dict) else {}
 
 
 def text_of(value: object) -> str:
-    """The value where it is a text, else an empty one."""
+    """Return the value if it is a text, else an empty one."""
     return value if isinstance(value, str) else ""
 
 
 def count_of(value: object) -> int | None:
-    """The value where it can be a count, else None."""
+    """Return the value if it can be a count, else None."""
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
 def complaint_of(error: object) -> tuple[str, str]:
-    """Kind and message of an error, which is an object with both, or only a text."""
+    """Return kind and message of an error, which is an object with both, or only a text."""
     fields = mapping(error)
     kind = text_of(fields.get("type")) or text_of(fields.get("code"))
     return kind, text_of(fields.get("message")) or text_of(error)

@@ -1,7 +1,7 @@
 """Server-sent events, read from bytes as they come.
 
 The format: https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation. Names, ids and
-retry times of events are passed over: both protocols repeat in the data what they mean.
+retry times of events are skipped: both protocols repeat them in the data.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import codecs
 
 
 class EventStream:
-    """Gives the data of each event once its empty line has come; an event that is cut off is dropped."""
+    """Decoder that returns the data of each event once its empty line has come; a cut event is dropped."""
 
     def __init__(self) -> None:
         self._decode = codecs.getincrementaldecoder("utf-8-sig")(errors="replace").decode
@@ -19,7 +19,7 @@ class EventStream:
         self._after_cr = False
 
     def feed(self, chunk: bytes) -> list[str]:
-        """The data of the events that these bytes complete; bytes may be cut anywhere."""
+        """Return the data of the events that these bytes complete; bytes may be cut anywhere."""
         text = self._decode(chunk)
         if self._after_cr and text:
             text = text.removeprefix("\n")  # the second half of a line end that was cut in two
@@ -35,7 +35,7 @@ class EventStream:
         return [data for line in lines if (data := self._line(line)) is not None]
 
     def _line(self, line: str) -> str | None:
-        """One line; what is complete, where it is the empty one that ends an event."""
+        """Read one line; return the event's data at the empty line that ends it."""
         if not line:
             data, self._data = self._data, []
             return "\n".join(data) if data else None
