@@ -29,7 +29,7 @@ from healkit.runtime.execution import Execution, Executions
 from healkit.store.database import Database
 from healkit.store.entries import DEFAULT_PERSONA
 from healkit.store.newest import Newest
-from healkit.store.statements import statements_for
+from healkit.store.statements import OWNERS
 
 if TYPE_CHECKING:
     from healkit.store.log import Log
@@ -181,9 +181,8 @@ def persona_served(database: Database, begun: Started) -> str:
     """Return whose entry it runs: the persona's that was asked for, or `default` where that has none."""
     if begun.persona == DEFAULT_PERSONA or begun.code_hash is None:
         return begun.persona
-    statement = statements_for(database.dialect_name).owners
     try:
-        rows = database.fetch(statement, name=begun.tool_name, code_hash=begun.code_hash)
+        rows = database.fetch(OWNERS, name=begun.tool_name, code_hash=begun.code_hash)
         owners = {row["target_persona"] for row in rows}
     except DatabaseError:
         return begun.persona

@@ -26,9 +26,9 @@ from healkit.runtime.history import persona_served, started_of, steps_of
 from healkit.runtime.journal import Journal, left_behind, read_journal
 from healkit.runtime.orphans import ending_of, why_dead
 from healkit.store.database import Database
-from healkit.store.logwriter import LogWriter, RecordRefused
+from healkit.store.log_writer import LogWriter, RecordRefused
 from healkit.store.spool import RecordRejected, Spool
-from healkit.store.statements import statements_for
+from healkit.store.statements import RUNNING
 from healkit.tracing.collector import Collector, Tracer
 
 if TYPE_CHECKING:
@@ -223,7 +223,7 @@ class Recorder:
         count = 0
         try:
             self._recover_journals()
-            running = self._database.fetch(statements_for(self._database.dialect_name).running)
+            running = self._database.fetch(RUNNING)
             for row in self._log.running() if running else ():
                 died = why_dead(row)
                 if not died:

@@ -22,20 +22,15 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, Table, insert, select, text, tuple_, update
+from sqlalchemy import ColumnElement, insert, select, text, tuple_, update
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, StatementError
 from sqlalchemy.orm import Session
 
 from healkit.contracts.records import utc_now
-from healkit.store.columns import table_of
 from healkit.store.database import Database
-from healkit.store.models import CollectedTrace, Revision, ToolRegistry
+from healkit.store.models import COLLECTED, REVISIONS, TOOLS, CollectedTrace
 
 Verdict = Literal["stored", "known", "replaced", "conflict", "refused"]
-
-TRACES: Table = table_of(CollectedTrace)
-TOOLS: Table = table_of(ToolRegistry)
-REVISIONS: Table = table_of(Revision)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,8 +81,8 @@ class CollectedTraces:
             known = {
                 row.trace_id: (row.detail, row.digest)
                 for row in session.execute(
-                    select(TRACES.c.trace_id, TRACES.c.detail, TRACES.c.digest).where(
-                        TRACES.c.trace_id.in_({arrival.trace_id for arrival in arrivals})
+                    select(COLLECTED.c.trace_id, COLLECTED.c.detail, COLLECTED.c.digest).where(
+                        COLLECTED.c.trace_id.in_({arrival.trace_id for arrival in arrivals})
                     )
                 )
             }
@@ -101,14 +96,16 @@ class CollectedTraces:
     def get(self, trace_id: str) -> CollectedTrace | None:
         """The trace of that id, or None."""
         with self._database.read() as session:
-            row = session.scalars(select(CollectedTrace).where(TRACES.c.trace_id == trace_id)).first()
+            row = session.scalars(select(CollectedTrace).where(COLLECTED.c.trace_id == trace_id)).first()
             return _linked(session, [row])[0] if row is not None else None
 
     def children(self, trace_id: str, limit: int = 1000) -> list[str]:
         """The ids of the traces that name it as their parent, oldest first."""
-        statement = select(TRACES.c.trace_id).where(TRACES.c.parent_trace_id == trace_id)
+        statement = select(COLLECTED.c.trace_id).where(COLLECTED.c.parent_trace_id == trace_id)
         with self._database.read() as session:
-            return list(session.scalars(statement.order_by(TRACES.c.timestamp, TRACES.c.id).limit(limit)))
+            return list(
+                session.scalars(statement.order_by(COLLECTED.c.timestamp, COLLECTED.c.id).limit(limit))
+            )
 
     def page(
         self,
@@ -122,16 +119,16 @@ class CollectedTraces:
         """One page of those that meet every condition given; `cursor` is `next_cursor` of the page before."""
         conditions: list[ColumnElement[bool]] = []
         if tool is not None:
-            conditions.append(TRACES.c.tool_name == tool)
+            conditions.append(COLLECTED.c.tool_name == tool)
         if success is not None:
             # As in the partial index: the planner must recognise its condition.
             conditions.append(text("success") if success else text("NOT success"))  # type: ignore[arg-type]  # a text stands for a condition
         if since is not None:
-            conditions.append(TRACES.c.timestamp >= since)
+            conditions.append(COLLECTED.c.timestamp >= since)
         if cursor is not None:
-            conditions.append(tuple_(TRACES.c.timestamp, TRACES.c.id) < tuple_(*cursor))
+            conditions.append(tuple_(COLLECTED.c.timestamp, COLLECTED.c.id) < tuple_(*cursor))
         newest_first = select(CollectedTrace).where(*conditions)
-        newest_first = newest_first.order_by(TRACES.c.timestamp.desc(), TRACES.c.id.desc())
+        newest_first = newest_first.order_by(COLLECTED.c.timestamp.desc(), COLLECTED.c.id.desc())
         with self._database.read() as session:
             rows = list(session.scalars(newest_first.limit(limit + 1)))
             shown = _linked(session, rows[:limit])
@@ -141,7 +138,7 @@ class CollectedTraces:
     def answers(self) -> bool:
         """True when the database can be read; raises a `DatabaseError` otherwise."""
         with self._database.read() as session:
-            session.execute(select(TRACES.c.id).limit(1))
+            session.execute(select(COLLECTED.c.id).limit(1))
         return True
 
 
@@ -175,13 +172,13 @@ def _write(
         (n, _values(arrivals[n], tools, now)) for n, verdict in enumerate(verdicts) if verdict == "stored"
     ]
     refused: set[int] = set()
-    if rows and not _attempt(session, insert(TRACES), [values for _, values in rows]):
+    if rows and not _attempt(session, insert(COLLECTED), [values for _, values in rows]):
         # One of them is at fault; only trying says which.
-        refused |= {n for n, values in rows if not _attempt(session, insert(TRACES), values)}
+        refused |= {n for n, values in rows if not _attempt(session, insert(COLLECTED), values)}
     for n, verdict in enumerate(verdicts):
         if verdict == "replaced":
-            same = TRACES.c.trace_id == arrivals[n].trace_id
-            if not _attempt(session, update(TRACES).where(same), _values(arrivals[n], tools, now)):
+            same = COLLECTED.c.trace_id == arrivals[n].trace_id
+            if not _attempt(session, update(COLLECTED).where(same), _values(arrivals[n], tools, now)):
                 refused.add(n)
     return refused
 
@@ -259,8 +256,8 @@ def _tool_ids(session: Session, capabilities: Iterable[Capability]) -> dict[Capa
 def _link_earlier(session: Session, tools: dict[Capability, int]) -> None:
     """Give the standalone traces of these capabilities the tool that is known by now."""
     for capability, tool_id in tools.items():
-        standalone = (TRACES.c.capability_id == capability.name) & TRACES.c.tool_id.is_(None)
-        session.execute(update(TRACES).where(standalone).values(tool_id=tool_id))
+        standalone = (COLLECTED.c.capability_id == capability.name) & COLLECTED.c.tool_id.is_(None)
+        session.execute(update(COLLECTED).where(standalone).values(tool_id=tool_id))
 
 
 def _linked(session: Session, rows: list[CollectedTrace]) -> list[CollectedTrace]:

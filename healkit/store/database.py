@@ -27,7 +27,7 @@ from healkit.errors import DatabaseMissing, DatabaseReadOnly
 from healkit.store import migrate
 from healkit.store.backend import mapped
 from healkit.store.locations import is_writable, resolve_url, sqlite_path, sqlite_uri
-from healkit.store.statements import Statement
+from healkit.store.statements import prepared, rows_of
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
@@ -106,13 +106,15 @@ class Database:
         with mapped(self.where, self.path), Session(self.engine, expire_on_commit=False) as session:
             yield session
 
-    def fetch(self, statement: Statement, **values: Any) -> list[dict[str, Any]]:
-        """All rows of the answer to one question, as the database is now."""
+    def fetch(self, statement: str, **values: Any) -> list[dict[str, Any]]:
+        """Return all rows of the answer to one of `store.statements`, without SQLAlchemy on SQLite."""
+        name = self.dialect_name
         with mapped(self.where, self.path):
             pooled = self._connect_file(self.wait_s) if self.path else self.engine.raw_connection()
             with closing(pooled) as connection, closing(connection.cursor()) as cursor:
-                cursor.execute(statement.sql, statement.bind(values))
-                return [statement.read(row) for row in cursor.fetchall()]
+                question = prepared(name, statement)
+                cursor.execute(question.sql, question.bind(values))
+                return rows_of(name, cursor)
 
     @contextmanager
     def write(self) -> Iterator[Session]:

@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, literal_column, or_
 
 from healkit.contracts.filters import STATUSES, Filters, Moment
 from healkit.contracts.records import TRIED_ORIGINS
-from healkit.store.rows import LOG
+from healkit.store.models import LOG
 
 
 def conditions_of(filters: Filters) -> list[ColumnElement[bool]]:

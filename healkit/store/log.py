@@ -16,15 +16,12 @@ from sqlalchemy import Select, func, select
 from healkit.contracts.filters import GROUP_FILTERS, SUMMARY_FILTERS, Filters, takes_filters
 from healkit.errors import ConfigError
 from healkit.store.database import Database
-from healkit.store.days import Summary, read_summary
 from healkit.store.filters import own_only, status_is
-from healkit.store.groups import Groups, read_groups
-from healkit.store.logwriter import LogWriter, RecordRefused, RowMissing
-from healkit.store.models import ExecutionCall, ExecutionDecision, ExecutionLog
+from healkit.store.log_writer import LogWriter, RecordRefused, RowMissing
+from healkit.store.models import CALLS, DAYS, DECISIONS, LOG, ExecutionCall, ExecutionDecision, ExecutionLog
 from healkit.store.pages import Page, newest_first, read_page
 from healkit.store.retention import ArchiveFormat, PruneReport, Retention
-from healkit.store.rows import CALLS, DECISIONS, LOG
-from healkit.store.tallies import DAYS
+from healkit.store.stats import Groups, Summary, read_groups, read_summary
 from healkit.store.transfer import Imported, export_log, import_log
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from healkit.store.candidates import candidate
 from healkit.store.database import Database
 from healkit.store.entries import DEFAULT_PERSONA, VaultEntry, entry_of
-from healkit.store.statements import statements_for
+from healkit.store.statements import LOOKUP
 
 
 class HasEntries(Protocol):
@@ -34,8 +34,7 @@ class Lookup:
 
         Raises `ToolNotFound` or `PersonaNotFound` with near matches, and `VaultTampered`.
         """
-        statement = statements_for(self._database.dialect_name).lookup
-        rows = self._database.fetch(statement, name=name, persona=persona)
+        rows = self._database.fetch(LOOKUP, name=name, persona=persona)
         found = {row["target_persona"]: row for row in rows}
         chosen = found.get(persona) or found.get(DEFAULT_PERSONA)
         if chosen is None:

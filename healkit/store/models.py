@@ -1,21 +1,29 @@
-"""The tables, as SQLModel classes.
+"""The tables, as SQLModel classes, and as SQLAlchemy's `Table`s for statements.
 
-Nothing here is SQLite's alone: types, partial indexes and constraints are what PostgreSQL has too. The first
-eight columns of `executionlog` are its contract with readers outside of healkit and never change.
+Types, partial indexes and constraints are those that SQLite and PostgreSQL share. The first eight columns of
+`executionlog` are its contract with readers outside of healkit and never change.
 
-`executioncall` has no foreign key to `executionlog`: a call's record may reach the database before its
-execution's, when the latter had to wait in the spool.
+`executioncall` has no foreign key to `executionlog`: a call's record may reach the database before its execution's,
+when the latter had to wait in the spool.
 """
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any, Literal
 
-from sqlalchemy import Index, UniqueConstraint, text
+from sqlalchemy import BigInteger, Index, Table, UniqueConstraint
 from sqlmodel import Field
 
-from healkit.store.columns import Base, json_column, text_column, time_column
+from healkit.store.columns import (
+    Base,
+    UtcDateTime,
+    json_column,
+    partial_index,
+    table_of,
+    text_column,
+    time_column,
+)
 
 Author = Literal["person", "rule", "search", "model", "agent", "seed"]
 
@@ -32,7 +40,7 @@ class CodeVault(Base, table=True):
 
 
 class ToolRegistry(Base, table=True):
-    """One tool for one persona: what it is called with, and which revision is active."""
+    """Tool of one persona: its input schema, its owner's settings, and which revision is active."""
 
     __tablename__ = "toolregistry"
     __table_args__ = (UniqueConstraint("tool_name", "target_persona", name="uq_toolregistry_tool"),)
@@ -53,7 +61,7 @@ class ToolRegistry(Base, table=True):
 
 
 class Revision(Base, table=True):
-    """One version of a tool's code; append-only, numbered from 1 for each tool and persona."""
+    """Version of a tool's code; append-only, numbered from 1 for each tool and persona."""
 
     __tablename__ = "revision"
     __table_args__ = (UniqueConstraint("tool_name", "target_persona", "number", name="uq_revision_number"),)
@@ -72,7 +80,7 @@ class Revision(Base, table=True):
 
 
 class PatchRow(Base, table=True):
-    """A patch that waits for the user's word, or what became of it; its code is in `codevault`.
+    """Patch that waits for approval, or was decided; its code is in `codevault`.
 
     The same code for the same parent is one request, whoever proposes it.
     """
@@ -80,12 +88,7 @@ class PatchRow(Base, table=True):
     __tablename__ = "patchrequest"
     __table_args__ = (
         UniqueConstraint("tool_name", "target_persona", "parent", "code_hash", name="uq_patchrequest_patch"),
-        Index(
-            "ix_patchrequest_pending",
-            "created_at",
-            sqlite_where=text("state = 'pending'"),
-            postgresql_where=text("state = 'pending'"),
-        ),
+        partial_index("ix_patchrequest_pending", "created_at", where="state = 'pending'"),
     )
 
     id: int | None = Field(default=None, primary_key=True)
@@ -112,9 +115,9 @@ OWN_FAILURE = "status = 'FAILURE' AND origin <> 'trial' AND origin <> 'search'"
 
 
 class ExecutionLog(Base, table=True):
-    """One execution: written as RUNNING before the tool starts, finished as SUCCESS or FAILURE after.
+    """Execution: written as RUNNING before the tool starts, finished as SUCCESS or FAILURE after.
 
-    `persona` is the one that was asked for. `arguments` and `host` are JSON; `failure` is the whole
+    `persona` is the one that the caller named. `arguments` and `host` are JSON; `failure` is the whole
     `contracts.failure.Failure`. `last_output` is the end of what the tool had printed when it was stopped.
     """
 
@@ -123,67 +126,21 @@ class ExecutionLog(Base, table=True):
         Index("ix_executionlog_tool_time", "tool_name", "timestamp"),
         Index("ix_executionlog_time", "timestamp"),
         # Without these two, the busiest tool that never failed costs a second at ten million rows.
-        Index(
-            "ix_executionlog_failed_tool_time",
-            "tool_name",
-            "timestamp",
-            sqlite_where=text("status = 'FAILURE'"),
-            postgresql_where=text("status = 'FAILURE'"),
+        partial_index(
+            "ix_executionlog_failed_tool_time", "tool_name", "timestamp", where="status = 'FAILURE'"
         ),
-        Index(
-            "ix_executionlog_failed_time",
-            "timestamp",
-            sqlite_where=text("status = 'FAILURE'"),
-            postgresql_where=text("status = 'FAILURE'"),
-        ),
+        partial_index("ix_executionlog_failed_time", "timestamp", where="status = 'FAILURE'"),
         # A tool's own failures, without those of code that was only tried.
-        Index(
-            "ix_executionlog_own_failed_tool_time",
-            "tool_name",
-            "timestamp",
-            sqlite_where=text(OWN_FAILURE),
-            postgresql_where=text(OWN_FAILURE),
-        ),
-        Index(
-            "ix_executionlog_own_failed_time",
-            "timestamp",
-            sqlite_where=text(OWN_FAILURE),
-            postgresql_where=text(OWN_FAILURE),
-        ),
+        partial_index("ix_executionlog_own_failed_tool_time", "tool_name", "timestamp", where=OWN_FAILURE),
+        partial_index("ix_executionlog_own_failed_time", "timestamp", where=OWN_FAILURE),
         # Looked through at each start-up for orphans; a row is in it only while it runs.
-        Index(
-            "ix_executionlog_running",
-            "timestamp",
-            sqlite_where=text("status = 'RUNNING'"),
-            postgresql_where=text("status = 'RUNNING'"),
+        partial_index("ix_executionlog_running", "timestamp", where="status = 'RUNNING'"),
+        partial_index(
+            "ix_executionlog_fingerprint", "fingerprint", "timestamp", where="fingerprint IS NOT NULL"
         ),
-        Index(
-            "ix_executionlog_fingerprint",
-            "fingerprint",
-            "timestamp",
-            sqlite_where=text("fingerprint IS NOT NULL"),
-            postgresql_where=text("fingerprint IS NOT NULL"),
-        ),
-        Index(
-            "ix_executionlog_run",
-            "run_id",
-            "timestamp",
-            sqlite_where=text("run_id IS NOT NULL"),
-            postgresql_where=text("run_id IS NOT NULL"),
-        ),
-        Index(
-            "ix_executionlog_parent",
-            "parent_trace_id",
-            sqlite_where=text("parent_trace_id IS NOT NULL"),
-            postgresql_where=text("parent_trace_id IS NOT NULL"),
-        ),
-        Index(
-            "ix_executionlog_persona",
-            "persona",
-            "timestamp",
-            sqlite_where=text("persona <> 'default'"),
-            postgresql_where=text("persona <> 'default'"),
-        ),
+        partial_index("ix_executionlog_run", "run_id", "timestamp", where="run_id IS NOT NULL"),
+        partial_index("ix_executionlog_parent", "parent_trace_id", where="parent_trace_id IS NOT NULL"),
+        partial_index("ix_executionlog_persona", "persona", "timestamp", where="persona <> 'default'"),
         UniqueConstraint("trace_id", name="uq_executionlog_trace"),
     )
 
@@ -217,7 +174,7 @@ class ExecutionLog(Base, table=True):
 
 
 class ExecutionDecision(Base, table=True):
-    """One branch that a tool said it took; `after_task` is the last call it had made by then."""
+    """Branch that a tool reported; `after_task` is the last call it had made by then."""
 
     __tablename__ = "executiondecision"
     __table_args__ = (UniqueConstraint("trace_id", "number", name="uq_executiondecision_number"),)
@@ -233,11 +190,11 @@ class ExecutionDecision(Base, table=True):
 
 
 class TraceRow(Base, table=True):
-    """An execution's trace in its wire form; in `state` `pending` it waits to be sent.
+    """Trace of an execution in its wire form; in `state` `pending` it waits to be sent.
 
     `state` is `local` (recorded while nothing was sent anywhere), `pending`, `sent` or `parked` (refused, with the
-    `reason`). `attempts` counts refusals; who was tried last is at the end of the queue (`queued_at`); `lease_*` says
-    which process is sending it, and until when that is believed.
+    `reason`). `attempts` counts refusals; the trace that was tried last is at the end of the queue (`queued_at`);
+    `lease_*` says which process is sending it, and when that claim runs out.
     """
 
     __tablename__ = "executiontrace"
@@ -263,7 +220,7 @@ class TraceRow(Base, table=True):
 
 
 class ExecutionCall(Base, table=True):
-    """One call that a tool made through the bridge; `success` is empty until it has ended."""
+    """Call that a tool made through the bridge; `success` is empty until it has ended."""
 
     __tablename__ = "executioncall"
     __table_args__ = (UniqueConstraint("trace_id", "task_id", name="uq_executioncall_task"),)
@@ -283,7 +240,7 @@ class ExecutionCall(Base, table=True):
 
 
 class CollectedTrace(Base, table=True):
-    """One trace that was sent here; `wire` is its JSON as it is handed out again, cleaned on arrival.
+    """Trace that a client sent here; `wire` is its JSON as it is handed out again, cleaned on arrival.
 
     The columns before it are copies of what it says, for indexes. `tool_id` is the tool in this database's own
     registry that it ran, empty while none is known. `detail` and `digest` tell two accounts of one execution apart
@@ -294,33 +251,12 @@ class CollectedTrace(Base, table=True):
     __table_args__ = (
         Index("ix_collectedtrace_time", "timestamp", "id"),
         Index("ix_collectedtrace_tool_time", "tool_name", "timestamp", "id"),
-        Index(
-            "ix_collectedtrace_failed_tool_time",
-            "tool_name",
-            "timestamp",
-            "id",
-            sqlite_where=text("NOT success"),
-            postgresql_where=text("NOT success"),
+        partial_index(
+            "ix_collectedtrace_failed_tool_time", "tool_name", "timestamp", "id", where="NOT success"
         ),
-        Index(
-            "ix_collectedtrace_failed_time",
-            "timestamp",
-            "id",
-            sqlite_where=text("NOT success"),
-            postgresql_where=text("NOT success"),
-        ),
-        Index(
-            "ix_collectedtrace_parent",
-            "parent_trace_id",
-            sqlite_where=text("parent_trace_id IS NOT NULL"),
-            postgresql_where=text("parent_trace_id IS NOT NULL"),
-        ),
-        Index(
-            "ix_collectedtrace_standalone",
-            "capability_id",
-            sqlite_where=text("tool_id IS NULL"),
-            postgresql_where=text("tool_id IS NULL"),
-        ),
+        partial_index("ix_collectedtrace_failed_time", "timestamp", "id", where="NOT success"),
+        partial_index("ix_collectedtrace_parent", "parent_trace_id", where="parent_trace_id IS NOT NULL"),
+        partial_index("ix_collectedtrace_standalone", "capability_id", where="tool_id IS NULL"),
         UniqueConstraint("trace_id", name="uq_collectedtrace_trace"),
     )
 
@@ -337,3 +273,52 @@ class CollectedTrace(Base, table=True):
     digest: str = Field(max_length=64)
     wire: str = text_column()
     received_at: datetime = time_column()
+
+
+class ExecutionDay(Base, table=True):
+    """Finished runs of a tool in one day (UTC) and one class of durations; kept by triggers on `executionlog`.
+
+    `revision` is 0 for calls that were refused before one was known, -1 for runs that only tried code out.
+    `within_ms` is the upper end of the class (1, 2, 5, 10 … 1,000,000,000), 0 for runs without a duration,
+    2,000,000,000 for longer ones. `total_us` is the sum of their durations in whole µs, so that what is taken away
+    again leaves no rounding behind.
+    """
+
+    __tablename__ = "executionday"
+    __table_args__ = ({"sqlite_with_rowid": False},)
+
+    tool_name: str = Field(primary_key=True)
+    day: date = Field(primary_key=True)
+    persona: str = Field(primary_key=True)
+    revision: int = Field(primary_key=True)
+    within_ms: int = Field(primary_key=True)
+    runs: int
+    failures: int
+    total_us: int = Field(sa_type=BigInteger)
+
+
+class FailureGroup(Base, table=True):
+    """Failures on record of one fingerprint, tool and persona; kept by triggers on `executionlog`."""
+
+    __tablename__ = "failuregroup"
+    __table_args__ = (Index("ix_failuregroup_seen", "last_seen"), {"sqlite_with_rowid": False})
+
+    fingerprint: str = Field(primary_key=True)
+    tool_name: str = Field(primary_key=True)
+    persona: str = Field(primary_key=True)
+    failures: int
+    first_seen: datetime = Field(sa_type=UtcDateTime)
+    first_log_id: int
+    last_seen: datetime = Field(sa_type=UtcDateTime)
+    last_log_id: int
+
+
+TOOLS: Table = table_of(ToolRegistry)
+REVISIONS: Table = table_of(Revision)
+LOG: Table = table_of(ExecutionLog)
+CALLS: Table = table_of(ExecutionCall)
+DECISIONS: Table = table_of(ExecutionDecision)
+TRACES: Table = table_of(TraceRow)
+COLLECTED: Table = table_of(CollectedTrace)
+DAYS: Table = table_of(ExecutionDay)
+GROUPS: Table = table_of(FailureGroup)

@@ -12,7 +12,7 @@ from typing import Any
 
 from healkit.contracts.records import TRIED_COUNTED_MAX
 from healkit.store.database import Database
-from healkit.store.statements import statements_for
+from healkit.store.statements import NEWEST, TRIED_SINCE
 
 
 class Newest:
@@ -25,9 +25,9 @@ class Newest:
     def page(self, limit: int) -> tuple[list[Any], int]:
         """At most `limit` rows with the columns of `ExecutionLog`, and how many trials stand between them."""
         self._refresh()
-        statements, limit = statements_for(self._database.dialect_name), max(1, limit)
-        rows = [SimpleNamespace(**row) for row in self._database.fetch(statements.newest, limit=limit + 1)]
+        limit = max(1, limit)
+        rows = [SimpleNamespace(**row) for row in self._database.fetch(NEWEST, limit=limit + 1)]
         more, rows = len(rows) > limit, rows[:limit]
         time, end = (rows[-1].timestamp, rows[-1].id) if more else (datetime.min.replace(tzinfo=UTC), 0)
         bounds = {"time": time, "end": end, "limit": TRIED_COUNTED_MAX}
-        return rows, self._database.fetch(statements.tried_since, **bounds)[0]["count"]
+        return rows, self._database.fetch(TRIED_SINCE, **bounds)[0]["count"]

@@ -21,8 +21,7 @@ from sqlalchemy.orm import Session, aliased
 from healkit.contracts.outbox import DeliveryVerdict, OutboxState, Waiting
 from healkit.contracts.records import HostIdentity, host_identity, is_alive, utc_now
 from healkit.store.database import Database
-from healkit.store.models import ExecutionLog, TraceRow
-from healkit.store.rows import LOG, TRACES
+from healkit.store.models import LOG, TRACES, ExecutionLog, TraceRow
 
 #: Nothing is ever put off, or lent, for longer.
 LONGEST = timedelta(hours=2)

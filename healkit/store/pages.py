@@ -20,8 +20,7 @@ from healkit.contracts.filters import Filters
 from healkit.contracts.records import TRIED_COUNTED_MAX
 from healkit.store import words
 from healkit.store.filters import conditions_of, indexed_facts, moment, tried_only
-from healkit.store.models import ExecutionLog
-from healkit.store.rows import LOG
+from healkit.store.models import LOG, ExecutionLog
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -15,6 +15,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from sqlalchemy import JSON, Boolean, Column, Float, Integer, Table, func, select
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
 from healkit.contracts.filters import Filters
@@ -22,9 +23,9 @@ from healkit.contracts.records import escaped
 from healkit.errors import LogFileError
 from healkit.store.columns import UtcDateTime
 from healkit.store.database import Database
+from healkit.store.models import CALLS, DECISIONS, LOG, TRACES
 from healkit.store.pages import oldest_first
-from healkit.store.rows import CALLS, DECISIONS, LOG, TRACES, insert_into
-from healkit.store.tallies import hold
+from healkit.store.stats import lock_stats
 
 Record = dict[str, Any]
 
@@ -36,6 +37,7 @@ PARTS: dict[str, tuple[Table, list[str]]] = {
 }
 COLUMNS = [column for column in LOG.columns if column.name != "id"]
 _REQUIRED = ("trace_id", "timestamp", "tool_name", "persona", "status")
+_INSERTS: dict[str, Any] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
 _CHUNK = 500
 _NUMBERS: dict[type, tuple[type, ...]] = {Boolean: (bool,), Integer: (int,), Float: (int, float)}
 
@@ -105,7 +107,7 @@ def store(database: Database, arrivals: Sequence[Arrival]) -> int:
     rows = [arrival.row for arrival in arrivals]
     there = select(func.count()).where(LOG.c.trace_id.in_([row["trace_id"] for row in rows]))
     with database.write() as session:
-        hold(session)
+        lock_stats(session)
         before = session.scalar(there) or 0
         for table, key, values in [
             (LOG, ["trace_id"], rows),
@@ -115,7 +117,7 @@ def store(database: Database, arrivals: Sequence[Arrival]) -> int:
             ),
         ]:
             if values:
-                insert = insert_into(database.dialect_name, table)
+                insert = _INSERTS[database.dialect_name](table)
                 session.execute(insert.on_conflict_do_nothing(index_elements=key), values)
         return (session.scalar(there) or 0) - before
 

@@ -34,24 +34,21 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Literal
 
-from sqlalchemy import ColumnElement, Table, and_, delete, func, select, tuple_
+from sqlalchemy import ColumnElement, and_, delete, func, select, tuple_
 
 from healkit.contracts.records import utc_now
 from healkit.errors import ArchiveBusy, LogFileError
-from healkit.store.columns import table_of
 from healkit.store.database import Database
 from healkit.store.logfiles import check_suffix, digest_of, read_file, sync_folder, write_unfinished
-from healkit.store.models import Revision
+from healkit.store.models import LOG, REVISIONS, TRACES
 from healkit.store.portable import PARTS, Record, count_parts, records_of
-from healkit.store.rows import LOG, TRACES
-from healkit.store.tallies import hold
+from healkit.store.stats import lock_stats
 
 ArchiveFormat = Literal["jsonl", "parquet"]
 
 #: How long one transaction of deletions should take, in seconds, and how many rows the first one tries.
 _HOLD_S = 0.03
 _FIRST_BATCH, _LARGEST_BATCH = 50, 2000
-_REVISIONS: Table = table_of(Revision)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -191,7 +188,7 @@ class Retention:
         archived_parts: how many parts of each execution the archive holds; one that has more by now stays.
         """
         with self._database.write() as session:
-            hold(session)
+            lock_stats(session)
             begun = time.monotonic()
             trace_ids = list(session.scalars(select(LOG.c.trace_id).where(which, _may_go())))
             if archived_parts is not None:
@@ -210,7 +207,7 @@ class Retention:
 
 def _may_go() -> ColumnElement[bool]:
     """What no wish for space may delete is none of these."""
-    motives = select(_REVISIONS.c.motivating_log_id).where(_REVISIONS.c.motivating_log_id.is_not(None))
+    motives = select(REVISIONS.c.motivating_log_id).where(REVISIONS.c.motivating_log_id.is_not(None))
     waiting = select(TRACES.c.id).where(TRACES.c.trace_id == LOG.c.trace_id, TRACES.c.state == "pending")
     newest = select(func.max(LOG.c.id)).correlate(None).scalar_subquery()
     return and_(LOG.c.status != "RUNNING", LOG.c.id != newest, LOG.c.id.not_in(motives), ~waiting.exists())

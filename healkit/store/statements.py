@@ -1,19 +1,20 @@
-"""The statements of the execution path: read from a file, and run on the driver's own cursor.
+"""SQL of the execution path, run on the driver's own cursor without SQLAlchemy.
 
-SQLAlchemy takes longer to load than a worker takes to start, and an execution needs a handful of statements that never
-change. So they are compiled beforehand (`store.rows` says from what) into `statements.json`, for each dialect, with the
-kind of each parameter and column beside them. A test compares the file with what SQLAlchemy compiles from the tables,
-and `HEALKIT_REGENERATE=1` writes it anew. Values that are JSON text already (arguments, failures) stay as they are.
+The first execution of a process has to commit its RUNNING row within 100 ms, and importing SQLAlchemy takes longer
+than that; on a held connection its Core also costs 3.5 times a bare insert. So the dozen statements that an execution
+needs are text here, in the SQL that SQLite and PostgreSQL share. A test compares their columns with the tables.
+
+Each statement may be repeated for the same record, so that a spool file can be replayed. Values that are JSON text
+already (arguments, failures) are stored as they are.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import re
 from datetime import UTC, datetime
 from functools import cache
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -28,117 +29,170 @@ from healkit.contracts.records import (
 )
 from healkit.errors import ConfigError
 
-FILE = Path(__file__).with_name("statements.json")
+STARTED = (
+    "trace_id", "timestamp", "tool_name", "persona", "arguments", "status", "parent_trace_id", "origin",
+    "revision", "code_hash", "isolation", "grants", "deadline", "last_output", "host", "run_id",
+)  # fmt: skip
+FINISHED = (
+    "status", "result_summary", "error_traceback", "error_code", "ename", "evalue", "failure", "fingerprint",
+    "finished_at", "duration_ms", "last_output",
+)  # fmt: skip
+CALLED = (
+    "trace_id", "task_id", "server", "tool", "arguments", "started_at", "success", "result_summary",
+    "error_code", "error", "duration_ms",
+)  # fmt: skip
+DECIDED = ("trace_id", "number", "after_task", "node", "outcome", "condition", "decided_at")
+TRACED = ("trace_id", "parent_trace_id", "wire", "state", "attempts", "reason", "created_at", "queued_at")
 
-#: How a value is turned into the driver's form and back; `plain` is as it is.
-Kind = Literal["plain", "time", "json", "bool"]
+#: Columns that SQLite returns as text or numbers; the driver of PostgreSQL has decoded its own.
+TIMES = {"timestamp", "finished_at", "deadline"}
+JSONS = {"arguments", "grants", "failure", "host", "input_schema", "examples", "flags"}
+BOOLS = {"draft"}
 
+_PARAMETER = re.compile(r":(\w+)")
 _encode = msgspec.json.Encoder().encode
 
 
-class Statement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One statement as the driver takes it: its parameters and, for a question, its columns, each with its kind.
+def _insert(table: str, columns: tuple[str, ...]) -> str:
+    values = ", ".join(f":{name}" for name in columns)
+    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({values})"  # noqa: S608 - names of ours
 
-    `positional` says that the driver takes the parameters as a list; only SQLite's does.
+
+def _excluded(columns: tuple[str, ...]) -> str:
+    return ", ".join(f"{name} = excluded.{name}" for name in columns)
+
+
+# A replay must find its row and return its id, and must not turn a finished row into a running one. A row that was
+# started before its tier was known is started once more with it.
+START = f"""{_insert("executionlog", STARTED)}
+    ON CONFLICT (trace_id) DO UPDATE SET isolation = coalesce(excluded.isolation, executionlog.isolation)
+    RETURNING id"""
+
+WHOLE = f"""{_insert("executionlog", tuple(dict.fromkeys(STARTED + FINISHED)))}
+    ON CONFLICT (trace_id) DO UPDATE SET {_excluded(FINISHED)}
+    RETURNING id"""
+
+_FINISH = "UPDATE executionlog SET " + ", ".join(f"{name} = :{name}" for name in FINISHED)  # noqa: S608 - names of ours
+FINISH = f"{_FINISH} WHERE trace_id = :trace_id RETURNING id"
+FINISH_RUNNING = f"{_FINISH} WHERE trace_id = :trace_id AND status = 'RUNNING' RETURNING id"
+
+# The record of a call's end may overtake that of its beginning, when the latter waited in the spool.
+CALL = f"""{_insert("executioncall", CALLED)}
+    ON CONFLICT (trace_id, task_id)
+    DO UPDATE SET {_excluded(("success", "result_summary", "error_code", "error", "duration_ms"))}
+    WHERE excluded.success IS NOT NULL"""
+
+DECISION = f"{_insert('executiondecision', DECIDED)} ON CONFLICT (trace_id, number) DO NOTHING"
+
+# A replay changes nothing. The true outcome that arrives after the verdict "its host died" is to be sent again.
+TRACE = f"""{_insert("executiontrace", TRACED)}
+    ON CONFLICT (trace_id) DO UPDATE SET {_excluded(("wire", "state", "attempts", "reason"))},
+        next_attempt_at = NULL, lease_owner = NULL, lease_until = NULL
+    WHERE executiontrace.wire <> excluded.wire"""
+
+#: A tool's active revision with its code, for that persona and for `default`.
+LOOKUP = """SELECT tool.tool_name, tool.target_persona, tool.description, tool.input_schema, tool.grants,
+        tool.examples, tool.flags, tool.group_name, revision.number, revision.code_hash, revision.draft,
+        code.code, code.type, code.hash
+    FROM toolregistry AS tool
+    JOIN revision ON revision.tool_name = tool.tool_name
+        AND revision.target_persona = tool.target_persona AND revision.number = tool.active_revision
+    JOIN codevault AS code ON code.hash = revision.code_hash
+    WHERE tool.tool_name = :name AND (tool.target_persona = :persona OR tool.target_persona = 'default')"""
+
+#: The personas whose entry has, or had, that code.
+OWNERS = "SELECT DISTINCT target_persona FROM revision WHERE tool_name = :name AND code_hash = :code_hash"
+
+#: The newest executions, without those that only tried code out (`contracts.records.TRIED_ORIGINS`).
+NEWEST = """SELECT * FROM executionlog WHERE origin <> 'trial' AND origin <> 'search'
+    ORDER BY timestamp DESC, id DESC LIMIT :limit"""
+
+#: How many executions only tried code out after the one with that time and id, up to the limit.
+TRIED_SINCE = """SELECT count(*) AS count FROM (
+        SELECT id FROM executionlog
+        WHERE (origin = 'trial' OR origin = 'search') AND (timestamp, id) > (:time, :end) LIMIT :limit
+    ) AS tried"""
+
+RUNNING = "SELECT id FROM executionlog WHERE status = 'RUNNING'"
+
+
+class Prepared(NamedTuple):
+    """A statement as one driver takes it, and the names of its parameters in their order.
+
+    SQLite takes the values as a list, which costs a third less than by name; PostgreSQL's driver takes a dict.
     """
 
     sql: str
-    positional: bool
-    parameters: list[tuple[str, Kind]]
-    columns: list[tuple[str, Kind]] = []
+    names: list[str]
 
     def bind(self, values: dict[str, Any]) -> Any:
-        """The parameters in the driver's own form: a list, or a dict where it names them."""
-        if self.positional:
-            return [_text_of(values[n]) if kind == "time" else values[n] for n, kind in self.parameters]
-        return {n: _utc(values[n]) if kind == "time" else values[n] for n, kind in self.parameters}
-
-    def read(self, row: tuple[Any, ...]) -> dict[str, Any]:
-        """A row of the answer by the names of its columns; a driver other than SQLite's has decoded it already."""
-        named = zip(self.columns, row, strict=True)
-        if self.positional:
-            return {name: value if value is None else _READ[kind](value) for (name, kind), value in named}
-        return {name: _utc(value) if kind == "time" else value for (name, kind), value in named}
-
-
-class Statements(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """All that an execution and a start ask of the database, in its dialect; `store.rows` builds each."""
-
-    begin: Statement
-    whole: Statement
-    finish: Statement
-    finish_running: Statement
-    call: Statement
-    decision: Statement
-    trace: Statement
-    lookup: Statement
-    owners: Statement
-    newest: Statement
-    tried_since: Statement
-    running: Statement
+        """Return the values in the driver's form; raise `ValueError` for a naive time."""
+        if self.names:
+            chosen = map(values.__getitem__, self.names)
+            return [_sqlite_time(value) if isinstance(value, datetime) else value for value in chosen]
+        return {name: _utc(value) if isinstance(value, datetime) else value for name, value in values.items()}
 
 
 @cache
-def statements_for(dialect_name: str) -> Statements:
-    """The statements of `sqlite` or `postgresql`; raises `ConfigError` for a third dialect."""
-    known = msgspec.json.decode(FILE.read_bytes(), type=dict[str, Statements])
-    if dialect_name not in known:
-        raise ConfigError(
-            f"healkit keeps no log on {dialect_name!r}.", hint="Use a SQLite file or a PostgreSQL URL."
-        )
-    return known[dialect_name]
+def prepared(dialect_name: str, statement: str) -> Prepared:
+    """Prepare a statement for the driver of `sqlite` or `postgresql`; raise `ConfigError` for another."""
+    if dialect_name == "sqlite":
+        return Prepared(_PARAMETER.sub("?", statement), _PARAMETER.findall(statement))
+    if dialect_name == "postgresql":
+        return Prepared(_PARAMETER.sub(r"%(\1)s", statement), [])
+    raise ConfigError(
+        f"healkit keeps no log on {dialect_name!r}.", hint="Use a SQLite file or a PostgreSQL URL."
+    )
 
 
-def _utc(value: datetime | None) -> datetime | None:
+def rows_of(dialect_name: str, cursor: Any) -> list[dict[str, Any]]:
+    """Read all rows of an answer as dicts by column, with times in UTC and JSON decoded."""
+    names = [column[0] for column in cursor.description]
+    return [
+        {name: _read(dialect_name, name, value) for name, value in zip(names, row, strict=True)}
+        for row in cursor.fetchall()
+    ]
+
+
+def _read(dialect_name: str, name: str, value: Any) -> Any:
     if value is None:
         return None
+    if dialect_name != "sqlite":
+        return _utc(value) if isinstance(value, datetime) else value
+    if name in TIMES:
+        return datetime.fromisoformat(value).replace(tzinfo=UTC)
+    if name in JSONS:
+        return json.loads(value)
+    return bool(value) if name in BOOLS else value
+
+
+def _utc(value: datetime) -> datetime:
     if value.tzinfo is None:
         raise ValueError(f"{value!r} has no time zone; healkit stores aware times only")
-    return value.astimezone(UTC)
+    return value if value.tzinfo is UTC else value.astimezone(UTC)
 
 
-def _text_of(value: datetime | None) -> str | None:
-    """A time as SQLAlchemy has SQLite keep it: in UTC, without the offset."""
-    utc = _utc(value)
-    return None if utc is None else utc.replace(tzinfo=None).isoformat(" ", "microseconds")
-
-
-_READ: dict[Kind, Callable[[Any], Any]] = {
-    "plain": lambda value: value,
-    "time": lambda value: datetime.fromisoformat(value).replace(tzinfo=UTC),
-    "json": json.loads,
-    "bool": bool,
-}
+def _sqlite_time(value: datetime) -> str:
+    """Write a time as SQLAlchemy has SQLite keep it: in UTC, without the offset."""
+    return _utc(value).isoformat(" ", "microseconds").removesuffix("+00:00")
 
 
 def started_values(record: Started) -> dict[str, Any]:
-    """The columns of a row that is about to run."""
+    """Return the columns of a row that is about to run."""
     return {
-        "trace_id": record.trace_id,
-        "timestamp": record.timestamp,
-        "tool_name": record.tool_name,
-        "persona": record.persona,
-        "arguments": record.arguments,
+        **msgspec.structs.asdict(record),
         "status": "RUNNING",
-        "parent_trace_id": record.parent_trace_id,
-        "origin": record.origin,
-        "revision": record.revision,
-        "code_hash": record.code_hash,
-        "isolation": record.isolation,
-        "grants": _encode(record.grants).decode(),
-        "deadline": record.deadline,
         "last_output": "",
+        "grants": _encode(record.grants).decode(),
         "host": _encode(record.host).decode(),
-        "run_id": record.run_id,
     }
 
 
 def finished_values(record: Finished) -> dict[str, Any]:
-    """The columns that an ending fills in."""
+    """Return the columns that the end of an execution fills in, and its trace id."""
     failure, summary = record.failure, record.result_summary
     return {
-        "its_trace": record.trace_id,
-        "was": "RUNNING",
+        "trace_id": record.trace_id,
         "status": record.status,
         "result_summary": None if summary is None else summarize(summary),
         "error_traceback": None if failure is None else failure.traceback,
@@ -154,29 +208,18 @@ def finished_values(record: Finished) -> dict[str, Any]:
 
 
 def call_values(record: CallRecord) -> dict[str, Any]:
-    """The columns of a bridged call."""
-    return {
-        "trace_id": record.trace_id,
-        "task_id": record.task_id,
-        "server": record.server,
-        "tool": record.tool,
-        "arguments": record.arguments,
-        "started_at": record.started_at,
-        "success": record.success,
-        "result_summary": summarize(record.result_summary, CALL_MAX_CHARS),
-        "error_code": record.error_code,
-        "error": record.error,
-        "duration_ms": record.duration_ms,
-    }
+    """Return the columns of a bridged call."""
+    values = msgspec.structs.asdict(record)
+    return {**values, "result_summary": summarize(record.result_summary, CALL_MAX_CHARS)}
 
 
 def decision_values(record: DecisionRecord) -> dict[str, Any]:
-    """The columns of a branch decision."""
+    """Return the columns of a branch decision."""
     return msgspec.structs.asdict(record)
 
 
 def trace_values(trace_id: str, trace: StoredTrace, created_at: datetime) -> dict[str, Any]:
-    """The columns of a trace that nobody has tried to send yet."""
+    """Return the columns of a trace that no attempt was made to send yet."""
     return {
         "trace_id": trace_id,
         "parent_trace_id": trace.parent_trace_id,

@@ -31,8 +31,7 @@ from sqlalchemy import ColumnElement, Select, column, func, literal, literal_col
 from sqlalchemy.dialects.postgresql import REGCONFIG
 from sqlalchemy.orm import Session
 
-from healkit.store.models import ExecutionLog
-from healkit.store.rows import LOG
+from healkit.store.models import LOG, ExecutionLog
 
 _FTS = table("executionlog_fts", column("rowid"))
 _FTS_ROWS = table("executionlog_fts_rows", column("key"), column("log_id"))

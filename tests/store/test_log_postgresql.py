@@ -23,10 +23,8 @@ from healkit.runtime.recorder import Recorder
 from healkit.store import migrate
 from healkit.store.database import Database
 from healkit.store.log import Log, LogWriter
-from healkit.store.models import Base
+from healkit.store.models import DAYS, GROUPS, LOG, Base
 from healkit.store.newest import Newest
-from healkit.store.rows import LOG
-from healkit.store.tallies import DAYS, GROUPS
 
 TRACEBACK = """Traceback (most recent call last):
   File "<load_rows@3>", line 2, in load_rows

@@ -22,9 +22,7 @@ from healkit.contracts.records import DecisionRecord, Finished, Grants, new_trac
 from healkit.errors import LogFileError
 from healkit.store.database import Database
 from healkit.store.log import Log, LogWriter
-from healkit.store.models import TraceRow
-from healkit.store.rows import CALLS, DECISIONS, LOG
-from healkit.store.tallies import DAYS
+from healkit.store.models import CALLS, DAYS, DECISIONS, LOG, TraceRow
 
 LOG_12 = pytest.mark.requirement("LOG-12")
 FORMATS = pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])

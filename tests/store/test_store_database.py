@@ -15,13 +15,12 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from side_by_side import Meet, at_once
 from sqlalchemy import create_engine, text
-from sqlalchemy.dialects import mysql, postgresql
+from sqlalchemy.dialects import postgresql
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.schema import CreateIndex, CreateTable
 from store_samples import as_ordinary_user, fill, locked_by_another_process, open_folder, started, tiny_disk
 
 from healkit.errors import (
-    ConfigError,
     DatabaseCorrupt,
     DatabaseError,
     DatabaseFull,
@@ -35,8 +34,6 @@ from healkit.store.backend import SQLITE_CODES, SQLSTATES, translate
 from healkit.store.database import Database, resolve_url
 from healkit.store.log import Log, LogWriter
 from healkit.store.models import Base, ExecutionLog
-from healkit.store.rows import compiled
-from healkit.store.statements import statements_for
 from healkit.store.vault import Vault
 
 PARTIAL_INDEXES = (
@@ -369,8 +366,3 @@ def test_tables_and_the_logs_statements_are_written_for_postgresql_too() -> None
         for index in table.indexes:
             written = str(CreateIndex(index).compile(dialect=dialect))
             assert ("WHERE" in written) == (index.dialect_options["sqlite"]["where"] is not None)
-    assert "ON CONFLICT (trace_id) DO UPDATE" in statements_for("postgresql").begin.sql
-    with pytest.raises(ConfigError, match="keeps no log on 'mysql'"):
-        statements_for("mysql")
-    with pytest.raises(ConfigError, match="keeps no log on 'mysql'"):
-        compiled(mysql.dialect())

@@ -17,8 +17,8 @@ from healkit.config import Config
 from healkit.contracts.records import Started
 from healkit.runtime.recorder import Recorder
 from healkit.store.database import Database
+from healkit.store.models import TRACES
 from healkit.store.outbox import Outbox
-from healkit.store.rows import TRACES
 from healkit.tracing.collector import Tracer
 from healkit.tracing.syncer import Syncer
 
