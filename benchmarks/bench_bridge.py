@@ -30,8 +30,8 @@ from healkit.runtime.recorder import Recorder
 from healkit.runtime.router import CallContext, CallRouter
 from healkit.store.database import Database
 from healkit.workers.kernel import KernelWorker
-from healkit.workers.limits import RunFolder, Sandbox
 from healkit.workers.probe import achieved_tier
+from healkit.workers.sandbox import RunFolder, Sandbox
 
 CALLS, WARM_UP = 5000, 500
 TOOL = f"""

@@ -1,8 +1,8 @@
 """Trying code by the thousand: what the restriction of a search costs, and how many plain trials there are a second.
 
 A search is measured at the strongest tier of this machine and at `process`, in turns, so that a busy machine slows
-both; their ratio is the point. Trials are told apart into the first use, which has to start the templates, and what is
-sustained from then on. Prints one JSON object; the bounds are the project's own targets.
+both; their ratio is the point. Trials are told apart into the first use, which has to start the trial servers, and what
+is sustained from then on. Prints one JSON object; the bounds are the project's own targets.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from healkit import Config, Healkit
 from healkit.contracts.healing import Check, Edit
 from healkit.contracts.tools import EntryRef
 from healkit.healing.workbench import bench_for
-from healkit.runtime import engine
+from healkit.runtime import background
 from healkit.workers.probe import achieved_tier
 
 CODE = "def trivial(n: int):\n    return n + 1\n"
@@ -32,7 +32,7 @@ def search(healkit: Healkit) -> float:
     candidates = [[Edit(at, at + 1, str(number))] for number in range(CANDIDATES)]
     checks = [Check(origin="declared", arguments={"n": n}, known=True, expected=n + 7) for n in range(CHECKS)]
     bench = bench_for(healkit.recorder, healkit.config, EntryRef("trivial", "default", 0, ""), 120.0)
-    dict(bench.score(CODE, candidates[:50], checks, every=True))  # templates started, limits known
+    dict(bench.score(CODE, candidates[:50], checks, every=True))  # trial servers started, limits known
     began = time.perf_counter()
     scores = dict(bench.score(CODE, candidates, checks, every=True))
     took_s = time.perf_counter() - began
@@ -61,7 +61,7 @@ def main() -> None:
             for _ in range(rounds):
                 restricted.append(search(ours))
                 plain.append(search(other))
-            engine.shutdown()
+            background.shutdown()
             began = time.perf_counter()
             trials(ours, 1)
             first_s = time.perf_counter() - began

@@ -23,12 +23,12 @@ from jupyter_client.manager import KernelManager
 
 from healkit import Config, Healkit
 from healkit.contracts.records import Grants
-from healkit.runtime import engine
+from healkit.runtime import background
 from healkit.workers.folders import RunFolders
+from healkit.workers.forkserver import ForkServer
 from healkit.workers.kernel import KernelWorker
-from healkit.workers.limits import Sandbox
-from healkit.workers.nursery import Nursery
 from healkit.workers.probe import achieved_tier
+from healkit.workers.sandbox import Sandbox
 
 TOOL = "def trivial(n: int):\n    return n + 1\n"
 PAUSE_S = 0.15
@@ -82,12 +82,12 @@ async def fresh_workers(config: Config, rounds: int) -> tuple[list[float], float
             raise NotImplementedError
 
     tier, folders = achieved_tier(config), RunFolders()
-    nursery = await Nursery.start(tier, folders.root, folders.next(), Grants(), ())
+    fork_server = await ForkServer.start(tier, folders.root, folders.next(), Grants(), ())
     times, memory = [], []
     try:
         for _ in range(rounds):
             begun = time.perf_counter()
-            worker = KernelWorker(Sandbox(tier, folders.next()), config, nursery)
+            worker = KernelWorker(Sandbox(tier, folders.next()), config, fork_server)
             await worker.start()
             memory.append(psutil.Process(worker_pid(worker)).memory_full_info().uss / 2**20)
             init = Init(
@@ -106,7 +106,7 @@ async def fresh_workers(config: Config, rounds: int) -> tuple[list[float], float
             times.append((time.perf_counter() - begun) * 1000)
             await worker.close()
     finally:
-        await nursery.close()
+        await fork_server.close()
         folders.close()
     return times, statistics.median(memory)
 
@@ -139,7 +139,7 @@ def sustained(healkit: Healkit, seconds: float) -> float:
 
 
 def trials(healkit: Healkit, count: int) -> dict[str, object]:
-    """The first use, which starts a template for each processor, apart from what is sustained with them."""
+    """The first use, which starts a trial server for each processor, apart from what is sustained with them."""
 
     def run(number: int) -> float:
         begun = time.perf_counter()
@@ -167,7 +167,8 @@ def growth(healkit: Healkit, count: int) -> dict[str, float]:
 
     def now() -> tuple[int, int, int, float]:
         asyncio.run_coroutine_threadsafe(
-            engine.pool_for(healkit.config).hatch(achieved_tier(healkit.config)), engine.loop._running()
+            background.pool_for(healkit.config).warm_up(achieved_tier(healkit.config)),
+            background.loop._running(),
         ).result()
         gc.collect()
         process = psutil.Process()
@@ -206,7 +207,7 @@ def main() -> None:
     ):
         healkit.vault.add("trivial", TOOL)
         healkit.execute("trivial", arguments={"n": 1})
-        time.sleep(2)  # the nursery hatches
+        time.sleep(2)  # the fork server hatches
         report["warm_execute"] = warm(healkit, bare, 40)
         report["sustained_per_s"] = {"value": round(sustained(healkit, 5), 1), "bound": ">= 20"}
         report["trials_per_s"] = trials(healkit, 1000)

@@ -22,12 +22,12 @@ from healkit.contracts.records import Grants
 from healkit.errors import ConfigError
 from healkit.healing.run_policy import RunPolicy
 from healkit.healing.service import HealService
-from healkit.runtime import engine
-from healkit.runtime.builtins import LogTools
+from healkit.runtime import background
+from healkit.runtime.debug_tools import LogTools
 from healkit.runtime.execution import Execution
 from healkit.runtime.executor import Executor
 from healkit.runtime.history import History
-from healkit.runtime.mcp_servers import MCPServers
+from healkit.runtime.mcp.servers import MCPServers
 from healkit.runtime.panels import Panels
 from healkit.runtime.providers import HostFunctions, VaultTools
 from healkit.runtime.recorder import Recorder
@@ -40,7 +40,7 @@ from healkit.store.grants import keep_records_apart
 from healkit.store.lookup import Lookup
 from healkit.store.newest import Newest
 from healkit.tracing.run_folders import runs_folder
-from healkit.workers.granting import check_grants
+from healkit.workers.grant_checks import check_grants
 
 if TYPE_CHECKING:
     from healkit.contracts.doctor import DoctorReport, Status
@@ -91,7 +91,7 @@ class Healkit:
             self.recorder,
             self.config,
             self.database.url,
-            lambda: engine.pool_for(self.config),
+            lambda: background.pool_for(self.config),
         )
         self.runs = Runs(
             self.config, runs_folder(self.config, self.path), lambda: self.traces.tracer.cleaner, RunPolicy
@@ -108,7 +108,7 @@ class Healkit:
             "vault": VaultTools(lambda: self.vault, self.runner.execute_nested, self.config.max_depth),
             "healkit": LogTools(lambda: self.vault, lambda: self.log),
         }
-        self.mcp = MCPServers(self.executor.providers, engine.loop.submit)
+        self.mcp = MCPServers(self.executor.providers, background.loop.submit)
         #: Whether `close` was called; nothing can be executed any more.
         self.closed = False
         self.traces.start()
@@ -302,7 +302,7 @@ def release() -> None:
         _defaults.clear()
     for healkit in defaults:
         healkit.close()
-    engine.shutdown()
+    background.shutdown()
 
 
 @atexit.register
@@ -310,4 +310,4 @@ def _close_all() -> None:
     """Leave no folder and no open database behind; called by the interpreter as it ends."""
     for healkit in list(_open):
         healkit.close()
-    engine.shutdown()
+    background.shutdown()

@@ -61,7 +61,7 @@ class Config:
         there is none. `process` is the opt-out, by name: a plain process with limits but no boundary.
     nursery: whether workers are forked from a preloaded parent; without, each starts cold.
     spares: how many unused workers are kept warm; 0 keeps none.
-    preload: modules that the nursery imports ahead, such as `numpy` and `pandas`.
+    preload: modules that the fork server imports ahead, such as `numpy` and `pandas`.
     timeout_s, rpc_timeout_s, start_timeout_s: wall time of an execution, of one bridged call, of a worker's start.
     grace_s: what a tool gets after its timeout to unwind before it is killed.
     memory_mb: what a tool may add to the bare worker, in MiB of address space.

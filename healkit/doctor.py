@@ -13,8 +13,8 @@ from healkit.contracts.doctor import Check, DoctorReport, Status
 from healkit.contracts.outbox import OutboxState
 from healkit.errors import IsolationUnavailable
 from healkit.store.log import Log
-from healkit.workers.limits import bubblewrap_path
 from healkit.workers.probe import NOT_STOPPED, TierReport, achieved_tier, probe
+from healkit.workers.sandbox import bubblewrap_path
 
 
 def examine(config: Config) -> DoctorReport:

@@ -22,7 +22,7 @@ MARKERS = {
     "kernel": ("notebook/*", "notebooks/*", "kernelspec/*", "exporting/*"),
     "crash": (
         "runtime/test_durability.py",
-        "runtime/test_endings.py",
+        "runtime/test_outcomes.py",
         "runtime/test_lifecycle.py",
         "runtime/test_recorder.py",
         "runtime/test_run_troubles.py",

@@ -1,7 +1,7 @@
 """Many variants of one code against the same checks: the messages.
 
-host → template: `batch` once, then `share` after `share`, each answered by `outcomes` as they come and a `share_done`.
-A candidate is a list of splices of the batch's code, so that a variant travels in a few bytes.
+host → trial server: `batch` once, then `share` after `share`, each answered by `outcomes` as they come and a
+`share_done`. A candidate is a list of splices of the batch's code, so that a variant travels in a few bytes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SHARE_MAX, SHARE_OUTCOMES_MAX = 4000, 1_000_000
 
 
 class BatchCheck(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One check as a template gets it (`contracts.healing.Check`), with its time limit in seconds.
+    """One check as a trial server gets it (`contracts.healing.Check`), with its time limit in seconds.
 
     Arguments travel as JSON, because they are decoded afresh for each candidate.
     """

@@ -36,7 +36,7 @@ class Local(msgspec.Struct, frozen=True, omit_defaults=True):
     shape: list[int] | None = None
 
 
-class Source(msgspec.Struct, frozen=True):
+class FrameSource(msgspec.Struct, frozen=True):
     """The code around a frame: `text` starts at line `first_lineno`, the frame stands at `lineno`."""
 
     text: str
@@ -109,7 +109,7 @@ class Locals(msgspec.Struct, frozen=True, tag="locals"):
 class SourceFound(msgspec.Struct, frozen=True, tag="source"):
     """The answer to `AskSource`."""
 
-    source: Source
+    source: FrameSource
 
 
 class EvalDone(msgspec.Struct, frozen=True, tag="eval"):

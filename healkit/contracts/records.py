@@ -52,7 +52,7 @@ class Grants(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def starts_cold(self) -> bool:
-        """Whether its workers cannot be forked: a nursery has imported what they must not see, or is another Python."""
+        """Whether its workers cannot be forked: the fork server has imported what they must not see."""
         return self.packages is not None or self.python is not None
 
 

@@ -12,8 +12,8 @@ from typing import Any
 
 from healkit.contracts.events import ActionSpec, EventType, error_object
 from healkit.contracts.healing import Attempt, Check, CheckResult, Patch
-from healkit.contracts.policy import Observation, PolicyVerdict
 from healkit.contracts.records import utc_now
+from healkit.contracts.run_policy import Observation, PolicyVerdict
 from healkit.contracts.signature import StateSignature, digest, sign
 from healkit.errors import HealkitError
 from healkit.healing.advisor import Case

@@ -22,7 +22,7 @@ from collections.abc import Callable
 from typing import Literal
 
 from healkit.contracts.catalogue import is_retryable
-from healkit.contracts.policy import Halt, Observation, PolicyVerdict
+from healkit.contracts.run_policy import Halt, Observation, PolicyVerdict
 from healkit.contracts.runs import PolicyDefaults
 from healkit.rendering import plain
 

@@ -24,10 +24,10 @@ from healkit.contracts.healing import Check, CheckResult, Edit, Observed
 from healkit.contracts.tools import EntryRef
 from healkit.errors import BudgetSpent
 from healkit.healing.check_limits import SLOW_TIMES, Limits
-from healkit.runtime import engine
-from healkit.runtime.batches import Batches
+from healkit.runtime import background
 from healkit.runtime.recorder import Recorder
-from healkit.workers.batches import Candidate, Draw, Scores
+from healkit.runtime.searches import Searches
+from healkit.workers.scoring import Candidate, Draw, Scores
 
 T = TypeVar("T")
 #: Runs each of some codes with each of some checks, with a limit for each check.
@@ -64,7 +64,7 @@ class Bench:
 
     def __init__(
         self,
-        batches: Batches,
+        batches: Searches,
         submit: Callable[[Coroutine[Any, Any, Any]], Future[Any]],
         entry: EntryRef,
         *,
@@ -282,8 +282,8 @@ def bench_for(
 ) -> Bench:
     """A bench on healkit's own loop, which records there."""
     return Bench(
-        Batches(recorder, config),
-        engine.loop.submit,
+        Searches(recorder, config),
+        background.loop.submit,
         entry,
         budget_s=budget_s,
         stop=stop,

@@ -55,13 +55,13 @@ class Execution(ExecutionData):
         replay: a later execution with the same arguments that passed, to be shown below (`Healkit.replay_of`). Raises
         `UsageInvalid` for what did not fail, has no code at hand, or cannot be written there.
         """
-        from healkit.runtime.exporting import write_notebook
+        from healkit.runtime.failure_export import write_notebook
 
         return write_notebook(self, path, replay, overwrite=overwrite)
 
     def to_markdown(self) -> str:
         """The failure as a bug report in Markdown, secrets hidden."""
-        from healkit.runtime.exporting import markdown_of
+        from healkit.runtime.failure_export import markdown_of
 
         return markdown_of(self)
 

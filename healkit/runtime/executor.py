@@ -32,26 +32,26 @@ from healkit.contracts.records import (
     utc_now,
 )
 from healkit.errors import HealkitError
-from healkit.runtime.discretion import NOT_KEPT_VALUE, emptied, emptying
-from healkit.runtime.endings import interruption_of, refusal_of
+from healkit.runtime.contents import NOT_KEPT_VALUE, recording_without_contents, without_contents
 from healkit.runtime.execution import Execution
+from healkit.runtime.outcomes import interruption_of, refusal_of
 from healkit.runtime.recorder import Recorder
-from healkit.runtime.request import Request, checked_arguments
+from healkit.runtime.request import ExecutionRequest, checked_arguments
 from healkit.runtime.router import CallContext, CallRouter, Provider
 from healkit.runtime.steps import UNRECORDED
-from healkit.runtime.underway import Ready, Result, execution_from, init_for, result_of
+from healkit.runtime.underway import Prepared, Result, execution_from, init_for, result_of
 from healkit.store.arguments import validate_arguments
 from healkit.store.entries import VaultEntry
 from healkit.store.lookup import Lookup
 from healkit.store.sqltools import run_sql
 from healkit.tracing.collector import Collector
-from healkit.workers.limits import Tier
 from healkit.workers.probe import achieved_tier
+from healkit.workers.sandbox import Tier
 
 if TYPE_CHECKING:
     from healkit.workers.kernel import KernelWorker
-    from healkit.workers.light import LightWorker
     from healkit.workers.pool import Pool
+    from healkit.workers.subprocess_worker import SubprocessWorker
 
 #: SQL tools run in the host, on a connection that cannot write.
 SQL_ISOLATION = "read-only connection"
@@ -74,7 +74,7 @@ class Executor:
         #: What the probe has found; None until the first execution has waited for it.
         self._tier: Tier | None = None
 
-    async def execute(self, request: Request) -> Execution:
+    async def execute(self, request: ExecutionRequest) -> Execution:
         """Run one tool and return its outcome, recorded.
 
         Raises a `HealkitError` when the call itself was wrong or no worker could be had; that too is on record, under
@@ -104,7 +104,7 @@ class Executor:
             raise
         return await self._conclude(ready, request, result, (time.perf_counter() - started) * 1000)
 
-    def _prepare(self, request: Request, started: float) -> Ready:
+    def _prepare(self, request: ExecutionRequest, started: float) -> Prepared:
         """All that can be refused before there is a worker, up to the RUNNING row; on a thread, as it may wait."""
         begun = _begun(request)
         logged = True
@@ -118,7 +118,7 @@ class Executor:
                 begun, revision=entry.revision or None, code_hash=entry.code_hash, grants=entry.grants
             )
             logged = entry.logged
-            request.step.observed(begun if logged else emptied(begun), entry)
+            request.step.observed(begun if logged else without_contents(begun), entry)
             validate_arguments(entry, arguments)
             timeout_s = request.timeout_s or entry.grants.timeout_s or self._config.timeout_s
             begun = msgspec.structs.replace(
@@ -126,13 +126,13 @@ class Executor:
                 isolation=SQL_ISOLATION if entry.type == "sql" else self._tier,
                 deadline=utc_now() + timedelta(seconds=timeout_s + self._config.start_timeout_s),
             )
-            noted = begun if logged else emptied(begun)
+            noted = begun if logged else without_contents(begun)
             if begun.isolation is not None:
                 request.step.prepared(noted, timeout_s, request.mode)
         except HealkitError as error:
             refusal = refusal_of(begun, error, started)
             if not logged:
-                begun, refusal = emptied(begun), emptied(refusal)
+                begun, refusal = without_contents(begun), without_contents(refusal)
             error.log_id = self._recorder.refuse(begun, refusal)
             request.step.refused(begun, refusal)
             raise
@@ -140,9 +140,9 @@ class Executor:
         if begun.isolation is not None:
             request.step.started(log_id)
         collector = self._recorder.collector(noted)
-        return Ready(begun, noted, entry, encoded, conversions, timeout_s, log_id, collector)
+        return Prepared(begun, noted, entry, encoded, conversions, timeout_s, log_id, collector)
 
-    def _place(self, ready: Ready, request: Request) -> Ready:
+    def _place(self, ready: Prepared, request: ExecutionRequest) -> Prepared:
         """Find the tier of the first execution, whose row is there already, and put it on record; on a thread.
 
         The probe takes a tenth of a second, in which a kill would leave no sign of an execution without a row. Raises
@@ -150,14 +150,14 @@ class Executor:
         """
         self._tier = achieved_tier(self._config)
         begun = msgspec.structs.replace(ready.begun, isolation=self._tier)
-        noted = begun if ready.entry.logged else emptied(begun)
+        noted = begun if ready.entry.logged else without_contents(begun)
         request.step.prepared(noted, ready.timeout_s, request.mode)
         log_id = self._recorder.begin(noted) or ready.log_id
         request.step.started(log_id)
         collector = self._recorder.collector(noted)
         return dataclasses.replace(ready, begun=begun, noted=noted, log_id=log_id, collector=collector)
 
-    def _entry(self, request: Request) -> VaultEntry:
+    def _entry(self, request: ExecutionRequest) -> VaultEntry:
         """The tool's active revision, or the candidate that is to be tried in its place."""
         entry = self._vault.lookup(request.tool_name, request.persona)
         if request.code is None:
@@ -171,7 +171,7 @@ class Executor:
         request.step.judged(None)
         return entry
 
-    async def _run_python(self, ready: Ready, request: Request) -> Result:
+    async def _run_python(self, ready: Prepared, request: ExecutionRequest) -> Result:
         begun, entry = ready.begun, ready.entry
         journal = self._recorder.journal(begun.trace_id)
         router = self._router(ready, request, ready.collector.through(journal.append))
@@ -180,7 +180,7 @@ class Executor:
         init = init_for(ready, known, self._config)
         tier: Tier = begun.isolation  # type: ignore[assignment]  # _prepare has put a tier there
         pool = self._pool()
-        worker: KernelWorker | LightWorker
+        worker: KernelWorker | SubprocessWorker
         if request.mode == "subprocess":
             worker = await pool.light(self._config, tier, entry.grants)
         else:
@@ -188,7 +188,7 @@ class Executor:
         kept = False
         try:
             outcome = await worker.run(init, router, on_output=request.on_output, stop=request.stop)
-            kept = pool.kept.keep(begun.trace_id, worker, outcome, self._config)
+            kept = pool.retained.keep(begun.trace_id, worker, outcome, self._config)
         finally:
             if not kept:
                 pool.retire(worker)
@@ -198,19 +198,23 @@ class Executor:
                 await asyncio.to_thread(journal.close)
         return result_of(outcome, init, router.calls)
 
-    def _router(self, ready: Ready, request: Request, record: Callable[[Step], None]) -> CallRouter:
+    def _router(
+        self, ready: Prepared, request: ExecutionRequest, record: Callable[[Step], None]
+    ) -> CallRouter:
         """Where its calls go; what is to be kept off the record is emptied on the way to `record`."""
         entry, timeout_s = ready.entry, min(ready.timeout_s, self._config.rpc_timeout_s)
         return CallRouter(
             CallContext(ready.begun.trace_id, request.persona, request.depth, timeout_s),
             self.providers,
             entry.grants,
-            emptying(record, not entry.logged, lambda tool: self._keeps_off(tool, request.persona)),
+            recording_without_contents(
+                record, not entry.logged, lambda tool: self._keeps_off(tool, request.persona)
+            ),
             self._config.max_calls,
             self._config.trace_max_decisions,
         )
 
-    async def _run_sql(self, ready: Ready, _request: Request) -> Result:
+    async def _run_sql(self, ready: Prepared, _request: ExecutionRequest) -> Result:
         entry = ready.entry
         try:
             rows = await asyncio.to_thread(
@@ -234,7 +238,7 @@ class Executor:
         return await asyncio.to_thread(self._recorder.finish, finished, collector)
 
     async def _conclude(
-        self, ready: Ready, request: Request, result: Result, duration_ms: float
+        self, ready: Prepared, request: ExecutionRequest, result: Result, duration_ms: float
     ) -> Execution:
         begun = ready.begun
         finished = Finished(
@@ -248,7 +252,7 @@ class Executor:
         )
         noted, seen = ready.noted_end(finished), result
         if not ready.entry.logged:
-            seen = Result(encoded=NOT_KEPT_VALUE, calls=[emptied(call) for call in result.calls])
+            seen = Result(encoded=NOT_KEPT_VALUE, calls=[without_contents(call) for call in result.calls])
         ready.collector.result = None if result.failure else seen.encoded
         log_id = await self._finish(noted, ready.collector) or ready.log_id
         if (step := request.step) is not UNRECORDED:
@@ -262,10 +266,10 @@ class Executor:
             explained=self._config.explain,
         )
 
-    def _tell_end(self, request: Request, noted: Finished, seen: Result) -> None:
+    def _tell_end(self, request: ExecutionRequest, noted: Finished, seen: Result) -> None:
         """Tell the run how its step ended, with the calls as they are to be kept."""
         calls: list[Any] = []
-        keep = emptying(
+        keep = recording_without_contents(
             calls.append, own=False, keeps_off=lambda tool: self._keeps_off(tool, request.persona)
         )
         for call in seen.calls:
@@ -294,7 +298,7 @@ def _load_workers() -> None:
     import healkit.workers.pool  # noqa: F401 - to import it is the work
 
 
-def _begun(request: Request) -> Started:
+def _begun(request: ExecutionRequest) -> Started:
     """The record of a call that nothing is known of yet but what was asked."""
     return Started(
         trace_id=new_trace_id(),

@@ -90,7 +90,7 @@ class History:
 
     def replay_of(self, failed: Execution) -> Execution | None:
         """Return a later revision's execution with the same arguments that passed; None while there is none."""
-        from healkit.runtime.exporting import passing_replay  # nbformat takes a second to load
+        from healkit.runtime.failure_export import passing_replay  # nbformat takes a second to load
 
         row = passing_replay(self._log(), failed)
         return None if row is None else self.complete(row)

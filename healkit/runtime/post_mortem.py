@@ -19,10 +19,10 @@ import msgspec
 
 from healkit.config import Config
 from healkit.contracts import post_mortem as pm
-from healkit.contracts.post_mortem import Evaluated, KeptFrame, Local, Source
+from healkit.contracts.post_mortem import Evaluated, FrameSource, KeptFrame, Local
 from healkit.errors import PostMortemError, PostMortemGone
 from healkit.rendering import html_of, plain, text_of, variables
-from healkit.runtime import engine
+from healkit.runtime import background
 from healkit.sanitizer.records import UNLIMITED
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class PostMortem:
         """
         return self._ask(pm.AskLocals(self._number(frame), in_passing=True), pm.Locals).locals
 
-    def source(self, frame: KeptFrame | int | None = None) -> Source:
+    def source(self, frame: KeptFrame | int | None = None) -> FrameSource:
         """The code of a frame's function, and the line where it stands."""
         return self._ask(pm.AskSource(self._number(frame)), pm.SourceFound).source
 
@@ -126,19 +126,19 @@ class PostMortem:
             raise PostMortemError(
                 "There is no terminal here for a console.", hint=f"Open one and type: {typed}"
             )
-        self._run(engine.kept_worker(self.trace_id, hold=True))
+        self._run(background.retained_worker(self.trace_id, hold=True))
         try:
             command = [sys.executable, "-m", "jupyter_console", "--existing", str(file)]
             subprocess.run(command, check=False)
         finally:
             try:
-                self._run(engine.kept_worker(self.trace_id))  # its time goes on from here
+                self._run(background.retained_worker(self.trace_id))  # its time goes on from here
             except PostMortemGone:
                 pass  # ended from within
 
     def close(self) -> None:
         """Let the worker go before its time; safe to call twice."""
-        self._run(engine.let_go(self.trace_id))
+        self._run(background.let_go(self.trace_id))
 
     def all_locals(self, frames: int = SHOWN_FRAMES) -> list[tuple[KeptFrame, list[Local]]]:
         """The tool's innermost frames, so many of them at most, each with its locals."""
@@ -179,10 +179,10 @@ class PostMortem:
         return answer
 
     async def _answer(self, question: pm.Question, timeout_s: float) -> pm.Answer:
-        return await (await engine.kept_worker(self.trace_id)).ask(question, timeout_s)
+        return await (await background.retained_worker(self.trace_id)).ask(question, timeout_s)
 
     async def _attach(self, number: int | None) -> Path:
-        return await (await engine.kept_worker(self.trace_id)).attach(number)
+        return await (await background.retained_worker(self.trace_id)).attach(number)
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
-        return engine.loop.submit(work).result()
+        return background.loop.submit(work).result()

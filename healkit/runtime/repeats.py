@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from healkit.contracts.failure import Failure
 from healkit.contracts.records import Finished
 from healkit.errors import ArgumentsInvalid, UsageInvalid
-from healkit.runtime.discretion import NOT_KEPT_OBJECT
+from healkit.runtime.contents import NOT_KEPT_OBJECT
 from healkit.runtime.history import execution_of
 
 if TYPE_CHECKING:

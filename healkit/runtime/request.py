@@ -20,7 +20,7 @@ _ARGUMENTS_MAX_CHARS = MAX_FRAME_BYTES // 4
 
 
 @dataclasses.dataclass(frozen=True)
-class Request:
+class ExecutionRequest:
     """One call, as a face makes it. `on_output` gets nbformat output dicts as they come; `stop` ends the run.
 
     `code` is run in the place of the stored one, as a candidate that nobody has saved; `step` is told what happens.
@@ -47,13 +47,13 @@ def request_for(
     timeout_s: float | None,
     origin: str,
     mode: Mode,
-) -> Request:
+) -> ExecutionRequest:
     """A face's words as a request; raises `ConfigError` for a mode or a time that cannot be."""
     if mode not in get_args(Mode):
         raise ConfigError(f"mode={mode!r} is none of {', '.join(get_args(Mode))}.")
     if timeout_s is not None and not timeout_s > 0:
         raise ConfigError(f"timeout={timeout_s!r} must be greater than 0 seconds.")
-    return Request(
+    return ExecutionRequest(
         tool_name,
         persona,
         {} if arguments is None else arguments,
@@ -63,7 +63,7 @@ def request_for(
     )
 
 
-def checked_arguments(request: Request) -> tuple[dict[str, Any], list[str]]:
+def checked_arguments(request: ExecutionRequest) -> tuple[dict[str, Any], list[str]]:
     """The arguments as JSON holds them; raises `ArgumentsInvalid` for what is no object, or too much."""
     if not isinstance(request.arguments, Mapping):
         kind = type(request.arguments).__name__

@@ -16,12 +16,12 @@ from healkit.config import Config
 from healkit.contracts.records import Finished
 from healkit.contracts.runs import PolicyDefaults
 from healkit.errors import ToolExecutionError
-from healkit.runtime import engine
+from healkit.runtime import background
 from healkit.runtime.display import notebook_display
 from healkit.runtime.execution import Execution
 from healkit.runtime.executor import Executor
 from healkit.runtime.repeats import arguments_of, ending_of, logged
-from healkit.runtime.request import Mode, OnOutput, Request, request_for
+from healkit.runtime.request import ExecutionRequest, Mode, OnOutput, request_for
 from healkit.runtime.router import CallContext
 from healkit.runtime.runs import OpenRun, Runs
 from healkit.runtime.steps import StepKind
@@ -86,7 +86,7 @@ class Runner:
         request = request_for(tool_name, persona, arguments, timeout, origin, mode)
         with self._runs.step(record) as step:
             work = self._executor.execute(dataclasses.replace(request, on_output=on_output, step=step))
-            return await asyncio.wrap_future(engine.loop.submit(work))
+            return await asyncio.wrap_future(background.loop.submit(work))
 
     def execute_tool(
         self,
@@ -162,7 +162,7 @@ class Runner:
         Raises `IsolationUnavailable` or `WorkerStartFailed`; what a trial does never raises.
         """
         chosen = [trial if isinstance(trial, Trial) else Trial(*trial) for trial in trials]
-        return engine.loop.submit(self._trials.run(chosen, parallel, executor)).result()
+        return background.loop.submit(self._trials.run(chosen, parallel, executor)).result()
 
     def run(
         self,
@@ -183,7 +183,7 @@ class Runner:
 
     def perform(
         self,
-        request: Request,
+        request: ExecutionRequest,
         on_output: OnOutput | None,
         record: bool | OpenRun | None,
         kind: StepKind = "run",
@@ -199,11 +199,11 @@ class Runner:
                     dataclasses.replace(request, on_output=emit, stop=stop, step=step)
                 )
 
-            return engine.loop.run(start, on_output)
+            return background.loop.run(start, on_output)
 
     def execute_nested(self, tool_name: str, arguments: dict[str, Any], context: CallContext) -> Any:
         """Run a vault tool that another one calls; called on a bridge thread, which waits."""
-        request = Request(
+        request = ExecutionRequest(
             tool_name,
             context.persona,
             arguments,
@@ -212,7 +212,7 @@ class Runner:
             parent_trace_id=context.trace_id,
             depth=context.depth + 1,
         )
-        return value_or_raise(engine.loop.submit(self._executor.execute(request)).result())
+        return value_or_raise(background.loop.submit(self._executor.execute(request)).result())
 
 
 def value_or_raise(execution: Execution) -> Any:

@@ -21,8 +21,8 @@ from healkit import __version__
 from healkit.config import Config
 from healkit.contracts.encoding import to_jsonable
 from healkit.contracts.events import SCHEMA_VERSION, error_object
-from healkit.contracts.policy import Halt, Observation, StepPolicy
 from healkit.contracts.records import Finished, utc_now
+from healkit.contracts.run_policy import Halt, Observation, StepPolicy
 from healkit.contracts.runs import ExecutionMode, PolicyDefaults, RedactionPolicy, RunManifest
 from healkit.contracts.signature import StateSignature
 from healkit.errors import PolicyHalted, RunFolderError, RunNotAllowed

@@ -14,8 +14,8 @@ import msgspec
 
 from healkit.contracts.events import ActionSpec, Stage, error_object
 from healkit.contracts.failure import Failure
-from healkit.contracts.policy import Observation
 from healkit.contracts.records import CallRecord, Finished, Started, utc_now
+from healkit.contracts.run_policy import Observation
 from healkit.contracts.signature import StateSignature, sign
 from healkit.store.candidates import NO_REVISION
 from healkit.store.entries import VaultEntry

@@ -25,14 +25,14 @@ from healkit.contracts.records import (
 )
 from healkit.contracts.rpc import Init
 from healkit.contracts.tools import EntryRef
-from healkit.runtime import engine
-from healkit.runtime.discretion import emptied
-from healkit.runtime.endings import failure_of
+from healkit.runtime import background
+from healkit.runtime.contents import without_contents
+from healkit.runtime.outcomes import failure_of
 from healkit.runtime.recorder import Recorder
 from healkit.workers.folders import RunFolders
-from healkit.workers.limits import Tier
 from healkit.workers.probe import achieved_tier
-from healkit.workers.trials import Templates, run_trials
+from healkit.workers.sandbox import Tier
+from healkit.workers.trialserver import TrialServers, run_trials
 
 
 class Trial(msgspec.Struct, frozen=True):
@@ -96,13 +96,13 @@ async def run_here(
     records: list[Started],
     config: Config,
     parallel: int,
-    templates: Templates,
+    servers: TrialServers,
     on_result: Callable[[int, TrialResult], None],
 ) -> None:
-    """Run trials in templates of this process; `on_result` gets position and result as each ends."""
+    """Run trials in servers of this process; `on_result` gets position and result as each ends."""
     tier = achieved_tier(config)
     inits = [_init(trial, record, config) for trial, record in zip(trials, records, strict=True)]
-    async for position, outcome, duration_ms in run_trials(inits, tier, config, templates, parallel):
+    async for position, outcome, duration_ms in run_trials(inits, tier, config, servers, parallel):
         failure = failure_of(outcome, inits[position])
         claim = outcome.complete
         value = msgspec.json.decode(claim.value) if claim is not None and failure is None else None
@@ -117,11 +117,11 @@ def run_elsewhere(trials: list[Trial], records: list[Started], config: Config) -
 
     async def run() -> None:
         folders = RunFolders()
-        templates = Templates(folders)
+        servers = TrialServers(folders)
         try:
-            await run_here(trials, records, config, 1, templates, results.__setitem__)
+            await run_here(trials, records, config, 1, servers, results.__setitem__)
         finally:
-            await templates.close()
+            await servers.close()
             folders.close()
 
     asyncio.run(run())
@@ -150,7 +150,7 @@ class Trials:
         chosen = list(trials)
         tier = await asyncio.to_thread(achieved_tier, self._config)
         records = [begun(trial, self._config, tier) for trial in chosen]
-        kept = [emptied(record) for record in records] if off_record else records
+        kept = [without_contents(record) for record in records] if off_record else records
         parallel = max(1, min(parallel or os.cpu_count() or 1, len(chosen)))
         results: dict[int, TrialResult] = {}
 
@@ -158,7 +158,7 @@ class Trials:
             results[position] = result
             end = finished(result)
             if off_record:
-                end = msgspec.structs.replace(emptied(end), fingerprint=None)
+                end = msgspec.structs.replace(without_contents(end), fingerprint=None)
             self._recorder.finish(end, self._recorder.collector(kept[position]))
 
         started = time.perf_counter()
@@ -166,8 +166,8 @@ class Trials:
             for record in kept:
                 self._recorder.begin(record)
             if executor is None:
-                templates = engine.pool_for(self._config).templates
-                await run_here(chosen, records, self._config, parallel, templates, take)
+                servers = background.pool_for(self._config).trial_servers
+                await run_here(chosen, records, self._config, parallel, servers, take)
             else:
                 await self._hand_out(executor, chosen, records, parallel, take)
         finally:
@@ -183,7 +183,7 @@ class Trials:
         parallel: int,
         take: Callable[[int, TrialResult], None],
     ) -> None:
-        """Spread over an executor's workers, each of which has a template of its own for its share."""
+        """Spread over an executor's workers, each of which has a trial server of its own for its share."""
         shares = [range(start, len(trials), parallel) for start in range(parallel)]
         futures: list[Future[list[TrialResult]]] = [
             executor.submit(

@@ -15,16 +15,16 @@ from healkit.contracts.failure import Failure
 from healkit.contracts.records import CallRecord, Finished, Started
 from healkit.contracts.rpc import Init
 from healkit.contracts.tools import ToolDefinition
-from healkit.runtime.discretion import emptied
-from healkit.runtime.endings import failure_of
+from healkit.runtime.contents import without_contents
 from healkit.runtime.execution import Execution
+from healkit.runtime.outcomes import failure_of
 from healkit.store.entries import VaultEntry
 from healkit.tracing.collector import Collector
 from healkit.workers.worker import Outcome
 
 
 @dataclasses.dataclass(frozen=True)
-class Ready:
+class Prepared:
     """A call that nothing speaks against, with its RUNNING row committed; `noted` is its beginning as it is there."""
 
     begun: Started
@@ -38,7 +38,7 @@ class Ready:
 
     def noted_end(self, finished: Finished) -> Finished:
         """The ending as it goes on record."""
-        return finished if self.entry.logged else emptied(finished)
+        return finished if self.entry.logged else without_contents(finished)
 
 
 _NOT_DRAINED = "Some of what the tool displayed may be missing: its worker did not send it in time."
@@ -58,7 +58,7 @@ class Result:
     problem: str = ""
 
 
-def init_for(ready: Ready, definitions: list[ToolDefinition], config: Config) -> Init:
+def init_for(ready: Prepared, definitions: list[ToolDefinition], config: Config) -> Init:
     """The work as the worker gets it: the tool's own limits where it has any, else the configured ones."""
     entry = ready.entry
     return Init(
@@ -92,7 +92,7 @@ def result_of(outcome: Outcome, init: Init, calls: list[CallRecord]) -> Result:
 
 
 def execution_from(
-    ready: Ready,
+    ready: Prepared,
     finished: Finished,
     result: Result,
     log_id: int | None,

@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 
 from healkit.contracts.records import host_identity, process_start_ticks
-from healkit.workers.limits import RunFolder
+from healkit.workers.sandbox import RunFolder
 
 #: ZeroMQ's IPC paths fail at about 108 characters; what we append to the base takes up to 50 of them.
 _BASE_MAX_CHARS = 55

@@ -130,7 +130,7 @@ class KernelWorker(Worker):
         self._signal(signal.SIGCONT)
 
     def _signal(self, number: signal.Signals) -> None:
-        if self.process is not None and (self.nursery is not None or self.sandbox.tier != "namespaces"):
+        if self.process is not None and (self.fork_server is not None or self.sandbox.tier != "namespaces"):
             self.process.send(number)
 
     async def close(self) -> None:

@@ -1,8 +1,8 @@
-"""Workers at hand: a nursery for each kind of sandbox, and a warm spare.
+"""Workers at hand: a fork server for each kind of sandbox, and a warm spare.
 
 A worker serves one execution and is never taken back; what is kept warm is one that nobody has used. The pool is of
-the process, not of a `Healkit`: several of them share nurseries and spares. Where forking cannot work (no Landlock to
-tell siblings apart, no Linux, a nursery that dies) workers start cold, which is slower and nothing else.
+the process, not of a `Healkit`: several of them share fork servers and spares. Where forking cannot work (no Landlock
+to tell siblings apart, no Linux, a fork server that dies) workers start cold, which is slower and nothing else.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from healkit.config import Config
 from healkit.contracts.records import Grants
 from healkit.errors import WorkerError
 from healkit.workers.folders import RunFolders
-from healkit.workers.kept import KeptWorkers
+from healkit.workers.forkserver import ForkServer
 from healkit.workers.kernel import KernelWorker
-from healkit.workers.light import LightWorker
-from healkit.workers.limits import Sandbox, Tier
-from healkit.workers.nursery import Nursery
 from healkit.workers.probe import probe
-from healkit.workers.trials import Templates
+from healkit.workers.retained import RetainedWorkers
+from healkit.workers.sandbox import Sandbox, Tier
+from healkit.workers.subprocess_worker import SubprocessWorker
+from healkit.workers.trialserver import TrialServers
 
 _RETIRE_AFTER_S = 0.005
 #: A spare is made once a short execution is over: making it takes as long as several of those, on all cores.
 _REFILL_AFTER_S = 0.02
 
-W = TypeVar("W", KernelWorker, LightWorker)
+W = TypeVar("W", KernelWorker, SubprocessWorker)
 
 
 @dataclasses.dataclass(frozen=True)
-class Brood:
-    """What a nursery is for: one tier and one set of mounts."""
+class SandboxKey:
+    """What a fork server is for: one tier and one set of mounts."""
 
     tier: Tier
     read: tuple[str, ...] = ()
@@ -49,62 +49,62 @@ class Pool:
     def __init__(self, config: Config) -> None:
         self._config = config
         self._folders = RunFolders()
-        self._nurseries: dict[Brood, asyncio.Task[Nursery | None]] = {}
-        self._spares: dict[Brood, list[KernelWorker]] = defaultdict(list)
-        self._making: dict[Brood, int] = defaultdict(int)
+        self._fork_servers: dict[SandboxKey, asyncio.Task[ForkServer | None]] = {}
+        self._spares: dict[SandboxKey, list[KernelWorker]] = defaultdict(list)
+        self._making: dict[SandboxKey, int] = defaultdict(int)
         self._tasks: set[asyncio.Task[None]] = set()
         self._closed = False
-        self.kept = KeptWorkers(self.retire)
-        self.templates = Templates(self._folders)
+        self.retained = RetainedWorkers(self.retire)
+        self.trial_servers = TrialServers(self._folders)
 
     async def kernel(self, config: Config, tier: Tier, grants: Grants) -> KernelWorker:
         """A fresh kernel worker, the spare if there is one; raises `WorkerStartFailed`."""
         if grants.starts_cold:
             return await self._cold(KernelWorker, config, tier, grants)
-        brood = self._brood(tier, grants)
-        if not grants.read and not grants.write and (spare := self._take_spare(brood, config)) is not None:
-            self._refill(brood)
+        key = self._key(tier, grants)
+        if not grants.read and not grants.write and (spare := self._take_spare(key, config)) is not None:
+            self._refill(key)
             return spare
-        nursery = await self._nursery(brood, grants)
-        worker = await self._started(KernelWorker, self._sandbox(config, tier, grants), config, nursery)
+        fork_server = await self._fork_server(key, grants)
+        worker = await self._started(KernelWorker, self._sandbox(config, tier, grants), config, fork_server)
         if not grants.read and not grants.write:
-            self._refill(brood)
+            self._refill(key)
         return worker
 
-    async def light(self, config: Config, tier: Tier, grants: Grants) -> LightWorker:
+    async def light(self, config: Config, tier: Tier, grants: Grants) -> SubprocessWorker:
         """A plain interpreter, started for this; raises `WorkerStartFailed`."""
         if grants.starts_cold:
-            return await self._cold(LightWorker, config, tier, grants)
-        return await self._started(LightWorker, self._sandbox(config, tier, grants), config, None)
+            return await self._cold(SubprocessWorker, config, tier, grants)
+        return await self._started(SubprocessWorker, self._sandbox(config, tier, grants), config, None)
 
-    def retire(self, worker: KernelWorker | LightWorker) -> None:
+    def retire(self, worker: KernelWorker | SubprocessWorker) -> None:
         """End a worker and remove what it had, in the background and once its caller has been answered."""
         self._in_background(_later(worker.close))
 
-    async def hatch(self, tier: Tier) -> None:
-        """Have a nursery and a spare ready, for whoever wants to wait for them."""
-        brood = self._brood(tier, Grants())
-        await self._nursery(brood, Grants(), wait=True)
-        self._refill(brood)
+    async def warm_up(self, tier: Tier) -> None:
+        """Have a fork server and a spare ready, for whoever wants to wait for them."""
+        key = self._key(tier, Grants())
+        await self._fork_server(key, Grants(), wait=True)
+        self._refill(key)
         while self._tasks:
             await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def close(self) -> None:
         """End every process and remove every folder; safe to call twice."""
         self._closed = True
-        for starting in self._nurseries.values():
+        for starting in self._fork_servers.values():
             if not starting.done():
                 starting.cancel()
         spares = [spare for spares in self._spares.values() for spare in spares]
-        await self.kept.close()
-        await self.templates.close()
+        await self.retained.close()
+        await self.trial_servers.close()
         await asyncio.gather(*self._tasks, *(spare.close() for spare in spares), return_exceptions=True)
         self._spares.clear()
-        nurseries = await asyncio.gather(*self._nurseries.values(), return_exceptions=True)
-        for nursery in nurseries:
-            if isinstance(nursery, Nursery):
-                await nursery.close()
-        self._nurseries.clear()
+        fork_servers = await asyncio.gather(*self._fork_servers.values(), return_exceptions=True)
+        for fork_server in fork_servers:
+            if isinstance(fork_server, ForkServer):
+                await fork_server.close()
+        self._fork_servers.clear()
         self._folders.close()
 
     def abandon(self) -> None:
@@ -112,26 +112,26 @@ class Pool:
         self._closed = True
         self._folders.abandon()
 
-    def _brood(self, tier: Tier, grants: Grants) -> Brood:
-        # Landlock narrows each child by itself; only mounts are the nursery's.
+    def _key(self, tier: Tier, grants: Grants) -> SandboxKey:
+        # Landlock narrows each child by itself; only mounts are the fork server's.
         mounts = tier == "namespaces"
-        return Brood(tier, grants.read if mounts else (), grants.write if mounts else ())
+        return SandboxKey(tier, grants.read if mounts else (), grants.write if mounts else ())
 
-    async def _nursery(self, brood: Brood, grants: Grants, *, wait: bool = False) -> Nursery | None:
-        """The nursery for these workers; None while it is not there, and where there can be none."""
-        if not self._config.nursery or not _can_fork(brood.tier):
+    async def _fork_server(self, key: SandboxKey, grants: Grants, *, wait: bool = False) -> ForkServer | None:
+        """The fork server for these workers; None while it is not there, and where there can be none."""
+        if not self._config.nursery or not _can_fork(key.tier):
             return None
-        starting = self._nurseries.get(brood)
+        starting = self._fork_servers.get(key)
         if starting is None or (starting.done() and not _is_alive(starting)):
-            starting = self._nurseries[brood] = asyncio.create_task(self._start_nursery(brood, grants))
+            starting = self._fork_servers[key] = asyncio.create_task(self._start_fork_server(key, grants))
         if not wait and not starting.done():
-            return None  # a cold start is sooner ready than the rest of a nursery's
+            return None  # a cold start is sooner ready than the rest of a fork server's
         return await starting
 
-    async def _start_nursery(self, brood: Brood, grants: Grants) -> Nursery | None:
+    async def _start_fork_server(self, key: SandboxKey, grants: Grants) -> ForkServer | None:
         with contextlib.suppress(WorkerError, OSError):
-            return await Nursery.start(
-                brood.tier, self._folders.root, self._folders.next(), grants, self._config.preload
+            return await ForkServer.start(
+                key.tier, self._folders.root, self._folders.next(), grants, self._config.preload
             )
         return None
 
@@ -145,12 +145,14 @@ class Pool:
             raise
         return await self._started(kind, sandbox, config, None)
 
-    async def _started(self, kind: type[W], sandbox: Sandbox, config: Config, nursery: Nursery | None) -> W:
-        worker = kind(sandbox, config, nursery)
+    async def _started(
+        self, kind: type[W], sandbox: Sandbox, config: Config, fork_server: ForkServer | None
+    ) -> W:
+        worker = kind(sandbox, config, fork_server)
         try:
             await worker.start()
         except WorkerError:
-            if nursery is None:
+            if fork_server is None:
                 raise
             # Nothing was sent to it yet, so nothing can happen twice: once more, and cold.
             worker = kind(dataclasses.replace(sandbox, folder=self._folders.next()), config, None)
@@ -162,44 +164,44 @@ class Pool:
         sandbox.check_paths()
         return sandbox
 
-    def _take_spare(self, brood: Brood, config: Config) -> KernelWorker | None:
-        for spare in list(self._spares[brood]):
+    def _take_spare(self, key: SandboxKey, config: Config) -> KernelWorker | None:
+        for spare in list(self._spares[key]):
             if not spare.alive:
-                self._spares[brood].remove(spare)
+                self._spares[key].remove(spare)
                 self.retire(spare)
             elif (spare.sandbox.scratch_mb, spare.sandbox.open_files) == (
                 config.scratch_mb,
                 config.open_files,
             ):
-                self._spares[brood].remove(spare)
+                self._spares[key].remove(spare)
                 spare.adopt(config)
                 return spare
         return None
 
-    def _refill(self, brood: Brood) -> None:
+    def _refill(self, key: SandboxKey) -> None:
         """Make the next spare in the background; never one with grants, which are for the tool that asked."""
-        if self._closed or len(self._spares[brood]) + self._making[brood] >= self._config.spares:
+        if self._closed or len(self._spares[key]) + self._making[key] >= self._config.spares:
             return
-        self._making[brood] += 1
-        self._in_background(self._make_spare(brood))
+        self._making[key] += 1
+        self._in_background(self._make_spare(key))
 
-    async def _make_spare(self, brood: Brood) -> None:
+    async def _make_spare(self, key: SandboxKey) -> None:
         try:
             await asyncio.sleep(_REFILL_AFTER_S)
-            nursery = await self._nursery(brood, Grants(), wait=True)
-            if nursery is None or self._closed:
+            fork_server = await self._fork_server(key, Grants(), wait=True)
+            if fork_server is None or self._closed:
                 return
             with contextlib.suppress(WorkerError):
                 worker = KernelWorker(
-                    self._sandbox(self._config, brood.tier, Grants()), self._config, nursery
+                    self._sandbox(self._config, key.tier, Grants()), self._config, fork_server
                 )
                 await worker.start()
                 if self._closed:
                     await worker.close()
                 else:
-                    self._spares[brood].append(worker)
+                    self._spares[key].append(worker)
         finally:
-            self._making[brood] -= 1
+            self._making[key] -= 1
 
     def _in_background(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
@@ -213,12 +215,12 @@ async def _later(close: Callable[[], Coroutine[Any, Any, None]]) -> None:
 
 
 def _can_fork(tier: Tier) -> bool:
-    """Whether a nursery's children can be kept apart there: by Landlock, or where nothing is promised anyway."""
+    """Whether a fork server's children can be kept apart there: by Landlock, or where nothing is promised anyway."""
     if sys.platform != "linux":
         return False
     return tier == "process" or not probe(tier).layers.get("landlock", "failed").startswith("failed")
 
 
-def _is_alive(starting: asyncio.Task[Nursery | None]) -> bool:
-    nursery = None if starting.cancelled() or starting.exception() else starting.result()
-    return nursery is not None and nursery.alive
+def _is_alive(starting: asyncio.Task[ForkServer | None]) -> bool:
+    fork_server = None if starting.cancelled() or starting.exception() else starting.result()
+    return fork_server is not None and fork_server.alive

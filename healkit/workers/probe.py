@@ -20,8 +20,8 @@ import msgspec
 
 from healkit.config import Config
 from healkit.errors import IsolationUnavailable
-from healkit.workers.inside.trial import Report, Targets
-from healkit.workers.limits import RunFolder, Sandbox, Tier
+from healkit.workers.inside.probe import Report, Targets
+from healkit.workers.sandbox import RunFolder, Sandbox, Tier
 
 _TIMEOUT_S = 20.0
 
@@ -114,7 +114,7 @@ def _try_tier(tier: Tier, root: Path) -> TierReport:
         argument = msgspec.json.encode(targets).decode()
         try:
             done = subprocess.run(
-                sandbox.command([sys.executable, "-m", "healkit.workers.inside.trial", argument]),
+                sandbox.command([sys.executable, "-m", "healkit.workers.inside.probe", argument]),
                 env=sandbox.environment(unused.fileno()),
                 cwd=sandbox.folder.scratch,
                 stdin=subprocess.DEVNULL,

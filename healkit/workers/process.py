@@ -1,4 +1,4 @@
-"""A worker's process, however it came to be: spawned by the host, or forked by a nursery."""
+"""A worker's process, however it came to be: spawned by the host, or forked by a fork server."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import subprocess
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from healkit.workers.limits import Sandbox
+from healkit.workers.sandbox import Sandbox
 
 
 class Process:

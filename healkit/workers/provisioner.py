@@ -3,7 +3,7 @@
 Registered as `healkit-restricted` under `jupyter_client.kernel_provisioners`. jupyter_client writes the connection
 file and formats the kernel's command; what process comes of it is the launcher's business. Where no launcher is given,
 as by JupyterLab or nbclient, the provisioner starts a kernel of its own for the whole notebook
-(`workers.standalone`), with what the kernel spec grants.
+(`workers.notebook_kernel`), with what the kernel spec grants.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from traitlets import Integer, List, Unicode
 from healkit.config import Config
 from healkit.contracts.records import Grants
 from healkit.errors import WorkerStartFailed
+from healkit.workers.notebook_kernel import NotebookKernel, granted_paths
 from healkit.workers.process import Process, off_loop
-from healkit.workers.standalone import StandaloneKernel, granted_paths
 
 Launcher = Callable[[list[str]], Awaitable[Process]]
 
@@ -42,7 +42,7 @@ class RestrictedProvisioner(LocalProvisioner):
     scratch_mb = Integer(None, allow_none=True, min=1, help="The size of its scratch folder, in MiB.")
 
     process: Process | subprocess.Popen[bytes] | None = None
-    _standalone: StandaloneKernel | None = None
+    _standalone: NotebookKernel | None = None
 
     @property
     def has_process(self) -> bool:
@@ -119,7 +119,7 @@ class RestrictedProvisioner(LocalProvisioner):
         if not restart:
             await self._close()
 
-    def _new_standalone(self, folder: str) -> StandaloneKernel:
+    def _new_standalone(self, folder: str) -> NotebookKernel:
         """Of the tier this machine can enforce; tries that out, so not on the loop."""
         folder = os.path.abspath(folder)
         config = Config.from_environment()
@@ -131,7 +131,7 @@ class RestrictedProvisioner(LocalProvisioner):
             memory_mb=self.memory_mb,
             cpu_s=self.cpu_s,
         )
-        return StandaloneKernel(config, grants, folder)
+        return NotebookKernel(config, grants, folder)
 
     async def _launch_standalone(self, cmd: list[str], env: dict[str, str]) -> subprocess.Popen[bytes]:
         """The kernel's own arguments, with its own connection file, and the variables its spec names."""

@@ -18,9 +18,9 @@ from healkit.contracts import rpc
 from healkit.errors import WorkerError, WorkerStartFailed
 from healkit.workers import disk
 from healkit.workers.bridge import Bridge, CallHandler
-from healkit.workers.limits import SCRATCH_FILES, Sandbox
-from healkit.workers.nursery import Nursery
+from healkit.workers.forkserver import ForkServer
 from healkit.workers.process import Process, off_loop, spawn
+from healkit.workers.sandbox import SCRATCH_FILES, Sandbox
 
 #: How the host saw it end. `complete` is the only one with a message from the worker.
 Ending = Literal["complete", "timeout", "stopped", "died", "lost", "protocol", "output_limit", "disk_limit"]
@@ -54,13 +54,13 @@ class Outcome:
 class Worker:
     """A restricted process for one execution; make it with `start`, and always `close` it.
 
-    With a nursery it is forked, without one started cold.
+    With a fork server it is forked, without one started cold.
     """
 
-    def __init__(self, sandbox: Sandbox, config: Config, nursery: Nursery | None) -> None:
+    def __init__(self, sandbox: Sandbox, config: Config, fork_server: ForkServer | None) -> None:
         self.sandbox = sandbox
         self.config = config
-        self.nursery = nursery
+        self.fork_server = fork_server
         self.layers: dict[str, str] = {}
         self.process: Process | None = None
         self._loop = asyncio.get_running_loop()
@@ -149,9 +149,9 @@ class Worker:
         raise NotImplementedError
 
     async def _process(self, module: str, argv: list[str], bridge_fd: int) -> Process:
-        """Forked where there is a nursery, else `python -m module argv` in the sandbox."""
-        if self.nursery is not None:
-            return await self.nursery.fork(self.sandbox, bridge_fd, argv)
+        """Forked where there is a fork server, else `python -m module argv` in the sandbox."""
+        if self.fork_server is not None:
+            return await self.fork_server.fork(self.sandbox, bridge_fd, argv)
         command = [self.sandbox.python, "-m", module, *argv]
         return spawn(self.sandbox, command, (bridge_fd,), self.sandbox.environment(bridge_fd))
 
@@ -207,8 +207,8 @@ class Worker:
             await asyncio.wait(said, timeout=self.config.grace_s, return_when=asyncio.FIRST_COMPLETED)
             if self._complete.done():
                 return "complete", ""
-            if self.nursery is not None and not self.nursery.alive:
-                return "lost", "the nursery it was forked from has died"
+            if self.fork_server is not None and not self.fork_server.alive:
+                return "lost", "the fork_server it was forked from has died"
         return ending, ""
 
     async def _disk_full(self) -> None:

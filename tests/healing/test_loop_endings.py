@@ -9,7 +9,7 @@ from typing import Any
 import psutil
 import pytest
 from healing_samples import BROKEN, MENDED, WRONG, Idea, events
-from template_samples import children_of_templates, templates
+from trial_server_samples import children_of_trial_servers, trial_servers
 from waiting import wait_until
 
 from healkit import Healkit
@@ -71,11 +71,11 @@ def test_the_caps_of_a_healing_can_be_given(healing: Healkit) -> None:
     assert "same error" in looping.reason
 
 
-def kill_template_at_work() -> int | None:
-    """Kill a template with a trial under way, and not the sandbox around it; its process id."""
+def kill_trial_server_at_work() -> int | None:
+    """Kill a trial server with a trial under way, and not the sandbox around it; its process id."""
     with contextlib.suppress(psutil.NoSuchProcess):
-        at_work = {child.ppid() for child in children_of_templates()}
-        for process in templates():
+        at_work = {child.ppid() for child in children_of_trial_servers()}
+        for process in trial_servers():
             if process.pid in at_work:
                 process.kill()
                 return process.pid
@@ -86,7 +86,7 @@ def stop_at_work(stop: threading.Event) -> None:
     """Stop as soon as a trial is under way."""
 
     def wait_and_stop() -> None:
-        wait_until(children_of_templates)
+        wait_until(children_of_trial_servers)
         stop.set()
 
     threading.Thread(target=wait_and_stop, daemon=True).start()
@@ -97,7 +97,9 @@ def stop_at_work(stop: threading.Event) -> None:
 def test_a_lost_worker_is_tried_again_and_a_wrong_patch_is_not(healing: Healkit) -> None:
     slow = MENDED.replace("def ratio(a, b):\n", "import time\ndef ratio(a, b):\n    time.sleep(0.4)\n")
     killed: list[int] = []
-    killer = threading.Thread(target=lambda: killed.append(wait_until(kill_template_at_work)), daemon=True)
+    killer = threading.Thread(
+        target=lambda: killed.append(wait_until(kill_trial_server_at_work)), daemon=True
+    )
 
     def kill_the_first(_: Any, __: Any) -> None:
         if not killer.ident:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from healkit.contracts.catalogue import RETRYABLE, catalogue
-from healkit.contracts.policy import Observation
+from healkit.contracts.run_policy import Observation
 from healkit.contracts.runs import PolicyDefaults
 from healkit.healing.run_policy import HEAL_CAPS, RUN_CAPS, RunCap, RunPolicy
 

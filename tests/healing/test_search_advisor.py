@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import pytest
-from template_samples import children_of_templates
+from trial_server_samples import children_of_trial_servers
 
 from healkit import Healkit
 from healkit.contracts.healing import Check, Edit, Patch
@@ -172,7 +172,7 @@ def test_time_is_up_without_an_error_and_nothing_is_left_behind(healkit: Healkit
     code = "def tool(n):\n    while n != 1:\n        n = n * 3 + 1\n    return n + undefined_later(n)\n"
     case = case_of(code, example(123456, n=7), example(99, n=12))
     assert list(SearchAdvisor().propose(case, bench_of(healkit, case, 1.5))) == []
-    assert children_of_templates() == []
+    assert children_of_trial_servers() == []
     assert healkit.log.count(status="RUNNING") == 0
 
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from template_samples import children_of_templates, templates
+from trial_server_samples import children_of_trial_servers, trial_servers
 
 from healkit import Healkit
 from healkit.contracts.healing import Check, Edit, difference
@@ -45,14 +45,14 @@ def test_a_bench_is_what_an_advisor_expects_and_finds_the_candidate_that_passes(
     assert 0 < bench.left_s < 60
 
 
-def test_a_search_that_came_to_its_end_leaves_its_templates_to_the_next(healkit: Healkit) -> None:
+def test_a_search_that_came_to_its_end_leaves_its_trial_servers_to_the_next(healkit: Healkit) -> None:
     bench = bench_of(healkit)
     before = None
     for _ in range(5):
         assert len(dict(bench.score(CODE, map(number, range(100)), [returns(8, 1)]))) == 100
-        before = before or {process.pid for process in templates()}
+        before = before or {process.pid for process in trial_servers()}
     assert before
-    assert {process.pid for process in templates()} == before
+    assert {process.pid for process in trial_servers()} == before
 
 
 def test_what_the_code_itself_returns_can_be_what_is_right(healkit: Healkit) -> None:
@@ -101,7 +101,7 @@ def test_stop_and_the_budget_end_a_search_at_once_and_leave_nothing_running(
     with pytest.raises(BudgetSpent, match="'f'"):
         list(scores)
     assert bench.left_s == 0
-    assert children_of_templates() == []
+    assert children_of_trial_servers() == []
     assert healkit.log.count(status="RUNNING") == 0
     with pytest.raises(BudgetSpent):
         bench.run([CODE], [returns(1, 1)])
@@ -154,7 +154,7 @@ def test_a_search_that_is_no_longer_looked_at_ends(healkit: Healkit) -> None:
     assert next(scores)
     scores.close()
     assert healkit.log.count(status="RUNNING") == 0
-    assert children_of_templates() == []
+    assert children_of_trial_servers() == []
 
 
 def test_what_a_generator_raises_comes_out_and_ends_the_search(healkit: Healkit) -> None:

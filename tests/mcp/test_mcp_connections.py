@@ -21,7 +21,7 @@ from waiting import wait_until
 
 from healkit import Healkit
 from healkit.errors import ConfigError, McpError, McpUnavailable
-from healkit.runtime import engine
+from healkit.runtime import background
 
 pytestmark = pytest.mark.requirement("WORK-9")
 Run = Callable[..., Any]
@@ -242,7 +242,7 @@ def test_a_stopped_event_loop_ends_the_servers_and_they_start_again_when_asked(
 ) -> None:
     healkit.connect("shop", **stdio)
     pid = run("return mcp.shop.pid()").value
-    engine.shutdown()
+    background.shutdown()
     assert gone(pid)
     again = run("return mcp.shop.pid()")
     assert again.failure is None, again.failure.traceback
@@ -318,7 +318,7 @@ def test_a_host_that_is_killed_leaves_no_server_behind_not_even_in_a_call(
 @pytest.mark.slow
 def test_nothing_is_loaded_of_the_protocol_before_a_server_is_connected() -> None:
     code = (
-        "import sys, healkit.app, healkit.cli, healkit.runtime.mcp_servers\n"
+        "import sys, healkit.app, healkit.cli, healkit.runtime.mcp.servers\n"
         "print(sorted({'mcp', 'mcp_types', 'httpx2', 'starlette'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

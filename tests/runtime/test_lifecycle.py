@@ -17,7 +17,7 @@ import pytest
 from waiting import wait_until
 
 from healkit import Config, Healkit
-from healkit.runtime import engine
+from healkit.runtime import background
 from healkit.workers.probe import achieved_tier
 
 BASE = Path(tempfile.gettempdir()) / f"healkit-{os.getuid()}"
@@ -25,16 +25,16 @@ BASE = Path(tempfile.gettempdir()) / f"healkit-{os.getuid()}"
 HOST = """
 import os, signal, sys, time
 from healkit import Config, Healkit
-from healkit.runtime import engine
+from healkit.runtime import background
 from healkit.workers.probe import achieved_tier
 config = Config(start_timeout_s=30)
 hk = Healkit(sys.argv[1], config=config)
-async def hatch():
-    await engine.pool_for(config).hatch(achieved_tier(config))
-engine.loop.submit(hatch()).result(timeout=60)
+async def warm_up():
+    await background.pool_for(config).warm_up(achieved_tier(config))
+background.loop.submit(warm_up()).result(timeout=60)
 hk.vault.add("one", "def one():\\n    return 1\\n")
 assert hk.execute_tool("one") == 1
-engine.loop.submit(hatch()).result(timeout=60)
+background.loop.submit(warm_up()).result(timeout=60)
 print("ready", flush=True)
 {end}
 """
@@ -74,7 +74,7 @@ def test_no_process_and_no_folder_survives(tmp_path: Path, end: str, tier: str) 
     assert host.stdout is not None
     assert host.stdout.readline().strip() == "ready"
     children = psutil.Process(host.pid).children(recursive=True)
-    assert end == "SIGTERM" or any("nursery" in " ".join(child.cmdline()) for child in children)
+    assert end == "SIGTERM" or any("forkserver" in " ".join(child.cmdline()) for child in children)
     host.communicate("\n", timeout=30)
     wait_until(lambda: running(children) == [])
     wait_until(lambda: not list(BASE.glob(f"{host.pid}-*")))
@@ -130,29 +130,29 @@ def test_a_forked_child_leaves_its_parents_workers_alone_and_has_its_own(tmp_pat
 def test_a_spare_is_ready_is_never_used_twice_and_is_replaced(tmp_path: Path) -> None:
     config = Config(start_timeout_s=30)
     with Healkit(tmp_path / "x.db", config=config) as healkit:
-        hatch(config)
+        warm_up(config)
         healkit.vault.add("pid", "import os\ndef pid():\n    return [os.getpid(), os.getcwd()]\n")
         seen = []
         for _ in range(4):
             seen.append(tuple(healkit.execute_tool("pid")))
-            hatch(config)
+            warm_up(config)
         assert len(set(seen)) == 4
 
 
 @pytest.mark.slow
-def test_a_nursery_that_dies_is_replaced_and_nobody_notices(tmp_path: Path) -> None:
+def test_a_fork_server_that_dies_is_replaced_and_nobody_notices(tmp_path: Path) -> None:
     config = Config(start_timeout_s=30)
     with Healkit(tmp_path / "x.db", config=config) as healkit:
-        hatch(config)
+        warm_up(config)
         healkit.vault.add("one", "def one():\n    return 1\n")
         killed = []
         for child in psutil.Process().children(recursive=True):
             with contextlib.suppress(psutil.NoSuchProcess):
-                if "healkit.workers.inside.nursery" in " ".join(child.cmdline()):
+                if "healkit.workers.inside.forkserver" in " ".join(child.cmdline()):
                     child.kill()
                     killed.append(child)
         wait_until(lambda: running(killed) == [])
-        engine.loop.submit(asyncio.sleep(0.1)).result()  # the loop has heard of it
+        background.loop.submit(asyncio.sleep(0.1)).result()  # the loop has heard of it
         assert [healkit.execute_tool("one") for _ in range(3)] == [1, 1, 1]
         assert healkit.log.count(status="FAILURE") == 0
 
@@ -161,7 +161,7 @@ def test_a_nursery_that_dies_is_replaced_and_nobody_notices(tmp_path: Path) -> N
 def test_the_preloaded_modules_are_there_and_random_numbers_differ(tmp_path: Path) -> None:
     config = Config(start_timeout_s=30, preload=("numpy",))
     with Healkit(tmp_path / "x.db", config=config) as healkit:
-        hatch(config)
+        warm_up(config)
         healkit.vault.add(
             "draw",
             "import sys\nloaded = 'numpy' in sys.modules\n"
@@ -214,13 +214,13 @@ def test_fifty_executions_grow_nothing(tmp_path: Path) -> None:
         assert all(now <= then + 2 for now, then in zip(after, before, strict=True)), (before, after)
 
 
-def hatch(config: Config) -> None:
+def warm_up(config: Config) -> None:
     async def wait() -> None:
-        await engine.pool_for(config).hatch(achieved_tier(config))
+        await background.pool_for(config).warm_up(achieved_tier(config))
 
-    engine.loop.submit(wait()).result(timeout=60)
+    background.loop.submit(wait()).result(timeout=60)
 
 
 def settle(config: Config) -> None:
     """Until retired workers are gone and the spare is there."""
-    hatch(config)
+    warm_up(config)

@@ -18,7 +18,7 @@ from waiting import wait_until
 
 from healkit import Config, Execution, Healkit
 from healkit.errors import PostMortemError, PostMortemGone
-from healkit.runtime import engine
+from healkit.runtime import background
 
 
 def processes_of_healkit() -> list[str]:
@@ -69,11 +69,14 @@ def test_each_is_kept_for_a_bounded_time_that_a_question_renews(tmp_path: Path) 
             assert asked.eval("__import__('time').sleep(0.5)").repr == "None"
 
         def gone() -> bool:
-            return engine.loop.submit(kept()).result() == []
+            return background.loop.submit(kept()).result() == []
 
         async def kept() -> list[Any]:
             return [
-                one for pool in engine._pools.values() for one in pool.kept._kept if one == execution.trace_id
+                one
+                for pool in background._pools.values()
+                for one in pool.retained._kept
+                if one == execution.trace_id
             ]
 
         assert not gone()
@@ -175,8 +178,10 @@ def tool():
         threading.Thread(target=burn, daemon=True).start()
     return 1 / 0
 """
-    failed("def tool():\n    return 1 / 0\n", "first")  # by now there is a nursery, or there never will be
-    wait_until(lambda: engine.loop.submit(_hatched()).result())
+    failed(
+        "def tool():\n    return 1 / 0\n", "first"
+    )  # by now there is a fork server, or there never will be
+    wait_until(lambda: background.loop.submit(_preloaded()).result())
     asked = failed(code).post_mortem()
     pid = int(asked.eval("__import__('os').getpid()").repr)
     stopped = [p for p in psutil.Process().children(recursive=True) if p.status() == psutil.STATUS_STOPPED]
@@ -188,8 +193,8 @@ def tool():
     assert asked.eval("count[0] > 0").repr == "True"
 
 
-async def _hatched() -> bool:
-    return all(one.done() for pool in engine._pools.values() for one in pool._nurseries.values())
+async def _preloaded() -> bool:
+    return all(one.done() for pool in background._pools.values() for one in pool._nurseries.values())
 
 
 @pytest.mark.requirement("WORK-5")
@@ -202,7 +207,7 @@ def test_nothing_is_left_after_a_shutdown(healkit: Healkit, failed: Callable[...
     lock = multiprocessing.get_context(
         "spawn"
     ).Lock()  # as a pool of processes, in any test before this one, makes
-    engine.shutdown()
+    background.shutdown()
     assert not file.exists()
     assert processes_of_healkit() == []
     del lock

@@ -13,7 +13,7 @@ import pytest
 
 from healkit import Config, Healkit
 from healkit.errors import ConfigError
-from healkit.runtime import engine
+from healkit.runtime import background
 from healkit.runtime.trials import Trial
 
 DOUBLE = "def double(n):\n    return n * 2\n"
@@ -93,29 +93,29 @@ def test_trials_are_restricted_and_share_nothing_with_each_other(tmp_path: Path,
         assert [r.value for r in clean] == [[[], False]] * 3
 
 
-def templates() -> list[psutil.Process]:
-    """The templates of this process that run, whatever they were started through."""
+def trial_servers() -> list[psutil.Process]:
+    """The trial servers of this process that run, whatever they were started through."""
     return [
         process
         for process in psutil.Process().children(recursive=True)
-        if process.status() != psutil.STATUS_ZOMBIE and process.cmdline()[-1:] == ["healkit.workers.inside.trials"]
+        if process.status() != psutil.STATUS_ZOMBIE and process.cmdline()[-1:] == ["healkit.workers.inside.trialserver"]
         and process.name() != "bwrap"
     ]  # fmt: skip
 
 
 @pytest.mark.requirement("WORK-6")
-def test_templates_wait_for_more_trials_and_a_dead_one_is_replaced(healkit: Healkit) -> None:
+def test_trial_servers_wait_for_more_trials_and_a_dead_one_is_replaced(healkit: Healkit) -> None:
     healkit.trials([(DOUBLE, {"n": n}) for n in range(8)], parallel=2)
-    first = templates()
+    first = trial_servers()
     assert [result.value for result in healkit.trials([(DOUBLE, {"n": 4})] * 8, parallel=2)] == [8] * 8
-    assert set(templates()) == set(first)
-    for template in first:
-        template.kill()
+    assert set(trial_servers()) == set(first)
+    for server in first:
+        server.kill()
     psutil.wait_procs(first, timeout=10)
     assert [result.value for result in healkit.trials([(DOUBLE, {"n": 5})] * 8, parallel=2)] == [10] * 8
-    assert not set(templates()) & set(first)
-    engine.shutdown()
-    assert templates() == []
+    assert not set(trial_servers()) & set(first)
+    background.shutdown()
+    assert trial_servers() == []
 
 
 @pytest.mark.requirement("WORK-6")

@@ -158,11 +158,11 @@ def test_the_tier_in_force_is_on_each_row(restricted: Healkit) -> None:
 def test_without_a_boundary_nothing_runs_unless_the_user_opts_out_by_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from healkit.workers import limits
     from healkit.workers import probe as probing
+    from healkit.workers import sandbox
 
     # A machine without bubblewrap, asked for nothing less: the probe itself finds out by trying.
-    monkeypatch.setattr(limits, "bubblewrap_path", lambda: None)
+    monkeypatch.setattr(sandbox, "bubblewrap_path", lambda: None)
     probing.probe.cache_clear()
     try:
         with Healkit(tmp_path / "x.db", config=Config(isolation="namespaces")) as healkit:

@@ -10,14 +10,16 @@ from healkit.workers.inside import lockdown
 
 def main() -> None:
     """Lock down while there is one thread, then import and start the kernel."""
-    policy = msgspec.json.decode(os.environ.pop(lockdown.POLICY_VARIABLE), type=lockdown.Policy)
-    layers = lockdown.enter(policy)
+    restrictions = msgspec.json.decode(
+        os.environ.pop(lockdown.RESTRICTIONS_VARIABLE), type=lockdown.Restrictions
+    )
+    layers = lockdown.enter(restrictions)
     # After the lock: their imports may start threads.
-    if policy.bridge_fd < 0:
-        from healkit.workers.inside.standalone import serve
+    if restrictions.bridge_fd < 0:
+        from healkit.workers.inside.notebook_kernel import serve
     else:
-        from healkit.workers.inside.app import serve
-    serve(policy, layers, sys.argv[1:])
+        from healkit.workers.inside.kernel import serve
+    serve(restrictions, layers, sys.argv[1:])
 
 
 main()

@@ -15,7 +15,7 @@ import time
 from types import FrameType
 from typing import Any
 
-from healkit.workers.inside.deadline import TimeIsUp
+from healkit.workers.inside.time_limits import TimeIsUp
 
 #: How often it is looked at from the limit on, by the clock, whether so much was computed; and how often it rings then.
 _LOOK_S, _REPEAT_S = 0.001, 0.01

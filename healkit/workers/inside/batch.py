@@ -1,6 +1,6 @@
-"""A template's part in a batch: one child for many candidates, watched, and replaced where it ends early.
+"""A trial server's part in a batch: one child for many candidates, watched, and replaced where it ends early.
 
-A child that hangs in C code, or swallows its alarms, is killed when its place on the sheet has stood still for longer
+A child that hangs in C code, or swallows its alarms, is killed when its place on the buffer has stood still for longer
 than the check may take; one that crashes ends by itself. Either way the batch goes on in another child after that
 check, which is told `t` or `d`. A child can write any letters it likes, and hurts nobody but its own search by it: a
 winner is validated afresh, each check in a process of its own.
@@ -19,12 +19,12 @@ import msgspec
 
 from healkit.contracts.batches import DIED, TIMED_OUT, Batch, Outcomes, Share, ShareDone
 from healkit.workers.inside.alarm import waited_s
-from healkit.workers.inside.bringing import bring_in
-from healkit.workers.inside.candidates import Candidates
-from healkit.workers.inside.emptying import empty_folder
-from healkit.workers.inside.sheet import Sheet
+from healkit.workers.inside.candidate_checks import Candidates
+from healkit.workers.inside.preimport import preimport
+from healkit.workers.inside.result_buffer import ResultBuffer
+from healkit.workers.inside.scratch import empty_folder
 
-#: How often the sheet is looked at, and how long past its limit a check is waited for.
+#: How often the buffer is looked at, and how long past its limit a check is waited for.
 _TICK_S = 0.01
 _GRACE_S = 0.25
 #: What compiling a candidate, and cleaning up after a check, may take.
@@ -47,47 +47,47 @@ class BatchServer:
     ) -> None:
         self._batch = batch
         self._become, self._send, self._folder = become, send, folder
-        bring_in(batch.code)
+        preimport(batch.code)
         self._candidates = Candidates(batch, folder)
 
     def share(self, share: Share) -> None:
         """Run a share to its end, in as many children as it takes, and tell the outcomes as they come."""
-        sheet = Sheet(len(share.candidates), len(self._batch.checks))
+        buffer = ResultBuffer(len(share.candidates), len(self._batch.checks))
         told, children, setup_us = 0, 0, 0
         place = (0, 0)
         try:
             while place[0] < len(share.candidates):
                 children += 1
                 before = place
-                place, told = self._child(share, sheet, place, told)
-                setup_us += sheet.ready_us
+                place, told = self._child(share, buffer, place, told)
+                setup_us += buffer.ready_us
                 if place == before:  # it did not even get there: go on after that check all the same
-                    place = self._after(sheet, *place, DIED)
-            self._tell(sheet, told, len(share.candidates))
+                    place = self._after(buffer, *place, DIED)
+            self._tell(buffer, told, len(share.candidates))
             self._send(ShareDone(setup_us / 1e6, children))
         finally:
-            sheet.close()
+            buffer.close()
 
     def _child(
-        self, share: Share, sheet: Sheet, start: tuple[int, int], told: int
+        self, share: Share, buffer: ResultBuffer, start: tuple[int, int], told: int
     ) -> tuple[tuple[int, int], int]:
         """One child's life; where the next one begins, and how many candidates have been told of."""
-        sheet.at(*start)
-        sheet.ready_us = 0
+        buffer.at(*start)
+        buffer.ready_us = 0
         reading, writing = os.pipe()
         pid = os.fork()
         if pid == 0:
             os.close(reading)
-            self._become(lambda: self._candidates.run(share.candidates, sheet, start))
+            self._become(lambda: self._candidates.run(share.candidates, buffer, start))
         os.close(writing)
         stuck = False
-        word, since = sheet.word, time.monotonic()
+        word, since = buffer.word, time.monotonic()
         try:
             while not self._ended(pid, reading):
-                if sheet.word != word:
-                    word, since = sheet.word, time.monotonic()
-                    told = self._tell(sheet, told, min(sheet.place[0], len(share.candidates)))
-                elif time.monotonic() - since > self._patience_s(sheet):
+                if buffer.word != word:
+                    word, since = buffer.word, time.monotonic()
+                    told = self._tell(buffer, told, min(buffer.place[0], len(share.candidates)))
+                elif time.monotonic() - since > self._patience_s(buffer):
                     stuck = True
                     os.kill(pid, signal.SIGKILL)
                     os.waitpid(pid, 0)
@@ -95,9 +95,9 @@ class BatchServer:
         finally:
             os.close(reading)
             empty_folder(self._folder)
-        candidate, check, running = sheet.place
+        candidate, check, running = buffer.place
         if candidate < len(share.candidates) and (running or stuck):
-            return self._after(sheet, candidate, check, TIMED_OUT if stuck and running else DIED), told
+            return self._after(buffer, candidate, check, TIMED_OUT if stuck and running else DIED), told
         return (candidate, check), told
 
     def _ended(self, pid: int, reading: int) -> bool:
@@ -108,21 +108,21 @@ class BatchServer:
             time.sleep(0.0005)  # between the last descriptor and the end lies the rest of a process's exit
         return ended
 
-    def _patience_s(self, sheet: Sheet) -> float:
-        _, check, running = sheet.place
+    def _patience_s(self, buffer: ResultBuffer) -> float:
+        _, check, running = buffer.place
         checks = self._batch.checks
         return waited_s(checks[check].timeout_s) + _GRACE_S if running and check < len(checks) else _BETWEEN_S
 
-    def _after(self, sheet: Sheet, candidate: int, check: int, letter: str) -> tuple[int, int]:
+    def _after(self, buffer: ResultBuffer, candidate: int, check: int, letter: str) -> tuple[int, int]:
         """Put down how a check ended whose child has, and where to go on."""
-        if check < sheet.checks:
-            sheet.put(candidate, check, letter)
-        if self._batch.every and check + 1 < sheet.checks:
+        if check < buffer.checks:
+            buffer.put(candidate, check, letter)
+        if self._batch.every and check + 1 < buffer.checks:
             return candidate, check + 1
         return candidate + 1, 0
 
-    def _tell(self, sheet: Sheet, told: int, done: int) -> int:
+    def _tell(self, buffer: ResultBuffer, told: int, done: int) -> int:
         """Send the rows of the candidates that are done and have not been told of."""
         if done > told:
-            self._send(Outcomes(told, [sheet.row(candidate) for candidate in range(told, done)]))
+            self._send(Outcomes(told, [buffer.row(candidate) for candidate in range(told, done)]))
         return max(told, done)

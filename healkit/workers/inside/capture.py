@@ -14,7 +14,7 @@ from typing import ClassVar
 from healkit.contracts.failure import Failure, Frame, read_traceback
 from healkit.contracts.suggestions import suggestions
 from healkit.contracts.tools import EntryRef
-from healkit.workers.inside.deadline import TimeIsUp, deadline
+from healkit.workers.inside.time_limits import TimeIsUp, deadline
 
 #: Files whose frames are ours or the kernel's: between a tool and what it calls they are only in the way.
 _OWN_FOLDER = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep

@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from healkit.workers.inside import seccomp, visible
+from healkit.workers.inside import seccomp, visible_imports
 
 if TYPE_CHECKING:
     from landlockpy import AccessFS
 
 
-class Policy(msgspec.Struct, frozen=True):
+class Restrictions(msgspec.Struct, frozen=True):
     """What the host asks a worker to give up; handed over in its environment, as JSON.
 
     `read` and `write` are folders and files, `listed` folders whose names are seen and whose files are not;
@@ -45,7 +45,7 @@ class Policy(msgspec.Struct, frozen=True):
     listed: list[str] = []
 
 
-POLICY_VARIABLE = "HEALKIT_WORKER_POLICY"
+RESTRICTIONS_VARIABLE = "HEALKIT_WORKER_POLICY"
 
 #: Timers and queued signals that a worker may have.
 _SIGNALS_PENDING = 128
@@ -57,25 +57,32 @@ _CLONE_NEWNS, _MS_NOSUID, _MS_NODEV, _MS_REC, _MS_PRIVATE = 0x20000, 2, 4, 1 << 
 _own_size_fd = -1
 
 
-def enter(policy: Policy) -> dict[str, str]:
+def enter(restrictions: Restrictions) -> dict[str, str]:
     """First half, with one thread only; returns layer → what was done, or `failed: …`."""
     _open_own_size()
-    if policy.listed:
-        visible.show_only(policy.read, policy.listed)
-    if policy.tier == "process":
-        return {"parent": _attempt(die_with_parent), "rlimits": _attempt(lambda: _limit_resources(policy))}
+    if restrictions.listed:
+        visible_imports.show_only(restrictions.read, restrictions.listed)
+    if restrictions.tier == "process":
+        return {
+            "parent": _attempt(die_with_parent),
+            "rlimits": _attempt(lambda: _limit_resources(restrictions)),
+        }
     return {
         "parent": _attempt(die_with_parent),
-        **({"scratch": _attempt(lambda: _mount_scratch(policy))} if policy.tier == "namespaces" else {}),
+        **(
+            {"scratch": _attempt(lambda: _mount_scratch(restrictions))}
+            if restrictions.tier == "namespaces"
+            else {}
+        ),
         "capabilities": _attempt(_drop_capabilities),
-        "landlock": _attempt(lambda: _landlock(policy)),
-        "rlimits": _attempt(lambda: _limit_resources(policy)),
+        "landlock": _attempt(lambda: _landlock(restrictions)),
+        "rlimits": _attempt(lambda: _limit_resources(restrictions)),
     }
 
 
-def seal(policy: Policy) -> dict[str, str]:
+def seal(restrictions: Restrictions) -> dict[str, str]:
     """Second half, with the sockets bound; on all threads."""
-    if policy.tier == "process":
+    if restrictions.tier == "process":
         return {}
     return {"seccomp": _attempt(_load_seccomp)}
 
@@ -116,7 +123,7 @@ def _attempt(step: Callable[[], str]) -> str:
 
 
 def die_with_parent() -> str:
-    """Be killed when the parent ends: the host, the nursery, or the init of the process namespace."""
+    """Be killed when the parent ends: the host, the fork server, or the init of the process namespace."""
     parent = os.getppid()
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:  # it died between the two calls
@@ -124,10 +131,10 @@ def die_with_parent() -> str:
     return "pdeathsig"
 
 
-def _mount_scratch(policy: Policy) -> str:
+def _mount_scratch(restrictions: Restrictions) -> str:
     """A scratch folder of its own in memory, of bounded size and number of files, that no other process sees."""
     libc = ctypes.CDLL(None, use_errno=True)
-    options = f"size={policy.scratch_bytes},nr_inodes={policy.scratch_files},mode=0700"
+    options = f"size={restrictions.scratch_bytes},nr_inodes={restrictions.scratch_files},mode=0700"
 
     def check(result: int) -> None:
         if result != 0:
@@ -135,9 +142,13 @@ def _mount_scratch(policy: Policy) -> str:
 
     check(libc.unshare(_CLONE_NEWNS))
     check(libc.mount(b"none", b"/", None, _MS_REC | _MS_PRIVATE, None))
-    check(libc.mount(b"tmpfs", policy.scratch.encode(), b"tmpfs", _MS_NOSUID | _MS_NODEV, options.encode()))
-    os.chdir(policy.scratch)  # the working directory was the folder underneath
-    return f"{policy.scratch_bytes:,} bytes, {policy.scratch_files:,} files"
+    check(
+        libc.mount(
+            b"tmpfs", restrictions.scratch.encode(), b"tmpfs", _MS_NOSUID | _MS_NODEV, options.encode()
+        )
+    )
+    os.chdir(restrictions.scratch)  # the working directory was the folder underneath
+    return f"{restrictions.scratch_bytes:,} bytes, {restrictions.scratch_files:,} files"
 
 
 def _drop_capabilities() -> str:
@@ -155,24 +166,24 @@ def _drop_capabilities() -> str:
     return "none left"
 
 
-def _landlock(policy: Policy) -> str:
+def _landlock(restrictions: Restrictions) -> str:
     """Enter a Landlock domain, without what comes along with `ctypes.util`.
 
     landlockpy asks that module where the C library is. It would load twenty more to search the disk for what is in this
-    process already, `threading` among them, which in each child of a template costs a tenth of a trial.
+    process already, `threading` among them, which in each child of a trial server costs a tenth of a trial.
     """
     if "ctypes.util" in sys.modules:
-        return _enter_landlock(policy)
+        return _enter_landlock(restrictions)
     stand_in = types.ModuleType("ctypes.util")
     vars(stand_in)["find_library"] = lambda _name: None  # and `CDLL(None)` is this process
     sys.modules[stand_in.__name__] = vars(ctypes)["util"] = stand_in
     try:
-        return _enter_landlock(policy)
+        return _enter_landlock(restrictions)
     finally:
         del sys.modules[stand_in.__name__], vars(ctypes)["util"]
 
 
-def _enter_landlock(policy: Policy) -> str:
+def _enter_landlock(restrictions: Restrictions) -> str:
     from landlockpy import AccessFS, Ruleset, Scope, abi_version
 
     abi = abi_version()
@@ -183,14 +194,14 @@ def _enter_landlock(policy: Policy) -> str:
         AccessFS.MAKE_CHAR | AccessFS.MAKE_BLOCK | AccessFS.MAKE_SOCK | AccessFS.EXECUTE | AccessFS.IOCTL_DEV
     )
     with Ruleset(scoped=Scope.ABSTRACT_UNIX_SOCKET | Scope.SIGNAL) as ruleset:
-        for path in filter(os.path.exists, policy.read):
+        for path in filter(os.path.exists, restrictions.read):
             ruleset.allow_path(path, read if os.path.isdir(path) else AccessFS.READ_FILE)
-        for path in filter(os.path.isdir, policy.listed):
+        for path in filter(os.path.isdir, restrictions.listed):
             ruleset.allow_path(path, AccessFS.READ_DIR)
-        for path in filter(os.path.exists, [policy.scratch, *policy.write]):
+        for path in filter(os.path.exists, [restrictions.scratch, *restrictions.write]):
             writable = ruleset.handled_fs & ~special
             ruleset.allow_path(path, writable if os.path.isdir(path) else _file_rights(writable))
-        ruleset.allow_path(policy.socket_dir, AccessFS.MAKE_SOCK)
+        ruleset.allow_path(restrictions.socket_dir, AccessFS.MAKE_SOCK)
         for device in ("/dev/null", "/dev/zero", "/dev/urandom", "/dev/random"):
             ruleset.allow_path(device, AccessFS.READ_FILE | AccessFS.WRITE_FILE)
         ruleset.restrict()
@@ -203,16 +214,16 @@ def _file_rights(rights: AccessFS) -> AccessFS:
     return rights & (AccessFS.READ_FILE | AccessFS.WRITE_FILE | AccessFS.TRUNCATE)
 
 
-def _limit_resources(policy: Policy) -> str:
+def _limit_resources(restrictions: Restrictions) -> str:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (policy.scratch_bytes, policy.scratch_bytes))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (restrictions.scratch_bytes, restrictions.scratch_bytes))
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    files = policy.open_files if hard == resource.RLIM_INFINITY else min(policy.open_files, hard)
+    files = restrictions.open_files if hard == resource.RLIM_INFINITY else min(restrictions.open_files, hard)
     resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
     # Counted for the user in all processes together: a worker must not use them up. Python itself needs none.
     pending = min(_SIGNALS_PENDING, *(n for n in resource.getrlimit(resource.RLIMIT_SIGPENDING) if n >= 0))
     resource.setrlimit(resource.RLIMIT_SIGPENDING, (pending, pending))
-    return f"files {files}, file size {policy.scratch_bytes:,} bytes"
+    return f"files {files}, file size {restrictions.scratch_bytes:,} bytes"
 
 
 def _load_seccomp() -> str:

@@ -58,7 +58,7 @@ class Proxy:
 
     async def acall(self, *args: Any, **kwargs: Any) -> Any:
         """The call, without blocking the event loop."""
-        import asyncio  # here, because most code has none; see the template for trials
+        import asyncio  # here, because most code has none; see the trial server for trials
 
         return await asyncio.to_thread(self, *args, **kwargs)
 

@@ -241,7 +241,7 @@ class _SockFprog(ctypes.Structure):
 
 @functools.cache
 def libc() -> ctypes.CDLL:
-    """The C library; found once, because a child of a template has better things to do."""
+    """The C library; found once, because a child of a trial server has better things to do."""
     return ctypes.CDLL(None, use_errno=True)
 
 

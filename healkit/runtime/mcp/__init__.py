@@ -1,0 +1,1 @@
+"""MCP servers whose tools a worker can call."""

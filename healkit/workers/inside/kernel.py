@@ -1,0 +1,161 @@
+"""The worker's kernel: ipykernel's own, locked down before it serves."""
+
+from __future__ import annotations
+
+import asyncio
+import faulthandler
+import os
+import signal
+import socket
+import sys
+import time
+import warnings
+from typing import Any
+
+import zmq
+from ipykernel.kernelapp import IPKernelApp
+from tornado import ioloop
+from traitlets.config import Config
+
+from healkit.contracts import post_mortem, rpc
+from healkit.workers.inside import lockdown
+from healkit.workers.inside.capture import Output
+from healkit.workers.inside.tool_runner import ToolRunner, no_running_loop
+
+
+class WorkerApp(IPKernelApp):
+    """An IPython kernel that gives everything up between binding its sockets and its first message."""
+
+    name = "healkit-worker"
+
+    def init_heartbeat(self) -> None:
+        """Start the heartbeat and wait until it listens. Called by ipykernel.
+
+        Its thread makes its socket when it gets its turn. On a busy machine that was after the process had been sealed,
+        and libzmq aborts when it is refused a socket.
+        """
+        super().init_heartbeat()
+        if self.transport == "ipc":
+            _wait_until_listening(f"{self.ip}-{self.hb_port}")
+
+    def init_signal(self) -> None:
+        """Leave signals alone: interrupts arrive as messages, time limits as alarms. Called by ipykernel."""
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def serve(restrictions: lockdown.Restrictions, layers: dict[str, str], argv: list[str]) -> None:
+    """Start the kernel, seal the process, tell the host, serve; returns when the kernel ends."""
+    # A copy from before ipykernel redirects the descriptor: what is written here survives a crash.
+    crash_fd = os.dup(2)
+    faulthandler.enable(file=crash_fd)
+    bridge = socket.socket(fileno=restrictions.bridge_fd)
+    os.set_inheritable(restrictions.bridge_fd, False)
+    app = sealed_app(restrictions, layers, argv)
+    runner = ToolRunner(bridge, crash_fd, finish=lambda: _finish_cell(app))
+    _warm_up(app.shell)
+    _answer_questions(app, runner)
+    ioloop.IOLoop.current().add_callback(_run_when_asked, app, runner, bridge)
+    runner.endpoint.send(rpc.Ready(os.getpid(), layers))
+    app.start()
+
+
+def sealed_app(
+    restrictions: lockdown.Restrictions, layers: dict[str, str], argv: list[str], **traits: Any
+) -> WorkerApp:
+    """A kernel that has bound its sockets and can make no more of them; adds to `layers` what that took."""
+    # A pipe for the output of subprocesses, over TCP: a worker has neither.
+    warnings.filterwarnings("ignore", message="Couldn't bind IOPub Pipe")
+    # Above it pyzmq sends without copying, for which it makes another socket: libzmq aborts when that is refused.
+    zmq.COPY_THRESHOLD = 2**31 - 1
+    app: WorkerApp = WorkerApp.instance(config=kernel_config(), **traits)
+    app.initialize(argv)
+    layers |= lockdown.seal(restrictions)
+    return app
+
+
+def _run_when_asked(app: WorkerApp, runner: ToolRunner, bridge: socket.socket) -> None:
+    """Run the tool, as a cell, once its work arrives on the bridge; called by the kernel's event loop.
+
+    An execute request would do the same and take four times as long: two more threads, a cell to transform and to
+    compile, and a reply that nobody reads.
+    """
+    loop = asyncio.get_running_loop()
+    kernel = app.kernel
+
+    def run() -> None:
+        loop.remove_reader(bridge)
+        parent = kernel.session.msg("execute_request")
+        parent["header"]["msg_id"] = rpc.RUN_ID
+        kernel.set_parent([], parent)
+        app.shell.events.trigger("pre_execute")
+        try:
+            runner.run()
+        finally:
+            content = {"execution_state": "idle"}
+            kernel.session.send(kernel.iopub_socket, "status", content, parent=parent, ident=b"status")
+
+    loop.add_reader(bridge, run)
+
+
+def _answer_questions(app: WorkerApp, runner: ToolRunner) -> None:
+    """Take questions about a failure as a message type of their own, which no code of the tool has to run for.
+
+    A comm would do too, but leaves its ends in the tool's reach; an execute request evaluates in the namespace of the
+    prompt, with whatever names are there by then.
+    """
+    session = app.kernel.session
+
+    def handle(stream: Any, idents: Any, message: dict[str, Any]) -> None:
+        if runner.inspector is None:
+            answer = post_mortem.encode(post_mortem.Refused("nothing has failed here"))
+        else:
+            with no_running_loop():
+                answer = runner.inspector.answer(str(message["content"].get("question")), app.shell.push)
+        session.send(stream, post_mortem.REPLY, {"answer": answer}, parent=message, ident=idents)
+
+    app.kernel.shell_handlers[post_mortem.REQUEST] = handle
+
+
+def _finish_cell(app: WorkerApp) -> None:
+    """What happens at the end of any cell: figures that were not shown are, and streams are flushed."""
+    app.shell.events.trigger("post_execute")
+    sys.stdout.flush()
+    sys.stderr.flush()
+
+
+def _warm_up(shell: Any) -> None:
+    """Run an empty cell while nobody waits: what it touches, the tool need not touch first."""
+
+    def note(message: dict[str, Any]) -> dict[str, Any]:
+        Output.shown = True
+        return message
+
+    shell.display_pub.register_hook(note)
+    shell.run_cell("None", store_history=False, silent=True)
+
+
+def _wait_until_listening(path: str, within_s: float = 30.0) -> None:
+    """Until somebody listens on that socket; no error when nobody does, since the host's own limit is shorter."""
+    give_up = time.monotonic() + within_s
+    while time.monotonic() < give_up:
+        with socket.socket(socket.AF_UNIX) as probe:
+            try:
+                probe.connect(path)
+            except PermissionError:  # a Landlock that looks at sockets too: it is bound, and about to listen
+                time.sleep(0.05)
+                return
+            except OSError:
+                time.sleep(0.001)
+            else:
+                return
+
+
+def kernel_config() -> Any:
+    """Traits of a kernel that lives for one cell: no history file, no start-up files."""
+    config = Config()
+    config.HistoryManager.enabled = False
+    config.IPKernelApp.outstream_class = "healkit.workers.inside.streams.KernelStream"
+    config.IPKernelApp.log_level = "CRITICAL"
+    config.ProfileDir.location = os.path.join(os.environ["HOME"], ".ipython")
+    os.makedirs(config.ProfileDir.location, exist_ok=True)
+    return config

@@ -1,0 +1,54 @@
+"""Modules brought into a trial server ahead of its children.
+
+A trial server starts with few modules: what it holds, every fork has to copy, and `threading` or `logging` would have
+each child put locks right besides. What a code names of the standard library is imported in the trial server, once, and
+not in each child. Anything else is imported in the child: no code but Python's own runs in a trial server.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import importlib
+import re
+import sys
+
+#: Of the standard library, what does something when it is imported, or wants a screen.
+_LOUD = {"antigravity", "this", "idlelib", "turtle", "turtledemo", "tkinter", "readline", "curses"}
+#: Parts of a package that are programs, or test it.
+_PROGRAMS = {"__main__", "test", "tests"}
+#: A statement that imports; one that only looks like it, in a text, does no harm.
+_IMPORT = re.compile(
+    r"(?:^|[;:])[ \t]*(?:import[ \t]+([\w., \t]+)|from[ \t]+([\w.]+)[ \t]+import\b)", re.MULTILINE
+)
+_ASYNC = re.compile(r"\basync[ \t]")
+#: Each is tried once; some are not there.
+_tried: set[str] = set()
+
+
+def preimport(code: str) -> None:
+    """Import here what the code names of the standard library, so that not every child has to."""
+    if "import" not in code and "async" not in code:
+        return
+    missing = [name for name in _named(code) - _tried if name not in sys.modules and _harmless(name)]
+    _tried.update(missing)
+    for name in missing:
+        # What ends this process, or fails, the child will meet again, and tell it.
+        with contextlib.suppress(Exception, SystemExit):
+            importlib.import_module(name)
+    if missing:
+        gc.collect()
+        gc.freeze()
+
+
+def _named(code: str) -> set[str]:
+    """The modules that the code imports, as far as they can be told without parsing it."""
+    names = {"asyncio"} if _ASYNC.search(code) else set()
+    for listed, source in _IMPORT.findall(code):
+        names |= {part.split()[0] for part in f"{listed},{source}".split(",") if part.strip()}
+    return names
+
+
+def _harmless(name: str) -> bool:
+    parts = name.split(".")
+    return parts[0] in sys.stdlib_module_names and not _PROGRAMS & {*parts} and parts[0] not in _LOUD

@@ -1,0 +1,160 @@
+"""Running one tool in the worker: receive the work, run it, tell how it ended."""
+
+from __future__ import annotations
+
+import contextlib
+import resource
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import msgspec
+
+from healkit.contracts import rpc
+from healkit.contracts.encoding import ValueTooLarge, to_jsonable, type_only
+from healkit.contracts.failure import Failure
+from healkit.pysource.shapes import parse, read_shape
+from healkit.workers.inside import capture, lockdown
+from healkit.workers.inside.decisions import Trace
+from healkit.workers.inside.endpoint import Endpoint
+from healkit.workers.inside.entrypoint import Call, call_entry, fresh_namespace
+from healkit.workers.inside.observer import Observer
+from healkit.workers.inside.proxies import build_servers
+from healkit.workers.inside.stack_inspector import StackInspector
+from healkit.workers.inside.time_limits import TimeIsUp, deadline
+
+
+class ToolRunner:
+    """Receives the work, executes it, reports: `run()`, once.
+
+    `dump` has faulthandler watch the deadline, in a thread of its own; whoever watches from outside need not.
+    `finish` is called when the tool has ended, before the report: a kernel has displays to send then.
+    `limited` is false for a rehearsal with code of our own, which must not cost its process what it may use.
+    """
+
+    def __init__(
+        self,
+        bridge: socket.socket,
+        crash_fd: int,
+        finish: Callable[[], None] = lambda: None,
+        *,
+        dump: bool = True,
+        limited: bool = True,
+    ) -> None:
+        self.endpoint = Endpoint(bridge)
+        self.crash_fd = crash_fd
+        self.dump_fd = crash_fd if dump else None
+        self.finish = finish
+        self.limited = limited
+        #: Of the failure, once there is one.
+        self.inspector: StackInspector | None = None
+        #: Of the code, where the work asks for one.
+        self.watch: Observer | None = None
+
+    def run(self) -> None:
+        """The one execution of this process: receive, execute, report."""
+        self.endpoint.send(self.complete(self.endpoint.receive_init()))
+        capture.Output.crash_fd = None  # nobody reads that file any more
+
+    def complete(self, init: rpc.Init) -> rpc.ExecutionComplete:
+        """Execute the work and say how it ended; never raises."""
+        began = _now()
+        try:
+            complete = self._execute(init)
+            took_s = _since(began)
+        except BaseException as error:  # noqa: BLE001 - the report must go out, whatever happened
+            took_s = _since(began)
+            lockdown.lift_for_report()
+            complete = rpc.ExecutionComplete(failure=capture.to_failure(error, init.entry, init.timeout_s))
+            self.inspector = StackInspector(error, init.entry.filename)
+        capture.Output.left_chars = None
+        with contextlib.suppress(Exception):  # a display that fails must not take the report with it
+            self.finish()
+        watched = msgspec.Raw(b"null") if self.watch is None else rpc.raw(self.watch.seen())
+        return msgspec.structs.replace(complete, shown=capture.Output.shown, watched=watched, took_s=took_s)
+
+    def _execute(self, init: rpc.Init) -> rpc.ExecutionComplete:
+        capture.show_source(init.entry, init.code)
+        capture.Output.left_chars = init.output_max_bytes
+        capture.Output.shown = False
+        capture.Output.crash_fd = self.crash_fd
+        if self.limited:
+            lockdown.limit_tool(init.memory_bytes, init.cpu_s)
+        with deadline(init.timeout_s, self.dump_fd), no_running_loop():
+            value = self._call(init)
+            if capture.Output.exceeded:
+                raise capture.OutputLimit(capture.OVER_LIMIT)
+            try:
+                jsonable, conversions = to_jsonable(value, capture.describe, max_chars=init.result_max_bytes)
+            except TimeIsUp:
+                jsonable, conversions = type_only(value), ["$: shown by its type, reading it took too long"]
+            except ValueTooLarge:
+                return rpc.ExecutionComplete(failure=_too_large(f"more than {init.result_max_bytes:,}", init))
+        lockdown.lift_for_report()
+        encoded = msgspec.json.encode(jsonable)
+        if len(encoded) > init.result_max_bytes:
+            return rpc.ExecutionComplete(failure=_too_large(f"{len(encoded):,}", init))
+        return rpc.ExecutionComplete(value=msgspec.Raw(encoded), conversions=conversions)
+
+    def _call(self, init: rpc.Init) -> Any:
+        arguments = msgspec.json.decode(init.arguments)
+        tree = parse(init.code, init.entry.filename)
+        call = Call(init.call) if init.call else None
+        shape = read_shape(tree, init.entry.tool_name) if call is None else None
+        namespace = fresh_namespace(
+            {"mcp": build_servers(self.endpoint, init.definitions), "trace": Trace(self.endpoint)}
+        )
+        if shape is not None and shape.kind == "script":
+            namespace["arguments"] = arguments
+        code = compile(tree, init.entry.filename, "exec")
+        if init.watch:
+            self.watch = Observer(code)
+        with self.watch or contextlib.nullcontext():
+            exec(code, namespace)  # noqa: S102 - what this process is for
+            if call is not None:
+                return call.evaluate(namespace)
+            assert shape is not None
+            return call_entry(namespace, shape, arguments)
+
+
+def _too_large(size: str, init: rpc.Init) -> Failure:
+    message = f"the result has {size} bytes; {init.result_max_bytes:,} are allowed"
+    hint = (
+        "Return less: a summary, a page, or the path of a file the tool may write (HEALKIT_RESULT_MAX_BYTES)."
+    )
+    return Failure(
+        "TOOL_RESULT_TOO_LARGE", "ResultTooLarge", message, f"ResultTooLarge: {message}", hint=hint
+    )
+
+
+@contextlib.contextmanager
+def no_running_loop() -> Iterator[None]:
+    """Hide the kernel's event loop from the tool: `asyncio.run` is what generated async code calls.
+
+    The loop does not run meanwhile anyway, because the tool holds its thread; `_set_running_loop` is the hook that
+    asyncio documents for those who implement loops.
+    """
+    asyncio = sys.modules.get("asyncio")
+    if asyncio is None:  # nothing of a kernel here, so there is no loop either
+        yield
+        return
+    loop = asyncio._get_running_loop()
+    asyncio._set_running_loop(None)
+    try:
+        yield
+    finally:
+        asyncio._set_running_loop(loop)
+
+
+def _now() -> tuple[float, float, int]:
+    """The clock, the processor's time, and how often this process has waited for something."""
+    return time.perf_counter(), time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw
+
+
+def _since(began: tuple[float, float, int]) -> float:
+    """How long it was since then, as `ExecutionComplete.took_s` counts."""
+    clock_s, computed_s = time.perf_counter() - began[0], time.process_time() - began[1]
+    waited = resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw > began[2]
+    return clock_s if waited else computed_s

@@ -1,0 +1,267 @@
+"""A trial server for trials: locked down once, then forked for each of hundreds.
+
+`python -m healkit.workers.inside.trialserver`. The trial server has one thread and runs no tool. It enters the sandbox,
+says so, and then, for each piece of work, forks a child that seals itself, runs the code and answers through a pipe;
+when the child has ended, or been killed at its deadline, the trial server empties the scratch folder and tells the host
+what it saw. A trial shares nothing with the one before it but the pages it has not written to. A batch is many variants
+of one code for one child (`workers.inside.batch`).
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import gc
+import importlib
+import linecache
+import os
+import select
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NoReturn
+
+import msgspec
+
+from healkit.contracts import rpc
+from healkit.contracts.batches import Batch, Share
+from healkit.contracts.tools import EntryRef
+from healkit.workers.inside import lockdown, seccomp
+from healkit.workers.inside.capture import TOOL_MODULE
+from healkit.workers.inside.preimport import preimport
+from healkit.workers.inside.scratch import empty_folder
+from healkit.workers.inside.subprocess_worker import PlainStream
+from healkit.workers.inside.tool_runner import ToolRunner
+
+if TYPE_CHECKING:
+    from healkit.workers.inside.batch import BatchServer
+
+PRELOAD_VARIABLE = "HEALKIT_PRELOAD"
+_READ_BYTES = 1 << 16
+_decode = msgspec.json.Decoder(rpc.Init | Batch | Share).decode
+_CRASH_BYTES = 64 * 1024
+#: What a claim may be longer than the result in it: conversions, a traceback.
+_CLAIM_EXTRA_BYTES = 1 << 20
+
+
+class TrialDone(msgspec.Struct, frozen=True, tag="trial_done"):
+    """What the trial server saw of one trial; `claim` is the child's own message, unread.
+
+    `status` is the exit status, negative for a signal; `timed_out` says that the trial server killed it.
+    """
+
+    status: int
+    timed_out: bool
+    claim: bytes
+    printed: bytes
+
+
+class TrialLoop:
+    """The loop: work in, a child, what became of it out."""
+
+    def __init__(self, restrictions: lockdown.Restrictions, bridge: socket.socket) -> None:
+        self.restrictions = restrictions
+        self.bridge = bridge
+        self.printed = os.memfd_create("printed")
+        self.nowhere = os.open(os.devnull, os.O_WRONLY)
+        self.filter: seccomp.ChildFilter | None = None
+        # Made once for all children: what a child does not write to, it need not copy.
+        self.stream = PlainStream()
+        self.runner = _runner()
+
+    def seal(self) -> str:
+        """Give up now what its children need not give up one by one; returns what was done."""
+        if self.restrictions.tier == "process":
+            return "none"
+        seccomp.load_filter(seccomp.build_parent_filter())
+        self.filter = seccomp.ChildFilter()
+        return "filter, and more in each trial"
+
+    def prepare(self) -> None:
+        """Do ahead what each child would do again; the last thing before `serve`."""
+        faulthandler.enable(file=2)  # whatever that is in a child
+        faulthandler.register(signal.SIGUSR1, file=2, all_threads=False)
+        rehearse()
+        gc.collect()
+        gc.freeze()
+
+    def serve(self) -> None:
+        """Until the host hangs up."""
+        batch: BatchServer | None = None
+        while (frame := _next_frame(self.bridge)) is not None:
+            work = _decode(frame)
+            if isinstance(work, rpc.Init):
+                self.send(self.try_one(work))
+            elif isinstance(work, Batch):
+                # Only here: the modules of batches bring `random` along, which would seed itself anew in each trial.
+                from healkit.workers.inside.batch import BatchServer
+
+                batch = BatchServer(work, self.become_many, self.send, self.restrictions.scratch)
+            elif batch is not None:
+                batch.share(work)
+
+    def send(self, message: msgspec.Struct) -> None:
+        """One message to the host."""
+        self.bridge.sendall(rpc.encode_frame(message))
+
+    def try_one(self, init: rpc.Init) -> TrialDone:
+        """One trial from fork to cleaned folder."""
+        preimport(init.code)
+        reading, writing = os.pipe()
+        os.ftruncate(self.printed, 0)
+        os.lseek(self.printed, 0, os.SEEK_SET)
+        pid = os.fork()
+        if pid == 0:
+            os.close(reading)
+            self.become(init, writing)
+        os.close(writing)
+        deadline = time.monotonic() + init.timeout_s + _GRACE_S
+        claim, timed_out = _read_claim(reading, init.result_max_bytes + _CLAIM_EXTRA_BYTES, deadline)
+        os.close(reading)
+        if claim == b"" and not timed_out:
+            timed_out = not _ends(pid, deadline)
+        if timed_out:
+            os.kill(pid, signal.SIGUSR1)  # faulthandler's, which speaks even for a hang in C code
+            time.sleep(_DUMP_S)
+        if timed_out or claim is None:
+            os.kill(pid, signal.SIGKILL)
+        status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        empty_folder(self.restrictions.scratch)
+        size = os.fstat(self.printed).st_size
+        printed = os.pread(self.printed, _CRASH_BYTES, max(0, size - _CRASH_BYTES)) if size else b""
+        return TrialDone(status, timed_out, claim or b"", printed)
+
+    def become(self, init: rpc.Init, writing: int) -> NoReturn:
+        """The child's whole life."""
+        try:
+            self._give_up(self.printed)
+            os.close(
+                self.bridge.fileno()
+            )  # the trial server's; a trial may call nothing, and has nobody to call
+            if (numbers := sys.modules.get("numpy.random")) is not None:
+                numbers.seed()  # `random` sees to itself after a fork
+            sys.stdout = sys.stderr = self.stream
+            claim = memoryview(msgspec.json.encode(self.runner.complete(init)))
+            while claim:
+                claim = claim[os.write(writing, claim) :]
+        except BaseException:  # noqa: BLE001 - the last thing this process can do is to say why
+            sys.__excepthook__(*sys.exc_info())
+        finally:
+            os._exit(0)
+
+    def become_many(self, run: Callable[[], None]) -> NoReturn:
+        """The whole life of a batch's child, which answers through memory."""
+        try:
+            self._give_up(self.nowhere)
+            self.bridge.close()
+            run()
+        finally:
+            os._exit(0)
+
+    def _give_up(self, output: int) -> None:
+        """What every child does first: its output goes there, it dies with the trial server, and it seals itself."""
+        for standard in (1, 2):
+            os.dup2(output, standard)
+        lockdown.die_with_parent()
+        if self.filter is not None:
+            self.filter.load()
+
+
+def _next_frame(bridge: socket.socket) -> bytes | None:
+    """The next frame, and not a byte of the one after, which is nothing for the eyes of a child; None at the end."""
+    size = bridge.recv(4, socket.MSG_WAITALL)
+    left = int.from_bytes(size, "big")
+    frame = bytearray()
+    while left and (part := bridge.recv(min(left, _READ_BYTES), socket.MSG_WAITALL)):
+        frame += part
+        left -= len(part)
+    return bytes(frame) if frame and not left else None
+
+
+def _runner(*, limited: bool = True) -> ToolRunner:
+    """One whose bridge is closed: a trial may call nothing, and has nobody to call."""
+    ours, theirs = socket.socketpair()
+    theirs.close()
+    runner = ToolRunner(ours, crash_fd=2, dump=False, limited=limited)
+    runner.endpoint.close()
+    return runner
+
+
+def rehearse() -> None:
+    """Run code of our own until Python has made ready what it makes ready for code that runs often.
+
+    It adapts such code's instructions in place, and fills tables on first use; a child that did so itself would have to
+    copy the pages these are in, which is most of what a trial costs.
+    """
+    runner = _runner(limited=False)
+    entry = EntryRef("rehearsal", "default", 0, "")
+    for code in (_RETURNING, _RAISING) * _REHEARSALS:
+        msgspec.json.encode(runner.complete(_work(entry, code)))
+    sys.modules.pop(TOOL_MODULE, None)
+    linecache.cache.pop(entry.filename, None)
+
+
+def _work(entry: EntryRef, code: str) -> rpc.Init:
+    return rpc.Init(entry, code, msgspec.Raw(b'{"n": [1]}'), [], 10.0, 1.0, 0, 0, 1000, 1000)
+
+
+#: Rounds of both. Python 3.11 adapts a function at its eighth call; more rounds than these gain nothing.
+_REHEARSALS = 6
+_RETURNING = "def rehearsal(n: list):\n    return {'a': n, 'b': 1.5}\n"
+_RAISING = "def rehearsal(n: list):\n    return n + missing\n"
+
+_GRACE_S = 0.3
+#: Between the last descriptor and the end lies the rest of a process's exit.
+_TICK_S = 0.0005
+#: What faulthandler gets to write a stack; it takes well under a millisecond.
+_DUMP_S = 0.02
+
+
+def _read_claim(reading: int, limit: int, deadline: float) -> tuple[bytes | None, bool]:
+    """All that the child writes, and whether time ran out; None when it wrote more than it may."""
+    received = bytearray()
+    while (left_s := deadline - time.monotonic()) > 0:
+        ready, _, _ = select.select([reading], [], [], left_s)
+        if not ready:
+            break
+        chunk = os.read(reading, _READ_BYTES)
+        if not chunk:
+            return bytes(received), False
+        received += chunk
+        if len(received) > limit:
+            return None, False
+    return bytes(received), True
+
+
+def _ends(pid: int, deadline: float) -> bool:
+    """Whether a child that has said nothing ends in time; code can close its end of the pipe and live on."""
+    while os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(_TICK_S)
+    return True
+
+
+def main() -> None:
+    """Lock down, preload, serve."""
+    restrictions = msgspec.json.decode(
+        os.environ.pop(lockdown.RESTRICTIONS_VARIABLE), type=lockdown.Restrictions
+    )
+    layers = lockdown.enter(restrictions)
+    for name in filter(None, os.environ.pop(PRELOAD_VARIABLE, "").split(",")):
+        try:
+            importlib.import_module(name)
+        except ImportError:  # the trial that wants it will say so
+            continue
+    bridge = socket.socket(fileno=restrictions.bridge_fd)
+    os.set_inheritable(restrictions.bridge_fd, False)
+    loop = TrialLoop(restrictions, bridge)
+    layers |= {"seccomp": loop.seal()}
+    loop.prepare()
+    bridge.sendall(rpc.encode_frame(rpc.Ready(os.getpid(), layers)))
+    loop.serve()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,221 @@
+"""Batches on the host's side: servers that share one cursor over candidates.
+
+Each trial server gets small shares, as many candidates as take it some fifty milliseconds, drawn when it is nearly
+ready for them: whoever makes the candidates can look at what became of the earlier ones. A trial server that dies takes
+along the one candidate that it was at; the rest of its share goes to another.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+
+from healkit.config import Config
+from healkit.contracts.batches import (
+    DIED,
+    LETTERS,
+    NOT_RUN,
+    SHARE_MAX,
+    SHARE_OUTCOMES_MAX,
+    Batch,
+    Outcomes,
+    Share,
+    ShareDone,
+)  # fmt: skip
+from healkit.contracts.healing import Edit
+from healkit.errors import WorkerError, WorkerStartFailed
+from healkit.workers.sandbox import Tier
+from healkit.workers.trialserver import TrialServer, TrialServers
+
+Candidate = Sequence[Edit]
+#: Asks for so many candidates; fewer may come, and none when there are no more.
+Draw = Callable[[int], Awaitable[Sequence[Candidate]]]
+#: Positions of candidates with their letters, as they come.
+Scores = list[tuple[int, str]]
+
+#: What a share is to take; more where a child needs long to get ready, so that most of the time is not spent on that.
+SHARE_S = 0.08
+_SETUP_TIMES = 8
+_FIRST_SHARE = 16
+#: How long the last word of a share is waited for, when all of its outcomes are there.
+_LAST_WORD_S = 0.25
+#: How long a trial server may be silent beyond what one candidate's checks may take together.
+_SILENCE_S = 15.0
+_CHECK_EXTRA_S = 1.0
+
+
+class Cursor:
+    """The one place from which candidates are drawn, numbered in the order in which they come."""
+
+    def __init__(self, draw: Draw) -> None:
+        self._draw = draw
+        self._lock = asyncio.Lock()
+        self.drawn = 0
+        self.ended = False
+
+    async def take(self, count: int) -> tuple[int, Sequence[Candidate]]:
+        """The number of the first, and at most so many candidates; none at the end."""
+        async with self._lock:
+            if self.ended:
+                return self.drawn, ()
+            candidates = await self._draw(count)
+            first = self.drawn
+            self.drawn += len(candidates)
+            self.ended = not candidates
+            return first, candidates
+
+
+@dataclasses.dataclass
+class Pace:
+    """How large the next share is to be, by how long the last one took."""
+
+    checks: int
+    share_s: float = SHARE_S
+    size: int = _FIRST_SHARE
+
+    def learn(self, count: int, took_s: float, setup_s: float) -> None:
+        """Take note of a share of so many."""
+        wanted_s = max(self.share_s, _SETUP_TIMES * setup_s)
+        # A child that is made ready has also to be forked and to end, which takes about as long again.
+        own_s = max(took_s - 2 * setup_s, took_s / 4, 1e-4)
+        fitting = int(count * wanted_s / own_s)
+        most = min(SHARE_MAX, SHARE_OUTCOMES_MAX // max(self.checks, 1))
+        self.size = max(1, min(fitting, 4 * self.size, most))
+
+
+async def run_batch(
+    batch: Batch, draw: Draw, tier: Tier, config: Config, servers: TrialServers, parallel: int
+) -> AsyncGenerator[Scores, None]:
+    """Score all candidates that can be drawn; yields what comes, in no order. Raises `WorkerStartFailed`."""
+    cursor = Cursor(draw)
+    results: asyncio.Queue[Scores | BaseException | None] = asyncio.Queue()
+    workers = [
+        asyncio.create_task(_Worker(batch, cursor, results, tier, config, servers).run())
+        for _ in range(parallel)
+    ]
+    told = 0
+    try:
+        while not (cursor.ended and told == cursor.drawn):
+            scores = await results.get()
+            if isinstance(scores, BaseException):
+                raise scores
+            if scores is not None:  # None: somebody has found the end
+                told += len(scores)
+                yield scores
+        # All has been told; a trial server that has yet to say so is spared, as another one would have to be started.
+        await asyncio.wait(workers, timeout=_LAST_WORD_S)
+    finally:
+        for worker in workers:
+            worker.cancel()
+        await asyncio.gather(*workers, return_exceptions=True)
+
+
+class _Worker:
+    """One trial server at a time, until the cursor is at its end."""
+
+    def __init__(
+        self,
+        batch: Batch,
+        cursor: Cursor,
+        results: asyncio.Queue[Scores | BaseException | None],
+        tier: Tier,
+        config: Config,
+        servers: TrialServers,
+    ) -> None:
+        self._batch, self._cursor, self._results = batch, cursor, results
+        self._tier, self._config, self._servers = tier, config, servers
+        self._server: TrialServer | None = None
+        self._busy = False
+
+    async def run(self) -> None:
+        """Work, and leave the trial server to the next who asks, or end it where it is in the middle of something."""
+        pace = Pace(len(self._batch.checks))
+        next_share: asyncio.Task[tuple[int, Sequence[Candidate]]] | None = None
+        try:
+            await self._ready()
+            first, candidates = await self._cursor.take(pace.size)
+            while candidates:
+                # Drawn while this one runs, so that no trial server waits for a candidate to be thought of.
+                next_share = asyncio.create_task(self._cursor.take(pace.size))
+                await self._share(first, candidates, pace)
+                first, candidates = await next_share
+            self._results.put_nowait(None)
+        except BaseException as error:
+            self._results.put_nowait(error)
+            raise
+        finally:
+            if next_share is not None:
+                next_share.cancel()
+            if self._server is not None and self._busy:
+                await self._server.close()
+            elif self._server is not None:
+                self._servers.give_back(self._server)
+
+    async def _ready(self) -> TrialServer:
+        """A trial server that knows the batch."""
+        failed = 0
+        while self._server is None:
+            try:
+                self._server = await self._servers.take(self._tier, self._config)
+            except WorkerStartFailed:
+                failed += 1
+                if failed > 1:  # once may be a kill that met one just starting
+                    raise
+                continue
+            self._busy = True
+            try:
+                await self._server.begin(self._batch)
+                self._busy = False
+            except WorkerError:  # it has died since it was last looked at
+                await self._end()
+        return self._server
+
+    async def _end(self) -> None:
+        assert self._server is not None
+        server, self._server, self._busy = self._server, None, False
+        await server.close()
+
+    async def _share(self, first: int, candidates: Sequence[Candidate], pace: Pace) -> None:
+        """Run a share to its end, with another trial server where one dies."""
+        done = 0
+        while done < len(candidates):
+            server = await self._ready()
+            self._busy = True
+            try:
+                async for letters in self._run(server, candidates[done:], pace):
+                    numbered = enumerate(letters, first + done)
+                    self._results.put_nowait(list(numbered))
+                    done += len(letters)
+                self._busy = False
+            except WorkerError:
+                await self._end()
+                if done < len(candidates):
+                    lost = (DIED + NOT_RUN * len(self._batch.checks))[: len(self._batch.checks)]
+                    self._results.put_nowait([(first + done, lost)])
+                    done += 1
+
+    async def _run(
+        self, server: TrialServer, candidates: Sequence[Candidate], pace: Pace
+    ) -> AsyncIterator[list[str]]:
+        """A share's letters as they come; raises `WorkerError` where the trial server says what cannot be."""
+        began, told = time.perf_counter(), 0
+        patience_s = sum(check.timeout_s + _CHECK_EXTRA_S for check in self._batch.checks) + _SILENCE_S
+        async for message in server.share(Share([list(edits) for edits in candidates]), patience_s):
+            if isinstance(message, ShareDone):
+                pace.learn(len(candidates), time.perf_counter() - began, message.setup_s)
+                continue
+            if message.first != told or not self._sound(message, len(candidates) - told):
+                raise WorkerError("the server told of candidates that it was not given")
+            told += len(message.letters)
+            yield message.letters
+        if told != len(candidates):
+            raise WorkerError("the server left candidates out")
+
+    def _sound(self, message: Outcomes, left: int) -> bool:
+        """Whether these can be outcomes of this batch."""
+        checks = len(self._batch.checks)
+        return len(message.letters) <= left and all(
+            len(row) == checks and not row.strip(LETTERS) for row in message.letters
+        )

@@ -1,0 +1,231 @@
+"""Every way a tool can end has its code, its row and its next step."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from healkit import Config, Healkit, ToolExecutionError
+from healkit.errors import TOOL_CODES
+from healkit.runtime import background
+from healkit.workers.probe import achieved_tier
+
+BAD_TOOLS = {
+    "raises": ("TOOL_EXCEPTION", "ZeroDivisionError", "def raises():\n    return 1 / 0\n"),
+    "recurses": ("TOOL_EXCEPTION", "RecursionError", "def recurses(n=0):\n    return recurses(n + 1)\n"),
+    "exits": ("TOOL_EXITED", "ProcessExited", "def exits():\n    import os\n    os._exit(3)\n"),
+    "sys_exits": ("TOOL_EXCEPTION", "SystemExit", "def sys_exits():\n    import sys\n    sys.exit(3)\n"),
+    "segfaults": (
+        "TOOL_CRASHED",
+        "SIGSEGV",
+        "def segfaults():\n    import ctypes\n    ctypes.string_at(0)\n",
+    ),
+    "aborts": ("TOOL_CRASHED", "SIGABRT", "def aborts():\n    import os\n    os.abort()\n"),
+    "kills_parent": (
+        "TOOL_EXCEPTION",
+        "PermissionError",
+        "def kills_parent():\n    import os\n    os.kill(os.getppid(), 9)\n",
+    ),
+    "reads_passwd": (
+        "TOOL_EXCEPTION",
+        "FileNotFoundError|PermissionError",
+        "def reads_passwd():\n    return open('/etc/passwd').read()\n",
+    ),
+    "opens_socket": (
+        "TOOL_EXCEPTION",
+        "PermissionError",
+        "def opens_socket():\n    import socket\n    return socket.create_connection(('127.0.0.1', 80))\n",
+    ),
+    "prints_200_mb": (
+        "TOOL_OUTPUT_LIMIT",
+        "OutputLimit",
+        "def prints_200_mb():\n    for _ in range(200):\n        print('x' * 10**6)\n",
+    ),
+    "writes_200_mb": (
+        "TOOL_OUTPUT_LIMIT",
+        "OutputLimit",
+        "def writes_200_mb():\n    import os\n    for _ in range(200):\n        os.write(1, b'x' * 10**6)\n",
+    ),
+    "returns_1_gb": (
+        "TOOL_RESULT_TOO_LARGE|TOOL_OUT_OF_MEMORY",
+        ".*",
+        "def returns_1_gb():\n    return 'x' * 10**9\n",
+    ),
+    "hoards": (
+        "TOOL_OUT_OF_MEMORY",
+        "MemoryError",
+        "def hoards():\n    held = []\n    while True:\n        held.append(bytearray(10**8))\n",
+    ),
+    "forges": (
+        "TOOL_PROTOCOL",
+        "ProtocolError",
+        "def forges():\n    import os\n    for fd in range(3, 256):\n        try:\n"
+        "            os.write(fd, b'\\xff\\xff\\xff\\xff')\n        except OSError:\n            pass\n"
+        "    import time\n    time.sleep(9)\n",
+    ),
+}
+
+
+@pytest.mark.requirement("LOG-1", "LOG-3", "LOG-8", "WORK-2", "WORK-4")
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.slow] if name == "returns_1_gb" else []) for name in BAD_TOOLS],
+)
+def test_a_bad_tool_gives_one_clear_error_one_finished_row_and_a_healthy_next_run(
+    healkit: Healkit, name: str
+) -> None:
+    code, ename, source = BAD_TOOLS[name]
+    healkit.vault.add(name, source)
+    with pytest.raises(ToolExecutionError) as caught:
+        healkit.execute_tool(name)
+    error = caught.value
+    assert error.code in code.split("|")
+    assert error.code in TOOL_CODES
+    if ename != ".*":
+        assert error.ename in ename.split("|")
+    if error.code != "TOOL_EXCEPTION":
+        assert error.hint
+    row = healkit.log.get(error.log_id)
+    assert (row.tool_name, row.status, row.error_code) == (name, "FAILURE", error.code)
+    assert row.error_traceback == error.failure.traceback
+    assert error.ename in row.error_traceback
+    assert row.finished_at is not None
+    assert healkit.log.running() == []
+    healkit.vault.add("healthy", "def healthy():\n    return 'fine'\n")
+    assert healkit.execute_tool("healthy") == "fine"
+
+
+HANGS = {
+    "in Python": "def hang():\n    while True:\n        pass\n",
+    "asleep": "import time\ndef hang():\n    time.sleep(99)\n",
+    "swallowing everything": (
+        "def hang():\n    while True:\n        try:\n            while True:\n                pass\n"
+        "        except BaseException:\n            pass\n"
+    ),
+    "in C, deaf to SIGINT": "def hang():\n    return sum(range(10**11))\n",
+    "deaf to all alarms": (
+        "import signal\ndef hang():\n    signal.setitimer(signal.ITIMER_REAL, 0)\n    while True:\n        pass\n"
+    ),
+}
+
+
+@pytest.mark.requirement("WORK-4")
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param(kind, marks=[] if kind in {"in Python", "in C, deaf to SIGINT"} else [pytest.mark.slow])
+        for kind in HANGS
+    ],
+)
+def test_a_hang_is_ended_within_a_second_of_its_timeout_and_the_traceback_says_where_it_was(
+    healkit: Healkit, kind: str
+) -> None:
+    healkit.vault.add("hang", HANGS[kind])
+    execution = healkit.execute("hang", timeout=1.0)
+    assert execution.failure.code == "TOOL_TIMEOUT"
+    assert execution.failure.tool_frame is not None
+    assert execution.failure.tool_frame.filename == "<hang@1>"
+    assert "1 s" in execution.failure.evalue
+    row = healkit.log.get(execution.log_id)
+    ended_after_s = (row.finished_at - row.timestamp).total_seconds()
+    started_within_s = 30
+    assert 1.0 <= ended_after_s < 1.0 + 1.0 + started_within_s
+    assert psutil.pid_exists(os.getpid())
+
+
+@pytest.mark.requirement("WORK-4", "LOG-3")
+def test_a_segfault_still_tells_the_tools_line(healkit: Healkit) -> None:
+    healkit.vault.add("segv", "import ctypes\n\ndef segv():\n    print('so far')\n    ctypes.string_at(0)\n")
+    execution = healkit.execute("segv")
+    assert execution.failure.tool_frame.lineno == 5
+    assert "ctypes.string_at(0)" in execution.failure.traceback
+    assert "so far" in execution.last_output
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("WORK-4")
+def test_using_up_the_processor_time_is_its_own_ending(tmp_path: Path) -> None:
+    with Healkit(tmp_path / "x.db", config=Config(cpu_s=1, start_timeout_s=30)) as healkit:
+        healkit.vault.add("burn", "def burn():\n    while True:\n        pass\n")
+        execution = healkit.execute("burn")
+    assert execution.failure.code == "TOOL_CPU_LIMIT"
+    assert "1 s of processor time" in execution.failure.evalue
+
+
+@pytest.mark.requirement("WORK-4", "LOG-2")
+@pytest.mark.parametrize(
+    ("nursery", "code"),
+    [(False, "TOOL_CRASHED"), pytest.param(True, "WORKER_LOST", marks=pytest.mark.slow)],
+)
+def test_a_worker_killed_from_outside_is_recorded_as_such(tmp_path: Path, nursery: bool, code: str) -> None:
+    """Alone it died of SIGKILL; together with the fork server that it was forked from, it was lost."""
+    config = Config(nursery=nursery, spares=0, start_timeout_s=30)
+    with Healkit(tmp_path / "x.db", config=config) as healkit:
+        background.loop.submit(_warm_up(config)).result(timeout=30)
+        healkit.vault.add(
+            "sleeper", "import time\ndef sleeper():\n    mcp.host.started()\n    time.sleep(60)\n"
+        )
+        running = threading.Event()
+        healkit.provide(running.set, "started")
+        killer = threading.Thread(target=lambda: running.wait(60) and _kill_workers())
+        killer.start()
+        execution = healkit.execute("sleeper")
+        killer.join()
+        assert execution.failure.code == code
+        assert healkit.log.get(execution.log_id).status == "FAILURE"
+        assert [call.tool for call in execution.calls] == ["started"]
+        healkit.vault.add("one", "def one():\n    return 1\n")
+        assert healkit.execute_tool("one") == 1
+
+
+@pytest.mark.requirement("WORK-4")
+def test_ctrl_c_stops_the_worker_records_it_and_reaches_the_caller(tmp_path: Path) -> None:
+    healkit = Healkit(tmp_path / "x.db", config=Config(nursery=False, start_timeout_s=30))
+    healkit.vault.add("sleeper", "import time\ndef sleeper():\n    mcp.host.started()\n    time.sleep(60)\n")
+    running = threading.Event()
+    healkit.provide(running.set, "started")
+    main = threading.main_thread().ident
+
+    def interrupt() -> None:
+        running.wait(60)
+        signal.pthread_kill(main, signal.SIGINT)
+
+    presser = threading.Thread(target=interrupt)
+    presser.start()
+    begun = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        healkit.execute("sleeper")
+    presser.join()
+    assert time.monotonic() - begun < 40
+    row = healkit.log.last_error("sleeper")
+    assert row.error_code == "TOOL_KILLED"
+    healkit.close()
+    background.shutdown()
+    assert _workers() == []
+
+
+async def _warm_up(config: Config) -> None:
+    await background.pool_for(config).warm_up(achieved_tier(config))
+
+
+def _workers() -> list[psutil.Process]:
+    """Every process of ours that holds a worker or a fork server."""
+    found = []
+    for child in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if "healkit.workers" in " ".join(child.cmdline()):
+                found.append(child)
+    return found
+
+
+def _kill_workers() -> None:
+    for process in _workers():
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()

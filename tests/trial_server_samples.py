@@ -1,0 +1,39 @@
+"""Looking at the trial servers of this process, and at what they run."""
+
+from __future__ import annotations
+
+import contextlib
+
+import psutil
+
+from healkit.runtime import background
+
+
+def trial_servers() -> list[psutil.Process]:
+    """The trial servers of this process and their children, whatever they were started through."""
+    found = []
+    for process in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            named = (
+                process.cmdline()[-1:] == ["healkit.workers.inside.trialserver"] and process.name() != "bwrap"
+            )
+            if named and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+    return found
+
+
+def end_trial_servers() -> None:
+    """End those that wait for more; nurseries and spares stay, which cost more to start again."""
+
+    async def close() -> None:
+        for pool in background._pools.values():
+            await pool.trial_servers.close()
+
+    background.loop.submit(close()).result(timeout=30)
+
+
+def children_of_trial_servers() -> list[psutil.Process]:
+    """Those that run code now."""
+    found = trial_servers()
+    pids = {process.pid for process in found}
+    return [process for process in found if process.ppid() in pids]
