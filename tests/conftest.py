@@ -100,7 +100,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     end_fork_server()
     if hasattr(session.config, "workerinput"):  # shares its processes with the other workers of this run
         return
-    if (engine := sys.modules.get("healkit.runtime.background")) is not None:
+    if (background := sys.modules.get("healkit.runtime.background")) is not None:
         background.shutdown()  # as at the interpreter's exit, which is yet to come
     if left := leftovers():
         report = session.config.pluginmanager.get_plugin("terminalreporter")
