@@ -26,8 +26,8 @@ from collections.abc import Iterator
 from keyword import iskeyword
 from pathlib import Path
 
-from healkit.healing.rules.syntax import nearest
-from healkit.healing.rules.syntax.oracle import complaint
+from healkit.failures.compiler import compiler_message
+from healkit.failures.syntax_repair import nearest
 
 MODULES = [
     "argparse",
@@ -75,7 +75,7 @@ def functions() -> list[str]:
             if isinstance(node, ast.FunctionDef) and 3 <= (node.end_lineno or 0) - node.lineno + 1 <= 40:
                 lines = text.splitlines(keepends=True)[node.lineno - 1 : node.end_lineno]
                 code = textwrap.dedent("".join(lines))
-                if complaint(code) is None:
+                if compiler_message(code) is None:
                     found.append(code)
     return sorted(set(found))
 
@@ -117,7 +117,7 @@ def broken(code: str, kind: str, rng: random.Random) -> tuple[str, str] | None:
                 return None  # two words would become one
             if re.match(r"\w", code[after_end:]) and token.type != tokenize.OP:
                 return None
-    return (text, what) if complaint(text) is not None else None
+    return (text, what) if compiler_message(text) is not None else None
 
 
 def samples(count: int, seed: int) -> Iterator[tuple[str, str, str, str]]:
@@ -184,7 +184,9 @@ def show(original: str, text: str, kind: str, what: str, proposals: list[str]) -
     lines = [line for line in difflib.ndiff(original.splitlines(), text.splitlines()) if line[0] in "+-"]
     first = proposals[0].splitlines() if proposals else []
     mend = [line for line in difflib.ndiff(text.splitlines(), first) if line[0] == "+"]
-    print(f"{kind} {what!r} {complaint(text)}", *lines, "  mended:", *mend, "", sep="\n", file=sys.stderr)
+    print(
+        f"{kind} {what!r} {compiler_message(text)}", *lines, "  mended:", *mend, "", sep="\n", file=sys.stderr
+    )
 
 
 if __name__ == "__main__":

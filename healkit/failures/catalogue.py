@@ -12,16 +12,18 @@ import re
 from collections.abc import Iterator, Sequence
 
 from healkit.contracts.failure import Failure
+from healkit.contracts.healing import apply_edits
 from healkit.contracts.plain_text import count, visible
 from healkit.errors import TOOL_CODES
 from healkit.failures import (
-    arguments,
     attributes,
+    calls,
     containers,
     endings,
     files,
     formats,
     general,
+    guards,
     imports,
     indexes,
     iteration,
@@ -30,11 +32,23 @@ from healkit.failures import (
     nothing,
     numbers,
     operands,
+    shared_values,
     syntax,
     tables,
     unbound,
+    wrong_results,
 )
-from healkit.failures.pattern import Explanation, ExplanationText, FailurePattern, Kind
+from healkit.failures.compiler import compiler_message
+from healkit.failures.pattern import (
+    NO_EXCEPTION,
+    Explanation,
+    ExplanationText,
+    FailurePattern,
+    Fix,
+    Kind,
+    Proposal,
+)
+from healkit.failures.site import Site
 
 #: By subject; the first explanation that applies is shown, so the particular comes before the general.
 SUBJECTS: dict[str, tuple[FailurePattern, ...]] = {
@@ -46,15 +60,18 @@ SUBJECTS: dict[str, tuple[FailurePattern, ...]] = {
     "attributes": attributes.PATTERNS,
     "nothing": nothing.PATTERNS,
     "keys": keys.PATTERNS,
-    "files": files.PATTERNS,
-    "arguments": arguments.PATTERNS,
+    "calls": calls.PATTERNS,
     "operands": operands.PATTERNS,
     "containers": containers.PATTERNS,
-    "iteration": iteration.PATTERNS,
     "numbers": numbers.PATTERNS,
+    "iteration": iteration.PATTERNS,
     "formats": formats.PATTERNS,
+    "files": files.PATTERNS,
     "indexes": indexes.PATTERNS,
     "syntax": syntax.PATTERNS,
+    "wrong_results": wrong_results.PATTERNS,
+    "shared_values": shared_values.PATTERNS,
+    "guards": guards.PATTERNS,
     "general": general.PATTERNS,
 }
 PATTERNS = tuple(pattern for patterns in SUBJECTS.values() for pattern in patterns)
@@ -104,6 +121,28 @@ def no_fix(failure: Failure) -> str:
     """Return why no change of the code helps against a failure; empty where one may."""
     reasons = (pattern.no_fix for pattern in PATTERNS if failure.code in pattern.enames)
     return next(filter(None, reasons), "")
+
+
+def proposals(site: Site) -> Iterator[tuple[Fix, Proposal, str]]:
+    """Yield what the fixes propose at a site, each with its fix and the code that it makes.
+
+    They come in the order of the catalogue; `priority` and `less` say which is likelier.
+    """
+    failure = site.failure
+    label, message = (NO_EXCEPTION, "") if failure is None else (_bare(failure.ename), failure.evalue)
+    for pattern, match in _matching(label, message):
+        for fix in pattern.fixes:
+            if re.search(fix.only, message, re.DOTALL):
+                yield from ((fix, proposal, code) for proposal, code in proposals_of(fix, match, site))
+
+
+def proposals_of(fix: Fix, match: re.Match[str], site: Site) -> Iterator[tuple[Proposal, str]]:
+    """Yield what one fix proposes, with the code that it makes; nothing that does not parse."""
+    text = site.source.text
+    for proposal in fix.propose(site, match):
+        code = apply_edits(text, proposal.edits)
+        if code != text and compiler_message(code) is None:
+            yield proposal, code
 
 
 def _text_for(failure: Failure, near: list[str]) -> tuple[ExplanationText, re.Match[str]]:

@@ -2,7 +2,121 @@
 
 from __future__ import annotations
 
-from healkit.failures.pattern import ExplanationText, FailurePattern
+import ast
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from healkit.contracts.healing import Edit
+from healkit.failures.keys import constants, quoted
+from healkit.failures.pattern import ExplanationText, FailurePattern, Fix, FixExample, Proposal
+from healkit.failures.site import Site
+
+_ENTRIES_MAX = 2000
+
+
+def _file(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """A file of nearly that name in a folder that the tool is granted, or of that name in another one."""
+    wrong = match["path"][1:-1]
+    folder, name = os.path.split(wrong)
+    files = [path for root in site.readable for path in _files(Path(root))]
+    nodes = constants(site, wrong) or [n for n in constants(site, name) if name]
+    if not nodes:
+        return
+    same = [path for path in files if path.name == name]
+    near = site.near(name, [path.name for path in files])
+    rights = [str(path) for path in same if str(path) != wrong]
+    for right in near:
+        here = nodes[0].value != wrong or Path(folder or ".").joinpath(right) in files or not files
+        found = next((str(path) for path in files if path.name == right), right)
+        rights.append((right if nodes[0].value == name else str(Path(folder) / right)) if here else found)
+    for number, right in enumerate(dict.fromkeys(rights)):
+        edits = site.source.replace(nodes[0], quoted(site, nodes[0], right))
+        yield Proposal(f"There is no file {wrong!r}; there is {right!r}.", edits, less=0.05 * number)
+
+
+def _files(root: Path) -> list[Path]:
+    """The files of a granted folder, two levels deep; the file itself where one file is granted."""
+    if root.is_file():
+        return [root]
+    found: list[Path] = []
+    try:
+        for pattern in ("*", "*/*"):
+            for path in root.glob(pattern):
+                found.append(path)
+                if len(found) >= _ENTRIES_MAX:
+                    return found
+    except OSError:  # a folder that is gone, or closed
+        return found
+    return [path for path in found if path.is_file()]
+
+
+def _encoding(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """A file's encoding is named; what it was read as before is left out."""
+    used = match["codec"].lower().replace("_", "-")
+    decoding = "can't decode" in match[0]
+    names = [name for name in (("utf-8", "cp1252", "latin-1") if decoding else ("utf-8",)) if name != used]
+    calls = [
+        c
+        for c in site.body_nodes(ast.Call)
+        if _name(c) in {"open", "read_text", "write_text", "decode", "encode", "read_csv"}
+    ]
+    for call in calls[:2]:
+        for number, name in enumerate(names):
+            yield Proposal(f"The text is {name}.", _with_encoding(site, call, name), less=0.05 * number)
+
+
+def _name(call: ast.Call) -> str:
+    return call.func.id if isinstance(call.func, ast.Name) else str(getattr(call.func, "attr", ""))
+
+
+def _with_encoding(site: Site, call: ast.Call, name: str) -> list[Edit]:
+    given = next((k.value for k in call.keywords if k.arg == "encoding"), None)
+    if given is None and _name(call) in {"decode", "encode"} and call.args:
+        given = call.args[0]
+    if given is not None:
+        return site.source.replace(given, f'"{name}"')
+    end = site.source.span(call)[1] - 1
+    comma = ", " if call.args or call.keywords else ""
+    return [
+        Edit(
+            end,
+            end,
+            f'{comma}"{name}"' if _name(call) in {"decode", "encode"} else f'{comma}encoding="{name}"',
+        )
+    ]
+
+
+def _spent(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """A file is used below its `with` block: the line belongs into it."""
+    source, statement = site.source, site.statement
+    if statement is None:
+        return
+    block = getattr(source.parents.get(statement), "body", [])
+    place = block.index(statement) if statement in block else 0
+    before = block[place - 1] if place else None
+    if isinstance(before, ast.With) and source.starts_line(statement):
+        first, last = statement.lineno, statement.end_lineno or statement.lineno
+        starts = [source.line_start(line) for line in range(first, last + 1)]
+        edits = [Edit(at, at, source.indent_unit) for at in starts]
+        yield Proposal("The file is closed at the end of its block, so the line goes into it.", edits)
+
+
+_ENCODING = Fix(
+    name="encoding",
+    mends="bytes are read as text of another encoding",
+    priority=0.85,
+    propose=_encoding,
+    example=FixExample(
+        "def tool(a):\n    return len(a.encode('ascii'))\n",
+        'def tool(a):\n    return len(a.encode("utf-8"))\n',
+        {"a": "é"},
+    ),
+    lookalike=FixExample(
+        "import codecs\n\n\ndef tool(a):\n    return codecs.ascii_encode(a)\n", arguments={"a": "é"}
+    ),
+)
 
 PATTERNS: tuple[FailurePattern, ...] = (
     FailurePattern(
@@ -31,6 +145,22 @@ PATTERNS: tuple[FailurePattern, ...] = (
                 hint="What does `os.getcwd()` say, and what lies there?",
                 fix="Write the whole path; for a tool, grant it with `%vault grant NAME --read PATH`.",
                 example="open('zzyzx/not/there')",
+            ),
+        ),
+        fixes=(
+            Fix(
+                name="near_file",
+                mends="a file's name is misspelt, or its folder is missing",
+                only=r"directory: '.+'",
+                priority=0.85,
+                propose=_file,
+                example=FixExample(
+                    "def tool():\n    with open('{folder}/prises.csv') as file:\n        return file.read()\n",
+                    "def tool():\n    with open('{folder}/prices.csv') as file:\n        return file.read()\n",
+                ),
+                lookalike=FixExample(
+                    "def tool():\n    with open('{folder}/zzyzx') as file:\n        return file.read()\n"
+                ),
             ),
         ),
     ),
@@ -78,6 +208,12 @@ PATTERNS: tuple[FailurePattern, ...] = (
                 example="b'caf\\xe9'.decode('utf-8')",
             ),
         ),
+        fixes=(_ENCODING,),
+    ),
+    FailurePattern(
+        ("UnicodeDecodeError",),
+        r"'(?P<codec>[\w-]+)' codec can't decode bytes",
+        fixes=(_ENCODING,),
     ),
     FailurePattern(
         ("UnicodeEncodeError",),
@@ -92,6 +228,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
                 example="'ż'.encode('ascii')",
             ),
         ),
+        fixes=(_ENCODING,),
     ),
     FailurePattern(
         ("ValueError",),
@@ -104,6 +241,23 @@ PATTERNS: tuple[FailurePattern, ...] = (
                 hint="Is the line indented as far as the block?",
                 fix="Move it into the block, or read what is needed before the block ends.",
                 example="import io\nf = io.StringIO()\nf.close()\nf.read()",
+            ),
+        ),
+        fixes=(
+            Fix(
+                name="closed_file",
+                mends="a file is used below its block",
+                priority=0.92,
+                propose=_spent,
+                example=FixExample(
+                    "import io\n\n\ndef tool(a):\n    with io.StringIO(a) as file:\n        head = file.readline()\n    rest = file.read()  # all\n    return rest\n",
+                    "import io\n\n\ndef tool(a):\n    with io.StringIO(a) as file:\n        head = file.readline()\n        rest = file.read()  # all\n    return rest\n",
+                    {"a": "b"},
+                ),
+                lookalike=FixExample(
+                    "import io\n\n\ndef tool(a):\n    file = io.StringIO(a)\n    file.close()\n    return file.read()\n",
+                    arguments={"a": "b"},
+                ),
             ),
         ),
     ),

@@ -1,13 +1,94 @@
-"""JSON and dates."""
+"""Texts in a form: JSON and dates."""
 
 from __future__ import annotations
 
-from healkit.failures.pattern import ExplanationText, FailurePattern
+import ast
+import re
+from collections.abc import Iterator
+from datetime import datetime
+
+from healkit.contracts.healing import Edit
+from healkit.failures.pattern import ExplanationText, FailurePattern, Fix, FixExample, Proposal
+from healkit.failures.site import Site
+
+#: Forms that dates come in, the commoner first.
+_FORMS = ("%Y-%m-%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S",
+          "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M", "%Y%m%d", "%d-%m-%Y", "%d %B %Y", "%B %d, %Y", "%d %b %Y", "%b %d, %Y", "%H:%M", "%H:%M:%S",
+          "%I:%M %p", "%Y-%m", "%d.%m.%y", "%m/%d/%y", "%Y-%m-%dT%H:%M:%S%z", "%Y-%m-%dT%H:%M:%SZ")  # fmt: skip
+
+
+def _quotes(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """What Python printed is no JSON: single quotes, True, None."""
+    for call in site.calls("loads"):
+        edits = site.source.replace(call.func, "ast.literal_eval")
+        if "import ast" not in site.source.text:
+            edits += site.source.add_import("import ast")
+        if len(call.args) == 1 and not call.keywords:
+            yield Proposal("The text is Python's own, not JSON.", edits)
+
+
+def _read_twice(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """`json.load` of a text, `json.loads` of a file, either of what has been read already."""
+    message = site.failure.evalue if site.failure else ""
+    source = site.source
+    for call in site.calls("load", "loads"):
+        func = source.segment(call.func)
+        if func.endswith("load") and "'str' object" in message:
+            yield Proposal("A text is read by `loads`; `load` reads files.", source.wrap(call.func, "", "s"))
+        elif func.endswith("loads") and (
+            "TextIO" in message or "Buffered" in message or "StringIO" in message
+        ):
+            at = source.span(call.func)[1]
+            yield Proposal("A file is read by `load`; `loads` reads texts.", [Edit(at - 1, at, "")])
+        else:
+            yield Proposal(
+                "The value has been read already.",
+                source.replace(call, source.segment(call.args[0])),
+                less=0.05,
+            )
+
+
+def _unread(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """`json.dumps` of what JSON has no word for."""
+    kind = match["kind"]
+    for call in site.calls("dumps", "dump"):
+        end = site.source.span(call)[1] - 1
+        function = (
+            "list" if kind in {"set", "frozenset", "dict_keys", "dict_values", "map", "range"} else "str"
+        )
+        yield Proposal(
+            f"What JSON has no word for is written by `{function}`.",
+            [Edit(end, end, f", default={function}")],
+        )
+
+
+def _date(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """Another form, which the text that could not be read has."""
+    forms = []
+    for form in _FORMS:
+        try:
+            datetime.strptime(match["text"][1:-1], form)  # noqa: DTZ007 - only whether it can be read
+        except ValueError:
+            continue
+        forms.append(form)
+    nodes = [
+        n
+        for n in ast.walk(site.source.tree)
+        if isinstance(n, ast.Constant) and n.value == match["format"][1:-1]
+    ]
+    for number, form in enumerate(forms[:3]):
+        edits = [edit for node in nodes for edit in site.source.replace(node, f'"{form}"')]
+        if edits:
+            yield Proposal(f"Dates come in the form {form}.", edits, less=0.05 * number)
+
+
+_JSON = "import json\n\n\ndef tool(a):\n    return json.{0}(a)\n"
+
 
 PATTERNS: tuple[FailurePattern, ...] = (
     FailurePattern(
         ("JSONDecodeError",),
-        r"Expecting value: line 1 column 1 \(char 0\)",
+        r"(?P<what>.+): line (?P<line>\d+) column (?P<column>\d+)",
         explanations=(
             ExplanationText(
                 "json_empty",
@@ -16,13 +97,8 @@ PATTERNS: tuple[FailurePattern, ...] = (
                 hint="What do the first characters look like? Print `repr(text[:80])`.",
                 fix="Find out why the text is not what was expected, before it is read.",
                 example="import json\njson.loads('')",
+                only=r"Expecting value: line 1 column 1 \(char 0\)",
             ),
-        ),
-    ),
-    FailurePattern(
-        ("JSONDecodeError",),
-        r"(?P<what>.+): line (?P<line>\d+) column (?P<column>\d+)",
-        explanations=(
             ExplanationText(
                 "json",
                 what="The text stops being JSON in line {line}, column {column}: {what}.",
@@ -30,6 +106,41 @@ PATTERNS: tuple[FailurePattern, ...] = (
                 hint="What stands right before that place?",
                 fix="Mend the text; what Python printed is read with `ast.literal_eval`.",
                 example="import json\njson.loads(\"{'a': 1}\")",
+            ),
+        ),
+        fixes=(
+            Fix(
+                name="python_text",
+                mends="Python's own text is read as JSON",
+                only=r"Expecting property name enclosed in double quotes|Expecting value|Illegal trailing comma",
+                priority=0.7,
+                propose=_quotes,
+                example=FixExample(
+                    _JSON.format("loads"),
+                    "import ast\nimport json\n\n\ndef tool(a):\n    return ast.literal_eval(a)\n",
+                    {"a": "{'b': 1}"},
+                ),
+                lookalike=FixExample(
+                    "import json\n\n\ndef tool(a):\n    return json.JSONDecoder().decode(a)\n",
+                    arguments={"a": "{'b': 1}"},
+                ),
+            ),
+        ),
+    ),
+    FailurePattern(
+        (
+            "AttributeError",
+            "TypeError",
+        ),
+        r"object has no attribute 'read'|the JSON object must be str, bytes or bytearray",
+        fixes=(
+            Fix(
+                name="load_or_loads",
+                mends="JSON is read from a text as from a file, or read twice",
+                priority=0.92,
+                propose=_read_twice,
+                example=FixExample(_JSON.format("load"), _JSON.format("loads"), {"a": "[1]"}),
+                lookalike=FixExample("def tool(a):\n    return a.read()\n", arguments={"a": "1"}),
             ),
         ),
     ),
@@ -46,6 +157,23 @@ PATTERNS: tuple[FailurePattern, ...] = (
                 example="import json\njson.dumps({1, 2})",
             ),
         ),
+        fixes=(
+            Fix(
+                name="no_json",
+                mends="something is written as JSON that JSON has no word for",
+                priority=0.8,
+                propose=_unread,
+                example=FixExample(
+                    "import json\n\n\ndef tool(a):\n    return json.dumps(set(a))\n",
+                    "import json\n\n\ndef tool(a):\n    return json.dumps(set(a), default=list)\n",
+                    {"a": "b"},
+                ),
+                lookalike=FixExample(
+                    "import json\n\n\ndef tool(a):\n    return json.JSONEncoder().encode({a})\n",
+                    arguments={"a": 1},
+                ),
+            ),
+        ),
     ),
     FailurePattern(
         ("ValueError",),
@@ -58,6 +186,24 @@ PATTERNS: tuple[FailurePattern, ...] = (
                 hint="How does the text differ from the form, sign by sign?",
                 fix="Change the form to what the data really look like.",
                 example="from datetime import datetime\ndatetime.strptime('3.5.2024', '%Y-%m-%d')",
+            ),
+        ),
+        fixes=(
+            Fix(
+                name="date_form",
+                mends="a date is not written in the form that is read",
+                only=r"time data '.*' does not match format '",
+                priority=0.85,
+                propose=_date,
+                example=FixExample(
+                    "from datetime import datetime\n\n\ndef tool(a):\n    return datetime.strptime(a, '%Y-%m-%d').year\n",
+                    'from datetime import datetime\n\n\ndef tool(a):\n    return datetime.strptime(a, "%d.%m.%Y").year\n',
+                    {"a": "31.12.2024"},
+                ),
+                lookalike=FixExample(
+                    "from datetime import datetime\n\n\ndef tool(a):\n    return datetime.strptime(a, '%Y').year\n",
+                    arguments={"a": "soon"},
+                ),
             ),
         ),
     ),

@@ -1,8 +1,44 @@
-"""Exceptions whose type says all there is to say."""
+"""Exceptions whose type says all, and what holds for any."""
 
 from __future__ import annotations
 
-from healkit.failures.pattern import ExplanationText, FailurePattern
+import ast
+import re
+from collections.abc import Iterator
+
+from healkit.failures.pattern import ExplanationText, FailurePattern, Fix, FixExample, Proposal
+from healkit.failures.site import Site
+
+
+def _raised_text(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    statement = site.statement
+    if isinstance(statement, ast.Raise) and isinstance(
+        statement.exc, ast.Constant | ast.JoinedStr | ast.BinOp
+    ):
+        yield Proposal(
+            "Only an exception can be raised.", site.source.wrap(statement.exc, "ValueError(", ")")
+        )
+
+
+def _unused(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """The line that fails gives a value to a name that nobody reads: it is left out."""
+    statement = site.statement
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        return
+    target = statement.targets[0]
+    if not isinstance(target, ast.Name) or any(isinstance(n, ast.Call) for n in ast.walk(statement.value)):
+        return
+    reads = [
+        n
+        for n in ast.walk(site.scope)
+        if isinstance(n, ast.Name) and n.id == target.id and isinstance(n.ctx, ast.Load)
+    ]
+    if not reads and site.function is not None:
+        yield Proposal(f"Nobody reads `{target.id}`, so the line is left out.", site.source.delete(statement))
+
+
+_OTHER = FixExample("def tool(a):\n    return int(a)\n", arguments={"a": "zzyzx"})
+
 
 PATTERNS: tuple[FailurePattern, ...] = (
     FailurePattern(
@@ -78,6 +114,49 @@ PATTERNS: tuple[FailurePattern, ...] = (
                 what="The code was stopped from outside.",
                 why="Somebody pressed Stop, or Ctrl-C.",
                 example="raise KeyboardInterrupt",
+            ),
+        ),
+    ),
+    FailurePattern(
+        ("TypeError",),
+        r"exceptions must derive from BaseException",
+        fixes=(
+            Fix(
+                name="raised_text",
+                mends="a text is raised",
+                priority=0.85,
+                propose=_raised_text,
+                example=FixExample(
+                    "def tool(a):\n    try:\n        raise 'odd'\n    except ValueError:\n        return a\n",
+                    "def tool(a):\n    try:\n        raise ValueError('odd')\n    except ValueError:\n        return a\n",
+                    {"a": 1},
+                ),
+                lookalike=FixExample("def tool(a):\n    raise a\n", arguments={"a": 1}),
+            ),
+        ),
+    ),
+    FailurePattern(
+        (
+            "ZeroDivisionError",
+            "IndexError",
+            "KeyError",
+            "TypeError",
+            "ValueError",
+            "NameError",
+            "AttributeError",
+        ),
+        fixes=(
+            Fix(
+                name="unused_value",
+                mends="the line that fails gives a value that nobody reads",
+                priority=0.7,
+                propose=_unused,
+                example=FixExample(
+                    "def tool(a):\n    b = 0\n    for n in a:\n        ratio = n / b\n        b += n\n    return b\n",
+                    "def tool(a):\n    b = 0\n    for n in a:\n        b += n\n    return b\n",
+                    {"a": [1]},
+                ),
+                lookalike=FixExample("def tool(a):\n    b = 1 / a\n    return b\n", arguments={"a": 0}),
             ),
         ),
     ),

@@ -1,8 +1,182 @@
-"""Modules that are missing, misspelt or not imported."""
+"""Modules and names that are missing, misspelt or not imported."""
 
 from __future__ import annotations
 
-from healkit.failures.pattern import ExplanationText, FailurePattern
+import ast
+import re
+import sys
+from collections.abc import Iterator
+
+from healkit.contracts.healing import Edit
+from healkit.errors import near_misses
+from healkit.failures.known import ALIASES, FOREIGN_NAMES, HOMES, MODULES, MOVED
+from healkit.failures.pattern import ExplanationText, FailurePattern, Fix, FixExample, Proposal
+from healkit.failures.site import Site
+from healkit.pysource.scope import unknown_names
+
+CLASSES_OF_DATETIME = ("datetime", "date", "timedelta", "timezone", "time")
+
+
+def import_for(name: str) -> str | None:
+    """The line that brings a name in, for names that everybody imports from the same place."""
+    if name in ALIASES:
+        return ALIASES[name]
+    if name in HOMES:
+        return f"from {HOMES[name]} import {name}"
+    return f"import {name}" if name in MODULES else None
+
+
+def _missing(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    name = match["name"]
+    lines = [import_for(name)]
+    if name == "datetime":  # both are common; how it is used tells
+        used = {n.attr for n in attributes_of(site, name)}
+        lines = ["import datetime", "from datetime import datetime"]
+        lines = lines if used & set(CLASSES_OF_DATETIME) else lines[::-1]
+    elif name in MODULES and name in HOMES and attributes_of(site, name):
+        lines = [f"import {name}", f"from {HOMES[name]} import {name}"]
+    others = {
+        n: import_for(n) for n in unknown_names(site.source.tree) if n != name and n not in FOREIGN_NAMES
+    }
+    if lines[0] and (more := [line for line in others.values() if line]):
+        every = site.source.newline.join(sorted([lines[0], *more]))
+        yield Proposal(
+            "Several names are used and never imported.", site.source.add_import(every), less=-0.01
+        )
+    for number, line in enumerate(filter(None, lines)):
+        reason = f"`{name}` is used and never imported: `{line}` is added."
+        yield Proposal(reason, site.source.add_import(line or ""), less=0.1 * number)
+
+
+def attributes_of(site: Site, name: str) -> list[ast.Attribute]:
+    return [
+        node
+        for node in ast.walk(site.source.tree)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == name
+    ]
+
+
+def _misspelt_module(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    wrong, _, rest = match["name"].partition(".")
+    if site.statement is None or not isinstance(site.statement, ast.Import | ast.ImportFrom):
+        return
+    near = site.near(wrong, [*MODULES, *sys.stdlib_module_names])
+    for number, right in enumerate(name for name in near if name != wrong and not name.startswith("_")):
+        nodes: list[ast.AST] = [
+            n for n in ast.walk(site.source.tree) if isinstance(n, ast.Name) and n.id == wrong
+        ]
+        edits = [edit for node in nodes for edit in site.source.replace(node, right)]
+        start, end = site.source.span(site.statement)
+        text = re.sub(rf"\b{re.escape(wrong)}\b", right, site.source.text[start:end])
+        reason = f"There is no module `{wrong}`; `{right}` is imported instead."
+        yield Proposal(reason, [*edits, *site.source.replace(site.statement, text)], less=0.1 * number)
+    if rest and wrong in sys.stdlib_module_names:
+        text = site.source.segment(site.statement).replace(match["name"], wrong)
+        yield Proposal(
+            f"`{wrong}` is no package; it is imported whole.", site.source.replace(site.statement, text)
+        )
+
+
+def _name_in_module(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    wrong, module = match["name"], match["module"]
+    statement = site.statement
+    if not isinstance(statement, ast.ImportFrom):
+        return
+    alias = next((alias for alias in statement.names if alias.name == wrong), None)
+    if alias is None:
+        return
+    for number, right in enumerate(site.near(wrong)):
+        if f"{module}.{wrong}" in MOVED or HOMES.get(wrong, module) != module:
+            break
+        edits = site.source.replace(alias, right + (f" as {alias.asname}" if alias.asname else ""))
+        if alias.asname is None:
+            edits += _renamed(site, wrong, right)
+        yield Proposal(f"`{module}` has no `{wrong}`; it has `{right}`.", edits, less=0.1 * number)
+    home = MOVED.get(f"{module}.{wrong}", "").rpartition(".")[0] or HOMES.get(wrong, module)
+    if home != module and len(statement.names) == 1:
+        found = MOVED.get(f"{module}.{wrong}", wrong).rpartition(".")[2]
+        text = f"from {home} import {found}" + ("" if found == wrong else f" as {wrong}")
+        yield Proposal(f"`{wrong}` is in `{home}`, not in `{module}`.", site.source.replace(statement, text))
+
+
+def _renamed(site: Site, wrong: str, right: str) -> list[Edit]:
+    names = (n for n in ast.walk(site.source.tree) if isinstance(n, ast.Name) and n.id == wrong)
+    return [edit for node in names for edit in site.source.replace(node, right)]
+
+
+def _not_imported_from(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """A method's name called without its module, where the module is imported: `findall(…)` beside `import re`."""
+    name = match["name"]
+    for node in site.source.tree.body:
+        if not isinstance(node, ast.Import):
+            continue
+        for alias in node.names:
+            module = sys.modules.get(alias.name)
+            if (
+                module is not None
+                and name in getattr(module, "__all__", dir(module))
+                and not name.startswith("_")
+            ):
+                edits = _renamed(site, name, f"{alias.asname or alias.name}.{name}")
+                yield Proposal(f"`{name}` is called without its module `{alias.name}`.", edits)
+
+
+def _near_home(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """A misspelt name that must be imported as well is left to two rounds; this only knows `defaultdic`."""
+    name = match["name"]
+    if len(name) < 5 or name in HOMES or site.near(name, site.names()):
+        return
+    for right in near_misses(name, HOMES, 1):
+        edits = [
+            *_renamed(site, name, right),
+            *site.source.add_import(f"from {HOMES[right]} import {right}"),
+        ]
+        yield Proposal(f"`{name}` is nothing; `{right}` is in `{HOMES[right]}`.", edits)
+
+
+_NOTHING = FixExample("def tool(a):\n    return zzyzx(a)\n", arguments={"a": 1})
+
+
+#: For names that are not defined; `names` has their pattern.
+MISSING_IMPORTS: tuple[Fix, ...] = (
+    Fix(
+        name="missing_import",
+        mends="a module or a well-known name is used and not imported",
+        priority=0.95,
+        propose=_missing,
+        example=FixExample(
+            '"""Count."""\n\nfrom __future__ import annotations\n\n\ndef tool(a):\n    return dict(Counter(a))  # all\n',
+            '"""Count."""\n\nfrom __future__ import annotations\n\nfrom collections import Counter\n\n\n'
+            "def tool(a):\n    return dict(Counter(a))  # all\n",
+            {"a": "aab"},
+        ),
+        lookalike=_NOTHING,
+    ),
+    Fix(
+        name="without_its_module",
+        mends="a module's function is called without the module's name",
+        priority=0.93,
+        propose=_not_imported_from,
+        example=FixExample(
+            "import math\n\n\ndef tool(a):\n    return cosh(a)\n",
+            "import math\n\n\ndef tool(a):\n    return math.cosh(a)\n",
+            {"a": 0},
+        ),
+        lookalike=FixExample("import math\n\n\ndef tool(a):\n    return zzyzx(a)\n", arguments={"a": 1}),
+    ),
+    Fix(
+        name="misspelt_import",
+        mends="a well-known name is misspelt and not imported either",
+        priority=0.6,
+        propose=_near_home,
+        example=FixExample(
+            "def tool(a):\n    return dict(defaultdcit(int, a))\n",
+            "from collections import defaultdict\n\n\ndef tool(a):\n    return dict(defaultdict(int, a))\n",
+            {"a": {"b": 1}},
+        ),
+        lookalike=_NOTHING,
+    ),
+)
 
 PATTERNS: tuple[FailurePattern, ...] = (
     FailurePattern(
@@ -30,9 +204,28 @@ PATTERNS: tuple[FailurePattern, ...] = (
                 example="import zzyzx_not_there",
             ),
         ),
+        fixes=(
+            Fix(
+                name="misspelt_module",
+                mends="a module's name is misspelt",
+                priority=0.9,
+                propose=_misspelt_module,
+                example=FixExample(
+                    "import ramdom\n\n\ndef tool(a):\n    return ramdom.Random(a).randint(1, 1)\n",
+                    "import random\n\n\ndef tool(a):\n    return random.Random(a).randint(1, 1)\n",
+                    {"a": 1},
+                ),
+                lookalike=FixExample(
+                    "import zzyzx_not_there\n\n\ndef tool(a):\n    return a\n", arguments={"a": 1}
+                ),
+            ),
+        ),
     ),
     FailurePattern(
-        ("AttributeError", "ImportError"),
+        (
+            "AttributeError",
+            "ImportError",
+        ),
         r"partially initialized module '(?P<module>[\w.]+)'",
         explanations=(
             ExplanationText(
@@ -73,6 +266,22 @@ PATTERNS: tuple[FailurePattern, ...] = (
                 hint="What does `import {module}; {module}.__file__` say?",
                 fix="Look the name up in the documentation of the version that is installed.",
                 example="from math import zzyzx",
+            ),
+        ),
+        fixes=(
+            Fix(
+                name="name_in_module",
+                mends="a name is imported that the module does not have",
+                priority=0.9,
+                propose=_name_in_module,
+                example=FixExample(
+                    "from math import mean\n\n\ndef tool(a):\n    return mean(a)\n",
+                    "from statistics import mean\n\n\ndef tool(a):\n    return mean(a)\n",
+                    {"a": [1, 3]},
+                ),
+                lookalike=FixExample(
+                    "from math import zzyzx\n\n\ndef tool(a):\n    return a\n", arguments={"a": 1}
+                ),
             ),
         ),
     ),

@@ -2,7 +2,117 @@
 
 from __future__ import annotations
 
-from healkit.failures.pattern import ExplanationText, FailurePattern
+import ast
+import re
+from collections.abc import Iterator
+
+from healkit.contracts.healing import Edit
+from healkit.failures.pattern import ExplanationText, FailurePattern, Fix, FixExample, Proposal
+from healkit.failures.site import Site
+
+
+def _loop_of(site: Site, name: str) -> list[tuple[ast.expr, ast.Call]]:
+    """The loops over a `range` that give that name its value."""
+    return [
+        (target, call)
+        for target, call in site.loops()
+        if isinstance(target, ast.Name)
+        and target.id == name
+        and isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Name)
+        and call.func.id == "range"
+        and call.args
+    ]
+
+
+def _shift(index: ast.expr) -> tuple[str, int] | None:
+    """`i + 2` as ("i", 2); None for what is no name, with or without a number added."""
+    match index:
+        case ast.Name(id=name):
+            return name, 0
+        case ast.BinOp(left=ast.Name(id=name), op=ast.Add(), right=ast.Constant(value=int(step))):
+            return name, step
+        case ast.BinOp(left=ast.Name(id=name), op=ast.Sub(), right=ast.Constant(value=int(step))):
+            return name, -step
+    return None
+
+
+def _ends_early(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """`for i in range(len(x))` with `x[i + 1]`: the loop ends as much earlier."""
+    source = site.source
+    shifts = [shift for node in site.nodes(ast.Subscript) if (shift := _shift(node.slice)) is not None]
+    for name, step in sorted(set(shifts), key=lambda shift: -shift[1])[:2]:
+        for _, call in _loop_of(site, name):
+            stop = call.args[1] if len(call.args) > 1 else call.args[0]
+            for text in _shorter(source.segment(stop), step):
+                yield Proposal(
+                    f"The loop ends where `{text}` says, for the list ends there.", source.replace(stop, text)
+                )
+            if len(call.args) > 1 and step == 0 and re.fullmatch(r"1", source.segment(call.args[0])):
+                start, end = source.span(call.args[0])[0], source.span(call.args[-1])[1]
+                text = re.sub(r"\s*\+\s*1$", "", source.segment(stop))
+                yield Proposal("The first place of a list is 0.", [Edit(start, end, text)], less=0.05)
+        yield from _while_loops(site, name)
+
+
+def _comes_round(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """`for i in range(len(x))` with `x[i + 1]`: after the last comes the first."""
+    for node in site.nodes(ast.Subscript):
+        shift, owner = _shift(node.slice), site.source.segment(node.value)
+        if shift is None or shift[1] < 1:
+            continue
+        for _, call in _loop_of(site, shift[0]):
+            stop = site.source.segment(call.args[1] if len(call.args) > 1 else call.args[0])
+            if stop == f"len({owner})":
+                text = f"({site.source.segment(node.slice)}) % len({owner})"
+                yield Proposal(
+                    "After the last place comes the first again.", site.source.replace(node.slice, text)
+                )
+
+
+def _shorter(stop: str, step: int) -> Iterator[str]:
+    if step > 0:
+        yield f"{stop} - {step}"
+    elif match := re.fullmatch(r"(.+?)\s*\+\s*1", stop):
+        yield match[1]
+    elif step == 0 and re.fullmatch(r"len\(.+\)", stop):
+        return
+    elif step == 0:
+        yield f"{stop} - 1"
+
+
+def _while_loops(site: Site, name: str) -> Iterator[Proposal]:
+    for loop in site.body_nodes(ast.While):
+        for compare in ast.walk(loop.test):
+            match compare:
+                case ast.Compare(left=ast.Name(id=found), ops=[ast.LtE()], comparators=[stop]) if (
+                    found == name
+                ):
+                    start, end = site.source.span(compare.left)[1], site.source.span(stop)[0]
+                    at = site.source.text.index("<=", start, end)
+                    yield Proposal("The last place is one below the length.", [Edit(at, at + 2, "<")])
+
+
+def _length_as_place(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """`x[len(x)]`, or a place counted from 1."""
+    for node in site.nodes(ast.Subscript):
+        text = site.source.segment(node.slice)
+        if isinstance(node.slice, ast.Call) and text.startswith("len("):
+            yield Proposal(
+                "The last place is one below the length.", site.source.wrap(node.slice, "", " - 1")
+            )
+        elif isinstance(node.slice, ast.Name) and not _loop_of(site, node.slice.id):
+            made = site.assignments(node.slice.id)
+            if made and site.source.segment(made[0].value).startswith("len("):
+                yield Proposal(
+                    "The last place is one below the length.", site.source.wrap(node.slice, "", " - 1")
+                )
+            elif node.slice.id in site.values and site.values[node.slice.id] != 0:
+                yield Proposal("Places count from 0.", site.source.wrap(node.slice, "", " - 1"), less=0.2)
+
+
+_PLAIN = FixExample("def tool(a):\n    return a[7]\n", arguments={"a": [1]})
+
 
 PATTERNS: tuple[FailurePattern, ...] = (
     FailurePattern(
@@ -50,17 +160,46 @@ PATTERNS: tuple[FailurePattern, ...] = (
             ),
         ),
     ),
+    # For all of these, and for arrays.
     FailurePattern(
-        ("ValueError",),
-        r"(?P<function>max|min)\(\) (?:arg is an empty sequence|iterable argument is empty)",
-        explanations=(
-            ExplanationText(
-                "empty_extreme",
-                what="`{function}` was asked for the {function} of nothing.",
-                why="There is no largest or smallest of no values. Often a filter before it has left nothing.",
-                hint="Why is it empty here?",
-                fix="Say what counts then: `{function}(values, default=0)`.",
-                example="max([])",
+        ("IndexError",),
+        r"index out of range|out of bounds",
+        fixes=(
+            Fix(
+                name="ends_early",
+                mends="a loop over places goes on where there are no more",
+                priority=0.88,
+                propose=_ends_early,
+                example=FixExample(
+                    "def tool(a):\n    found = []\n    for i in range(len(a)):  # neighbours\n        found.append(a[i + 1] - a[i])\n    return found\n",
+                    "def tool(a):\n    found = []\n    for i in range(len(a) - 1):  # neighbours\n        found.append(a[i + 1] - a[i])\n    return found\n",
+                    {"a": [1, 2]},
+                ),
+                lookalike=_PLAIN,
+            ),
+            Fix(
+                name="comes_round",
+                mends="after the last place of a list the first is meant",
+                priority=0.8,
+                propose=_comes_round,
+                example=FixExample(
+                    "def tool(a):\n    found = []\n    for i in range(len(a)):\n        found.append(a[i + 1] - a[i])\n    return found\n",
+                    "def tool(a):\n    found = []\n    for i in range(len(a)):\n        found.append(a[(i + 1) % len(a)] - a[i])\n    return found\n",
+                    {"a": [1, 2]},
+                ),
+                lookalike=_PLAIN,
+            ),
+            Fix(
+                name="length_as_place",
+                mends="the length is taken for the last place",
+                priority=0.85,
+                propose=_length_as_place,
+                example=FixExample(
+                    "def tool(a):\n    return a[len(a)]\n",
+                    "def tool(a):\n    return a[len(a) - 1]\n",
+                    {"a": [1]},
+                ),
+                lookalike=_PLAIN,
             ),
         ),
     ),

@@ -2,7 +2,160 @@
 
 from __future__ import annotations
 
-from healkit.failures.pattern import ExplanationText, FailurePattern
+import ast
+import re
+from collections.abc import Iterator
+
+from healkit.contracts.healing import Edit
+from healkit.failures.pattern import ExplanationText, FailurePattern, Fix, FixExample, Proposal
+from healkit.failures.site import Site
+from healkit.pysource.inference import type_of
+
+_LAZY = {"map", "filter", "zip", "generator", "dict_keys", "dict_values", "dict_items", "set", "reversed", "enumerate",
+         "range_iterator", "list_reverseiterator", "frozenset", "dict_keyiterator"}  # fmt: skip
+
+
+def _listed(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """What is gone through only once, or has no order, becomes a list first."""
+    kind = match["kind"]
+    if kind not in _LAZY and not kind.endswith("iterator"):
+        return
+    used: list[ast.expr] = [node.value for node in site.nodes(ast.Subscript)]
+    used += [
+        c.args[0]
+        for c in site.nodes(ast.Call)
+        if isinstance(c.func, ast.Name) and c.func.id == "len" and c.args
+    ]
+    for node in used:
+        for made in site.made(node):
+            function = "sorted" if kind in {"set", "frozenset"} else "list"
+            left = "[" if isinstance(made, ast.GeneratorExp) and kind == "generator" else f"{function}("
+            edits = site.source.wrap(made, left, ")")
+            if left == "[":
+                edits = site.source.replace(made, f"[{site.source.segment(made)[1:-1]}]")
+            yield Proposal(f"A {kind} has no places; a list of it has.", edits)
+            if function == "sorted":
+                yield Proposal(
+                    f"A {kind} has no places; a list of it has.", site.source.wrap(made, "list(", ")"), 0.1
+                )
+
+
+def _counted_to(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """`for i in 10`, `for i in len(x)`, `for digit in number`."""
+    targets: list[tuple[ast.expr, bool]] = []
+    if isinstance(site.statement, ast.For):
+        targets.append((site.statement.iter, True))
+    targets += [(node.iter, True) for node in site.nodes(ast.comprehension)]
+    targets += [
+        (call.args[0], False)
+        for call in site.nodes(ast.Call)
+        if isinstance(call.func, ast.Name)
+        and call.func.id in {"list", "sum", "sorted", "set", "max", "min", "enumerate", "tuple", "map"}
+        and len(call.args) == 1
+    ]
+    for node, loops in targets:
+        if type_of(node, site.values) not in {"", "int"}:
+            continue
+        if loops or isinstance(node, ast.Call):
+            yield Proposal("A number is counted to by `range`.", site.source.wrap(node, "range(", ")"))
+        if not loops:
+            yield Proposal(
+                "One number is put into a list of one.", site.source.wrap(node, "[", "]"), less=0.05
+            )
+        if not isinstance(node, ast.Call):
+            yield Proposal(
+                "The digits of a number are those of its text.", site.source.wrap(node, "str(", ")"), less=0.1
+            )
+
+
+def _pairs(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """`for k, v in d`: a dict gives its keys only; with a number first, the places are meant."""
+    loops: list[tuple[ast.expr, ast.expr]] = []
+    if isinstance(site.statement, ast.For):
+        loops.append((site.statement.target, site.statement.iter))
+    loops += [(node.target, node.iter) for node in site.nodes(ast.comprehension, near=False)]
+    for target, source in loops:
+        if not isinstance(target, ast.Tuple) or len(target.elts) != 2:
+            continue
+        if isinstance(source, ast.Call) and getattr(source.func, "attr", "") in {"items", "most_common"}:
+            continue
+        kind = type_of(source, site.values)
+        if kind in {"", "dict"}:
+            yield Proposal("A dict's keys and values come from `.items()`.", site.source.wrap(source, "", ".items()"),
+                      less=0.0 if kind else 0.05)  # fmt: skip
+        if kind != "dict":
+            yield Proposal(
+                "The place and the item come from `enumerate`.", site.source.wrap(source, "enumerate(", ")")
+            )
+
+
+def _changed(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """A loop over what it changes: it goes over a copy."""
+    loops = [node for node in site.body_nodes(ast.For) if node is site.statement] or list(
+        site.body_nodes(ast.For)
+    )
+    for loop in loops:
+        yield Proposal(
+            "The loop changes what it goes over, so it goes over a copy.",
+            site.source.wrap(loop.iter, "list(", ")"),
+        )
+
+
+def _pieces(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """A text in more pieces than names: it is split at the first place only, or at the last."""
+    statement, source = site.statement, site.source
+    targets = (
+        statement.targets[0] if isinstance(statement, ast.Assign) else getattr(statement, "target", None)
+    )
+    count = len(targets.elts) if isinstance(targets, ast.Tuple | ast.List) else int(match["count"])
+    for call in site.nodes(ast.Call, near=False):
+        if (
+            not isinstance(call.func, ast.Attribute)
+            or call.func.attr not in {"split", "rsplit"}
+            or len(call.args) > 1
+        ):
+            continue
+        end = source.span(call)[1] - 1
+        text = f", {count - 1}" if call.args else f"None, {count - 1}"
+        edits = [Edit(end, end, text)]
+        yield Proposal(f"The text is split into {count} pieces at most.", edits)
+        at = source.span(call.func)[1]
+        if call.func.attr == "split" and call.args:
+            yield Proposal("The text is split from its end.", [Edit(at - 5, at, "rsplit"), *edits], less=0.1)
+    if isinstance(targets, ast.Tuple) and targets.elts and isinstance(targets.elts[-1], ast.Name):
+        last = targets.elts[-1]
+        yield Proposal("The last name takes up the rest.", source.replace(last, f"*{last.id}"), less=0.2)
+
+
+_OBJECT = FixExample("def tool(a):\n    return object()[a]\n", arguments={"a": 1})
+
+
+#: For patterns of `containers`.
+LISTED = Fix(
+    name="listed",
+    mends="a generator, a set or a view is used like a list",
+    priority=0.88,
+    propose=_listed,
+    example=FixExample(
+        "def tool(a):\n    found = map(str, a)\n    return len(found)\n",
+        "def tool(a):\n    found = list(map(str, a))\n    return len(found)\n",
+        {"a": [1]},
+    ),
+    lookalike=_OBJECT,
+)
+_PAIRS = Fix(
+    name="pairs",
+    mends="a loop takes two values at a time where there is one",
+    only=r"cannot unpack non-iterable|\(expected 2",
+    priority=0.85,
+    propose=_pairs,
+    example=FixExample(
+        "def tool(a):\n    return [k for k, v in a if v]\n",
+        "def tool(a):\n    return [k for k, v in a.items() if v]\n",
+        {"a": {"bcd": 1}},
+    ),
+    lookalike=FixExample("def tool(a):\n    b, c = a\n    return b\n", arguments={"a": [1, 2, 3]}),
+)
 
 PATTERNS: tuple[FailurePattern, ...] = (
     FailurePattern(
@@ -18,6 +171,26 @@ PATTERNS: tuple[FailurePattern, ...] = (
                 example="for i in 3:\n    pass",
             ),
         ),
+        fixes=(
+            Fix(
+                name="counted_to",
+                mends="a number is gone through one by one",
+                only=r"'(?:int|float)' object is not iterable",
+                priority=0.88,
+                propose=_counted_to,
+                example=FixExample(
+                    "def tool(a):\n    return [i for i in len(a)]\n",
+                    "def tool(a):\n    return [i for i in range(len(a))]\n",
+                    {"a": "bc"},
+                ),
+                lookalike=FixExample("def tool(a):\n    b, c = a\n    return b\n", arguments={"a": 1}),
+            ),
+        ),
+    ),
+    FailurePattern(
+        ("TypeError",),
+        r"cannot unpack non-iterable",
+        fixes=(_PAIRS,),
     ),
     FailurePattern(
         ("ValueError",),
@@ -30,6 +203,24 @@ PATTERNS: tuple[FailurePattern, ...] = (
                 hint="How many pieces does the value on the right have? Print it.",
                 fix="Split once only (`text.split('=', 1)`), or take up the rest with `*rest`.",
                 example="a, b = 'x=y=z'.split('=')",
+            ),
+        ),
+        fixes=(
+            _PAIRS,
+            Fix(
+                name="pieces",
+                mends="a text falls into more pieces than there are names",
+                priority=0.9,
+                propose=_pieces,
+                example=FixExample(
+                    'def tool(a):\n    name, value = a.split("=")\n    return {name: value}\n',
+                    'def tool(a):\n    name, value = a.split("=", 1)\n    return {name: value}\n',
+                    {"a": "b=c=d"},
+                ),
+                lookalike=FixExample(
+                    'def tool(a):\n    name, value = a.split("=")\n    return {name: value}\n',
+                    arguments={"a": "b"},
+                ),
             ),
         ),
     ),
@@ -46,6 +237,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
                 example="a, b = 'x'.split('=')",
             ),
         ),
+        fixes=(_PAIRS,),
     ),
     FailurePattern(
         ("RuntimeError",),
@@ -58,6 +250,20 @@ PATTERNS: tuple[FailurePattern, ...] = (
                 hint="Which line in the loop adds or removes something?",
                 fix="Loop over a copy: `for key in list(things):`.",
                 example="d = {1: 2}\nfor k in d:\n    d[k + 1] = 0",
+            ),
+        ),
+        fixes=(
+            Fix(
+                name="changed_while_read",
+                mends="a dict or a set is changed while a loop goes through it",
+                priority=0.95,
+                propose=_changed,
+                example=FixExample(
+                    "def tool(a):\n    for k in a:\n        if not a[k]:\n            del a[k]\n    return a\n",
+                    "def tool(a):\n    for k in list(a):\n        if not a[k]:\n            del a[k]\n    return a\n",
+                    {"a": {"b": 0, "c": 1}},
+                ),
+                lookalike=FixExample("def tool(a):\n    raise RuntimeError('changed')\n", arguments={"a": 1}),
             ),
         ),
     ),

@@ -1,8 +1,150 @@
-"""Keys that a dict does not have."""
+"""Keys that a dict does not have, and columns that a table does not have."""
 
 from __future__ import annotations
 
-from healkit.failures.pattern import ExplanationText, FailurePattern
+import ast
+import re
+from collections.abc import Iterator
+
+from healkit.contracts.healing import Edit
+from healkit.errors import near_misses
+from healkit.failures.pattern import ExplanationText, FailurePattern, Fix, FixExample, Proposal
+from healkit.failures.site import Site
+from healkit.pysource.inference import type_of
+
+_COLUMN = re.compile(
+    r"Column not found: '?(?P<a>.+?)'?\Z|\['(?P<b>[^']+)'\] not in index|None of \[Index\(\['(?P<c>[^']+)'|\A'(?!Column not found)(?P<d>.+)'\Z"
+)
+
+
+def _asked(site: Site) -> str:
+    """The key of text that was not found."""
+    match = _COLUMN.search(site.failure.evalue if site.failure else "")
+    return next(filter(None, match.groups()), "") if match else ""
+
+
+def constants(site: Site, text: str) -> list[ast.Constant]:
+    """Where that text stands: in the failing statement, else anywhere in the code."""
+    here = [n for n in site.nodes(ast.Constant, near=False) if n.value == text]
+    return here or [n for n in ast.walk(site.source.tree) if isinstance(n, ast.Constant) and n.value == text]
+
+
+def quoted(site: Site, node: ast.Constant, text: str) -> str:
+    """The text between the quotation marks that the writer uses there."""
+    mark = site.source.segment(node)[-1]
+    return f"{mark}{text}{mark}" if mark in "'\"" and not set(text) & set("'\"\\\n") else repr(text)
+
+
+def _near(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    wrong = _asked(site)
+    known = [k for k in [*(site.failure.known if site.failure else ()), *site.data_keys()] if k != wrong]
+    written = [
+        n.value
+        for n in ast.walk(site.source.tree)
+        if isinstance(n, ast.Constant) and isinstance(n.value, str)
+    ]
+    near = site.near(wrong, known) or near_misses(
+        wrong, [w for w in written if w.isidentifier() and w != wrong]
+    )
+    related = [k for k in known if wrong and (wrong in k or k in wrong)]
+    for number, right in enumerate(dict.fromkeys([*near, *related])):
+        for node in constants(site, wrong)[:1]:
+            edits = site.source.replace(node, quoted(site, node, right))
+            yield Proposal(f"There is no key {wrong!r}; there is {right!r}.", edits, less=0.05 * number)
+
+
+def _subscripts(site: Site) -> list[ast.Subscript]:
+    found = site.nodes(ast.Subscript)
+    return [n for n in found if not isinstance(n.slice, ast.Slice | ast.Tuple)][:3]
+
+
+def _counted(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """`votes[name] += 1` reads before it writes: at the first time there is nothing to read."""
+    source, statement = site.source, site.statement
+    if isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Subscript):
+        base, key = source.segment(statement.target.value), source.segment(statement.target.slice)
+        start = _start(site, statement.op, statement.value)
+        at, end = source.span(statement)
+        sign = source.text[source.span(statement.target)[1] : source.span(statement.value)[0]].strip()[:-1]
+        text = f"{base}[{key}] = {base}.get({key}, {start}) {sign} {source.segment(statement.value)}"
+        yield Proposal(f"A key that is not there yet counts as {start}.", [Edit(at, end, text)])
+        return
+    starts = {
+        "append": "[]",
+        "extend": "[]",
+        "insert": "[]",
+        "add": "set()",
+        "update": "{}",
+        "setdefault": "{}",
+    }
+    for call in site.nodes(ast.Call, near=False):
+        match call.func:
+            case ast.Attribute(value=ast.Subscript(value=owner, slice=key_node) as place, attr=attr) if (
+                attr in starts
+            ):
+                text = f"{source.segment(owner)}.setdefault({source.segment(key_node)}, {starts[attr]})"
+                yield Proposal(
+                    f"A key that is not there yet begins as {starts[attr]}.", source.replace(place, text)
+                )
+    if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Subscript):
+        target = statement.targets[0]
+        inner = [
+            n for n in _subscripts(site) if source.segment(n) == source.segment(target) and n is not target
+        ]
+        for node in inner[:1]:
+            text = f"{source.segment(node.value)}.get({source.segment(node.slice)}, 0)"
+            yield Proposal("A key that is not there yet counts as 0.", source.replace(node, text))
+        if isinstance(target.value, ast.Subscript):
+            place = target.value
+            text = f"{source.segment(place.value)}.setdefault({source.segment(place.slice)}, {{}})"
+            yield Proposal("A key that is not there yet begins as {}.", source.replace(place, text))
+
+
+def _start(site: Site, op: ast.operator, value: ast.expr) -> str:
+    kind = type_of(value, site.values)
+    if isinstance(op, ast.BitOr):
+        return "set()" if kind == "set" else "0"
+    if isinstance(op, ast.Mult):
+        return "1"
+    return {"str": '""', "list": "[]", "float": "0.0"}.get(kind, "0")
+
+
+def _other_kind(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """Keys that came from JSON are text: 12 is not "12"."""
+    wanted = site.failure.evalue if site.failure else ""
+    number = re.fullmatch(r"-?\d+", wanted) is not None
+    text = re.fullmatch(r"'-?\d+'", wanted) is not None
+    if not number and not text:
+        return
+    known = [*(site.failure.known if site.failure else ()), *site.data_keys()]
+    if number and known and wanted not in known:
+        return
+    for node in _subscripts(site)[:2]:
+        kind = "str" if number else "int"
+        edits = site.source.replace(node.slice, f"{kind}({site.source.segment(node.slice)})")
+        yield Proposal(f"The keys are of another type: `{kind}(…)` of what is looked up.", edits)
+
+
+def _or_default(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """What is right for a missing key, where it is known for these arguments; a guess otherwise."""
+    source = site.source
+    returned = isinstance(site.statement, ast.Return)
+    for node in _subscripts(site)[:1]:
+        if not isinstance(node.ctx, ast.Load):
+            continue
+        parent = source.parents[node]
+        owner, key = source.segment(node.value), source.segment(node.slice)
+        demanded = site.demanded("") if returned and parent is site.statement else []
+        for value in demanded:
+            text = f"{owner}.get({key}, {value!r})"
+            yield Proposal(f"For a key that is not there, {value!r} is right.", source.replace(node, text))
+        if not demanded:
+            text = f"{owner}.get({key})"
+            yield Proposal("A key that is not there gives None.", source.replace(node, text), guard=True)
+
+
+_UNKNOWN = FixExample("def tool(a):\n    return a['zzyzx']\n", arguments={"a": {"b": 1}})
+
 
 PATTERNS: tuple[FailurePattern, ...] = (
     FailurePattern(
@@ -40,6 +182,62 @@ PATTERNS: tuple[FailurePattern, ...] = (
                 hint="Which keys are there at this line? `list(d)` shows them.",
                 fix="Use `d.get(key, 0)` where a missing key is a normal case, or put the key in first.",
                 example="counts = {}\ncounts['ada'] += 1",
+            ),
+        ),
+        fixes=(
+            Fix(
+                name="near_key",
+                mends="a key or a column is misspelt",
+                priority=0.88,
+                propose=_near,
+                example=FixExample(
+                    "def tool(rows):\n    return sum(row['unit'] for row in rows)\n",
+                    "def tool(rows):\n    return sum(row['units'] for row in rows)\n",
+                    {"rows": [{"units": 2}]},
+                ),
+                lookalike=_UNKNOWN,
+            ),
+            Fix(
+                name="counted",
+                mends="a key that is not there yet is added to",
+                priority=0.9,
+                propose=_counted,
+                example=FixExample(
+                    "def tool(a):\n    votes = {}\n    for n in a:\n        votes[n] += 1  # one more\n    return votes\n",
+                    "def tool(a):\n    votes = {}\n    for n in a:\n        votes[n] = votes.get(n, 0) + 1  # one more\n    return votes\n",
+                    {"a": ["b"]},
+                ),
+                lookalike=_UNKNOWN,
+            ),
+            Fix(
+                name="other_kind_of_key",
+                mends="a number is looked up where the keys are text, or the other way round",
+                priority=0.85,
+                propose=_other_kind,
+                example=FixExample(
+                    "def tool(plan, seat):\n    return plan[seat]\n",
+                    "def tool(plan, seat):\n    return plan[str(seat)]\n",
+                    {"plan": {"12": "Ada"}, "seat": 12},
+                ),
+                lookalike=FixExample(
+                    "def tool(plan, seat):\n    return plan[seat]\n",
+                    arguments={"plan": {"12": 1}, "seat": 13},
+                ),
+            ),
+            Fix(
+                name="key_default",
+                mends="what is right for a missing key is not said",
+                priority=0.75,
+                propose=_or_default,
+                example=FixExample(
+                    "def tool(a, b):\n    return a[b]\n",
+                    "def tool(a, b):\n    return a.get(b, 'free')\n",
+                    {"a": {"c": "Ada"}, "b": "d"},
+                    right="free",
+                ),
+                lookalike=FixExample(
+                    "def tool(a, b):\n    a.pop(b)\n    return a\n", arguments={"a": {}, "b": "c"}
+                ),
             ),
         ),
     ),

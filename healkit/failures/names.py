@@ -2,13 +2,166 @@
 
 from __future__ import annotations
 
+import ast
+import re
 import sys
+from collections.abc import Iterator
 
-from healkit.failures.pattern import ExplanationText, FailurePattern
+from healkit.contracts.healing import Edit
+from healkit.errors import near_misses
+from healkit.failures.imports import MISSING_IMPORTS
+from healkit.failures.known import FOREIGN_NAMES
+from healkit.failures.pattern import ExplanationText, FailurePattern, Fix, FixExample, Proposal
+from healkit.failures.site import Site
+from healkit.pysource.nodes import Function, own_nodes, parameters
+from healkit.pysource.scope import BUILTINS, bound_names
 
-#: Usual abbreviations of modules.
-_ALIASES = {"np": "numpy", "pd": "pandas", "plt": "matplotlib.pyplot", "sns": "seaborn", "dt": "datetime"}
-_MODULES = "|".join(sorted((*_ALIASES, *(m for m in sys.stdlib_module_names if not m.startswith("_")))))
+
+def _loads(site: Site, name: str) -> list[ast.Name]:
+    return [node for node in site.body_nodes(ast.Name) if node.id == name and isinstance(node.ctx, ast.Load)]
+
+
+def _put_all(site: Site, nodes: list[ast.Name], text: str) -> list[Edit]:
+    return [edit for node in nodes for edit in site.source.replace(node, text)]
+
+
+def _near(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    name = match["name"]
+    names = [n for n in site.names() if n != name]
+    related = [
+        n for n in names if len(name) > 2 and len(n) > 2 and (n.startswith(name) or name.startswith(n))
+    ]
+    parts = [n for n in names if set(n.split("_")) & set(name.split("_")) - {""}]
+    near = site.near(name, names)
+    known = [*near, *related, *parts, *near_misses(name, BUILTINS, 1)]
+    wrong = _loads(site, name)
+    for number, right in enumerate(dict.fromkeys(known)):
+        if right == name or (right in BUILTINS and near_misses(name, [right]) == [] and right not in names):
+            continue
+        less = 0.02 * number + (0.25 if right not in near else 0.0)
+        yield Proposal(f"`{name}` is nothing here; `{right}` is there.", _put_all(site, wrong, right), less)
+        if number >= 4:
+            return
+
+
+def _foreign(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    name = match["name"]
+    if right := FOREIGN_NAMES.get(name):
+        yield Proposal(f"In Python `{name}` is `{right}`.", _put_all(site, _loads(site, name), right))
+
+
+def _text(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """A key without its quotes: `row[name]` where the data have a key "name"."""
+    name = match["name"]
+    if name not in site.data_keys():
+        return
+    keys = [n for n in _loads(site, name) if isinstance(site.source.parents[n], ast.Subscript | ast.Call)]
+    if keys:
+        yield Proposal(f"`{name}` is a key of the data and needs quotes.", _put_all(site, keys, f'"{name}"'))
+
+
+def _class_of(site: Site) -> ast.ClassDef | None:
+    parent = site.source.parents.get(site.function) if site.function else None
+    return parent if isinstance(parent, ast.ClassDef) else None
+
+
+def _of_self(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    name, owner = match["name"], _class_of(site)
+    if owner is None or site.function is None or not parameters(site.function):
+        return
+    first = parameters(site.function)[0].arg
+    stored = {
+        n.attr
+        for n in ast.walk(owner)
+        if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name) and n.value.id == first
+    }
+    if name in bound_names(owner) or name in stored:
+        edits = _put_all(site, _loads(site, name), f"{first}.{name}")
+        yield Proposal(f"`{name}` belongs to the object: `{first}.{name}`.", edits)
+
+
+def _no_self(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    if match["name"] == "self" and site.function is not None and _class_of(site) is not None:
+        yield from with_self(site, site.function)
+
+
+def with_self(site: Site, function: Function) -> Iterator[Proposal]:
+    names = parameters(function)
+    if names and names[0].arg == "self":
+        return
+    start = (
+        site.source.text.index("(", site.source.text.index(function.name, site.source.span(function)[0])) + 1
+    )
+    edits = [Edit(start, start, "self, " if names else "self")]
+    yield Proposal(f"The method `{function.name}` does not take the object that it is called on.", edits)
+
+
+def _accumulator(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """`total += x` with no `total` before it: what it begins with is told by what is done to it."""
+    yield from starts_for(site, match["name"])
+
+
+def starts_for(site: Site, name: str) -> Iterator[Proposal]:
+    """A first value for a name that is only ever added to; above the loop that adds."""
+    start = None
+    place: ast.stmt | None = None
+    for node in own_nodes(site.scope):
+        match node:
+            case ast.AugAssign(target=ast.Name(id=found), op=op, value=value) if found == name:
+                start = _neutral(op, value)
+                place = node
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=found), attr=attr)) if found == name:
+                start = {"append": "[]", "extend": "[]", "add": "set()", "update": "{}"}.get(attr)
+                place = site.source.statement(node)
+            case ast.Assign(targets=[ast.Subscript(value=ast.Name(id=found))]) if found == name:
+                start, place = "{}", node
+        if start is not None and place is not None:
+            break
+    if (
+        start is None
+        or place is None
+        or (name in bound_names(site.scope) and _assigned_before(site, name, place))
+    ):
+        return
+    outer: ast.stmt = place
+    while (loop := site.source.enclosing(outer, ast.For, ast.While, ast.With, ast.If, ast.Try)) is not None:
+        if site.function is not None and site.source.enclosing_function(loop) is not site.function:
+            break
+        outer = loop
+    edits = site.source.insert_before(outer, f"{name} = {start}")
+    if edits:
+        yield Proposal(f"`{name}` is added to and has no value to begin with: it begins as `{start}`.", edits)
+
+
+def _assigned_before(site: Site, name: str, place: ast.stmt) -> bool:
+    return any(node.lineno < place.lineno for node in site.assignments(name))
+
+
+def _neutral(op: ast.operator, value: ast.expr) -> str | None:
+    match op, value:
+        case ast.Mult(), _:
+            return "1"
+        case ast.Add(), ast.Constant(value=str()) | ast.JoinedStr():
+            return '""'
+        case ast.Add(), ast.List() | ast.ListComp():
+            return "[]"
+        case ast.Add(), ast.Call(func=ast.Name(id="str" | "chr")):
+            return '""'
+        case ((ast.Add() | ast.Sub() | ast.BitOr() | ast.BitXor()), _):
+            return "0"
+    return None
+
+
+_NOTHING = FixExample("def tool(a):\n    return zzyzx(a)\n", arguments={"a": 1})
+
+
+_SELF = "class Box:\n    def __init__(self):\n        self.items = []\n\n    def put({0}item):\n        {1}items.append(item)\n        return len(self.items)\n\n\ndef tool(a):\n    return Box().put(a)\n"
+
+
+#: Usual abbreviations of modules, and the modules of the standard library.
+_MODULES = "|".join(
+    sorted(("np", "pd", "plt", "sns", "dt", *(m for m in sys.stdlib_module_names if not m.startswith("_"))))
+)
 
 PATTERNS: tuple[FailurePattern, ...] = (
     FailurePattern(
@@ -40,6 +193,79 @@ PATTERNS: tuple[FailurePattern, ...] = (
                 hint="Where does `{name}` get its value, and has that line been run before this one?",
                 fix="Give `{name}` a value above this line; if it is text, write it in quotes.",
                 example="print(quite_unknown_thing)",
+            ),
+        ),
+        fixes=(
+            *MISSING_IMPORTS,
+            Fix(
+                name="near_name",
+                mends="a name is misspelt",
+                priority=0.8,
+                propose=_near,
+                example=FixExample(
+                    "def tool(a):\n    longest = ''  # none yet\n    for word in a:\n        if len(word) > len(longets):\n            longest = word\n    return longest\n",
+                    "def tool(a):\n    longest = ''  # none yet\n    for word in a:\n        if len(word) > len(longest):\n            longest = word\n    return longest\n",
+                    {"a": ["b"]},
+                ),
+                lookalike=_NOTHING,
+            ),
+            Fix(
+                name="foreign_name",
+                mends="a name is another language's",
+                priority=0.92,
+                propose=_foreign,
+                example=FixExample(
+                    "def tool(a):\n    return null if a else true\n",
+                    "def tool(a):\n    return None if a else true\n",
+                    {"a": 1},
+                ),
+                lookalike=_NOTHING,
+            ),
+            Fix(
+                name="unquoted_key",
+                mends="a key stands without its quotes",
+                priority=0.85,
+                propose=_text,
+                example=FixExample(
+                    "def tool(row):\n    return row[price] * 2\n",
+                    'def tool(row):\n    return row["price"] * 2\n',
+                    {"row": {"price": 2}},
+                ),
+                lookalike=FixExample(
+                    "def tool(row):\n    return row[price] * 2\n", arguments={"row": {"cost": 2}}
+                ),
+            ),
+            Fix(
+                name="of_self",
+                mends="an attribute or a method stands without its object",
+                priority=0.88,
+                propose=_of_self,
+                example=FixExample(_SELF.format("self, ", ""), _SELF.format("self, ", "self."), {"a": 1}),
+                lookalike=_NOTHING,
+            ),
+            Fix(
+                name="no_self",
+                mends="a method uses `self` and does not take it",
+                priority=0.9,
+                propose=_no_self,
+                example=FixExample(
+                    "class Box:\n    size = 1\n\n    @staticmethod\n    def put(self):\n        return self.size\n\n    def get(*item):\n        return self.size\n\n\ndef tool(a):\n    return Box().get(a)\n",
+                    "class Box:\n    size = 1\n\n    @staticmethod\n    def put(self):\n        return self.size\n\n    def get(self, *item):\n        return self.size\n\n\ndef tool(a):\n    return Box().get(a)\n",
+                    {"a": 1},
+                ),
+                lookalike=FixExample("def tool(a):\n    return self.size\n", arguments={"a": 1}),
+            ),
+            Fix(
+                name="accumulator",
+                mends="something is added to a name that has no value yet",
+                priority=0.86,
+                propose=_accumulator,
+                example=FixExample(
+                    "def tool(a):\n    for n in a:\n        found.append(n)\n    return found\n",
+                    "def tool(a):\n    found = []\n    for n in a:\n        found.append(n)\n    return found\n",
+                    {"a": [1]},
+                ),
+                lookalike=_NOTHING,
             ),
         ),
     ),

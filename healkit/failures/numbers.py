@@ -1,13 +1,79 @@
-"""Numbers: read from text, too large, divided by zero."""
+"""Numbers: read from text, or too large."""
 
 from __future__ import annotations
 
-from healkit.failures.pattern import ExplanationText, FailurePattern
+import ast
+import re
+from collections.abc import Iterator
+
+from healkit.failures.pattern import ExplanationText, FailurePattern, Fix, FixExample, Proposal
+from healkit.failures.site import Site
+
+
+def _mapped(site: Site) -> list[ast.Call]:
+    """`map(int, texts)` and the like."""
+    return [
+        c for c in site.calls("map") if isinstance(c.args[0], ast.Name) and c.args[0].id in {"int", "float"}
+    ]
+
+
+def _number(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """What stands around the digits is taken away, or a whole number is read as one with a point first."""
+    source, text = site.source, match["text"][1:-1]
+    for call in site.calls("int", "float")[:2]:
+        given = call.args[0]
+        shown, base = source.segment(given), source.atom(given)
+        for reason, new in _cleaned(text, base, shown):
+            yield Proposal(reason, source.replace(given, new))
+    for call in _mapped(site)[:1]:
+        if re.fullmatch(r"-?\d+\.\d*", text):
+            yield Proposal(
+                f"{text!r} is no whole number; it is read as a float.", source.replace(call.args[0], "float")
+            )
+        elif not text.strip():
+            texts = source.segment(call.args[1])
+            yield Proposal(
+                "What is empty is left out.",
+                source.replace(call.args[1], f"(x for x in {texts} if x.strip())"),
+            )
+
+
+def _cleaned(text: str, base: str, shown: str) -> Iterator[tuple[str, str]]:
+    """What the text could be cleaned by so that it is a number."""
+    if re.fullmatch(r"\s*-?\d+\.\d*\s*", text):
+        yield f"{text!r} has a point: it is read as a float first.", f"float({shown})"
+    if re.fullmatch(r"-?\d{1,3}(,\d{3})+(\.\d+)?", text):
+        yield "The commas between thousands are taken out.", f'{base}.replace(",", "")'
+    if re.fullmatch(r"-?\d+,\d+", text):
+        yield "The decimal comma becomes a point.", f'{base}.replace(",", ".")'
+    if re.fullmatch(r"-?\d{1,3}(\.\d{3})+,\d+", text):
+        yield "The decimal comma becomes a point.", f'{base}.replace(".", "").replace(",", ".")'
+    if re.fullmatch(r"-?\d+(_| )\d+", text):
+        yield "The gaps between thousands are taken out.", f'{base}.replace(" ", "")'
+    if match := re.fullmatch(r"([^\d\s.+-]+)\s*-?[\d.]+", text):
+        yield f"{match[1]!r} before the number is taken off.", f"{base}.lstrip({match[1]!r})"
+    if match := re.fullmatch(r"-?[\d.]+(\s*)([^\d\s.]+)", text):
+        yield f"{match[2]!r} behind the number is taken off.", f"{base}.rstrip({match[2]!r})"
+    if match := re.fullmatch(r"([^\d\s.+-]+)\s*-?\d[\d,]*(\.\d+)?", text):
+        yield "What is no part of the number is taken out.", f'{base}.lstrip({match[1]!r}).replace(",", "")'
+
+
+def _number_default(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """What a text counts as that holds no number: 0 is a guess."""
+    for call in site.calls("int", "float")[:1]:
+        given, whole = site.source.segment(call.args[0]), site.source.segment(call)
+        if not match["text"][1:-1].strip():
+            text = f"({whole} if {given}.strip() else 0)"
+            yield Proposal("An empty text counts as 0.", site.source.replace(call, text), guard=True)
+
+
+_OTHER = FixExample("def tool(a):\n    return int(a)\n", arguments={"a": "zzyzx"})
+
 
 PATTERNS: tuple[FailurePattern, ...] = (
     FailurePattern(
         ("ValueError",),
-        r"invalid literal for int\(\) with base 10: (?P<text>'-?\d+\.\d*')",
+        r"(?:invalid literal for int\(\) with base (?P<base>\d+)|could not convert string to float): (?P<text>.+)",
         explanations=(
             ExplanationText(
                 "int_float_text",
@@ -16,13 +82,8 @@ PATTERNS: tuple[FailurePattern, ...] = (
                 hint="Do the digits after the point matter?",
                 fix="Write `float(…)`, or `int(float(…))` to cut them off.",
                 example="int('3.5')",
+                only=r"int\(\) with base 10: '-?\d+\.\d*'",
             ),
-        ),
-    ),
-    FailurePattern(
-        ("ValueError",),
-        r"invalid literal for int\(\) with base 10: ''|could not convert string to float: ''",
-        explanations=(
             ExplanationText(
                 "int_empty",
                 what="An empty text was to be read as a number.",
@@ -30,13 +91,8 @@ PATTERNS: tuple[FailurePattern, ...] = (
                 hint="What should an empty field count as?",
                 fix="Handle it before: `int(text) if text.strip() else 0`, or leave the row out.",
                 example="int('')",
+                only=r"(?:int\(\) with base 10|to float): ''",
             ),
-        ),
-    ),
-    FailurePattern(
-        ("ValueError",),
-        r"(?:invalid literal for int\(\) with base (?P<base>\d+)|could not convert string to float): (?P<text>.+)",
-        explanations=(
             ExplanationText(
                 "number_text",
                 what="{text} cannot be read as a number.",
@@ -47,6 +103,34 @@ PATTERNS: tuple[FailurePattern, ...] = (
                 hint="Which value is it? Print it with `repr(…)` to see spaces too.",
                 fix="Clean it first, such as `text.replace(',', '').strip()`.",
                 example="float('12 kg')",
+            ),
+        ),
+        fixes=(
+            Fix(
+                name="number_text",
+                mends="a number is read from a text with a point, commas or a unit",
+                only=r"(?:base 10|to float): '.*'",
+                priority=0.85,
+                propose=_number,
+                example=FixExample(
+                    "def tool(a):\n    return int(a)\n",
+                    "def tool(a):\n    return int(float(a))\n",
+                    {"a": "3.0"},
+                ),
+                lookalike=_OTHER,
+            ),
+            Fix(
+                name="empty_number",
+                mends="a number is read from an empty text",
+                only=r"(?:base 10|to float): '.*'",
+                priority=0.3,
+                propose=_number_default,
+                example=FixExample(
+                    "def tool(a):\n    return int(a)\n",
+                    "def tool(a):\n    return (int(a) if a.strip() else 0)\n",
+                    {"a": ""},
+                ),
+                lookalike=_OTHER,
             ),
         ),
     ),
@@ -78,23 +162,5 @@ PATTERNS: tuple[FailurePattern, ...] = (
             ),
         ),
         kind="value",
-    ),
-    FailurePattern(
-        ("ZeroDivisionError",),
-        r"(?P<what>.*)",
-        explanations=(
-            ExplanationText(
-                "zero_division",
-                what="Something was divided by zero.",
-                why=(
-                    "The divisor was 0 when this line ran: often the length of an empty list, a count that has not begun, or a start "
-                    "value that the first round of a loop still has."
-                ),
-                hint="Which value in this line can be 0, and in which round?",
-                fix="Handle that case before the line, or ask whether the division is needed at all.",
-                example="1 / 0",
-            ),
-        ),
-        kind="zero",
     ),
 )

@@ -2,7 +2,200 @@
 
 from __future__ import annotations
 
-from healkit.failures.pattern import ExplanationText, FailurePattern
+import ast
+import itertools
+import re
+from collections.abc import Iterator
+
+from healkit.contracts.healing import Edit
+from healkit.failures.pattern import ExplanationText, FailurePattern, Fix, FixExample, Proposal
+from healkit.failures.site import Site
+from healkit.pysource.inference import type_of
+
+_SIGNS: dict[str, tuple[type[ast.operator], ...]] = {
+    "+": (ast.Add,), "-": (ast.Sub,), "*": (ast.Mult,), "/": (ast.Div,), "//": (ast.FloorDiv,), "%": (ast.Mod,),
+    "** or pow()": (ast.Pow,), "^": (ast.BitXor,), "&": (ast.BitAnd,), "|": (ast.BitOr,),
+}  # fmt: skip
+
+
+_NUMBERS = {"int", "float"}
+
+
+def _operations(site: Site, sign: str) -> list[tuple[ast.expr | None, ast.expr]]:
+    """Left and right side of each such operation that may be meant, the marked one first; `+=` has no left side."""
+    kinds = _SIGNS.get(sign.removesuffix("=") if sign not in _SIGNS else sign, ())
+    if isinstance(site.statement, ast.AugAssign) and isinstance(site.statement.op, kinds):
+        return [(None, site.statement.value)]
+    found = [node for node in site.nodes(ast.BinOp) if isinstance(node.op, kinds)]
+    if found and site.marked == site.source.span(found[0]):
+        found = found[:1]
+    return [(node.left, node.right) for node in found[:3]]
+
+
+def _wrapped(site: Site, node: ast.expr | None, function: str, less: float = 0.0) -> Iterator[Proposal]:
+    if node is not None:
+        reason = f"`{site.source.segment(node)}` is turned into `{function}` first."
+        yield Proposal(reason, site.source.wrap(node, f"{function}(", ")"), less)
+
+
+def _concatenated(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """A text, a list or a tuple, and on its right something of another kind."""
+    kind, other = match["kind"], match["other"]
+    for left, right in _operations(site, "+"):
+        if type_of(right, site.values) == kind:
+            continue
+        text = site.source.segment(right)
+        if kind == "str":
+            yield from _wrapped(site, right, "str")
+            if (
+                other in _NUMBERS
+                and left is not None
+                and not isinstance(left, ast.Constant | ast.BinOp | ast.JoinedStr)
+            ):
+                yield from _wrapped(site, left, other, less=0.1)
+        elif kind == "list":
+            if other in {
+                "tuple",
+                "set",
+                "range",
+                "dict_keys",
+                "dict_values",
+                "map",
+                "filter",
+                "generator",
+                "zip",
+            }:
+                yield from _wrapped(site, right, "list")
+            else:
+                yield Proposal(f"`{text}` becomes a list of one.", site.source.wrap(right, "[", "]"))
+        elif kind == "tuple":
+            if other in {"list", "set", "range", "generator"}:
+                yield from _wrapped(site, right, "tuple")
+            else:
+                yield Proposal(f"`{text}` becomes a tuple of one.", site.source.wrap(right, "(", ",)"))
+
+
+def _unsupported(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    sign, kinds = match["operator"], (match["left"], match["right"])
+    if sign == "+" and kinds == ("int", "str"):
+        yield from _summed(site)
+    for sides in _operations(site, sign):
+        for side, kind, other in zip(sides, kinds, kinds[::-1], strict=True):
+            if kind == "str" and other in _NUMBERS:
+                first = "float" if other == "float" else "int"
+                yield from _wrapped(site, side, first)
+                yield from _wrapped(site, side, "int" if first == "float" else "float", less=0.05)
+            elif sign in {"+", "+="} and other == "str" and kind in _NUMBERS:
+                yield from _wrapped(site, side, "str", less=0.02)
+            elif kind == "list" and other in {"set", "dict_keys"} and sign in {"-", "&", "|"}:
+                yield from _wrapped(site, side, "set")
+            elif kind == "float" and other.endswith("Decimal"):
+                yield from _decimal(site, side)
+            elif kind == "str" and other == "str" and sign in {"-", "*", "/"} and side is sides[1]:
+                edits = [e for n in sides if n is not None for e in site.source.wrap(n, "float(", ")")]
+                yield Proposal("Both texts are turned into numbers first.", edits)
+
+
+def _decimal(site: Site, side: ast.expr | None) -> Iterator[Proposal]:
+    if side is not None:
+        yield Proposal("A float and a Decimal do not mix.", site.source.wrap(side, "Decimal(str(", "))"))
+
+
+def _summed(site: Site) -> Iterator[Proposal]:
+    """`sum` of texts: they are joined, or they are meant as numbers."""
+    for call in site.nodes(ast.Call):
+        if isinstance(call.func, ast.Name) and call.func.id == "sum" and len(call.args) == 1:
+            given = site.source.segment(call.args[0])
+            for number, kind in enumerate(("int", "float")):
+                edits = site.source.replace(call.args[0], f"map({kind}, {given})")
+                yield Proposal(
+                    "The texts are turned into numbers before they are summed.", edits, less=0.05 * number
+                )
+            yield Proposal(
+                "Texts are joined, not summed.", site.source.replace(call, f'"".join({given})'), less=0.1
+            )
+
+
+def _other_sign(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """`^` is no power, two dicts or sets are not joined by `+`, and two texts are not joined by `&`."""
+    right = {"^": "**", "+": "|", "&": "and", "|": "or"}[match["operator"].removesuffix("=")]
+    if match["operator"] == "&" and match["left"] == match["right"] == "str":
+        right = "+"
+    for left, operand in _operations(site, match["operator"]):
+        if left is None:
+            continue
+        start, end = site.source.span(left)[1], site.source.span(operand)[0]
+        at = site.source.text.index(match["operator"], start, end)
+        yield Proposal(f"Between these `{right}` is meant.", [Edit(at, at + len(match["operator"]), right)])
+
+
+def _other_operator(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    if _is_other(match):
+        yield from _other_sign(site, match)
+
+
+def _is_other(match: re.Match[str]) -> bool:
+    """Whether these two kinds are among those that the other operator is for."""
+    kinds = {match["left"], match["right"]}
+    if match["operator"] == "+":
+        return kinds <= {"dict", "set"}
+    return kinds <= {"float", "int"} if match["operator"] == "^" else kinds <= {"str", "bool"}
+
+
+def _compared(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """A text and a number in order: the text is meant as a number, or the number as text."""
+    kinds = (match["left"], match["right"])
+    if "str" not in kinds or not set(kinds) & _NUMBERS:
+        return
+    number = (set(kinds) & _NUMBERS).pop()
+    for node in site.nodes(ast.Compare):
+        sides = [node.left, *node.comparators]
+        for left, right in itertools.pairwise(sides):
+            text, other = (left, right) if kinds[0] == "str" else (right, left)
+            if type_of(text, site.values) in _NUMBERS or type_of(other, site.values) == "str":
+                continue
+            yield from _wrapped(site, text, number)
+            yield from _wrapped(site, text, "float" if number == "int" else "int", less=0.05)
+            if not isinstance(other, ast.Constant):
+                yield from _wrapped(site, other, "str", less=0.15)
+    for call in site.nodes(ast.Call):
+        name = call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")
+        if name in {"sorted", "min", "max", "sort"} and not any(k.arg == "key" for k in call.keywords):
+            end = site.source.span(call)[1] - 1
+            comma = ", " if call.args or call.keywords else ""
+            for less, key in enumerate(("float", "str")):
+                yield Proposal(
+                    f"All are compared as `{key}`.", [Edit(end, end, f"{comma}key={key}")], 0.2 + 0.1 * less
+                )
+
+
+def _joined(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    for call in site.nodes(ast.Call):
+        if isinstance(call.func, ast.Attribute) and call.func.attr == "join" and len(call.args) == 1:
+            given = call.args[0]
+            if isinstance(given, ast.GeneratorExp | ast.ListComp):
+                yield Proposal("Only texts can be joined.", site.source.wrap(given.elt, "str(", ")"))
+            else:
+                yield Proposal("Only texts can be joined.", site.source.wrap(given, "map(str, ", ")"))
+
+
+def _sequence_times(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    for left, right in _operations(site, "*"):
+        for side, other in ((left, right), (right, left)):
+            if side is None or type_of(other or side, site.values) in _NUMBERS:
+                continue
+            if match["kind"] == "float":
+                yield from _wrapped(site, side, "int", less=0.1)
+            elif match["kind"] == "str" and isinstance(side, ast.Name | ast.Subscript | ast.Call):
+                yield from _wrapped(site, side, "int")
+        if match["kind"] == "float":
+            for side in (left, right):
+                if side is not None and type_of(side, site.values) == "str":
+                    yield from _wrapped(site, side, "float")
+
+
+_MIXED = FixExample("def tool(a, b):\n    return a + b\n", arguments={"a": {"x": 1}, "b": 1})
+
 
 PATTERNS: tuple[FailurePattern, ...] = (
     FailurePattern(
@@ -16,6 +209,20 @@ PATTERNS: tuple[FailurePattern, ...] = (
                 hint="Should the outcome be text or a number?",
                 fix='Turn one into the other: `str(…)` for text, `int(…)` or `float(…)` for a number, or write `f"… {{value}}"`.',
                 example="'You are ' + 12",
+            ),
+        ),
+        fixes=(
+            Fix(
+                name="concatenated",
+                mends="a text, a list or a tuple, plus something of another kind",
+                priority=0.9,
+                propose=_concatenated,
+                example=FixExample(
+                    'def tool(name, age):\n    return "Ada, " + name + ", " + age + "!"\n',
+                    'def tool(name, age):\n    return "Ada, " + name + ", " + str(age) + "!"\n',
+                    {"name": "x", "age": 3},
+                ),
+                lookalike=_MIXED,
             ),
         ),
     ),
@@ -32,6 +239,31 @@ PATTERNS: tuple[FailurePattern, ...] = (
                 example="'3' - 1",
             ),
         ),
+        fixes=(
+            Fix(
+                name="unsupported_operand",
+                mends="an operator between a text and a number, or between a float and a Decimal",
+                priority=0.85,
+                propose=_unsupported,
+                example=FixExample(
+                    "def tool(a, b):\n    return a['n'] - b\n",
+                    "def tool(a, b):\n    return int(a['n']) - b\n",
+                    {"a": {"n": "3"}, "b": 1},
+                ),
+                lookalike=_MIXED,
+            ),
+            Fix(
+                name="other_operator",
+                mends="an operator means something else in Python",
+                only=r"for [\^+&|]: '(?:float|dict|set|str|int|bool)' and '(?:float|dict|set|bool|str|int)'",
+                priority=0.8,
+                propose=_other_operator,
+                example=FixExample(
+                    "def tool(a):\n    return a ^ 2\n", "def tool(a):\n    return a ** 2\n", {"a": 1.5}
+                ),
+                lookalike=_MIXED,
+            ),
+        ),
     ),
     FailurePattern(
         ("TypeError",),
@@ -44,6 +276,56 @@ PATTERNS: tuple[FailurePattern, ...] = (
                 hint="Where do the two kinds come from?",
                 fix="Convert one of them, or leave out the values that are missing.",
                 example="max([3, 'four'])",
+            ),
+        ),
+        fixes=(
+            Fix(
+                name="compared",
+                mends="a text and a number are compared",
+                priority=0.85,
+                propose=_compared,
+                example=FixExample(
+                    "def tool(a):\n    return [n for n in a if n >= 18]\n",
+                    "def tool(a):\n    return [n for n in a if int(n) >= 18]\n",
+                    {"a": ["20"]},
+                ),
+                lookalike=FixExample("def tool(a):\n    return a < 1\n", arguments={"a": {}}),
+            ),
+        ),
+    ),
+    FailurePattern(
+        ("TypeError",),
+        r"sequence item \d+: expected (?:a )?str instance",
+        fixes=(
+            Fix(
+                name="joined",
+                mends="something is joined that is no text",
+                priority=0.92,
+                propose=_joined,
+                example=FixExample(
+                    "def tool(a):\n    return ', '.join(n for n in a)\n",
+                    "def tool(a):\n    return ', '.join(str(n) for n in a)\n",
+                    {"a": [1]},
+                ),
+                lookalike=FixExample("def tool(a):\n    return ', '.join(a)\n", arguments={"a": 1}),
+            ),
+        ),
+    ),
+    FailurePattern(
+        ("TypeError",),
+        r"can't multiply sequence by non-int of type '(?P<kind>\w+)'",
+        fixes=(
+            Fix(
+                name="repeated",
+                mends="a text or a list is multiplied with what is no whole number",
+                priority=0.8,
+                propose=_sequence_times,
+                example=FixExample(
+                    "def tool(price):\n    return price * 1.2\n",
+                    "def tool(price):\n    return float(price) * 1.2\n",
+                    {"price": "2"},
+                ),
+                lookalike=FixExample("def tool(a, b):\n    return a * b\n", arguments={"a": [1], "b": [2]}),
             ),
         ),
     ),

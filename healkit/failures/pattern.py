@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterator
-from typing import Literal, get_args
+from collections.abc import Callable, Iterator
+from typing import Any, Literal, get_args
 
 from healkit.config import ExplainLevel
+from healkit.contracts.healing import Edit
+from healkit.failures.site import Site
 
 #: The steps of an explanation, from nothing to all.
 LEVELS: tuple[ExplainLevel, ...] = get_args(ExplainLevel)
@@ -23,6 +25,8 @@ _TITLES = {
     "fix": "A way to mend it",
 }
 
+#: In the place of an exception type: the tool returns, and the result is wrong.
+NO_EXCEPTION = ""
 #: The kinds that a diagnosis tells apart.
 Kind = Literal[
     "syntax", "import", "name", "attribute", "key", "path", "type", "value", "zero", "index", "assertion",
@@ -85,18 +89,66 @@ class ExplanationText:
 
 
 @dataclasses.dataclass(frozen=True)
+class Proposal:
+    """One change that a fix proposes: the edits, and a sentence that says what is changed and why.
+
+    less: how much less likely it is than the fix's first proposal. guard: it keeps the failure from happening without
+    saying what is right.
+    """
+
+    reason: str
+    edits: list[Edit]
+    less: float = 0.0
+    guard: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class FixExample:
+    """A broken tool, the arguments that it fails for, and one of the codes that the fix makes of it ("" for none).
+
+    right: the declared result for these arguments, where that matters.
+    """
+
+    before: str
+    after: str = ""
+    arguments: dict[str, Any] = dataclasses.field(default_factory=dict)
+    right: Any = None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Fix:
+    """A rule that proposes changes against a pattern's failures.
+
+    name: unique in the catalogue. mends: the mistake, in a few words. only: a narrower regular expression, where not all
+    of the pattern's messages are meant. priority: 0 to 1, how likely its first proposal is right; it orders the patches
+    of different fixes. propose: is given the place of the failure and the match of the pattern's message. example: a
+    tool that it fixes. lookalike: a tool that fails in much the same way for another reason; it gets no proposal.
+    """
+
+    name: str
+    mends: str
+    only: str = ""
+    priority: float
+    propose: Callable[[Site, re.Match[str]], Iterator[Proposal]]
+    example: FixExample
+    lookalike: FixExample
+
+
+@dataclasses.dataclass(frozen=True)
 class FailurePattern:
     """One kind of failure.
 
     enames: exception types by their bare names, or codes of `healkit.errors`; empty for any. message: a regular
     expression searched for in the message. explanations: the first that applies is shown; a pattern may leave the
-    explanation to a later, more general one. kind: what a diagnosis calls it, where this pattern decides that. no_fix:
-    why no change of the code helps, in one sentence; empty where one may.
+    explanation to a later, more general one. fixes: the fixes of every pattern that matches propose changes. kind: what
+    a diagnosis calls it, where this pattern decides that. no_fix: why no change of the code helps, in one sentence;
+    empty where one may.
     """
 
     enames: tuple[str, ...]
     message: str = ""
     explanations: tuple[ExplanationText, ...] = ()
+    fixes: tuple[Fix, ...] = ()
     kind: Kind | None = None
     no_fix: str = ""
 

@@ -2,7 +2,156 @@
 
 from __future__ import annotations
 
-from healkit.failures.pattern import ExplanationText, FailurePattern
+import ast
+import re
+from collections.abc import Iterator
+
+from healkit.contracts.healing import Edit
+from healkit.failures.names import starts_for
+from healkit.failures.pattern import ExplanationText, FailurePattern, Fix, FixExample, Proposal
+from healkit.failures.site import Site
+from healkit.pysource.nodes import Function, parameters
+from healkit.pysource.scope import BUILTINS, bound_names
+
+
+def _outer(site: Site, name: str) -> str:
+    """Which statement lets the function write to the name outside of it: `nonlocal`, `global`, or none."""
+    around = site.source.enclosing_function(site.function) if site.function else None
+    while around is not None:
+        if name in bound_names(around):
+            return "nonlocal"
+        around = site.source.enclosing_function(around)
+    return "global" if name in bound_names(site.source.tree) else ""
+
+
+def _first(function: Function) -> ast.stmt:
+    """Its first statement after the docstring."""
+    body = function.body
+    documented = isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant) and len(body) > 1
+    return body[1] if documented else body[0]
+
+
+def _declared(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    name = match["name"]
+    word = _outer(site, name)
+    if not word or site.function is None:
+        return
+    changes = [node for node in site.body_nodes(ast.AugAssign) if _is(node.target, name)]
+    edits = site.source.insert_before(_first(site.function), f"{word} {name}")
+    reason = f"`{name}` is assigned in `{site.function.name}`, so it is its own there; `{word}` makes it the outer one."
+    # A constant in capitals that one branch overrides is hardly meant to be changed for good.
+    yield Proposal(reason, edits, less=0.0 if changes or word == "nonlocal" else 0.3)
+
+
+def _copied(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """The function's own variable under a name of its own, which begins as the outer one."""
+    name = match["name"]
+    if not _outer(site, name) or site.function is None:
+        return
+    own = name.lower() if name.lower() != name else f"own_{name}"
+    if own in site.names() or own in BUILTINS:
+        return
+    first = _first(site.function)
+    edits = [
+        e for node in site.body_nodes(ast.Name) if node.id == name for e in site.source.replace(node, own)
+    ]
+    above = site.source.insert_before(first, f"{own} = {name}")
+    if above:
+        yield Proposal(
+            f"The function has a variable of its own, `{own}`, that begins as the outer `{name}`.",
+            edits + above,
+        )
+
+
+def _is(node: ast.AST | None, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def _begun(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    name = match["name"]
+    if site.function is not None and not _outer(site, name):
+        yield from starts_for(site, name)
+
+
+def _shadowed(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """`max = max(numbers)`: the function's own variable takes the name of what it calls."""
+    name = match["name"]
+    if name in BUILTINS or _outer(site, name):
+        yield from renamed_variable(site, name)
+
+
+def renamed_variable(site: Site, name: str) -> Iterator[Proposal]:
+    """The function's own variable under another name; calls keep the name, which is then the outer one again."""
+    if site.function is None or name in {arg.arg for arg in parameters(site.function)}:
+        return
+    uses = [node for node in site.body_nodes(ast.Name) if node.id == name]
+    called = [n for n in uses if isinstance(p := site.source.parents[n], ast.Call) and p.func is n]
+    if not called or not any(isinstance(node.ctx, ast.Store) for node in uses):
+        return
+    new = next(n for n in (f"{name}_value", f"own_{name}", f"{name}_") if n not in site.names())
+    kept = {id(node) for node in called} | {id(node) for node in _annotations(site)}
+    edits = [edit for node in uses if id(node) not in kept for edit in site.source.replace(node, new)]
+    yield Proposal(f"The variable `{name}` hides the function of that name; it is called `{new}` now.", edits)
+
+
+def _annotations(site: Site) -> Iterator[ast.AST]:
+    found = [node.annotation for node in site.body_nodes(ast.AnnAssign)]
+    for annotation in found + [a.annotation for a in site.body_nodes(ast.arg) if a.annotation is not None]:
+        yield from ast.walk(annotation)
+
+
+def _one_branch(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """A name that only one way through the function gives a value: what the other way gives is a guess."""
+    name = match["name"]
+    if site.function is None or _outer(site, name):
+        return
+    assigned = site.assignments(name)
+    if not assigned or (name in BUILTINS and any(True for _ in renamed_variable(site, name))):
+        return
+    first = _first(site.function)
+    if site.source.parents[assigned[0]] is site.function:
+        yield from _moved_up(site, assigned[0])
+        return
+    guesses = {"list": "[]", "dict": "{}", "str": '""', "int": "0", "float": "0.0", "bool": "False"}
+    like = guesses.get(_kind(assigned[0].value), "None")
+    simple = isinstance(site.statement, ast.Return) and _is(site.statement.value, name)
+    demanded = [repr(value) for value in site.demanded("") if simple and _simple(value)]
+    for number, value in enumerate(dict.fromkeys([*demanded, like, "None"])):
+        edits: list[Edit] = site.source.insert_before(first, f"{name} = {value}")
+        reason = f"`{name}` has no value on every way through the function: it begins as `{value}`."
+        yield Proposal(reason, edits, less=0.1 * number, guard=value not in demanded)
+
+
+def _moved_up(site: Site, assigned: ast.Assign) -> Iterator[Proposal]:
+    """A line that gives the value too late is moved above the line that reads it."""
+    if site.statement is None or assigned.lineno <= site.statement.lineno:
+        return
+    source = site.source
+    target: ast.stmt = site.statement
+    while (around := source.enclosing(target, ast.stmt)) is not None and around is not site.function:
+        target = around
+    text = source.segment(assigned)
+    if "\n" not in text:
+        yield Proposal("The line that gives the value is moved above the one that reads it.",
+                  [*source.delete(assigned), *source.insert_before(target, text)])  # fmt: skip
+
+
+def _kind(node: ast.expr) -> str:
+    match node:
+        case ast.Constant(value=value):
+            return type(value).__name__
+        case ast.List() | ast.ListComp():
+            return "list"
+        case ast.Dict() | ast.DictComp():
+            return "dict"
+        case ast.JoinedStr():
+            return "str"
+    return ""
+
+
+def _simple(value: object) -> bool:
+    return value is None or isinstance(value, bool | int | float | str) or value in ([], {})
+
 
 PATTERNS: tuple[FailurePattern, ...] = (
     FailurePattern(
@@ -19,6 +168,79 @@ PATTERNS: tuple[FailurePattern, ...] = (
                 hint="On which way through the function is `{name}` never assigned?",
                 fix="Assign `{name}` at the top of the function, or give the function's own variable another name.",
                 example="def f(x):\n    if x:\n        y = 1\n    return y\nf(0)",
+            ),
+        ),
+        fixes=(
+            Fix(
+                name="outer_variable",
+                mends="a function changes a variable from outside of it without saying so",
+                priority=0.85,
+                propose=_declared,
+                example=FixExample(
+                    "def tool(a):\n    count = 0\n\n    def step():\n        count += 1\n        return count\n\n    return [step() for _ in a]\n",
+                    "def tool(a):\n    count = 0\n\n    def step():\n        nonlocal count\n        count += 1\n        return count\n\n    return [step() for _ in a]\n",
+                    {"a": [1, 2]},
+                ),
+                lookalike=FixExample(
+                    "def tool(a):\n    if a:\n        b = 1\n    return b\n", arguments={"a": 0}
+                ),
+            ),
+            Fix(
+                name="own_copy",
+                mends="a branch gives an outer constant a value, and makes it local in the others",
+                priority=0.8,
+                propose=_copied,
+                example=FixExample(
+                    "RATE = 20\n\n\ndef tool(a):\n    if a > 10:\n        RATE = 10\n    return a * RATE\n",
+                    "RATE = 20\n\n\ndef tool(a):\n    rate = RATE\n    if a > 10:\n        rate = 10\n    return a * rate\n",
+                    {"a": 1},
+                ),
+                lookalike=FixExample(
+                    "def tool(a):\n    if a:\n        b = 1\n    return b\n", arguments={"a": 0}
+                ),
+            ),
+            Fix(
+                name="not_begun",
+                mends="something is added to a local name that has no value yet",
+                priority=0.9,
+                propose=_begun,
+                example=FixExample(
+                    "def tool(a):\n    for n in a:\n        total += n  # all\n    return total\n",
+                    "def tool(a):\n    total = 0\n    for n in a:\n        total += n  # all\n    return total\n",
+                    {"a": [1]},
+                ),
+                lookalike=FixExample(
+                    "def tool(a):\n    if a:\n        b = 1\n    return b\n", arguments={"a": 0}
+                ),
+            ),
+            Fix(
+                name="shadowed_function",
+                mends="a variable takes the name of the function that gives its value",
+                priority=0.9,
+                propose=_shadowed,
+                example=FixExample(
+                    "def tool(a):\n    max = max(a)\n    return max + 1\n",
+                    "def tool(a):\n    max_value = max(a)\n    return max_value + 1\n",
+                    {"a": [1]},
+                ),
+                lookalike=FixExample(
+                    "def tool(a):\n    if a:\n        b = 1\n    return b\n", arguments={"a": 0}
+                ),
+            ),
+            Fix(
+                name="one_branch",
+                mends="a name gets its value on one way through the function only",
+                priority=0.7,
+                propose=_one_branch,
+                example=FixExample(
+                    "def tool(a):\n    if a:\n        b = 'yes'\n    return b\n",
+                    "def tool(a):\n    b = 'no'\n    if a:\n        b = 'yes'\n    return b\n",
+                    {"a": 0},
+                    right="no",
+                ),
+                lookalike=FixExample(
+                    "def tool(a):\n    max = max(a)\n    return max\n", arguments={"a": [1]}
+                ),
             ),
         ),
     ),

@@ -76,7 +76,8 @@ def test_rows_have_names_of_their_own_and_examples():
 
 
 def test_a_message_pattern_is_written_once():
-    rows = [(ename, pattern.message) for pattern in PATTERNS for ename in pattern.enames]
+    told = [pattern for pattern in PATTERNS if pattern.message.strip("(?P<what>.*)")]
+    rows = [(ename, pattern.message) for pattern in told for ename in pattern.enames]
     assert len(rows) == len(set(rows))
 
 

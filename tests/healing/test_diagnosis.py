@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from rules_samples import declared, entry_of, run
+from failing_tools import declared, entry_of, run
 
 from healkit.contracts.catalogue import catalogue
 from healkit.contracts.failure import Failure

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import ast
-
 import pytest
-from rules_samples import case_of, declared, entry_of, run
+from failing_tools import case_of, declared, entry_of, run
 
 from healkit.contracts.failure import Failure, Frame
 from healkit.contracts.healing import Attempt, Check
+from healkit.failures.site import holds
 from healkit.healing.advisor import Case
-from healkit.healing.rules import FAMILIES, RulesAdvisor
-from healkit.healing.rules.sites import Site, holds
+from healkit.healing.rules import RulesAdvisor, site_of
 
 COUNT = "def tool(a):\n    found = {}\n    for n in a:\n        found[n] += 1\n    return found\n"
 FIXED = COUNT.replace("found[n] += 1", "found[n] = found.get(n, 0) + 1")
@@ -120,15 +118,9 @@ def test_several_missing_imports_come_in_one_patch():
     assert run(first, {"a": "abca"}) == ((2.0, "x"), None)
 
 
-def test_every_family_is_of_use_and_no_name_is_twice():
-    assert all(rules for rules in FAMILIES.values())
-    names = [rule.name for rules in FAMILIES.values() for rule in rules]
-    assert len(names) == len(set(names)) > 60
-
-
 def test_reading_a_site_of_a_class_knows_its_arguments():
     code = "from healkit import Tool\n\n\nclass Seat(Tool):\n    def run(self, arguments):\n        return arguments['sead']\n"
     case = case_of(code, {"seat": 1}, name="seat")
-    site = Site(case, ast.parse(code))
+    site = site_of(case)
     assert site.data_keys() == ["seat"]
     assert code.replace("sead", "seat") in codes(case)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rules_samples import case_of, declared, entry_of, run
+from failing_tools import case_of, declared, entry_of, run
 
 from healkit import Healkit, gallery
 from healkit.contracts.healing import same_value

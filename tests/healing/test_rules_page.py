@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from healkit.healing.rules import FAMILIES
+from healkit.failures.catalogue import SUBJECTS
 
 PATH = Path(__file__).parents[2] / "docs" / "rules.md"
 
@@ -18,9 +18,10 @@ PATH = Path(__file__).parents[2] / "docs" / "rules.md"
 def rows() -> str:
     """The table of the page."""
     lines = ["| about | what is mended |", "| --- | --- |"]
-    for family, rules in FAMILIES.items():
-        mends = "; ".join(dict.fromkeys(rule.mends for rule in rules))
-        lines.append(f"| {family} | {mends} |")
+    for subject, patterns in SUBJECTS.items():
+        mends = "; ".join(dict.fromkeys(fix.mends for pattern in patterns for fix in pattern.fixes))
+        if mends:
+            lines.append(f"| {subject.replace('_', ' ')} | {mends} |")
     return "\n".join(lines).replace("||", "\\|\\|")
 
 

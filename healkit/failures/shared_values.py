@@ -7,12 +7,12 @@ import re
 from collections.abc import Iterator
 
 from healkit.contracts.healing import Edit
-from healkit.healing.rules.records import Fix, Rule, wrong_value
-from healkit.healing.rules.sites import Site
+from healkit.failures.pattern import NO_EXCEPTION, FailurePattern, Fix, FixExample, Proposal
+from healkit.failures.site import Site
 from healkit.pysource.nodes import Function
 
 
-def _shared_default(site: Site, match: re.Match[str]) -> Iterator[Fix]:
+def _shared_default(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """A list as a default is made once, and every call shares it."""
     edits: list[Edit] = []
     for function in ast.walk(site.source.tree):
@@ -47,10 +47,10 @@ def _shared_default(site: Site, match: re.Match[str]) -> Iterator[Fix]:
             )
             edits += [*site.source.replace(default, "None"), *above] if above else []
     if edits:
-        yield Fix("A default that can change is made anew for every call.", edits)
+        yield Proposal("A default that can change is made anew for every call.", edits)
 
 
-def _skipping(site: Site, match: re.Match[str]) -> Iterator[Fix]:
+def _skipping(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """A list that is changed while a loop goes through it: the loop steps over items."""
     for loop in site.all(ast.For):
         if not isinstance(loop.iter, ast.Name):
@@ -62,14 +62,14 @@ def _skipping(site: Site, match: re.Match[str]) -> Iterator[Fix]:
                     ast.Call(func=ast.Attribute(value=ast.Name(id=found), attr="remove" | "pop" | "insert"))
                     | ast.Delete(targets=[ast.Subscript(value=ast.Name(id=found))])
                 ) if found == name:
-                    yield Fix(
+                    yield Proposal(
                         "The loop goes over a copy of the list that it changes.",
                         site.source.wrap(loop.iter, "list(", ")"),
                     )
                     return
 
 
-def _late(site: Site, match: re.Match[str]) -> Iterator[Fix]:
+def _late(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """A lambda in a loop looks its names up when it is called, and by then the loop is over."""
     for node in site.all(ast.Lambda):
         own = {arg.arg for arg in node.args.args}
@@ -85,7 +85,7 @@ def _late(site: Site, match: re.Match[str]) -> Iterator[Fix]:
         at = site.source.text.rindex(":", site.source.span(node)[0], site.source.span(node.body)[0])
         bound = ", ".join(f"{name}={name}" for name in dict.fromkeys(names))
         text = f", {bound}" if own else f" {bound}"
-        yield Fix("The function keeps the value that the name has now.", [Edit(at, at, text)])
+        yield Proposal("The function keeps the value that the name has now.", [Edit(at, at, text)])
 
 
 def _loop(site: Site, node: ast.AST) -> ast.For | ast.ListComp | ast.GeneratorExp | None:
@@ -95,7 +95,7 @@ def _loop(site: Site, node: ast.AST) -> ast.For | ast.ListComp | ast.GeneratorEx
     return found
 
 
-def _same_rows(site: Site, match: re.Match[str]) -> Iterator[Fix]:
+def _same_rows(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """`[[0] * n] * m` holds one list m times; `dict.fromkeys(keys, [])` one list for every key."""
     for node in ast.walk(site.source.tree):
         match node:
@@ -105,30 +105,73 @@ def _same_rows(site: Site, match: re.Match[str]) -> Iterator[Fix]:
                 right=times,
             ):
                 text = f"[{site.source.segment(row)} for _ in range({site.source.segment(times)})]"
-                yield Fix("Each row is a list of its own.", site.source.replace(node, text))
+                yield Proposal("Each row is a list of its own.", site.source.replace(node, text))
             case ast.Call(
                 func=ast.Attribute(value=ast.Name(id="dict"), attr="fromkeys"),
                 args=[keys, ast.List() | ast.Dict() as value],
             ):
                 text = f"{{key: {site.source.segment(value)} for key in {site.source.segment(keys)}}}"
-                yield Fix("Each key has a list of its own.", site.source.replace(node, text))
+                yield Proposal("Each key has a list of its own.", site.source.replace(node, text))
 
 
-RULES: tuple[Rule, ...] = (
-    wrong_value("shared_default", "a default that every call shares", 0.9, _shared_default,
-         "def tool(a, seen=[]):\n    seen.append(a)\n    return seen\n",
-         "def tool(a, seen=None):\n    if seen is None:\n        seen = []\n    seen.append(a)\n    return seen\n",
-         arguments={"a": 1}, lookalike="def tool(a, seen=()):\n    return [*seen, a]\n"),
-    wrong_value("skipping", "a list is changed while a loop goes through it", 0.9, _skipping,
-         "def tool(a):\n    for n in a:\n        if n < 0:\n            a.remove(n)\n    return a\n",
-         "def tool(a):\n    for n in list(a):\n        if n < 0:\n            a.remove(n)\n    return a\n",
-         arguments={"a": [-1, -2]}, lookalike="def tool(a):\n    b = list(a)\n    for n in a:\n        b.remove(n)\n    return b\n"),
-    wrong_value("late_binding", "functions made in a loop all use its last value", 0.9, _late,
-         "def tool(a):\n    return [f(1) for f in [lambda x: x * n for n in a]]\n",
-         "def tool(a):\n    return [f(1) for f in [lambda x, n=n: x * n for n in a]]\n",
-         arguments={"a": [1, 2]}, lookalike="def tool(a):\n    return [f(1) for f in [lambda x: x for n in a]]\n"),
-    wrong_value("same_rows", "one list stands in several places", 0.9, _same_rows,
-         "def tool(a):\n    b = [[0] * 2] * a\n    b[0][0] = 1\n    return b\n",
-         "def tool(a):\n    b = [[0] * 2 for _ in range(a)]\n    b[0][0] = 1\n    return b\n",
-         arguments={"a": 2}, lookalike="def tool(a):\n    return [0] * a\n"),
-)  # fmt: skip
+PATTERNS: tuple[FailurePattern, ...] = (
+    FailurePattern(
+        (NO_EXCEPTION,),
+        fixes=(
+            Fix(
+                name="shared_default",
+                mends="a default that every call shares",
+                priority=0.9,
+                propose=_shared_default,
+                example=FixExample(
+                    "def tool(a, seen=[]):\n    seen.append(a)\n    return seen\n",
+                    "def tool(a, seen=None):\n    if seen is None:\n        seen = []\n    seen.append(a)\n    return seen\n",
+                    {"a": 1},
+                ),
+                lookalike=FixExample("def tool(a, seen=()):\n    return [*seen, a]\n", "", {"a": 1}),
+            ),
+            Fix(
+                name="skipping",
+                mends="a list is changed while a loop goes through it",
+                priority=0.9,
+                propose=_skipping,
+                example=FixExample(
+                    "def tool(a):\n    for n in a:\n        if n < 0:\n            a.remove(n)\n    return a\n",
+                    "def tool(a):\n    for n in list(a):\n        if n < 0:\n            a.remove(n)\n    return a\n",
+                    {"a": [-1, -2]},
+                ),
+                lookalike=FixExample(
+                    "def tool(a):\n    b = list(a)\n    for n in a:\n        b.remove(n)\n    return b\n",
+                    "",
+                    {"a": [-1, -2]},
+                ),
+            ),
+            Fix(
+                name="late_binding",
+                mends="functions made in a loop all use its last value",
+                priority=0.9,
+                propose=_late,
+                example=FixExample(
+                    "def tool(a):\n    return [f(1) for f in [lambda x: x * n for n in a]]\n",
+                    "def tool(a):\n    return [f(1) for f in [lambda x, n=n: x * n for n in a]]\n",
+                    {"a": [1, 2]},
+                ),
+                lookalike=FixExample(
+                    "def tool(a):\n    return [f(1) for f in [lambda x: x for n in a]]\n", "", {"a": [1, 2]}
+                ),
+            ),
+            Fix(
+                name="same_rows",
+                mends="one list stands in several places",
+                priority=0.9,
+                propose=_same_rows,
+                example=FixExample(
+                    "def tool(a):\n    b = [[0] * 2] * a\n    b[0][0] = 1\n    return b\n",
+                    "def tool(a):\n    b = [[0] * 2 for _ in range(a)]\n    b[0][0] = 1\n    return b\n",
+                    {"a": 2},
+                ),
+                lookalike=FixExample("def tool(a):\n    return [0] * a\n", "", {"a": 2}),
+            ),
+        ),
+    ),
+)

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 
 from healkit.errors import near_misses
-from healkit.healing.rules.syntax.lexing import KEYWORDS, Token
-from healkit.healing.rules.syntax.records import Change, Draft
+from healkit.failures.syntax_repair.lexing import KEYWORDS, Token
+from healkit.failures.syntax_repair.records import Change, Draft
 
 #: What begins a block.
 BLOCK = (

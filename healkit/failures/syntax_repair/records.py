@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from healkit.healing.rules.syntax.lexing import Lines
-from healkit.healing.rules.syntax.oracle import Complaint
+from healkit.failures.compiler import CompilerMessage
+from healkit.failures.syntax_repair.lexing import Lines
 
 
 class Change(NamedTuple):
@@ -19,7 +19,7 @@ class Change(NamedTuple):
 class Draft:
     """A text, where Python stops reading it, and its lines."""
 
-    def __init__(self, text: str, complaint: Complaint) -> None:
+    def __init__(self, text: str, complaint: CompilerMessage) -> None:
         self.text = text
         self.lines = Lines(text)
         self.message = complaint.message

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from healkit.healing.rules.syntax.records import Change, Draft
+from healkit.failures.syntax_repair.records import Change, Draft
 
 _TAIL = re.compile(r"[)\]}:,;]*\s*(?:#.*)?$")
 _TRIPLE = re.compile(r'"""|\'\'\'')

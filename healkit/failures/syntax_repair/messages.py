@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from healkit.healing.rules.syntax.lexing import Lines, code_tokens
-from healkit.healing.rules.syntax.records import Change, Draft
+from healkit.failures.syntax_repair.lexing import Lines, code_tokens
+from healkit.failures.syntax_repair.records import Change, Draft
 
 
 def changes(draft: Draft) -> Iterator[Change]:

@@ -7,14 +7,14 @@ import random
 import sys
 
 import pytest
-from rules_samples import entry_of, run
+from failing_tools import entry_of, run
 
 from healkit.contracts.failure import Failure
+from healkit.failures.compiler import compiler_message
+from healkit.failures.syntax_repair import foreign, mended, nearest
+from healkit.failures.syntax_repair.lexing import tokens
 from healkit.healing.advisor import Case
 from healkit.healing.rules import RulesAdvisor
-from healkit.healing.rules.syntax import foreign, mended, nearest
-from healkit.healing.rules.syntax.lexing import tokens
-from healkit.healing.rules.syntax.oracle import complaint
 
 BODY = "def tool(a):\n{0}    return a\n"
 GOOD = 'def tool(items):\n    """Add up."""\n    total = 0  # none yet\n    for item in items:\n        total += item["n"]\n    return round(total, 2)\n'
@@ -128,7 +128,7 @@ def same(text: str, wanted: str) -> bool:
 def test_one_broken_place_is_mended_and_the_rest_stays(part, broken):
     assert part in GOOD
     code = GOOD.replace(part, broken, 1)
-    assert complaint(code) is not None, "the sample must not parse"
+    assert compiler_message(code) is not None, "the sample must not parse"
     texts = first_of(code)
     assert texts, "nothing was found"
     assert any(same(text, GOOD) for text in texts[:5]), texts[0]
@@ -141,7 +141,7 @@ def test_one_broken_place_is_mended_and_the_rest_stays(part, broken):
 def test_a_habit_from_elsewhere_is_mended(broken, wanted):
     code = BODY.format(f"    {broken}\n")
     after = BODY.format(f"    {wanted}\n") if wanted else f"async {BODY.format(f'    {broken}' + chr(10))}"
-    assert complaint(code) is not None, "the sample must not parse"
+    assert compiler_message(code) is not None, "the sample must not parse"
     texts = first_of(code)
     assert any(same(text, after) for text in texts[:5]), texts[:3]
 
@@ -149,10 +149,10 @@ def test_a_habit_from_elsewhere_is_mended(broken, wanted):
 def test_the_same_marks_in_an_f_string_are_mended_only_where_python_cannot_read_them():
     broken, wanted = (BODY.format(f"    {text}\n") for text in SAME_MARKS)
     if sys.version_info >= (3, 12):
-        assert complaint(broken) is None
+        assert compiler_message(broken) is None
         assert same(broken, wanted)
     else:
-        assert complaint(broken) is not None
+        assert compiler_message(broken) is not None
 
 
 @pytest.mark.parametrize("form", WRAPPED.values(), ids=WRAPPED)
@@ -165,16 +165,16 @@ def test_what_stands_around_the_code_is_left_out(form):
         "numbers": "".join(f"{n}  {line}\n" for n, line in enumerate(lines, 1)),
         "quotation": "".join(f"> {line}\n" for line in lines),
     }.get(form) or form.format(GOOD)
-    assert complaint(code) is not None
+    assert compiler_message(code) is not None
     (text, *_) = first_of(code)
     assert ast.dump(ast.parse(text)).startswith(ast.dump(ast.parse(GOOD))[:-20])
 
 
 @pytest.mark.parametrize("row", foreign.REWRITES, ids=lambda row: row.name)
 def test_each_habit_of_writing_is_recognised_in_its_own_example(row):
-    assert complaint(row.before) is not None
+    assert compiler_message(row.before) is not None
     assert foreign.spliced(row.before, foreign.matches(row, row.before)) == row.after
-    assert row.after in first_of(row.before) or complaint(row.after) is not None
+    assert row.after in first_of(row.before) or compiler_message(row.after) is not None
 
 
 @pytest.mark.parametrize("row", foreign.REWRITES, ids=lambda row: row.name)
@@ -217,7 +217,7 @@ def test_code_that_compiles_only_as_far_as_the_parser_is_mended_too():
 )
 def test_hopeless_texts_end_in_time_and_without_an_error(code):
     for item in nearest(code):
-        assert complaint(item.text) is None
+        assert compiler_message(item.text) is None
 
 
 def test_line_ends_of_another_system_stay():

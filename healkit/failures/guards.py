@@ -1,8 +1,4 @@
-"""Ways around a failure.
-
-Where an example says what is right for the arguments that fail, that is returned; otherwise it is only a guard, and
-says so.
-"""
+"""Guards against `None`, zero, nothing and what is too far."""
 
 from __future__ import annotations
 
@@ -12,13 +8,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from healkit.contracts.healing import Edit
-from healkit.healing.rules.records import Example, Fix, Rule
-from healkit.healing.rules.sites import Site
+from healkit.failures.pattern import ExplanationText, FailurePattern, Fix, FixExample, Proposal
+from healkit.failures.site import Site
 
 
 def _guarded(
     site: Site, condition: str, what: str, more: list[Edit] | None = None, above: str = ""
-) -> Iterator[Fix]:
+) -> Iterator[Proposal]:
     """`if condition: return …` above the failing line: with what an example demands there, else with None."""
     statement, source = site.statement, site.source
     if statement is None or site.function is None or isinstance(statement, ast.While):
@@ -31,7 +27,9 @@ def _guarded(
         edits = source.insert_before(statement, *text)
         if edits:
             reason = f"Where {what}, {value!r} is right." if known else f"Where {what}, it returns None."
-            yield Fix(reason, [*edits, *(more or [])], less=0.05 * number if known else 0.6, guard=not known)
+            yield Proposal(
+                reason, [*edits, *(more or [])], less=0.05 * number if known else 0.6, guard=not known
+            )
 
 
 def _short(value: Any) -> bool:
@@ -52,7 +50,7 @@ def _free(site: Site, node: ast.AST) -> bool:
     return not any(isinstance(n, ast.Name) and n.id in inner for n in ast.walk(node))
 
 
-def _none(site: Site, match: re.Match[str]) -> Iterator[Fix]:
+def _none(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     bases: list[ast.expr] = [n.value for n in site.nodes(ast.Attribute) if n.attr == (match["name"] or "")]
     if match["name"] is None:
         bases = [n.value for n in site.nodes(ast.Subscript)]
@@ -74,7 +72,7 @@ def _none(site: Site, match: re.Match[str]) -> Iterator[Fix]:
             yield from _guarded(site, f"{text} is None", f"`{text}` is None")
 
 
-def _zero(site: Site, match: re.Match[str]) -> Iterator[Fix]:
+def _zero(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     divisions = [n for n in site.nodes(ast.BinOp) if isinstance(n.op, ast.Div | ast.FloorDiv | ast.Mod)]
     for division in divisions[:1]:
         divisor = division.right
@@ -93,10 +91,10 @@ def _zero(site: Site, match: re.Match[str]) -> Iterator[Fix]:
         if site.function is not site.entry or not isinstance(parent, ast.Return):
             test = site.source.atom(divisor)
             edits = site.source.replace(division, f"({site.source.segment(division)} if {test} else 0)")
-            yield Fix(f"Where `{text}` is 0, it counts as 0.", edits, less=0.65, guard=True)
+            yield Proposal(f"Where `{text}` is 0, it counts as 0.", edits, less=0.65, guard=True)
 
 
-def _empty(site: Site, match: re.Match[str]) -> Iterator[Fix]:
+def _empty(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Nothing to take the first, the largest or the mean of."""
     for call in site.nodes(ast.Call)[:3]:
         name = call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")
@@ -111,7 +109,7 @@ def _empty(site: Site, match: re.Match[str]) -> Iterator[Fix]:
             returned = bool(held)
             for value in held or [None]:
                 text = f", {value!r}" if name == "next" else f", default={value!r}"
-                yield Fix(f"Where there is nothing, {value!r} counts.", [Edit(end, end, text)],
+                yield Proposal(f"Where there is nothing, {value!r} counts.", [Edit(end, end, text)],
                           less=0.0 if returned else 0.6, guard=not returned)  # fmt: skip
         if name in {"max", "min", "mean", "median", "choice", "reduce", "pop", "stdev", "mode"}:
             given = call.args[-1] if call.args else getattr(call.func, "value", None)
@@ -120,7 +118,7 @@ def _empty(site: Site, match: re.Match[str]) -> Iterator[Fix]:
                 yield from _guarded(site, f"not {text}", f"`{text}` is empty")
 
 
-def _out(site: Site, match: re.Match[str]) -> Iterator[Fix]:
+def _out(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     for node in site.nodes(ast.Subscript)[:1]:
         base = site.source.atom(node.value)
         if isinstance(node.slice, ast.Slice) or not _free(site, node) or isinstance(node.value, ast.Call):
@@ -135,61 +133,123 @@ def _out(site: Site, match: re.Match[str]) -> Iterator[Fix]:
 
 
 _NONE = "import re\n\n\ndef tool(a):\n    match = re.search('b', a)\n{0}    return match.group()\n"
+
+
 _MEAN = "def tool(a):\n{0}    return sum(a) / len(a)\n"
+
+
 _LAST = "def tool(a):\n{0}    return a[0]\n"
 
-RULES: tuple[Rule, ...] = (
-    Rule(
-        name="none",
-        mends="nothing was found, and it is used all the same",
-        enames=("AttributeError", "TypeError"),
-        message=r"'NoneType' object (?:has no attribute '(?P<name>\w+)'|is not subscriptable)",
-        priority=0.65,
-        propose=_none,
-        example=Example(
-            _NONE.format(""),
-            _NONE.format("    if match is None:\n        return 'none'\n"),
-            {"a": "c"},
-            right="none",
+
+PATTERNS: tuple[FailurePattern, ...] = (
+    FailurePattern(
+        (
+            "AttributeError",
+            "TypeError",
         ),
-        lookalike=Example("def tool(a):\n    return None + a\n", arguments={"a": 1}),
+        r"'NoneType' object (?:has no attribute '(?P<name>\w+)'|is not subscriptable)",
+        fixes=(
+            Fix(
+                name="none",
+                mends="nothing was found, and it is used all the same",
+                priority=0.65,
+                propose=_none,
+                example=FixExample(
+                    _NONE.format(""),
+                    _NONE.format("    if match is None:\n        return 'none'\n"),
+                    {"a": "c"},
+                    right="none",
+                ),
+                lookalike=FixExample("def tool(a):\n    return None + a\n", arguments={"a": 1}),
+            ),
+        ),
     ),
-    Rule(
-        name="zero",
-        mends="something is divided by 0",
-        enames=("ZeroDivisionError",),
-        priority=0.65,
-        propose=_zero,
-        example=Example(
-            _MEAN.format(""), _MEAN.format("    if not a:\n        return 0\n"), {"a": []}, right=0
+    FailurePattern(
+        ("ZeroDivisionError",),
+        r"(?P<what>.*)",
+        explanations=(
+            ExplanationText(
+                "zero_division",
+                what="Something was divided by zero.",
+                why=(
+                    "The divisor was 0 when this line ran: often the length of an empty list, a count that has not begun, or a start "
+                    "value that the first round of a loop still has."
+                ),
+                hint="Which value in this line can be 0, and in which round?",
+                fix="Handle that case before the line, or ask whether the division is needed at all.",
+                example="1 / 0",
+            ),
         ),
-        lookalike=Example("def tool(a):\n    return divmod(1, a)\n", arguments={"a": 0}),
+        fixes=(
+            Fix(
+                name="zero",
+                mends="something is divided by 0",
+                priority=0.65,
+                propose=_zero,
+                example=FixExample(
+                    _MEAN.format(""), _MEAN.format("    if not a:\n        return 0\n"), {"a": []}, right=0
+                ),
+                lookalike=FixExample("def tool(a):\n    return divmod(1, a)\n", arguments={"a": 0}),
+            ),
+        ),
+        kind="zero",
     ),
-    Rule(
-        name="empty",
-        mends="the largest, the first or the mean of nothing",
-        enames=("ValueError", "IndexError", "StatisticsError", "StopIteration", "TypeError"),
-        message=r"empty|requires at least|no mode|^$|iterable argument|variance requires",
-        priority=0.6,
-        propose=_empty,
-        example=Example(
-            "def tool(a):\n    return max(a)\n",
-            "def tool(a):\n    return max(a, default=0)\n",
-            {"a": []},
-            right=0,
+    FailurePattern(
+        ("ValueError",),
+        r"(?P<function>max|min)\(\) (?:arg is an empty sequence|iterable argument is empty)",
+        explanations=(
+            ExplanationText(
+                "empty_extreme",
+                what="`{function}` was asked for the {function} of nothing.",
+                why="There is no largest or smallest of no values. Often a filter before it has left nothing.",
+                hint="Why is it empty here?",
+                fix="Say what counts then: `{function}(values, default=0)`.",
+                example="max([])",
+            ),
         ),
-        lookalike=Example("def tool(a):\n    raise ValueError('empty')\n", arguments={"a": 1}),
     ),
-    Rule(
-        name="no_such_place",
-        mends="a place of a list that it does not have",
-        enames=("IndexError",),
-        message=r"out of range",
-        priority=0.6,
-        propose=_out,
-        example=Example(
-            _LAST.format(""), _LAST.format("    if not a:\n        return 'x'\n"), {"a": ""}, right="x"
+    FailurePattern(
+        (
+            "ValueError",
+            "IndexError",
+            "StatisticsError",
+            "StopIteration",
+            "TypeError",
         ),
-        lookalike=Example("def tool(a):\n    return [b[0] for b in a]\n", arguments={"a": [[]]}),
+        r"empty|requires at least|no mode|^$|iterable argument|variance requires",
+        fixes=(
+            Fix(
+                name="empty",
+                mends="the largest, the first or the mean of nothing",
+                priority=0.6,
+                propose=_empty,
+                example=FixExample(
+                    "def tool(a):\n    return max(a)\n",
+                    "def tool(a):\n    return max(a, default=0)\n",
+                    {"a": []},
+                    right=0,
+                ),
+                lookalike=FixExample("def tool(a):\n    raise ValueError('empty')\n", arguments={"a": 1}),
+            ),
+        ),
+    ),
+    FailurePattern(
+        ("IndexError",),
+        r"out of range",
+        fixes=(
+            Fix(
+                name="no_such_place",
+                mends="a place of a list that it does not have",
+                priority=0.6,
+                propose=_out,
+                example=FixExample(
+                    _LAST.format(""),
+                    _LAST.format("    if not a:\n        return 'x'\n"),
+                    {"a": ""},
+                    right="x",
+                ),
+                lookalike=FixExample("def tool(a):\n    return [b[0] for b in a]\n", arguments={"a": [[]]}),
+            ),
+        ),
     ),
 )

@@ -14,10 +14,10 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from healkit.healing.rules.syntax import brackets, foreign, indents, messages, prose, quotes, signs
-from healkit.healing.rules.syntax.judging import oddness
-from healkit.healing.rules.syntax.oracle import Complaint, complaint
-from healkit.healing.rules.syntax.records import Change, Draft
+from healkit.failures.compiler import CompilerMessage, compiler_message
+from healkit.failures.syntax_repair import brackets, foreign, indents, messages, prose, quotes, signs
+from healkit.failures.syntax_repair.judging import oddness
+from healkit.failures.syntax_repair.records import Change, Draft
 
 CHANGES_MAX = 3
 _SECONDS_MAX = 2.0
@@ -38,7 +38,7 @@ class _Open(NamedTuple):
     cost: float
     number: int
     text: str
-    stop: Complaint
+    stop: CompilerMessage
     done: tuple[str, ...]
     depth: int
 
@@ -70,7 +70,7 @@ def _found(code: str) -> Iterator[Readable]:
     queue: list[_Open] = []
     for start in _starts(code):
         seen.add(start.text)
-        stop = complaint(start.text)
+        stop = compiler_message(start.text)
         if stop is None:
             best = min(best, start.cost)
             yield start
@@ -94,7 +94,7 @@ def _found(code: str) -> Iterator[Readable]:
                 continue
             seen.add(change.text)
             trials += 1
-            stop = complaint(change.text)
+            stop = compiler_message(change.text)
             done = (*node.done, change.done)
             if stop is None:
                 best = min(best, cost)
@@ -103,7 +103,7 @@ def _found(code: str) -> Iterator[Readable]:
                 heapq.heappush(queue, _Open(cost, next(numbers), change.text, stop, done, node.depth + 1))
 
 
-def _further(text: str, stop: Complaint, before: Draft) -> bool:
+def _further(text: str, stop: CompilerMessage, before: Draft) -> bool:
     """Whether Python comes further than it did; a bracket that is never closed is told where it was opened."""
     after = Draft(text, stop)
     if "never closed" in stop.message and "never closed" not in before.message:

@@ -1,7 +1,4 @@
-"""Classic mistakes that raise nothing.
-
-Only somebody's word of what is right shows them.
-"""
+"""Classic mistakes that raise no exception."""
 
 from __future__ import annotations
 
@@ -10,14 +7,14 @@ import re
 from collections.abc import Iterator
 
 from healkit.contracts.healing import Edit
-from healkit.healing.rules.records import Fix, Rule, wrong_value
-from healkit.healing.rules.sites import Site
+from healkit.failures.pattern import NO_EXCEPTION, FailurePattern, Fix, FixExample, Proposal
+from healkit.failures.site import Site
 from healkit.pysource.nodes import Function, own_nodes, parameters
 
 _TEXT_METHODS = frozenset(name for name in dir(str) if not name.startswith(("_", "is")))
 
 
-def _identity(site: Site, match: re.Match[str]) -> Iterator[Fix]:
+def _identity(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     for node in site.all(ast.Compare):
         right = node.comparators[0]
         if len(node.ops) != 1 or not isinstance(node.ops[0], ast.Is | ast.IsNot):
@@ -26,13 +23,13 @@ def _identity(site: Site, match: re.Match[str]) -> Iterator[Fix]:
             continue
         start, end = site.source.span(node.left)[1], site.source.span(right)[0]
         sign = "==" if isinstance(node.ops[0], ast.Is) else "!="
-        yield Fix(
+        yield Proposal(
             f"`is` asks for the same object; `{sign}` compares what it holds.",
             [Edit(start, end, f" {sign} ")],
         )
 
 
-def _thrown_away(site: Site, match: re.Match[str]) -> Iterator[Fix]:
+def _thrown_away(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """`text.replace(…)` in a line of its own: texts never change, so nothing happens."""
     edits: list[Edit] = []
     for node in site.all(ast.Expr):
@@ -50,10 +47,10 @@ def _thrown_away(site: Site, match: re.Match[str]) -> Iterator[Fix]:
                     node, f"{name} = {text if function == 'sorted' else f'list({text})'}"
                 )
     if edits:
-        yield Fix("The value was thrown away; it is kept now.", edits)
+        yield Proposal("The value was thrown away; it is kept now.", edits)
 
 
-def _float_equal(site: Site, match: re.Match[str]) -> Iterator[Fix]:
+def _float_equal(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     values = str([check.arguments for check in site.inputs])
     if (
         not re.search(r"\d\.\d", values)
@@ -78,10 +75,10 @@ def _float_equal(site: Site, match: re.Match[str]) -> Iterator[Fix]:
             if re.search(r"^import math$", site.source.text, re.MULTILINE)
             else site.source.add_import("import math")
         )
-        yield Fix("Floats are compared within a small distance.", edits)
+        yield Proposal("Floats are compared within a small distance.", edits)
 
 
-def _json_key(site: Site, match: re.Match[str]) -> Iterator[Fix]:
+def _json_key(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """A number is looked for among keys that came from JSON, where all keys are text."""
     numbers = {key for key in site.data_keys() if key.lstrip("-").isdigit()}
     given = [value for check in site.inputs for value in check.arguments.values()]
@@ -93,7 +90,9 @@ def _json_key(site: Site, match: re.Match[str]) -> Iterator[Fix]:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             match node.value:
                 case ast.Subscript(slice=ast.Constant(value=str(name))) if name in names:
-                    yield Fix("Keys that came from JSON are text.", site.source.wrap(node.value, "str(", ")"))
+                    yield Proposal(
+                        "Keys that came from JSON are text.", site.source.wrap(node.value, "str(", ")")
+                    )
     uses = [
         node
         for node in ast.walk(site.source.tree)
@@ -102,10 +101,10 @@ def _json_key(site: Site, match: re.Match[str]) -> Iterator[Fix]:
     ]  # fmt: skip
     if uses:
         edits = [edit for node in uses for edit in site.source.wrap(node, "str(", ")")]
-        yield Fix("Keys that came from JSON are text.", edits)
+        yield Proposal("Keys that came from JSON are text.", edits)
 
 
-def _any_of(site: Site, match: re.Match[str]) -> Iterator[Fix]:
+def _any_of(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """`x == "a" or "b"` is always true: the second part is a text, no comparison."""
     for node in site.all(ast.BoolOp):
         first, rest = node.values[0], node.values[1:]
@@ -119,10 +118,10 @@ def _any_of(site: Site, match: re.Match[str]) -> Iterator[Fix]:
             texts = ", ".join(site.source.segment(value) for value in (first.comparators[0], *rest))
             word = "in" if isinstance(first.ops[0], ast.Eq) else "not in"
             text = f"{site.source.segment(first.left)} {word} ({texts})"
-            yield Fix("Each of the values is compared.", site.source.replace(node, text))
+            yield Proposal("Each of the values is compared.", site.source.replace(node, text))
 
 
-def _too_early(site: Site, match: re.Match[str]) -> Iterator[Fix]:
+def _too_early(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """A `return` as the last line of a loop ends it in its first round."""
     source = site.source
     why = "The loop goes on to its end before it returns."
@@ -134,19 +133,19 @@ def _too_early(site: Site, match: re.Match[str]) -> Iterator[Fix]:
         if isinstance(last, ast.Return) and len(loop.body) > 1 and source.starts_line(last):
             at, indent = source.line_start(last.lineno), source.indent(loop.lineno)
             if last.end_lineno == last.lineno:
-                yield Fix(why, [Edit(at, at + len(source.indent(last.lineno)), indent)])
+                yield Proposal(why, [Edit(at, at + len(source.indent(last.lineno)), indent)])
             if followed:
-                yield Fix(why, source.delete(last))
+                yield Proposal(why, source.delete(last))
         elif owner is not None:
             text = (
                 ""
                 if followed
                 else f"{source.indent(loop.lineno)}{source.segment(owner.orelse[0])}{source.newline}"
             )
-            yield Fix(why, [_without_else(site, owner, text)])
+            yield Proposal(why, [_without_else(site, owner, text)])
 
 
-def _first_decides(site: Site, match: re.Match[str]) -> Iterator[Fix]:
+def _first_decides(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """`if good: return True`, else `return False`, in a loop: only what is not good may end it."""
     source = site.source
     loops: list[ast.For | ast.While] = [*site.all(ast.For), *site.all(ast.While)]
@@ -170,7 +169,7 @@ def _first_decides(site: Site, match: re.Match[str]) -> Iterator[Fix]:
         elif source.starts_line(last):
             end = source.line_start((last.end_lineno or 0) + 1)
             edits.append(Edit(source.line_start(last.lineno), end, after))
-        yield Fix("Every round is looked at before the loop has its answer.", edits)
+        yield Proposal("Every round is looked at before the loop has its answer.", edits)
 
 
 def _without_else(site: Site, owner: ast.If, text: str) -> Edit:
@@ -208,7 +207,7 @@ def _followed(parent: ast.AST, loop: ast.stmt) -> bool:
     return place < len(body) and isinstance(body[place], ast.Return)
 
 
-def _no_f(site: Site, match: re.Match[str]) -> Iterator[Fix]:
+def _no_f(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """A text with `{name}` in it that is no f-string."""
     edits: list[Edit] = []
     known = {arg.arg for f in ast.walk(site.source.tree) if isinstance(f, Function) for arg in parameters(f)}
@@ -222,10 +221,10 @@ def _no_f(site: Site, match: re.Match[str]) -> Iterator[Fix]:
             at = site.source.span(node)[0]
             edits.append(Edit(at, at, "f"))
     if edits:
-        yield Fix("Names in braces are filled in only in an f-string.", edits)
+        yield Proposal("Names in braces are filled in only in an f-string.", edits)
 
 
-def _unequal(site: Site, match: re.Match[str]) -> Iterator[Fix]:
+def _unequal(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """`total == 1` in a line of its own compares and throws the answer away; `=+` is no `+=`."""
     for node in ast.walk(site.source.tree):
         match node:
@@ -237,47 +236,140 @@ def _unequal(site: Site, match: re.Match[str]) -> Iterator[Fix]:
                 )
             ):
                 at = site.source.text.index("==", site.source.span(left)[1], site.source.span(right)[0])
-                yield Fix("One `=` stores; two only compare.", [Edit(at, at + 2, "=")])
+                yield Proposal("One `=` stores; two only compare.", [Edit(at, at + 2, "=")])
             case ast.Assign(
                 targets=[target], value=ast.UnaryOp(op=ast.UAdd() | ast.USub() as op, operand=operand)
             ):
                 start, end = site.source.span(target)[1], site.source.span(operand)[0]
                 sign = "+" if isinstance(op, ast.UAdd) else "-"
                 if f"={sign}" in site.source.text[start:end]:
-                    yield Fix(f"`={sign}` stores; `{sign}=` adds up.", [Edit(start, end, f" {sign}= ")])
+                    yield Proposal(f"`={sign}` stores; `{sign}=` adds up.", [Edit(start, end, f" {sign}= ")])
 
 
-RULES: tuple[Rule, ...] = (
-    wrong_value("identity", "`is` where `==` is meant", 0.9, _identity,
-         "def tool(a):\n    return a is a[::-1]\n", "def tool(a):\n    return a == a[::-1]\n",
-         arguments={"a": "bb"}, lookalike="def tool(a):\n    return a is None\n"),
-    wrong_value("thrown_away", "a new text is made and thrown away", 0.9, _thrown_away,
-         "def tool(a):\n    a.replace('-', '')  # dashes\n    a.strip()\n    return a\n",
-         "def tool(a):\n    a = a.replace('-', '')  # dashes\n    a = a.strip()\n    return a\n",
-         arguments={"a": " a-b"}, lookalike="def tool(a):\n    b = []\n    b.append(a)\n    return b\n"),
-    wrong_value("float_equality", "floats are compared exactly", 0.75, _float_equal,
-         "def tool(a, b):\n    return a + 0.2 == b\n",
-         "import math\n\n\ndef tool(a, b):\n    return math.isclose(a + 0.2, b, abs_tol=1e-9)\n",
-         arguments={"a": 0.1, "b": 0.3}, lookalike="def tool(a, b):\n    return a == 'x'\n"),
-    wrong_value("json_key", "a number is looked for among keys of text", 0.85, _json_key,
-         "def tool(plan, seat):\n    return plan.get(seat)\n", "def tool(plan, seat):\n    return plan.get(str(seat))\n",
-         arguments={"plan": {"1": "Ada"}, "seat": 1}, lookalike="def tool(plan, seat):\n    return len(plan) + 1\n"),
-    wrong_value("any_of", "a comparison with several values at once", 0.9, _any_of,
-         "def tool(a):\n    return a == 1 or 2\n", "def tool(a):\n    return a in (1, 2)\n",
-         arguments={"a": 3}, lookalike="def tool(a):\n    return a == 1 or a == 2\n"),
-    wrong_value("too_early", "a loop returns in its first round", 0.7, _too_early,
-         "def tool(a):\n    total = 0\n    for n in a:\n        total += n\n        return total\n",
-         "def tool(a):\n    total = 0\n    for n in a:\n        total += n\n    return total\n",
-         arguments={"a": [1, 2]}, lookalike="def tool(a):\n    for n in a:\n        if n:\n            return n\n    return 0\n"),
-    wrong_value("first_decides", "the first round of a loop decides either way", 0.8, _first_decides,
-         "def tool(a):\n    for n in a:\n        if n > 0:\n            return True\n        return False\n    return True\n",
-         "def tool(a):\n    for n in a:\n        if n <= 0:\n            return False\n    return True\n",
-         arguments={"a": [1, -1]}, lookalike="def tool(a):\n    for n in a:\n        if n:\n            return n\n    return 0\n"),
-    wrong_value("no_f", "names in braces in a text that is no f-string", 0.8, _no_f,
-         "def tool(a):\n    return 'Hello {a}!'\n", "def tool(a):\n    return f'Hello {a}!'\n",
-         arguments={"a": 1}, lookalike="def tool(a):\n    return 'Hello {b}!'\n"),
-    wrong_value("unequal", "`==` for `=`, or `=+` for `+=`", 0.85, _unequal,
-         "def tool(a):\n    b = 0\n    for n in a:\n        b =+ n\n    return b\n",
-         "def tool(a):\n    b = 0\n    for n in a:\n        b += n\n    return b\n",
-         arguments={"a": [1, 2]}, lookalike="def tool(a):\n    b = -len(a)\n    return b\n"),
-)  # fmt: skip
+PATTERNS: tuple[FailurePattern, ...] = (
+    FailurePattern(
+        (NO_EXCEPTION,),
+        fixes=(
+            Fix(
+                name="identity",
+                mends="`is` where `==` is meant",
+                priority=0.9,
+                propose=_identity,
+                example=FixExample(
+                    "def tool(a):\n    return a is a[::-1]\n",
+                    "def tool(a):\n    return a == a[::-1]\n",
+                    {"a": "bb"},
+                ),
+                lookalike=FixExample("def tool(a):\n    return a is None\n", "", {"a": "bb"}),
+            ),
+            Fix(
+                name="thrown_away",
+                mends="a new text is made and thrown away",
+                priority=0.9,
+                propose=_thrown_away,
+                example=FixExample(
+                    "def tool(a):\n    a.replace('-', '')  # dashes\n    a.strip()\n    return a\n",
+                    "def tool(a):\n    a = a.replace('-', '')  # dashes\n    a = a.strip()\n    return a\n",
+                    {"a": " a-b"},
+                ),
+                lookalike=FixExample(
+                    "def tool(a):\n    b = []\n    b.append(a)\n    return b\n", "", {"a": " a-b"}
+                ),
+            ),
+            Fix(
+                name="float_equality",
+                mends="floats are compared exactly",
+                priority=0.75,
+                propose=_float_equal,
+                example=FixExample(
+                    "def tool(a, b):\n    return a + 0.2 == b\n",
+                    "import math\n\n\ndef tool(a, b):\n    return math.isclose(a + 0.2, b, abs_tol=1e-9)\n",
+                    {"a": 0.1, "b": 0.3},
+                ),
+                lookalike=FixExample("def tool(a, b):\n    return a == 'x'\n", "", {"a": 0.1, "b": 0.3}),
+            ),
+            Fix(
+                name="json_key",
+                mends="a number is looked for among keys of text",
+                priority=0.85,
+                propose=_json_key,
+                example=FixExample(
+                    "def tool(plan, seat):\n    return plan.get(seat)\n",
+                    "def tool(plan, seat):\n    return plan.get(str(seat))\n",
+                    {"plan": {"1": "Ada"}, "seat": 1},
+                ),
+                lookalike=FixExample(
+                    "def tool(plan, seat):\n    return len(plan) + 1\n", "", {"plan": {"1": "Ada"}, "seat": 1}
+                ),
+            ),
+            Fix(
+                name="any_of",
+                mends="a comparison with several values at once",
+                priority=0.9,
+                propose=_any_of,
+                example=FixExample(
+                    "def tool(a):\n    return a == 1 or 2\n",
+                    "def tool(a):\n    return a in (1, 2)\n",
+                    {"a": 3},
+                ),
+                lookalike=FixExample("def tool(a):\n    return a == 1 or a == 2\n", "", {"a": 3}),
+            ),
+            Fix(
+                name="too_early",
+                mends="a loop returns in its first round",
+                priority=0.7,
+                propose=_too_early,
+                example=FixExample(
+                    "def tool(a):\n    total = 0\n    for n in a:\n        total += n\n        return total\n",
+                    "def tool(a):\n    total = 0\n    for n in a:\n        total += n\n    return total\n",
+                    {"a": [1, 2]},
+                ),
+                lookalike=FixExample(
+                    "def tool(a):\n    for n in a:\n        if n:\n            return n\n    return 0\n",
+                    "",
+                    {"a": [1, 2]},
+                ),
+            ),
+            Fix(
+                name="first_decides",
+                mends="the first round of a loop decides either way",
+                priority=0.8,
+                propose=_first_decides,
+                example=FixExample(
+                    "def tool(a):\n    for n in a:\n        if n > 0:\n            return True\n        return False\n    return True\n",
+                    "def tool(a):\n    for n in a:\n        if n <= 0:\n            return False\n    return True\n",
+                    {"a": [1, -1]},
+                ),
+                lookalike=FixExample(
+                    "def tool(a):\n    for n in a:\n        if n:\n            return n\n    return 0\n",
+                    "",
+                    {"a": [1, -1]},
+                ),
+            ),
+            Fix(
+                name="no_f",
+                mends="names in braces in a text that is no f-string",
+                priority=0.8,
+                propose=_no_f,
+                example=FixExample(
+                    "def tool(a):\n    return 'Hello {a}!'\n",
+                    "def tool(a):\n    return f'Hello {a}!'\n",
+                    {"a": 1},
+                ),
+                lookalike=FixExample("def tool(a):\n    return 'Hello {b}!'\n", "", {"a": 1}),
+            ),
+            Fix(
+                name="unequal",
+                mends="`==` for `=`, or `=+` for `+=`",
+                priority=0.85,
+                propose=_unequal,
+                example=FixExample(
+                    "def tool(a):\n    b = 0\n    for n in a:\n        b =+ n\n    return b\n",
+                    "def tool(a):\n    b = 0\n    for n in a:\n        b += n\n    return b\n",
+                    {"a": [1, 2]},
+                ),
+                lookalike=FixExample("def tool(a):\n    b = -len(a)\n    return b\n", "", {"a": [1, 2]}),
+            ),
+        ),
+    ),
+)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from healkit.errors import near_misses
-from healkit.healing.rules.syntax import fitting, heads
-from healkit.healing.rules.syntax.lexing import CLOSERS, KEYWORDS, OPENERS, Token, code_tokens
-from healkit.healing.rules.syntax.records import Change, Draft
+from healkit.failures.syntax_repair import fitting, heads
+from healkit.failures.syntax_repair.lexing import CLOSERS, KEYWORDS, OPENERS, Token, code_tokens
+from healkit.failures.syntax_repair.records import Change, Draft
 
 #: Signs that are taken for one another.
 _EXCHANGED = {

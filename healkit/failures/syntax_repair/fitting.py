@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from healkit.healing.rules.syntax.heads import BLOCK
-from healkit.healing.rules.syntax.lexing import CLOSERS, KEYWORDS, Token
+from healkit.failures.syntax_repair.heads import BLOCK
+from healkit.failures.syntax_repair.lexing import CLOSERS, KEYWORDS, Token
 
 Missing = tuple[str, float]
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from healkit.contracts.healing import apply_edits
-from healkit.healing.rules.imports import import_for
-from healkit.healing.rules.syntax.judging import oddness
-from healkit.healing.rules.syntax.search import nearest
+from healkit.failures.imports import import_for
+from healkit.failures.syntax_repair.judging import oddness
+from healkit.failures.syntax_repair.search import nearest
 from healkit.pysource.scope import unknown_names
 from healkit.pysource.source import Source
 

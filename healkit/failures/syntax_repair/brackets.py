@@ -6,8 +6,8 @@ import itertools
 import re
 from collections.abc import Iterator
 
-from healkit.healing.rules.syntax.lexing import CLOSERS, OPENERS, STARTERS, Token, code_tokens
-from healkit.healing.rules.syntax.records import Change, Draft
+from healkit.failures.syntax_repair.lexing import CLOSERS, OPENERS, STARTERS, Token, code_tokens
+from healkit.failures.syntax_repair.records import Change, Draft
 from healkit.pysource.scope import BUILTINS
 
 _LINES_MAX = 12

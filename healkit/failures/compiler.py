@@ -1,4 +1,4 @@
-"""Whether Python can read a text, and where it stops."""
+"""Python's own opinion of a text: does it compile, and where not."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import warnings
 from typing import NamedTuple
 
 
-class Complaint(NamedTuple):
-    """Why a text is no Python: the message, the line (from 1) and the column (characters from 0) where it stops."""
+class CompilerMessage(NamedTuple):
+    """Why a text does not compile: the message, and the line (from 1) and column (characters from 0) where it stops."""
 
     message: str
     line: int
@@ -16,18 +16,17 @@ class Complaint(NamedTuple):
     end_column: int = 0
 
 
-def complaint(text: str) -> Complaint | None:
-    """What the compiler says of a text; None where it is content. Never raises, never runs anything.
+def compiler_message(text: str) -> CompilerMessage | None:
+    """Return what the compiler says against a text, None if it compiles; never raises and runs nothing.
 
-    The warnings that the compiler gives on the way are left aside: a filter that makes errors of them would have it
-    refuse what Python takes.
+    Warnings are left aside: a filter that turns them into errors would refuse what Python takes.
     """
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             compile(text, "<draft>", "exec", dont_inherit=True)
     except SyntaxError as error:
-        return Complaint(
+        return CompilerMessage(
             error.msg or "invalid syntax",
             error.lineno or 1,
             max(0, (error.offset or 1) - 1),
@@ -35,5 +34,5 @@ def complaint(text: str) -> Complaint | None:
             max(0, (error.end_offset or 1) - 1),
         )
     except (ValueError, RecursionError, MemoryError, OverflowError) as error:
-        return Complaint(str(error), 1, 0)
+        return CompilerMessage(str(error), 1, 0)
     return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -13,7 +13,6 @@ import msgspec
 from healkit.contracts.failure import Failure, Frame
 from healkit.contracts.healing import Check
 from healkit.errors import ToolShapeError, near_misses
-from healkit.healing.advisor import Case
 from healkit.pysource import shapes
 from healkit.pysource.nodes import Function, first_line, header_nodes, own_nodes, parameters
 from healkit.pysource.scope import names_at
@@ -33,10 +32,19 @@ class Site:
     is not known is answered with nothing.
     """
 
-    def __init__(self, case: Case, tree: ast.Module) -> None:
-        self.case = case
-        self.failure: Failure | None = case.failure
-        self.source = Source(case.entry.code, tree)
+    def __init__(
+        self,
+        source: Source,
+        tool_name: str,
+        failure: Failure | None,
+        checks: Sequence[Check] = (),
+        readable: Sequence[str] = (),
+    ) -> None:
+        self.source = source
+        self.failure = failure
+        self.readable = readable
+        self._tool_name = tool_name
+        self._checks = checks
 
     @cached_property
     def frame(self) -> Frame | None:
@@ -78,7 +86,7 @@ class Site:
     def entry(self) -> Function | None:
         """The function that is called with the arguments: a tool's own, or its class's `run`."""
         try:
-            shape = shapes.read_shape(self.source.tree, self.case.entry.tool_name)
+            shape = shapes.read_shape(self.source.tree, self._tool_name)
         except ToolShapeError:
             return None
         inside: list[ast.stmt] = self.source.tree.body
@@ -91,10 +99,8 @@ class Site:
     @cached_property
     def inputs(self) -> list[Check]:
         """The checks whose input fails, or may: where an example has the failing input, it stands for it."""
-        failing = [check for check in self.case.failing if not check.call]
-        known = [
-            c for c in self.case.checks if c.known and c.origin != "passing" and not c.call and not c.raises
-        ]
+        failing = [check for check in self._checks if check.origin == "failing" and not check.call]
+        known = [c for c in self._checks if c.known and c.origin != "passing" and not c.call and not c.raises]
         same = [check for check in known if any(check.arguments == other.arguments for other in failing)]
         return same or failing or known
 

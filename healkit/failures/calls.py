@@ -1,0 +1,323 @@
+"""Calls whose arguments do not fit the function."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from healkit.contracts.healing import Edit
+from healkit.errors import near_misses
+from healkit.failures.names import with_self
+from healkit.failures.pattern import ExplanationText, FailurePattern, Fix, FixExample, Proposal
+from healkit.failures.site import Site
+from healkit.pysource.nodes import Function, parameters
+
+
+def _called(site: Site, name: str) -> list[ast.Call]:
+    """Calls of that function: on the failing line, else in the failing function."""
+    bare = name.rpartition(".")[2]
+
+    def is_it(call: ast.Call) -> bool:
+        func = call.func
+        return (isinstance(func, ast.Name) and func.id == bare) or (
+            isinstance(func, ast.Attribute) and func.attr == bare
+        )
+
+    return [call for call in site.nodes(ast.Call) if is_it(call)] or [
+        c for c in site.body_nodes(ast.Call) if is_it(c)
+    ]
+
+
+def _own(site: Site, name: str) -> Function | None:
+    bare = name.rpartition(".")[2]
+    return next((n for n in ast.walk(site.source.tree) if isinstance(n, Function) and n.name == bare), None)
+
+
+def _keyword(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    wrong, function = match["name"], _own(site, match["function"])
+    known = [arg.arg for arg in parameters(function)] if function else []
+    for call in _called(site, match["function"])[:1]:
+        given = next((k for k in call.keywords if k.arg == wrong), None)
+        if given is None:
+            continue
+        free = [name for name in known if name not in {k.arg for k in call.keywords}]
+        near = site.near(wrong, free) or near_misses(wrong, free)
+        rights = near or (free[len(call.args) :][:1] if function else [])
+        for number, right in enumerate(rights):
+            start = site.source.span(given)[0]
+            edits = [Edit(start, start + len(wrong), right)]
+            yield Proposal(
+                f"`{match['function']}` has no `{wrong}`; it has `{right}`.", edits, less=0.05 * number
+            )
+
+
+def _missing(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    names = re.findall(r"'(\w+)'", match["names"])
+    source = site.source
+    for call in _called(site, match["function"])[:1]:
+        known = site.names()
+        func = call.func
+        if (
+            isinstance(func, ast.Attribute)
+            and isinstance(func.value, ast.Name)
+            and _is_class(site, func.value.id)
+        ):
+            yield Proposal(f"`{func.attr}` is called on the class; it needs an object.",
+                      source.replace(func.value, f"{func.value.id}()"))  # fmt: skip
+        if all(name in known for name in names):
+            end = source.span(call)[1] - 1
+            comma = ", " if call.args or call.keywords else ""
+            by_name = bool(call.keywords)
+            text = ", ".join(f"{name}={name}" if by_name else name for name in names)
+            yield Proposal(f"`{', '.join(names)}` is missing in the call.", [Edit(end, end, comma + text)])
+    function = _own(site, match["function"])
+    if function is not None and len(names) == 1 and not _called(site, match["function"]):
+        yield from _optional(site, function, names[0])
+
+
+def _is_class(site: Site, name: str) -> bool:
+    return any(isinstance(n, ast.ClassDef) and n.name == name for n in ast.walk(site.source.tree))
+
+
+def _optional(site: Site, function: Function, name: str) -> Iterator[Proposal]:
+    """The tool itself is called without it: only a default helps."""
+    arg = next(arg for arg in parameters(function) if arg.arg == name)
+    end = site.source.span(arg)[1]
+    yield Proposal(
+        f"`{name}` need not be given.", [Edit(end, end, " = None" if arg.annotation else "=None")], guard=True
+    )
+
+
+def _too_many(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """Some take one list where several values are given; an own function is given one value too many."""
+    name = match["function"]
+    bare = name.rpartition(".")[2]
+    source = site.source
+    for call in _called(site, name)[:1]:
+        if any(isinstance(argument, ast.Starred) for argument in call.args) or len(call.args) < 2:
+            continue
+        start, end = source.span(call.args[0])[0], source.span(call.args[-1])[1]
+        inside = source.text[start:end]
+        if bare in {"append", "add", "remove", "index", "count"}:
+            yield Proposal(f"`{bare}` takes one value: the tuple of them.", [Edit(start, end, f"({inside})")])
+            if bare == "append":
+                func_end = source.span(call.func)[1]
+                edits = [Edit(func_end - 6, func_end, "extend"), Edit(start, end, f"[{inside}]")]
+                yield Proposal("`append` takes one value; `extend` takes a list.", edits, less=0.1)
+        elif bare in {
+            "set",
+            "list",
+            "tuple",
+            "join",
+            "sum",
+            "all",
+            "any",
+            "frozenset",
+            "len",
+            "extend",
+            "update",
+        }:
+            yield Proposal(f"`{bare}` takes one collection.", [Edit(start, end, f"[{inside}]")])
+        elif bare == "sorted" and len(call.args) == 2:
+            at = source.span(call.args[1])[0]
+            yield Proposal("What to sort by is given as `key=`.", [Edit(at, at, "key=")])
+            yield Proposal("The direction is given as `reverse=`.", [Edit(at, at, "reverse=")], less=0.1)
+        elif (function := _own(site, bare)) is not None:
+            most = len(function.args.args)
+            left = source.span(call.args[len(call.args) - 2])[1]
+            if len(call.args) == most + 1:
+                yield Proposal(f"`{bare}` takes one value less.", [Edit(left, end, "")], less=0.1)
+
+
+def _unawaited(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """The value of an `async def` function is used before anybody waited for it."""
+    source = site.source
+    waiting = {n.name for n in ast.walk(source.tree) if isinstance(n, ast.AsyncFunctionDef)}
+    for call in site.body_nodes(ast.Call):
+        name = call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")
+        if name not in waiting or isinstance(source.parents[call], ast.Await):
+            continue
+        if isinstance(site.function, ast.AsyncFunctionDef):
+            parent = source.parents[call]
+            plain = isinstance(parent, ast.stmt | ast.Call | ast.List | ast.Tuple | ast.keyword)
+            text = f"await {source.segment(call)}"
+            yield Proposal(f"`{name}` must be awaited.", source.replace(call, text if plain else f"({text})"))
+        else:
+            edits = source.replace(call, f"asyncio.run({source.segment(call)})")
+            if "import asyncio" not in source.text:
+                edits += source.add_import("import asyncio")
+            yield Proposal(f"`{name}` is asynchronous and must be run to its end.", edits)
+
+
+def _given_to_method(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """A method is given its object whether or not it has a place for it."""
+    name = match["function"].rpartition(".")[2]
+    for node in ast.walk(site.source.tree):
+        if (
+            isinstance(node, Function)
+            and node.name == name
+            and isinstance(site.source.parents[node], ast.ClassDef)
+            and not any(isinstance(d, ast.Name) and d.id == "staticmethod" for d in node.decorator_list)
+        ):
+            yield from with_self(site, node)
+
+
+_CALL = (
+    "def area(width, height=1):\n    return width * height\n\n\ndef tool(a, height):\n    return area({0})\n"
+)
+
+
+_WAIT = "async def one(a):\n    return [a]\n\n\nasync def tool(a):\n    return {0}[0]\n"
+
+
+_SELF = "class Box:\n    def __init__(self):\n        self.items = []\n\n    def put({0}item):\n        {1}items.append(item)\n        return len(self.items)\n\n\ndef tool(a):\n    return Box().put(a)\n"
+
+
+PATTERNS: tuple[FailurePattern, ...] = (
+    FailurePattern(
+        ("TypeError",),
+        r"(?P<function>[\w.<>]+)\(\) missing (?P<count>\d+) required (?:positional|keyword-only) arguments?: (?P<names>.+)",
+        explanations=(
+            ExplanationText(
+                "missing_arguments",
+                what="`{function}` was called without {names}.",
+                why=(
+                    "Every parameter without a default value must be given. For a method, `self` is given by the object: calling it "
+                    "on the class leaves one too few."
+                ),
+                hint="Which value in the call is meant for which parameter?",
+                fix="Add {names} to the call, or give the parameter a default value.",
+                example="def area(width, height):\n    return width * height\narea(3)",
+            ),
+        ),
+        fixes=(
+            Fix(
+                name="missing_argument",
+                mends="an argument is missing whose name has a value there",
+                priority=0.8,
+                propose=_missing,
+                example=FixExample(
+                    "def area(width, height):\n    return width * height\n\n\ndef tool(a, height):\n    return area(a)\n",
+                    "def area(width, height):\n    return width * height\n\n\ndef tool(a, height):\n    return area(a, height)\n",
+                    {"a": 1, "height": 2},
+                ),
+                lookalike=FixExample(
+                    "def area(width, height):\n    return width * height\n\n\ndef tool(a):\n    return area(a)\n",
+                    arguments={"a": 1},
+                ),
+            ),
+        ),
+    ),
+    FailurePattern(
+        ("TypeError",),
+        r"(?P<function>[\w.<>]+)\(\) takes (?P<most>.+?) positional arguments? but (?P<count>\d+) (?:was|were) given",
+        explanations=(
+            ExplanationText(
+                "too_many_arguments",
+                what="`{function}` was given {count:value} and takes {most}.",
+                why="For a method, the object itself counts as the first one: a missing `self` shows in this way.",
+                hint="Count the values in the call and the names in the `def` line.",
+                fix="Take out what is too many, pass it by name, or add a parameter.",
+                example="def area(width):\n    return width\narea(3, 4)",
+            ),
+        ),
+        fixes=(
+            Fix(
+                name="method_without_self",
+                mends="a method has no place for its object",
+                priority=0.9,
+                propose=_given_to_method,
+                example=FixExample(_SELF.format("", "self."), _SELF.format("self, ", "self."), {"a": 1}),
+                lookalike=FixExample(
+                    "def put(item):\n    return item\n\n\ndef tool(a):\n    return put(a, a)\n",
+                    arguments={"a": 1},
+                ),
+            ),
+        ),
+    ),
+    FailurePattern(
+        ("TypeError",),
+        r"(?P<function>[\w.]+)(?:\(\))? (?:takes|expected) .*(?:given|got)",
+        fixes=(
+            Fix(
+                name="too_many_arguments",
+                mends="several values are given where one is taken",
+                priority=0.8,
+                propose=_too_many,
+                example=FixExample(
+                    "def tool(a, b):\n    found = []\n    found.append(a, b)\n    return found\n",
+                    "def tool(a, b):\n    found = []\n    found.append((a, b))\n    return found\n",
+                    {"a": 1, "b": 2},
+                ),
+                lookalike=FixExample("def tool(a):\n    return chr(a, a)\n", arguments={"a": 1}),
+            ),
+        ),
+    ),
+    FailurePattern(
+        ("TypeError",),
+        r"(?P<function>[\w.]+)\(\) got an unexpected keyword argument '(?P<name>\w+)'",
+        explanations=(
+            ExplanationText(
+                "keyword_near",
+                what="`{function}` has no parameter called `{name}`.",
+                why="It has one much like it: {near}.",
+                hint="Compare the spelling with the `def` line.",
+                fix="Write {near} in the place of `{name}`.",
+                needs="near",
+                example="def area(width=1):\n    return width\narea(widht=3)",
+            ),
+            ExplanationText(
+                "keyword",
+                what="`{function}` has no parameter called `{name}`.",
+                why="Its parameters have other names, or it is of another version than the one that was read about.",
+                hint="What does `help({function})` list?",
+                fix="Use one of the names in its `def` line.",
+                example="def area(width=1):\n    return width\narea(zzyzx=3)",
+            ),
+        ),
+        fixes=(
+            Fix(
+                name="keyword",
+                mends="an argument is given by a name that the function does not have",
+                priority=0.88,
+                propose=_keyword,
+                example=FixExample(
+                    _CALL.format("a, heigth=height"), _CALL.format("a, height=height"), {"a": 1, "height": 2}
+                ),
+                lookalike=FixExample("def tool(a):\n    return sorted(a, zzyzx=1)\n", arguments={"a": [1]}),
+            ),
+        ),
+    ),
+    FailurePattern(
+        ("TypeError",),
+        r"(?P<function>[\w.]+)\(\) got multiple values for (?:keyword )?argument '(?P<name>\w+)'",
+        explanations=(
+            ExplanationText(
+                "twice_given",
+                what="`{function}` was given `{name}` twice.",
+                why="Once by its place in the call, and once by its name.",
+                hint="Which value in the call is the first parameter's?",
+                fix="Keep one of the two.",
+                example="def area(width, height=1):\n    return width\narea(3, width=4)",
+            ),
+        ),
+    ),
+    FailurePattern(
+        (
+            "TypeError",
+            "AttributeError",
+        ),
+        r"coroutine",
+        fixes=(
+            Fix(
+                name="unawaited",
+                mends="an asynchronous call is not awaited",
+                priority=0.95,
+                propose=_unawaited,
+                example=FixExample(_WAIT.format("one(a)"), _WAIT.format("(await one(a))"), {"a": 1}),
+                lookalike=FixExample("async def tool(a):\n    return (await a)[0]\n", arguments={"a": 1}),
+            ),
+        ),
+    ),
+)

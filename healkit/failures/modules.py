@@ -1,0 +1,142 @@
+"""Modules that are asked for what is elsewhere."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from healkit.failures.imports import CLASSES_OF_DATETIME, attributes_of
+from healkit.failures.known import MOVED
+from healkit.failures.pattern import Fix, FixExample, Proposal
+from healkit.failures.site import Site
+
+
+def _class_of_module(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """`import datetime` and then `datetime.now()`; the same for any module with a class of its name."""
+    name, attribute = match["module"], match["name"]
+    if not hasattr(getattr(sys.modules.get(name), name, None), attribute):
+        return
+    wrong = [node for node in attributes_of(site, name) if node.attr == attribute]
+    edits = [edit for node in wrong for edit in site.source.replace(node.value, f"{name}.{name}")]
+    if edits:
+        yield Proposal(f"`{attribute}` belongs to the class `{name}.{name}`, not to the module.", edits)
+
+
+def _module_of_class(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """`from datetime import datetime` and then `datetime.datetime.now()` or `datetime.timedelta(…)`."""
+    attribute = match["name"]
+    if attribute not in CLASSES_OF_DATETIME:
+        return
+    statement = next(
+        (n for n in site.source.tree.body if isinstance(n, ast.ImportFrom) and n.module == "datetime"), None
+    )
+    if statement is None:
+        return
+    names = [alias.name for alias in statement.names]
+    wrong = [n for n in attributes_of(site, "datetime") if n.attr in CLASSES_OF_DATETIME and n.attr != "time"]
+    edits = [edit for node in wrong for edit in site.source.replace(node, node.attr)]
+    more = [name for name in dict.fromkeys(node.attr for node in wrong) if name not in names]
+    if more:
+        edits += site.source.replace(statement, f"from datetime import {', '.join(names + more)}")
+    if edits:
+        yield Proposal(
+            "`datetime` is the class here, and the other classes of the module stand beside it.", edits
+        )
+
+
+def _moved(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    module, name = match["module"], match["name"]
+    right = MOVED.get(f"{module}.{name}")
+    if right is None:
+        return
+    home = right.rpartition(".")[0]
+    wrong = [node for node in attributes_of(site, module) if node.attr == name]
+    edits = [edit for node in wrong for edit in site.source.replace(node, right)]
+    if home == "str":  # string.upper(text) is str.upper(text), and nothing else changes
+        home = ""
+    if edits and home and home != module:
+        edits += site.source.add_import(f"import {home}")
+    if edits:
+        yield Proposal(f"There is no `{module}.{name}`; it is `{right}`.", edits)
+
+
+def _submodule(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """`import xml` and then `xml.etree`: a package does not bring its parts along."""
+    module, name = match["module"], match["name"]
+    package = Path(os.__file__).parent.joinpath(*module.split("."))
+    if module.partition(".")[0] not in sys.stdlib_module_names or not package.is_dir():
+        return
+    if package.joinpath(f"{name}.py").is_file() or package.joinpath(name, "__init__.py").is_file():
+        full = "xml.etree.ElementTree" if (module, name) == ("xml", "etree") else f"{module}.{name}"
+        yield Proposal(
+            f"`{full}` is a module of its own and must be imported.",
+            site.source.add_import(f"import {full}"),
+        )
+
+
+#: For attributes that a module does not have; `attributes` has their pattern.
+OTHER_MODULES: tuple[Fix, ...] = (
+    Fix(
+        name="class_of_module",
+        mends="the module is asked for what its class of the same name has",
+        only=r"^module",
+        priority=0.9,
+        propose=_class_of_module,
+        example=FixExample(
+            "import datetime\n\n\ndef tool(a):\n    return datetime.fromisoformat(a).year\n",
+            "import datetime\n\n\ndef tool(a):\n    return datetime.datetime.fromisoformat(a).year\n",
+            {"a": "2025-01-01"},
+        ),
+        lookalike=FixExample("import math\n\n\ndef tool(a):\n    return math.zzyzx(a)\n", arguments={"a": 1}),
+    ),
+    Fix(
+        name="moved",
+        mends="a function is asked of the wrong module, or by an old or foreign name",
+        only=r"^module",
+        priority=0.9,
+        propose=_moved,
+        example=FixExample(
+            "import json\n\n\ndef tool(a):\n    return json.parse(a)\n",
+            "import json\n\n\ndef tool(a):\n    return json.loads(a)\n",
+            {"a": "[1]"},
+        ),
+        lookalike=FixExample(
+            "import json\n\n\ndef tool(a):\n    return json.zzyzx(a)\n", arguments={"a": "1"}
+        ),
+    ),
+    Fix(
+        name="submodule",
+        mends="a package's part is used and not imported",
+        only=r"^module",
+        priority=0.85,
+        propose=_submodule,
+        example=FixExample(
+            "import dbm\n\n\ndef tool():\n    return issubclass(dbm.dumb.error, OSError)\n",
+            "import dbm.dumb\nimport dbm\n\n\ndef tool():\n    return issubclass(dbm.dumb.error, OSError)\n",
+        ),
+        lookalike=FixExample(
+            "import json\n\n\ndef tool(a):\n    return json.zzyzx.x(a)\n", arguments={"a": "1"}
+        ),
+    ),
+)
+#: The class `datetime` is asked for its siblings.
+BESIDE_THE_CLASS = Fix(
+    name="module_of_class",
+    mends="the class `datetime` is asked for what stands beside it in its module",
+    only=r"type object 'datetime\.datetime'",
+    priority=0.9,
+    propose=_module_of_class,
+    example=FixExample(
+        "from datetime import datetime\n\n\ndef tool(a):\n    return datetime.timedelta(a).days\n",
+        "from datetime import datetime, timedelta\n\n\ndef tool(a):\n    return timedelta(a).days\n",
+        {"a": 2},
+    ),
+    lookalike=FixExample(
+        "from datetime import datetime\n\n\ndef tool(a):\n    return datetime.zzyzx(a)\n",
+        arguments={"a": 1},
+    ),
+)

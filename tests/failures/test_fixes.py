@@ -1,0 +1,97 @@
+"""Fixes: every row fixes the real failure of its own example, and leaves its lookalike alone."""
+
+from __future__ import annotations
+
+import dataclasses
+import dbm
+import sys
+from pathlib import Path
+
+import pytest
+from failing_tools import case_of, declared, run
+
+from healkit.failures.catalogue import PATTERNS, SUBJECTS, proposals
+from healkit.failures.pattern import NO_EXCEPTION, Fix, FixExample
+from healkit.healing.advisor import Case
+from healkit.healing.rules import PATCHES_MAX, RulesAdvisor, site_of
+
+FIXES = {fix.name: fix for pattern in PATTERNS for fix in pattern.fixes}
+#: Those that are for tools that return a wrong result.
+QUIET = {fix.name for pattern in PATTERNS if NO_EXCEPTION in pattern.enames for fix in pattern.fixes}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "prices.csv").write_text("1\n")
+    sys.modules.pop("dbm.dumb", None)  # an earlier test may have imported it
+    vars(dbm).pop("dumb", None)
+    return tmp_path
+
+
+def filled(example: FixExample, folder: Path) -> FixExample:
+    """The example with the test's own folder in it, where it is about files."""
+    put = {field: getattr(example, field).replace("{folder}", str(folder)) for field in ("before", "after")}
+    return dataclasses.replace(example, **put)
+
+
+def case_for(fix: Fix, example: FixExample, folder: Path) -> Case:
+    """The example's case; a fix for wrong results gets one without a failure."""
+    checks = [] if example.right is None else [declared(example.arguments, example.right)]
+    case = case_of(example.before, example.arguments, *checks, folders=[str(folder)])
+    if fix.name in QUIET:
+        assert case.failure is None, "it must not raise"
+        return case
+    assert case.failure is not None, "it must raise"
+    return case
+
+
+def made_by(fix: Fix, case: Case) -> list[str]:
+    """The codes that this fix makes of the case's."""
+    return [code for one, _, code in proposals(site_of(case)) if one is fix]
+
+
+@pytest.mark.requirement("HEAL-2")
+@pytest.mark.parametrize("fix", FIXES.values(), ids=FIXES)
+def test_each_row_mends_its_own_example(fix, folder):
+    example = filled(fix.example, folder)
+    case = case_for(fix, example, folder)
+    assert example.after in made_by(fix, case)
+    proposed = [patch.code for patch in RulesAdvisor().propose(case)]
+    assert example.after in proposed
+
+
+@pytest.mark.parametrize("fix", FIXES.values(), ids=FIXES)
+def test_each_row_leaves_its_lookalike_alone(fix, folder):
+    example = filled(fix.lookalike, folder)
+    case = case_for(fix, example, folder)
+    assert made_by(fix, case) == []
+
+
+@pytest.mark.parametrize("fix", FIXES.values(), ids=FIXES)
+def test_what_a_row_makes_of_its_example_no_longer_fails_so(fix, folder):
+    example = filled(fix.example, folder)
+    _, before = run(example.before, example.arguments)
+    _, after = run(example.after, example.arguments)
+    assert after is None or before is None or (after.ename, after.evalue) != (before.ename, before.evalue)
+
+
+def test_fixes_have_names_of_their_own_and_say_what_they_mend():
+    rows = {id(fix) for pattern in PATTERNS for fix in pattern.fixes}
+    assert len(rows) == len(FIXES) > 80
+    assert all(fix.mends and not fix.mends.endswith(".") for fix in FIXES.values())
+    assert all(0 < fix.priority < 1 for fix in FIXES.values())
+
+
+def test_every_subject_is_of_use():
+    assert all(patterns for patterns in SUBJECTS.values())
+
+
+@pytest.mark.parametrize("fix", FIXES.values(), ids=FIXES)
+def test_patches_come_best_first_guards_last_and_few(fix, folder):
+    example = filled(fix.example, folder)
+    patches = list(RulesAdvisor().propose(case_for(fix, example, folder)))
+    assert 0 < len(patches) <= PATCHES_MAX
+    assert patches == sorted(patches, key=lambda patch: (patch.guard, -patch.rank))
+    assert len({patch.code for patch in patches}) == len(patches)
+    assert all(patch.reason.endswith(".") and "\n" not in patch.reason for patch in patches)
+    assert all((patch.advisor, patch.author) == ("rules", "rule") for patch in patches)
