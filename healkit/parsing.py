@@ -14,6 +14,7 @@ from typing import Any
 
 from healkit.contracts.filters import NAMES, STATUSES, Filters
 from healkit.errors import ArgumentsInvalid, UsageInvalid, did_you_mean
+from healkit.options import GRANTS
 
 _PAIRS = {")": "(", "]": "[", "}": "{"}
 _AGO = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])")
@@ -146,33 +147,25 @@ def parse_age(text: str) -> timedelta:
         return timedelta.max
 
 
-def read_grants(
-    *,
-    read: Iterable[str] | None = None,
-    write: Iterable[str] | None = None,
-    memory: int | None = None,
-    cpu: int | None = None,
-    timeout: float | None = None,
-    packages: Iterable[str] | None = None,
-    calls: Iterable[str] | None = None,
-    python: str | None = None,
-) -> dict[str, Any]:
-    """The grants that were typed, and only those, under the vault's names for them.
+#: A grant's option → the vault's name for it.
+_GRANT_NAMES = {"memory": "memory_mb", "cpu": "cpu_s", "timeout": "timeout_s"}
+
+
+def read_grants(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Read the grants that were typed, and only those, under the vault's names for them; ignore other options.
 
     `packages` and `calls` may hold several to a word, with commas; `none` alone grants none, `all` all packages, and
     `default` the default.
     """
-    given = {
-        "read": list(read) if read else None,
-        "write": list(write) if write else None,
-        "memory_mb": memory,
-        "cpu_s": cpu,
-        "timeout_s": timeout,
-        "packages": _names(packages),
-        "calls": _names(calls),
-        "python": python,
-    }
-    grants: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    grants: dict[str, Any] = {}
+    for option in GRANTS:
+        value = options.get(option.name)
+        if option.name in {"packages", "calls"}:
+            value = _names(value)
+        elif option.many:
+            value = list(value or ()) or None
+        if value is not None:
+            grants[_GRANT_NAMES.get(option.name, option.name)] = value
     resets = {"packages": (["all"], ["default"]), "calls": (["default"],), "python": ("default",)}
     return {name: None if value in resets.get(name, ()) else value for name, value in grants.items()}
 

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import inspect
 import json
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
+from healkit import options
 from healkit.config import Config
 from healkit.errors import CodeDoesNotParse, HealkitError, UsageInvalid
+from healkit.options import Option
 
 if TYPE_CHECKING:
     from healkit.app import Healkit
@@ -24,6 +27,44 @@ if TYPE_CHECKING:
 OK, TOOL_FAILED, WRONG_CALL, INTERRUPTED = 0, 1, 2, 130
 HELP_OPTIONS = {"help_option_names": ["-h", "--help"]}
 
+
+def typed(option: Option, *, both: bool = False, **more: Any) -> Any:
+    """Return a row of the option table as typer takes it.
+
+    both: a switch that can be turned off by `--no-…` too. more: typer's own arguments, such as `min`.
+    """
+    flag = f"{option.long_flag}/--no-{option.name}" if both else option.long_flag
+    text = f"{option.text[0].upper()}{option.text[1:]}."
+    return typer.Option(
+        flag, metavar=option.metavar or None, help=text, show_default=both or bool(option.default), **more
+    )
+
+
+def takes(name: str, group: Sequence[Option], read: Callable[[dict[str, Any]], Any]) -> Callable[..., Any]:
+    """Give a command a group of options in place of its parameter of that name; it gets what `read` makes of them."""
+
+    def decorate(function: Callable[..., int]) -> Callable[..., int]:
+        @functools.wraps(function)
+        def with_options(**options: Any) -> int:
+            given = {option.name: options.pop(option.name) for option in group}
+            return function(**options, **{name: read(given)})
+
+        signature = inspect.signature(function, eval_str=True)
+        parameters: list[inspect.Parameter] = []
+        for parameter in signature.parameters.values():
+            if parameter.name != name:
+                parameters.append(parameter)
+                continue
+            for option in group:
+                kind = list[option.type] if option.many else option.type  # type: ignore[name-defined]  # made at run time
+                annotation = Annotated[kind | None, typed(option)]  # type: ignore[valid-type]  # ditto
+                parameters.append(parameter.replace(name=option.name, annotation=annotation, default=None))
+        with_options.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]  # read by typer
+        return with_options
+
+    return decorate
+
+
 DbOption = Annotated[
     str | None,
     typer.Option(
@@ -31,7 +72,8 @@ DbOption = Annotated[
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON on stdout and nothing else.")]
-PersonaOption = Annotated[str, typer.Option("--persona", help="Whom the tool is for.")]
+PersonaOption = Annotated[str, typed(options.PERSONA)]
+PERSONA = options.PERSONA.default
 
 ErrorJson = Callable[[HealkitError], Any]
 

@@ -9,6 +9,7 @@ import typer
 
 from healkit.cli.command import (
     OK,
+    PERSONA,
     DbOption,
     JsonOption,
     PersonaOption,
@@ -31,7 +32,7 @@ def examples(
     clear: Annotated[
         bool, typer.Option("--clear", help="Take all of them away, before any is added.")
     ] = False,
-    persona: PersonaOption = "default",
+    persona: PersonaOption = PERSONA,
     as_json: JsonOption = False,
     db: DbOption = None,
 ) -> int:

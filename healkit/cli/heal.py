@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 import typer
 
+from healkit import options
 from healkit.cli.command import (
     INTERRUPTED,
     OK,
+    PERSONA,
     TOOL_FAILED,
     DbOption,
     JsonOption,
@@ -23,6 +25,7 @@ from healkit.cli.command import (
     open_healkit,
     print_json,
     say,
+    typed,
 )
 from healkit.errors import UsageInvalid
 from healkit.parsing import split_label
@@ -36,17 +39,12 @@ if TYPE_CHECKING:
 
 def heal(
     tool: Annotated[str, typer.Argument(help="The tool's name.")],
-    persona: PersonaOption = "default",
-    advisors: Annotated[
-        str | None,
-        typer.Option(
-            "--with", metavar="WHO", help="Who is asked, in this order: peers,rules,search,model,person."
-        ),
-    ] = None,
-    budget: Annotated[float | None, typer.Option(help="Seconds for all of it.", show_default=False)] = None,
-    auto: Annotated[bool, typer.Option("--auto", help="Keep a cure without asking.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the best patch, keep nothing.")] = False,
-    log_id: Annotated[int | None, typer.Option("--log-id", help="The failure that is meant.")] = None,
+    persona: PersonaOption = PERSONA,
+    advisors: Annotated[str | None, typed(options.ADVISORS)] = None,
+    budget: Annotated[float | None, typed(options.BUDGET)] = None,
+    auto: Annotated[bool, typed(options.AUTO)] = False,
+    dry_run: Annotated[bool, typed(options.DRY_RUN)] = False,
+    log_id: Annotated[int | None, typed(options.LOG_ID)] = None,
     as_json: JsonOption = False,
     db: DbOption = None,
 ) -> int:

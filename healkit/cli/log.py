@@ -6,13 +6,11 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
-import inspect
-from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
+from healkit import options
 from healkit.cli.command import (
     HELP_OPTIONS,
     OK,
@@ -23,90 +21,39 @@ from healkit.cli.command import (
     open_healkit,
     print_json,
     say,
+    takes,
     terminal_width,
     told,
+    typed,
     wrong,
 )
 from healkit.contracts.filters import GROUP_FILTERS, SUMMARY_FILTERS, Filters
 from healkit.parsing import parse_age, read_filters
 from healkit.rendering import plain
 
-#: Replaced by the options below; a parameter after one with a default needs one too.
-_NO_FILTERS = Filters()
 _BY = ("persona", "revision", "day")
 
 app = typer.Typer(
     help="Every execution on record, newest first; or what a subcommand says.", context_settings=HELP_OPTIONS
 )
-PersonaFilter = Annotated[
-    str | None, typer.Option("--persona", help="Only of this persona.", show_default=False)
-]
-SinceOption = Annotated[
-    str | None,
-    typer.Option(
-        "--since", metavar="TIME", help="2h, 3d, or a date or time in ISO 8601.", show_default=False
-    ),
-]
-LimitOption = Annotated[int, typer.Option("--limit", min=1, help="At most so many rows.")]
-ToolFilter = Annotated[str | None, typer.Option("--tool", help="Only of this tool.", show_default=False)]
-#: The options that filter the log, by the names of the filters; each is None unless it is given.
-FILTER_OPTIONS: dict[str, Any] = {
-    "status": Annotated[str | None, typer.Option(help="SUCCESS, FAILURE or RUNNING.", show_default=False)],
-    "tool": ToolFilter,
-    "persona": PersonaFilter,
-    "since": SinceOption,
-    "until": Annotated[
-        str | None, typer.Option("--until", metavar="TIME", help="The same; exclusive.", show_default=False)
-    ],
-    "text": Annotated[
-        str | None,
-        typer.Option(help='Only with these words, or "a phrase", in the traceback.', show_default=False),
-    ],
-    "fingerprint": Annotated[
-        str | None, typer.Option(help="Only of this failure; --group lists them.", show_default=False)
-    ],
-    "run": Annotated[str | None, typer.Option("--run", help="Only of this run.", show_default=False)],
-}
-
-
-def filtered(function: Callable[..., int]) -> Callable[..., int]:
-    """Give a command the filter options in place of its parameter `filters`, which gets them read."""
-
-    @functools.wraps(function)
-    def with_options(**options: Any) -> int:
-        typed = {name: options.pop(name) for name in FILTER_OPTIONS}
-        return function(**options, filters=read_filters(typed))
-
-    signature = inspect.signature(function, eval_str=True)
-    parameters: list[inspect.Parameter] = []
-    for parameter in signature.parameters.values():
-        if parameter.name != "filters":
-            parameters.append(parameter)
-            continue
-        for name, option in FILTER_OPTIONS.items():
-            parameters.append(parameter.replace(name=name, annotation=option, default=None))
-    with_options.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]  # read by inspect.signature
-    return with_options
+LimitOption = Annotated[int, typed(options.LIMIT, min=1)]
 
 
 @told
-@filtered
+@takes("filters", options.FILTERS, read_filters)
 def listing(
     context: typer.Context,
-    filters: Filters = _NO_FILTERS,
-    tried: Annotated[bool, typer.Option("--trials", help="Also a healing's trials and searches.")] = False,
-    group: Annotated[bool, typer.Option("--group", help="Failures grouped by what went wrong.")] = False,
-    summary: Annotated[
-        bool, typer.Option("--summary", help="Runs, failures, durations of each tool.")
-    ] = False,
+    *,
+    filters: Filters,
+    tried: Annotated[bool, typed(options.TRIALS)] = False,
+    group: Annotated[bool, typed(options.GROUP)] = False,
+    summary: Annotated[bool, typed(options.SUMMARY)] = False,
     by: Annotated[
         list[str] | None, typer.Option(help="With --summary: a row for each persona, revision or day.")
     ] = None,
-    before: Annotated[
-        int | None, typer.Option(metavar="ROW", help="Older than that row.", show_default=False)
-    ] = None,
+    before: Annotated[int | None, typed(options.BEFORE)] = None,
     after: Annotated[
-        int | None, typer.Option(metavar="ROW", help="Newer than that row.", show_default=False)
+        int | None, typer.Option(metavar="ROW", help="Only newer than that row.", show_default=False)
     ] = None,
     limit: LimitOption = 50,
     as_json: JsonOption = False,
@@ -183,10 +130,11 @@ def _tallied(
     return OK
 
 
-@filtered
+@takes("filters", options.FILTERS, read_filters)
 def export(
     file: Annotated[str, typer.Argument(metavar="FILE", help="Its name ends in .jsonl or .parquet.")],
-    filters: Filters = _NO_FILTERS,
+    *,
+    filters: Filters,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
     as_json: JsonOption = False,
     db: DbOption = None,
@@ -248,17 +196,10 @@ def prune(
 def errors(
     tool: Annotated[str | None, typer.Argument(help="Only of this tool.", show_default=False)] = None,
     last: Annotated[bool, typer.Option("--last", help="The newest one, with its full traceback.")] = False,
-    persona: PersonaFilter = None,
-    since: SinceOption = None,
-    notebook: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            help="Write the newest one as a notebook that runs without healkit.",
-            show_default=False,
-        ),
-    ] = None,
-    markdown: Annotated[bool, typer.Option(help="Print the newest one as a bug report.")] = False,
+    persona: Annotated[str | None, typed(options.PERSONA_FILTER)] = None,
+    since: Annotated[str | None, typed(options.SINCE)] = None,
+    notebook: Annotated[str | None, typed(options.NOTEBOOK)] = None,
+    markdown: Annotated[bool, typed(options.MARKDOWN, both=True)] = False,
     limit: LimitOption = 20,
     as_json: JsonOption = False,
     db: DbOption = None,

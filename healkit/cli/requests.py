@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from healkit import options
 from healkit.cli.command import (
     HELP_OPTIONS,
     OK,
@@ -16,6 +17,7 @@ from healkit.cli.command import (
     print_json,
     terminal_width,
     told,
+    typed,
 )
 
 if TYPE_CHECKING:
@@ -27,9 +29,9 @@ app = typer.Typer(
     context_settings=HELP_OPTIONS,
 )
 NumberArgument = Annotated[int, typer.Argument(metavar="ID", help="The request's number.")]
-ToolOption = Annotated[str | None, typer.Option("--tool", help="Only of this tool.", show_default=False)]
+ToolOption = Annotated[str | None, typed(options.TOOL_FILTER)]
 PendingOption = Annotated[bool, typer.Option("--pending", help="Only those that wait.")]
-LimitOption = Annotated[int, typer.Option("--limit", min=1, help="At most so many.")]
+LimitOption = Annotated[int, typed(options.LIMIT, min=1)]
 
 
 def list_requests(

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from healkit import options
 from healkit.cli.command import (
     INTERRUPTED,
     OK,
+    PERSONA,
     TOOL_FAILED,
     DbOption,
     JsonOption,
@@ -22,6 +24,7 @@ from healkit.cli.command import (
     open_healkit,
     print_json,
     say,
+    typed,
     wrong,
 )
 from healkit.errors import HealkitError
@@ -38,14 +41,14 @@ _ESCAPES = re.compile(
 
 def run(
     tool: Annotated[str, typer.Argument(help="The tool's name.")],
-    persona: PersonaOption = "default",
-    args: Annotated[str, typer.Option("--args", metavar="JSON", help="The arguments, a JSON object.")] = "{}",
-    timeout: Annotated[float | None, typer.Option(help="Seconds of wall time.", show_default=False)] = None,
+    persona: PersonaOption = PERSONA,
+    args: Annotated[str, typed(options.ARGS.but(default="{}"))] = "{}",
+    timeout: Annotated[float | None, typed(options.TIMEOUT)] = None,
     mcp: Annotated[
         Path | None, typer.Option(metavar="FILE", help="MCP servers it may be granted: an mcpServers JSON.")
     ] = None,
     record: Annotated[
-        bool, typer.Option("--record", help="Write a run folder: `healkit trace show`.")
+        bool, typed(options.RECORD.but(help=f"{options.RECORD.help}: `healkit trace show`"))
     ] = False,
     as_json: JsonOption = False,
     db: DbOption = None,

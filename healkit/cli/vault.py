@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from healkit import options
 from healkit.cli.command import (
     HELP_OPTIONS,
     OK,
+    PERSONA,
     DbOption,
     JsonOption,
     PersonaOption,
@@ -17,17 +19,9 @@ from healkit.cli.command import (
     open_healkit,
     print_json,
     read_code,
+    takes,
     terminal_width,
-)
-from healkit.cli.grants import (
-    CallsOption,
-    CpuOption,
-    MemoryOption,
-    PackagesOption,
-    PythonOption,
-    ReadOption,
-    TimeoutOption,
-    WriteOption,
+    typed,
 )
 from healkit.parsing import parse_arguments, parse_revision, read_grants, split_label
 
@@ -39,33 +33,23 @@ NameArgument = Annotated[str, typer.Argument(help="The tool's name.")]
 FileArgument = Annotated[
     str, typer.Argument(metavar="FILE|-", help="The file with its code, or - for stdin.")
 ]
-ReasonOption = Annotated[str, typer.Option("--reason", help="Why; kept in the history.")]
-ExampleOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--example", metavar="JSON", help="{arguments, result}; repeatable. [default: its doctest lines]"
-    ),
-]
-DraftOption = Annotated[bool, typer.Option("--draft", help="Keep it even if it does not parse.")]
+ReasonOption = Annotated[str, typed(options.REASON)]
+ExampleOption = Annotated[list[str] | None, typed(options.EXAMPLE)]
+DraftOption = Annotated[bool, typed(options.DRAFT)]
 
 
+@takes("grants", options.GRANTS, read_grants)
 def add(
     name: NameArgument,
     file: FileArgument,
-    persona: PersonaOption = "default",
-    description: Annotated[str, typer.Option(help="What it is for; by default its docstring.")] = "",
+    *,
+    persona: PersonaOption = PERSONA,
+    description: Annotated[str, typed(options.DESCRIPTION)] = "",
     schema: Annotated[str | None, typer.Option(metavar="JSON", help="The arguments' JSON Schema.")] = None,
     example: ExampleOption = None,
     group: Annotated[str, typer.Option(help="A group to list it under.")] = "",
-    sql: Annotated[bool, typer.Option("--sql", help="The code is SQL (a .sql file always is).")] = False,
-    read: ReadOption = None,
-    write: WriteOption = None,
-    memory: MemoryOption = None,
-    cpu: CpuOption = None,
-    timeout: TimeoutOption = None,
-    packages: PackagesOption = None,
-    calls: CallsOption = None,
-    python: PythonOption = None,
+    sql: Annotated[bool, typed(options.SQL.but(help=f"{options.SQL.help}, as in a .sql file"))] = False,
+    grants: dict[str, Any],
     draft: DraftOption = False,
     reason: ReasonOption = "",
     as_json: JsonOption = False,
@@ -73,8 +57,6 @@ def add(
 ) -> int:
     """Add a tool; refused when one of that name has other code (patch it then)."""
     code = read_code(file)
-    grants = read_grants(read=read, write=write, memory=memory, cpu=cpu, timeout=timeout, packages=packages,
-                         calls=calls, python=python)  # fmt: skip
     with open_healkit(db, create=True) as healkit:
         entry = healkit.vault.add(
             name,
@@ -92,25 +74,19 @@ def add(
     return _saved(entry, f"{entry.label} saved", as_json)
 
 
+@takes("grants", options.GRANTS, read_grants)
 def patch(
     name: NameArgument,
     file: FileArgument,
-    persona: PersonaOption = "default",
+    *,
+    persona: PersonaOption = PERSONA,
     parent: Annotated[
         int | None, typer.Option(help="The revision it was made from.", show_default=False)
     ] = None,
     example: Annotated[
-        list[str] | None,
-        typer.Option("--example", metavar="JSON", help="One more {arguments, result}; repeatable."),
+        list[str] | None, typed(options.EXAMPLE.but(help="one more {arguments, result}"))
     ] = None,
-    read: ReadOption = None,
-    write: WriteOption = None,
-    memory: MemoryOption = None,
-    cpu: CpuOption = None,
-    timeout: TimeoutOption = None,
-    packages: PackagesOption = None,
-    calls: CallsOption = None,
-    python: PythonOption = None,
+    grants: dict[str, Any],
     draft: DraftOption = False,
     reason: ReasonOption = "",
     as_json: JsonOption = False,
@@ -121,8 +97,6 @@ def patch(
 
     code = read_code(file)
     more = [parse_arguments(text, "--example") for text in example or ()]
-    grants = read_grants(read=read, write=write, memory=memory, cpu=cpu, timeout=timeout, packages=packages,
-                         calls=calls, python=python)  # fmt: skip
     with open_healkit(db, create=False) as healkit:
         entry, before = vault_edits.patch(
             healkit.vault,
@@ -141,26 +115,19 @@ def patch(
     return _saved(entry, f"{entry.label} {said}", as_json)
 
 
+@takes("grants", options.GRANTS, read_grants)
 def grant(
     name: NameArgument,
-    persona: PersonaOption = "default",
-    read: ReadOption = None,
-    write: WriteOption = None,
-    memory: MemoryOption = None,
-    cpu: CpuOption = None,
-    timeout: TimeoutOption = None,
-    packages: PackagesOption = None,
-    calls: CallsOption = None,
-    python: PythonOption = None,
-    clear: Annotated[bool, typer.Option("--clear", help="Take back all that are not named.")] = False,
+    *,
+    persona: PersonaOption = PERSONA,
+    grants: dict[str, Any],
+    clear: Annotated[bool, typed(options.CLEAR)] = False,
     as_json: JsonOption = False,
     db: DbOption = None,
 ) -> int:
     """Change what a tool may do: the grants named, and no others. Without any, show them."""
     from healkit.rendering import listings, text_of
 
-    grants = read_grants(read=read, write=write, memory=memory, cpu=cpu, timeout=timeout, packages=packages,
-                         calls=calls, python=python)  # fmt: skip
     with open_healkit(db, create=False) as healkit:
         if grants or clear:
             entry = healkit.vault.set_grants(name, persona, clear=clear, **grants)
@@ -175,7 +142,7 @@ def grant(
 
 def switch(
     name: NameArgument,
-    persona: PersonaOption = "default",
+    persona: PersonaOption = PERSONA,
     log: Annotated[
         bool | None,
         typer.Option("--log/--no-log", help="Keep what it is given and returns on record, or not."),
@@ -199,7 +166,7 @@ def switch(
 
 def show(
     name: Annotated[str, typer.Argument(help="NAME or NAME@REVISION.")],
-    persona: PersonaOption = "default",
+    persona: PersonaOption = PERSONA,
     code: Annotated[bool, typer.Option("--code", help="The code alone, to pipe into a file.")] = False,
     as_json: JsonOption = False,
     db: DbOption = None,
@@ -220,7 +187,7 @@ def show(
 
 
 def list_tools(
-    persona: Annotated[str | None, typer.Option(help="Only of this persona.", show_default=False)] = None,
+    persona: Annotated[str | None, typed(options.PERSONA_FILTER)] = None,
     as_json: JsonOption = False,
     db: DbOption = None,
 ) -> int:
@@ -237,7 +204,7 @@ def list_tools(
 
 
 def history(
-    name: NameArgument, persona: PersonaOption = "default", as_json: JsonOption = False, db: DbOption = None
+    name: NameArgument, persona: PersonaOption = PERSONA, as_json: JsonOption = False, db: DbOption = None
 ) -> int:
     """Every revision, with how often it ran and failed."""
     import dataclasses
@@ -261,7 +228,7 @@ def diff(
     b: Annotated[
         str | None, typer.Argument(help="To this one; by default the active one.", show_default=False)
     ] = None,
-    persona: PersonaOption = "default",
+    persona: PersonaOption = PERSONA,
     db: DbOption = None,
 ) -> int:
     """A unified diff of two revisions."""
@@ -275,7 +242,7 @@ def diff(
 def revert(
     name: NameArgument,
     to: Annotated[str, typer.Argument(help="The revision whose code to take back.")],
-    persona: PersonaOption = "default",
+    persona: PersonaOption = PERSONA,
     reason: ReasonOption = "",
     as_json: JsonOption = False,
     db: DbOption = None,
@@ -288,7 +255,7 @@ def revert(
 
 
 def undo(
-    name: NameArgument, persona: PersonaOption = "default", as_json: JsonOption = False, db: DbOption = None
+    name: NameArgument, persona: PersonaOption = PERSONA, as_json: JsonOption = False, db: DbOption = None
 ) -> int:
     """Take back the active revision: a new one with the code that it was made from."""
     with open_healkit(db, create=False) as healkit:
@@ -298,7 +265,7 @@ def undo(
 
 
 def blame(
-    name: NameArgument, persona: PersonaOption = "default", as_json: JsonOption = False, db: DbOption = None
+    name: NameArgument, persona: PersonaOption = PERSONA, as_json: JsonOption = False, db: DbOption = None
 ) -> int:
     """Which revision brought the newest failure in, and which one cured it."""
     import dataclasses

@@ -141,16 +141,7 @@ def check_vault_words(options: Namespace) -> None:
 
 def grants_typed(options: Namespace) -> dict[str, Any]:
     """The grants on a magic's line."""
-    return read_grants(
-        read=options.read,
-        write=options.write,
-        memory=options.memory,
-        cpu=options.cpu,
-        timeout=options.timeout,
-        packages=options.packages,
-        calls=options.calls,
-        python=options.python,
-    )
+    return read_grants(vars(options))
 
 
 def editing_cell(healkit: Healkit, options: Namespace) -> str:

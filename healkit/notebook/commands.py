@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from healkit.contracts.filters import STATUSES
+from healkit import options as o
 from healkit.notebook.parser import MagicParser
 
 #: Subcommand → how many words it takes after it (least, most), and what it does.
@@ -33,23 +33,6 @@ HEALKIT_COMMANDS: dict[str, str] = {
 REQUEST_COMMANDS = ("list", "show", "accept", "decline")
 
 
-def _add_grants(parser: MagicParser, for_what: str = "") -> None:
-    """The flags for what a tool may do; `parsing.read_grants` reads them."""
-    for flag, metavar, text in (
-        ("--read", "PATH", "a path it may read; may be repeated"),
-        ("--write", "PATH", "a path it may read and write; may be repeated"),
-        ("--packages", "A,B", "the installed packages it sees, or none, or all (the default)"),
-        ("--calls", "X.*", "what it may call through mcp, as server.tool, or none"),
-    ):
-        parser.add_argument(flag, action="append", metavar=metavar, help=for_what + text)
-    parser.add_argument(
-        "--memory", type=int, metavar="MB", help=f"{for_what}memory, instead of the configured"
-    )
-    parser.add_argument("--cpu", type=int, metavar="S", help=f"{for_what}processor time; the same")
-    parser.add_argument("--timeout", type=float, metavar="S", help=f"{for_what}wall time; the same")
-    parser.add_argument("--python", metavar="PATH", help=f"{for_what}another interpreter to run it in")
-
-
 @cache
 def tool_parser() -> MagicParser:
     """`%%tool`."""
@@ -60,21 +43,9 @@ def tool_parser() -> MagicParser:
         "Python twin: hk.vault.add(name, code), hk.vault.patch(name, code, reason=…)",
     )
     parser.add_argument("name", nargs="?", help="the tool's name; read off the code when left out")
-    parser.add_argument("--persona", default="default", help="whom the tool is for (default: default)")
-    parser.add_argument("--description", default="", help="what it is for; by default its docstring")
-    parser.add_argument("--sql", action="store_true", help="the body is one SQL query with :name parameters")
-    parser.add_argument(
-        "--draft", action="store_true", help="keep it even if it does not parse; it cannot be run"
-    )
-    parser.add_argument("--reason", default="", help="why it was changed; kept in the history")
-    parser.add_argument(
-        "--example",
-        action="append",
-        metavar="JSON",
-        help='what a call has to do: {"arguments": {…}, "result": …}; may be repeated (default: its doctest lines)',
-    )
+    parser.take(o.PERSONA, o.DESCRIPTION, o.SQL, o.DRAFT, o.REASON, o.EXAMPLE)
     parser.add_argument("--run", "--args", metavar="JSON", help="run it at once with these arguments")
-    _add_grants(parser)
+    parser.take(*o.GRANTS)
     return parser
 
 
@@ -89,12 +60,7 @@ def run_parser() -> MagicParser:
         "Python twin: hk.execute_tool(name, persona, arguments)",
     )
     parser.add_argument("name", help="the tool's name; key=value arguments follow")
-    parser.add_argument("--persona", default="default", help="whom the tool is for (default: default)")
-    parser.add_argument("--args", metavar="JSON", help="the arguments as a JSON object")
-    parser.add_argument(
-        "--timeout", type=float, metavar="SECONDS", help="wall time, instead of the tool's own"
-    )
-    parser.add_argument("--record", action="store_true", help="write a run folder of it (hk.runs_dir)")
+    parser.take(o.PERSONA, o.ARGS, o.TIMEOUT, o.RECORD)
     return parser
 
 
@@ -107,13 +73,12 @@ def trace_parser() -> MagicParser:
         "Python twin: hk.last_error(name), .to_notebook(file), .to_markdown()",
     )
     parser.add_argument("tool", nargs="?", help="only of this tool")
-    parser.add_argument("--persona", help="only of this persona")
+    parser.take(o.PERSONA_FILTER)
     parser.add_argument("--frames", type=int, metavar="N", help="only the N innermost frames")
     parser.add_argument(
         "--locals", action="store_true", help="with the local variables, while the run's worker is kept"
     )
-    parser.add_argument("--notebook", metavar="FILE", help="write it as a notebook that runs without healkit")
-    parser.add_argument("--markdown", action="store_true", help="print it as a bug report in Markdown")
+    parser.take(o.NOTEBOOK, o.MARKDOWN)
     return parser
 
 
@@ -127,7 +92,7 @@ def post_mortem_parser() -> MagicParser:
         "Python twin: hk.last_error(name).post_mortem()",
     )
     parser.add_argument("tool", nargs="?", help="only of this tool")
-    parser.add_argument("--persona", help="only of this persona")
+    parser.take(o.PERSONA_FILTER)
     return parser
 
 
@@ -141,18 +106,8 @@ def heal_parser() -> MagicParser:
         "Python twin: hk.heal(name, advisors=[…], auto=…, budget_s=…), hk.heal_panel(name)",
     )
     parser.add_argument("tool", nargs="?", help="the tool (default: the one that failed last)")
-    parser.add_argument("--persona", default="default", help="whom the tool is for (default: default)")
-    parser.add_argument(
-        "--with",
-        dest="advisors",
-        metavar="WHO",
-        help="who is asked, in this order: peers,rules,search,model,person",
-    )
-    parser.add_argument("--budget", type=float, metavar="SECONDS", help="for all of it")
-    parser.add_argument("--auto", action="store_true", help="keep a cure without asking")
-    parser.add_argument("--dry-run", action="store_true", help="show the best patch, keep nothing")
+    parser.take(o.PERSONA, o.ADVISORS, o.BUDGET, o.AUTO, o.DRY_RUN, o.LOG_ID)
     parser.add_argument("--later", action="store_true", help="do not ask now; the patch waits as a request")
-    parser.add_argument("--log-id", type=int, metavar="ROW", help="the failure that is meant")
     parser.add_argument(
         "--panel", action="store_true", help="open a panel instead; it begins when you press Start"
     )
@@ -171,13 +126,12 @@ def vault_parser() -> MagicParser:
     parser.add_argument(
         "words", nargs="*", metavar="NAME", help="the tool, and revisions where they are taken"
     )
-    parser.add_argument("--persona", help="whom the tool is for")
-    parser.add_argument("--reason", default="", help="for revert: why; kept in the history")
+    parser.take(o.PERSONA.but(default=None))
+    parser.take(o.REASON, for_what="for revert: ")
     parser.add_argument(
         "--edit", action="store_true", help="for show: put the code in a new cell to change it"
     )
-    _add_grants(parser, "for grant: ")
-    parser.add_argument("--clear", action="store_true", help="for grant: take back all that are not named")
+    parser.take(*o.GRANTS, o.CLEAR, for_what="for grant: ")
     return parser
 
 
@@ -189,21 +143,7 @@ def executions_parser() -> MagicParser:
         "List executions, newest first; or their failures in groups, or each tool's sums.",
         "Python twin: hk.executions(status=…, tool=…), hk.log.groups(tool=…), hk.log.summary(tool=…)",
     )
-    parser.add_argument("--status", type=str.upper, choices=STATUSES, help="how they ended")
-    parser.add_argument("--tool", help="only of this tool")
-    parser.add_argument("--persona", help="only of this persona")
-    parser.add_argument("--since", metavar="TIME", help="2h, 3d, or a date or time in ISO 8601")
-    parser.add_argument("--until", metavar="TIME", help="the same; exclusive")
-    parser.add_argument("--text", metavar="WORDS", help="only with these words in the traceback")
-    parser.add_argument("--fingerprint", metavar="F", help="only of this failure; --group lists them")
-    parser.add_argument("--run", metavar="RUN", help="only of this run")
-    parser.add_argument(
-        "--trials", dest="tried", action="store_true", help="also a healing's trials and searches"
-    )
-    parser.add_argument("--before", type=int, metavar="ROW", help="only older than that row")
-    parser.add_argument("--group", action="store_true", help="failures grouped by what went wrong")
-    parser.add_argument("--summary", action="store_true", help="runs, failures and durations of each tool")
-    parser.add_argument("--limit", type=int, default=20, metavar="N", help="at most so many (default: 20)")
+    parser.take(*o.FILTERS, o.TRIALS, o.BEFORE, o.GROUP, o.SUMMARY, o.LIMIT)
     parser.add_argument("--dock", action="store_true", help="open the live log beside the notebook instead")
     return parser
 
@@ -224,8 +164,8 @@ def healkit_parser() -> MagicParser:
     )
     parser.add_argument("number", nargs="?", metavar="ID", help="for requests: the request's number")
     parser.add_argument("--cell", type=int, metavar="N", help="for keep: the cell with the prompt In [N]")
-    parser.add_argument("--persona", default="default", help="for keep: whom the tool is for")
-    parser.add_argument("--reason", default="", help="for keep and requests decline: why; kept with it")
+    parser.take(o.PERSONA, for_what="for keep: ")
+    parser.take(o.REASON, for_what="for keep and requests decline: ")
     return parser
 
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from healkit.errors import UsageInvalid
+from healkit.options import Option
 from healkit.parsing import split_words, unknown, unquote
 
 _BRACES = re.compile(r"\{([A-Za-z_][\w.]*)\}")
@@ -37,6 +38,21 @@ class MagicParser(argparse.ArgumentParser):
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         self.add_argument("--help", "-h", action="store_true", help="print this help")
+
+    def take(self, *rows: Option, for_what: str = "") -> None:
+        """Add rows of the option table; for_what: the subcommand that they belong to, such as `for grant: `."""
+        for option in rows:
+            about: dict[str, Any] = {"dest": option.name, "default": option.default}
+            about["help"] = (
+                for_what + option.text + (f" (default: {option.default})" if option.default else "")
+            )
+            if option.type is bool:
+                about["action"] = "store_true"
+            else:
+                about |= {"metavar": option.metavar or None, "choices": option.choices or None}
+                about["type"] = str.upper if option.choices else option.type
+                about["action"] = "append" if option.many else "store"
+            self.add_argument(option.long_flag, **about)
 
     @property
     def flags(self) -> list[str]:
