@@ -2,11 +2,15 @@
 
 Every field can be given as `Healkit(config=Config(…))` or as an environment variable `HEALKIT_<FIELD>`, e.g.
 `HEALKIT_TIMEOUT_S=60`. Units are in the names.
+
+A new setting is one field here, with its default and its help; whoever needs it reads `config.<name>`. Its variable,
+its check, its line in `help(Config)` and, with `shown`, its line in `healkit status` follow from the field.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 from collections.abc import Mapping
 from typing import Any, Literal, get_args
@@ -15,7 +19,7 @@ from urllib.parse import urlsplit
 from healkit.errors import ConfigError
 
 Isolation = Literal["auto", "namespaces", "landlock", "process"]
-#: How much of a failure is explained, from nothing to a way to mend it.
+#: How much of a failure is explained, from nothing to a suggested fix.
 ExplainLevel = Literal["off", "what", "where", "why", "hint", "fix"]
 OtelSemconv = Literal["1.36", "1.37", "1.41"]
 #: Whose protocol a language model is asked in.
@@ -24,23 +28,13 @@ ModelProvider = Literal["openai", "anthropic"]
 MIB = 1024 * 1024
 #: The most traces that a collector takes in one request.
 SYNC_BATCH_MAX = 100
-_MAY_BE_ZERO = {
-    "spares",
-    "post_mortem_kept",
-    "retention_days",
-    "retention_rows",
-    "sync_retries",
-    "sync_flush_s",
-    "heal_model_retries",
-    "heal_model_input_usd_per_mtok",
-    "heal_model_output_usd_per_mtok",
-}
-#: Fields with a list of what they can be, and what anything else is.
-_CHOICES: dict[str, tuple[tuple[str, ...], str]] = {
-    "isolation": (get_args(Isolation), "not a tier"),
-    "otel_semconv": (get_args(OtelSemconv), "no version of the conventions that healkit writes"),
-    "explain": (get_args(ExplainLevel), "no level of explanation"),
-    "heal_model_provider": (get_args(ModelProvider), "no protocol that healkit speaks"),
+_UNITS = {
+    "s": "seconds",
+    "mb": "MiB",
+    "bytes": "bytes",
+    "days": "days",
+    "usd_per_mtok": "US dollars",
+    "per_s": "a second",
 }
 
 
@@ -54,154 +48,237 @@ class Secret(str):
 
 
 @dataclasses.dataclass(frozen=True)
-class Config:
-    """How healkit runs, limits and records; the defaults suit a laptop and a small tool.
+class Setting:
+    """One setting, as `Config` declares it.
 
-    isolation: `auto` takes the strongest tier that this machine can really enforce and refuses to run tools where
-        there is none. `process` is the opt-out, by name: a plain process with limits but no boundary.
-    nursery: whether workers are forked from a preloaded parent; without, each starts cold.
-    spares: how many unused workers are kept warm; 0 keeps none.
-    preload: modules that the fork server imports ahead, such as `numpy` and `pandas`.
-    timeout_s, rpc_timeout_s, start_timeout_s: wall time of an execution, of one bridged call, of a worker's start.
-    grace_s: what a tool gets after its timeout to unwind before it is killed.
-    memory_mb: what a tool may add to the bare worker, in MiB of address space.
-    scratch_mb: the size of its scratch folder, in MiB (enforced as a whole in the `namespaces` tier; per file below).
-    post_mortem_kept: how many failed runs' workers are kept to be asked; 0 keeps none.
-    post_mortem_s: for how long after the run, or the last question.
-    tracing: whether each execution has a trace; its row in the log is there either way.
-    org, project: the first two parts of a trace's `org.project.namespace.action.hash`.
-    payload_max_bytes: what a trace keeps of one payload (arguments, result, traceback), in bytes of JSON.
-    phone_region: whose phone numbers are meant where no country code is given, as an ISO 3166 code such as `DE`.
-    sanitizer_rules: a TOML or JSON file of rules of your own (docs/sanitizing.md).
-    sanitizer_allow: regular expressions; what one of them matches as a whole is never hidden.
-    trace_raw: keep payloads in traces as they were, with every secret in them; they are sent so too.
-    trace_max_tasks, trace_max_decisions: how many calls and branch decisions one trace lists.
-    sanitize_log: clean the log's own rows too; a run can then not be repeated with the arguments it had.
-    sync_url, sync_token: the collector that traces are sent to, and what it knows this sender by; no URL sends nothing.
-    sync_batch, sync_interval_s: a request goes out with so many traces, or after so long with what there is.
-    sync_retries: how often a trace that the collector refuses is sent again before it is parked.
-    sync_timeout_s: one request, from connecting to the last byte of its answer.
-    sync_backoff_s, sync_backoff_max_s: the pause after the first failure, doubled by each, and the longest.
-    sync_flush_s: how long closing waits for what is still to be sent; the rest goes out at the next start.
-    record_runs: write a run folder for every execution, not only for those that are asked to have one.
-    runs_dir: where run folders go; empty means `runs` beside the database (or in the user's data folder).
-    evidence_max_bytes: what a run folder keeps of one piece of evidence (code, output, failure), in bytes.
-    panels: show a live panel below a card in a notebook (docs/panels.md); without, the card alone.
-    log_wait_s: how long a row waits for a locked database before it goes to the spool file.
-    retention_days, retention_rows: what pruning the log keeps unless it is told otherwise: executions so old, and so
-        many of the newest; 0 sets no bound. Nothing is pruned by itself.
-    synchronous: SQLite's own setting; `NORMAL` loses nothing on kill -9, `FULL` nothing on a power cut either.
-    explain: how far a failure is explained in plain words: `off`, `what`, `where`, `why`, `hint` or `fix`. A class that
-        is to find the mistake itself gets `hint`.
-    heal_deny, heal_allow: names of tools, as patterns such as `report_*`, whose patches healing never applies, and
-        applies without asking where they are cured; of a tool that both name, none is applied (docs/consent.md).
-    heal_auto: apply cured patches of every tool without asking, but those of `heal_deny`.
-    heal_advisors: who is asked for a patch, in this order: `peers`, `rules`, `search`, `model`, or another package's.
-    heal_budget_s: how long a healing may take.
-    collect_db: the collector's database, a URL or a path; empty means the same one as everywhere.
-    collect_max_bytes: what one request to the collector may hold, unpacked.
-    collect_rate_per_s, collect_burst: requests a second from one client in the long run, and how many at once.
-    collect_timeout_s: how long the body of a request may take to arrive.
-    otel: export executions as OpenTelemetry spans too (`healkit[otel]`), to where its own variables say.
-    otel_semconv: the version of the GenAI semantic conventions that attributes are named after.
-    otel_content: put arguments and results, cleaned, into the spans.
-    heal_model, heal_model_provider, heal_model_url: the language model that may be asked for patches (docs/models.md):
-        its name, the protocol (`openai` for any chat completions endpoint, or `anthropic`), and the endpoint's address
-        where it is not the provider's own. No name asks none. Its key is no setting: it is read from
-        `HEALKIT_MODEL_KEY`, the provider's own variable, or the keyring.
-    heal_model_timeout_s: one request, from connecting to the last byte of its answer.
-    heal_model_max_tokens: the longest answer, in tokens.
-    heal_model_attempts: how many answers one healing asks for.
-    heal_model_retries, heal_model_backoff_s: how often a request is repeated while the server is busy or away, and the
-        first pause, doubled by each; what the server asks for counts more.
-    heal_model_input_max_bytes: what one request may hold of code, failure and examples.
-    heal_model_values: send the failed run's local variables with their values, cleaned, and not only their types.
-    heal_model_input_usd_per_mtok, heal_model_output_usd_per_mtok: what a million tokens cost, for the report.
+    help: what it does. zero: whether 0 is allowed, where it is a number. choices: all that a text may be; wrong: what
+    anything else is called. shown: its heading in `healkit status`, which lists it where it is set; empty: not listed.
     """
 
-    isolation: Isolation = "auto"
-    nursery: bool = True
-    spares: int = 1
-    preload: tuple[str, ...] = ()
-    timeout_s: float = 30.0
-    rpc_timeout_s: float = 10.0
-    start_timeout_s: float = 5.0
-    grace_s: float = 0.4
-    memory_mb: int = 1024
-    cpu_s: int = 60
-    scratch_mb: int = 256
-    open_files: int = 256
-    result_max_bytes: int = 10 * MIB
-    output_max_bytes: int = 10 * MIB
-    max_calls: int = 10_000
-    max_calls_in_flight: int = 16
-    max_depth: int = 8
-    post_mortem_kept: int = 3
-    post_mortem_s: float = 600.0
-    tracing: bool = True
-    org: str = "local"
-    project: str = "default"
-    payload_max_bytes: int = 10_240
-    phone_region: str = "US"
-    sanitizer_rules: str = ""
-    sanitizer_allow: tuple[str, ...] = ()
-    trace_raw: bool = False
-    trace_max_tasks: int = 1000
-    trace_max_decisions: int = 1000
-    sanitize_log: bool = False
-    sync_url: str = ""
-    sync_token: str = ""
-    sync_batch: int = 10
-    sync_interval_s: float = 5.0
-    sync_retries: int = 3
-    sync_timeout_s: float = 10.0
-    sync_backoff_s: float = 1.0
-    sync_backoff_max_s: float = 30.0
-    sync_flush_s: float = 2.0
-    record_runs: bool = False
-    runs_dir: str = ""
-    evidence_max_bytes: int = MIB
-    log_wait_s: float = 1.0
-    retention_days: float = 0.0
-    retention_rows: int = 0
-    sql_row_limit: int = 1000
-    synchronous: Literal["NORMAL", "FULL"] = "NORMAL"
-    show_outputs: bool = True
-    explain: ExplainLevel = "fix"
-    panels: bool = True
-    heal_deny: tuple[str, ...] = ()
-    heal_allow: tuple[str, ...] = ()
-    heal_auto: bool = False
-    heal_advisors: tuple[str, ...] = ("peers", "rules", "search", "model")
-    heal_budget_s: float = 30.0
-    collect_db: str = dataclasses.field(default="", repr=False)  # a URL may hold a password
-    collect_max_bytes: int = 5_000_000
-    collect_rate_per_s: float = 50.0
-    collect_burst: int = 100
-    collect_timeout_s: float = 30.0
-    otel: bool = False
-    otel_semconv: OtelSemconv = "1.41"
-    otel_content: bool = False
-    heal_model: str = ""
-    heal_model_provider: ModelProvider = "openai"
-    heal_model_url: str = ""
-    heal_model_timeout_s: float = 120.0
-    heal_model_max_tokens: int = 8192
-    heal_model_attempts: int = 4
-    heal_model_retries: int = 3
-    heal_model_backoff_s: float = 1.0
-    heal_model_input_max_bytes: int = 100_000
-    heal_model_values: bool = False
-    heal_model_input_usd_per_mtok: float = 0.0
-    heal_model_output_usd_per_mtok: float = 0.0
+    help: str
+    zero: bool = False
+    choices: tuple[str, ...] = ()
+    wrong: str = "not a choice"
+    shown: str = ""
+    name: str = ""
+    default: Any = None
+
+    @property
+    def variable(self) -> str:
+        """The environment variable that sets it."""
+        return f"HEALKIT_{self.name.upper()}"
+
+    @property
+    def unit(self) -> str:
+        """The unit of its number; empty where it has none."""
+        return next((unit for ending, unit in _UNITS.items() if self.name.endswith(f"_{ending}")), "")
+
+    def check(self, value: Any) -> None:
+        """Raise `ConfigError` for a value that cannot be."""
+        if self.choices and value not in self.choices:
+            raise ConfigError(
+                f"{self.name}={value!r} is {self.wrong}.", hint=f"Choose one of {', '.join(self.choices)}."
+            )
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if is_number and not (value > 0 or (self.zero and value == 0)):
+            raise ConfigError(f"{self.name}={value!r} must be greater than 0.")
+
+    def parse(self, text: str) -> Any:
+        """Read the variable's text in the type of the default; raise `ConfigError` for what is none."""
+        if isinstance(self.default, tuple):
+            return tuple(part.strip() for part in text.split(",") if part.strip())
+        if isinstance(self.default, bool):
+            if text.lower() in {"1", "true", "yes", "on", "0", "false", "no", "off"}:
+                return text.lower() in {"1", "true", "yes", "on"}
+        elif isinstance(self.default, int | float):
+            try:
+                return type(self.default)(text)
+            except ValueError:
+                pass
+        else:
+            return text
+        kind = type(self.default).__name__
+        raise ConfigError(
+            f"{self.variable}={text!r} is not a {kind}.", hint=f"The default is {self.default!r}."
+        )
+
+
+def _set(default: Any, help: str, *, hidden: bool = False, **about: Any) -> Any:  # noqa: A002 - as in Setting
+    """Declare a setting; hidden: left out of `repr`, since it may hold a secret. about: more of `Setting`."""
+    return dataclasses.field(default=default, repr=not hidden, metadata={"setting": Setting(help, **about)})
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    """How healkit runs, limits and records; the defaults suit a laptop and a small tool."""
+
+    # Workers
+    isolation: Isolation = _set(
+        "auto",
+        "`auto` takes the strongest tier that this machine can really enforce and refuses to run tools where there is "
+        "none; `process` is the opt-out, by name: a plain process with limits but no boundary",
+        choices=get_args(Isolation),
+        wrong="not a tier",
+    )
+    nursery: bool = _set(True, "fork workers from the fork server; without it, each starts cold")
+    spares: int = _set(1, "unused workers that are kept warm", zero=True)
+    preload: tuple[str, ...] = _set(
+        (), "modules that the fork server imports ahead, such as numpy and pandas"
+    )
+    timeout_s: float = _set(30.0, "wall time of an execution")
+    rpc_timeout_s: float = _set(10.0, "wall time of one bridged call")
+    start_timeout_s: float = _set(5.0, "wall time of a worker's start")
+    grace_s: float = _set(0.4, "what a tool gets after its timeout to unwind before it is killed")
+    memory_mb: int = _set(1024, "address space that a tool may add to the bare worker")
+    cpu_s: int = _set(60, "processor time of an execution")
+    scratch_mb: int = _set(
+        256, "size of the scratch folder; enforced as a whole in the `namespaces` tier, per file below"
+    )
+    open_files: int = _set(256, "files that a tool may have open")
+    result_max_bytes: int = _set(10 * MIB, "size of a tool's result")
+    output_max_bytes: int = _set(10 * MIB, "what is kept of a tool's output")
+    max_calls: int = _set(10_000, "calls that one execution may make")
+    max_calls_in_flight: int = _set(16, "calls of one execution at the same time")
+    max_depth: int = _set(8, "how deep vault tools may call each other")
+    post_mortem_kept: int = _set(3, "failed executions whose workers are kept for questions", zero=True)
+    post_mortem_s: float = _set(600.0, "how long such a worker is kept after the run or the last question")
+    # Traces
+    tracing: bool = _set(True, "write a trace for each execution; its row in the log is there either way")
+    org: str = _set("local", "first part of a trace's `org.project.namespace.action.hash`")
+    project: str = _set("default", "second part of it")
+    payload_max_bytes: int = _set(10_240, "what a trace keeps of one payload, in JSON")
+    phone_region: str = _set(
+        "US", "whose phone numbers are meant where no country code is given, as an ISO 3166 code such as DE"
+    )
+    sanitizer_rules: str = _set("", "a TOML or JSON file of rules of your own (docs/sanitizing.md)")
+    sanitizer_allow: tuple[str, ...] = _set(
+        (), "regular expressions; a text that one matches whole is not hidden"
+    )
+    trace_raw: bool = _set(
+        False, "keep payloads in traces as they were, with every secret; they are sent so too"
+    )
+    trace_max_tasks: int = _set(1000, "calls that one trace lists")
+    trace_max_decisions: int = _set(1000, "branch decisions that one trace lists")
+    sanitize_log: bool = _set(
+        False, "clean the log's own rows too; a run can then not be repeated with the arguments it had"
+    )
+    sync_url: str = _set("", "the collector that traces are sent to; empty sends nothing", shown="collector")
+    sync_token: str = _set("", "what the collector knows this sender by")
+    sync_batch: int = _set(10, "traces in one request")
+    sync_interval_s: float = _set(5.0, "how long a request waits for more traces")
+    sync_retries: int = _set(3, "how often a refused trace is sent again before it is parked", zero=True)
+    sync_timeout_s: float = _set(10.0, "one request, from connecting to the last byte of its answer")
+    sync_backoff_s: float = _set(1.0, "pause after the first failure, doubled by each")
+    sync_backoff_max_s: float = _set(30.0, "the longest such pause")
+    sync_flush_s: float = _set(
+        2.0,
+        "how long closing waits for what is still to be sent; the rest goes out at the next start",
+        zero=True,
+    )
+    # Records
+    record_runs: bool = _set(
+        False, "write a run folder for every execution, not only for those that ask for one"
+    )
+    runs_dir: str = _set(
+        "", "where run folders go; empty: `runs` beside the database, or in the user's data folder"
+    )
+    evidence_max_bytes: int = _set(
+        MIB, "what a run folder keeps of one piece of evidence: code, output, failure"
+    )
+    log_wait_s: float = _set(
+        1.0, "how long a row waits for a locked database before it goes to the spool file"
+    )
+    retention_days: float = _set(
+        0.0,
+        "age up to which `log.prune` keeps executions; 0 sets no bound, and nothing is pruned by itself",
+        zero=True,
+    )
+    retention_rows: int = _set(
+        0, "how many of the newest executions `log.prune` keeps; 0 sets no bound", zero=True
+    )
+    sql_row_limit: int = _set(1000, "rows that a SQL tool returns")
+    synchronous: Literal["NORMAL", "FULL"] = _set(
+        "NORMAL", "SQLite's own: NORMAL loses nothing on kill -9, FULL nothing on a power cut either"
+    )
+    # On screen
+    show_outputs: bool = _set(True, "display a tool's outputs in the notebook's cell")
+    explain: ExplainLevel = _set(
+        "fix",
+        "how far a failure is explained: off, what, where, why, hint or fix; a class that is to find the mistake "
+        "itself gets hint",
+        choices=get_args(ExplainLevel),
+        wrong="no level of explanation",
+    )
+    panels: bool = _set(
+        True, "show a live panel below a card in a notebook (docs/panels.md), not the card alone"
+    )
+    # Healing
+    heal_deny: tuple[str, ...] = _set(
+        (), "tools, as patterns such as report_*, whose patches are never applied, whatever else allows it"
+    )
+    heal_allow: tuple[str, ...] = _set(
+        (), "tools whose cured patches are applied without asking (docs/consent.md)"
+    )
+    heal_auto: bool = _set(False, "apply cured patches of every tool without asking, but those of heal_deny")
+    heal_advisors: tuple[str, ...] = _set(
+        ("peers", "rules", "search", "model"), "who is asked for a patch, in this order"
+    )
+    heal_budget_s: float = _set(30.0, "how long a healing may take")
+    # The collector
+    collect_db: str = _set(
+        "", "the collector's database, a URL or a path; empty: the same one as everywhere", hidden=True
+    )
+    collect_max_bytes: int = _set(5_000_000, "what one request may hold, unpacked")
+    collect_rate_per_s: float = _set(50.0, "requests from one client in the long run")
+    collect_burst: int = _set(100, "requests from one client at once")
+    collect_timeout_s: float = _set(30.0, "how long the body of a request may take to arrive")
+    # OpenTelemetry
+    otel: bool = _set(
+        False, "export executions as OpenTelemetry spans too (healkit[otel]), to where its own variables say"
+    )
+    otel_semconv: OtelSemconv = _set(
+        "1.41",
+        "the version of the GenAI semantic conventions that attributes are named after",
+        choices=get_args(OtelSemconv),
+        wrong="no version of the conventions that healkit writes",
+    )
+    otel_content: bool = _set(False, "put arguments and results, cleaned, into the spans")
+    # Language models
+    heal_model: str = _set(
+        "",
+        "the language model that may be asked for patches (docs/models.md); empty asks none. Its key is no setting: it "
+        "is read from HEALKIT_MODEL_KEY, the provider's own variable, or the keyring",
+    )
+    heal_model_provider: ModelProvider = _set(
+        "openai",
+        "its protocol: openai for any chat completions endpoint, or anthropic",
+        choices=get_args(ModelProvider),
+        wrong="no protocol that healkit speaks",
+    )
+    heal_model_url: str = _set("", "its address, where it is not the provider's own")
+    heal_model_timeout_s: float = _set(120.0, "one request, from connecting to the last byte of its answer")
+    heal_model_max_tokens: int = _set(8192, "the longest answer, in tokens")
+    heal_model_attempts: int = _set(4, "answers that one healing asks for")
+    heal_model_retries: int = _set(
+        3, "how often a request is repeated while the server is busy or away", zero=True
+    )
+    heal_model_backoff_s: float = _set(
+        1.0, "the first pause between them, doubled by each; what the server asks for counts more"
+    )
+    heal_model_input_max_bytes: int = _set(100_000, "what one request may hold of code, failure and examples")
+    heal_model_values: bool = _set(
+        False, "send the failed run's local variables with their values, cleaned, and not only their types"
+    )
+    heal_model_input_usd_per_mtok: float = _set(
+        0.0, "cost of a million tokens sent, for the report", zero=True
+    )
+    heal_model_output_usd_per_mtok: float = _set(0.0, "cost of a million tokens received", zero=True)
 
     def __post_init__(self) -> None:
-        """Refuse what could not work; raises `ConfigError`."""
-        for name, (choices, wrong) in _CHOICES.items():
-            if (value := getattr(self, name)) not in choices:
-                raise ConfigError(
-                    f"{name}={value!r} is {wrong}.", hint=f"Choose one of {', '.join(choices)}."
-                )
+        """Refuse what could not work; raise `ConfigError`."""
+        for setting in settings():
+            if setting.choices:
+                setting.check(getattr(self, setting.name))
         object.__setattr__(self, "sync_token", Secret(self.sync_token))
         _check_url("sync_url", self.sync_url, "https://collector.example:8008", "as sync_token")
         _check_url("heal_model_url", self.heal_model_url, "http://localhost:11434/v1", "in HEALKIT_MODEL_KEY")
@@ -214,26 +291,37 @@ class Config:
                 f"sync_batch={self.sync_batch!r} is more than a collector takes at once.",
                 hint=f"At most {SYNC_BATCH_MAX}.",
             )
-        for field in dataclasses.fields(self):
-            value = getattr(self, field.name)
-            least = 0 if field.name in _MAY_BE_ZERO else None
-            if (
-                isinstance(value, int | float)
-                and not isinstance(value, bool)
-                and not (value > 0 or value == least)
-            ):
-                raise ConfigError(f"{field.name}={value!r} must be greater than 0.")
+        for setting in settings():
+            setting.check(getattr(self, setting.name))
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] | None = None) -> Config:
-        """The defaults with every `HEALKIT_<FIELD>` applied; raises `ConfigError` for one that does not parse."""
+        """Return the defaults with every `HEALKIT_<FIELD>` applied; raise `ConfigError` for one that does not parse."""
         environ = os.environ if environ is None else environ
-        given = {
-            field.name: _parse(name, environ[name], field.default)
-            for field in dataclasses.fields(cls)
-            if (name := f"HEALKIT_{field.name.upper()}") in environ
-        }
+        given = {s.name: s.parse(environ[s.variable]) for s in settings() if s.variable in environ}
         return cls(**given)
+
+    def shown(self) -> dict[str, str]:
+        """Return the settings that `healkit status` lists, by their headings, where they are set."""
+        values = {setting.shown: getattr(self, setting.name) for setting in settings() if setting.shown}
+        return {heading: str(value) for heading, value in values.items() if value}
+
+
+@functools.cache
+def settings() -> tuple[Setting, ...]:
+    """List all settings, in the order of `Config`."""
+    return tuple(
+        dataclasses.replace(field.metadata["setting"], name=field.name, default=field.default)
+        for field in dataclasses.fields(Config)
+    )
+
+
+def _told(setting: Setting) -> str:
+    unit = f" ({setting.unit})" if setting.unit else ""
+    return f"{setting.name}: {setting.help}{unit}. Default: {setting.default!r}."
+
+
+Config.__doc__ = "\n".join((f"{Config.__doc__}\n", *map(_told, settings())))
 
 
 def _check_url(name: str, url: str, example: str, instead: str) -> None:
@@ -249,22 +337,3 @@ def _check_url(name: str, url: str, example: str, instead: str) -> None:
         raise ConfigError(f"{name} holds a user or password.", hint=f"Give it {instead} instead.")
     if wrong:
         raise ConfigError(f"{name}={url!r} is no http or https URL.", hint=f"For example {example}.")
-
-
-def _parse(name: str, text: str, default: Any) -> Any:
-    """`text` in the type of the field's default."""
-    if isinstance(default, tuple):
-        return tuple(part.strip() for part in text.split(",") if part.strip())
-    if isinstance(default, bool):
-        if text.lower() in {"1", "true", "yes", "on", "0", "false", "no", "off"}:
-            return text.lower() in {"1", "true", "yes", "on"}
-    elif isinstance(default, int | float):
-        try:
-            return type(default)(text)
-        except ValueError:
-            pass
-    else:
-        return text
-    raise ConfigError(
-        f"{name}={text!r} is not a {type(default).__name__}.", hint=f"The default is {default!r}."
-    )

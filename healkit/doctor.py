@@ -52,7 +52,7 @@ def status_of(url: str, config: Config, tools: int, log: Log, problem: str, trac
     except IsolationUnavailable:
         tier = "none"
     failures, running = log.count(status="FAILURE"), len(log.running())
-    return Status(url, tier, tools, log.count(), failures, running, problem, config.sync_url, traces)
+    return Status(url, tier, tools, log.count(), failures, running, problem, traces, settings=config.shown())
 
 
 def _memory(config: Config) -> Check:

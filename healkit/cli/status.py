@@ -24,7 +24,9 @@ def status(as_json: JsonOption = False, db: DbOption = None) -> int:
     with open_healkit(db, create=False) as healkit:
         found = healkit.status()
     if as_json:
-        print_json({**dataclasses.asdict(found), "traces": msgspec.structs.asdict(found.traces)})
+        shown = {"collector": "", **found.settings}  # which is there also where it is not set
+        fields = {name: value for name, value in dataclasses.asdict(found).items() if name != "settings"}
+        print_json({**fields, **shown, "traces": msgspec.structs.asdict(found.traces)})
     else:
         typer.echo(text_of(reports.status(found)))
     return OK

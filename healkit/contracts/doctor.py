@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 
 from healkit.contracts.outbox import OutboxState
 
@@ -36,8 +37,8 @@ class Status:
     """Where healkit stands: `problem` is empty when nothing is wrong with the log.
 
     `requests` is how many patches wait for the user's word.
-    `collector` is where traces are sent, empty where they stay; `traces` says how many are where, and what is wrong
-    with sending them.
+    `traces` says how many traces are where, and what is wrong with sending them. `settings` are those that `Config`
+    lists for it, by their headings.
     """
 
     url: str
@@ -47,6 +48,6 @@ class Status:
     failures: int
     running: int
     problem: str
-    collector: str = ""
     traces: OutboxState = dataclasses.field(default_factory=OutboxState)
     requests: int = 0
+    settings: Mapping[str, str] = dataclasses.field(default_factory=dict)

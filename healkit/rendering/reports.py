@@ -61,7 +61,7 @@ def _trace_rows(found: Status) -> list[tuple[str, str]]:
     ]
     known = [f"{count:,} {word}" for count, word in counts if count]
     rows = [("traces", ", ".join(known) or "none")]
-    rows += [("collector", found.collector)] if found.collector else []
+    rows += found.settings.items()
     rows += [("parked", f"{count:,} for: {reason}") for reason, count in state.parked_for.items()]
     return [*rows, ("sending", state.problem)] if state.problem else rows
 

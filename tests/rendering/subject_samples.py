@@ -133,8 +133,8 @@ DOCTORS = {
 }  # fmt: skip
 STATUSES = {
     "well": Status("sqlite:///healkit.db", "namespaces", 3, 1_234, 56, 0, ""),
-    "ill": Status("sqlite:///healkit.db", "", 3, 2, 1, 1, "disk full", "https://collector.example",
-                  OutboxState(1, 2, 3, 4, {"HTTP 413": 4}, "refused"), 2),
+    "ill": Status("sqlite:///healkit.db", "", 3, 2, 1, 1, "disk full",
+                  OutboxState(1, 2, 3, 4, {"HTTP 413": 4}, "refused"), 2, {"collector": "https://collector.example"}),
 }  # fmt: skip
 GROUPS = [
     GroupInfo("v1:ab12", "average_delay", "default", 1_234, NOW, NOW + dt.timedelta(days=2), 4, 90, 1, 2, 3, "ZeroDivisionError", "division by zero"),
