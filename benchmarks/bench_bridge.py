@@ -29,9 +29,10 @@ from healkit.runtime.providers import HostFunctions
 from healkit.runtime.recorder import Recorder
 from healkit.runtime.router import CallContext, CallRouter
 from healkit.store.database import Database
+from healkit.workers.folders import RunFolder
 from healkit.workers.kernel import KernelWorker
 from healkit.workers.probe import achieved_tier
-from healkit.workers.sandbox import RunFolder, Sandbox
+from healkit.workers.sandbox import Sandbox
 
 CALLS, WARM_UP = 5000, 500
 TOOL = f"""

@@ -17,8 +17,7 @@ from healkit.contracts.healing import Check, CheckResult
 from healkit.contracts.records import SUMMARY_MAX_CHARS
 from healkit.errors import ArgumentsInvalid, ExamplesInvalid, HealError, VaultError
 from healkit.healing.advisor import Case, Peer
-from healkit.runtime.history import execution_of
-from healkit.runtime.repeats import arguments_of, logged
+from healkit.runtime.history import arguments_of, execution_of, logged
 from healkit.store.entries import VaultEntry
 from healkit.store.log import Log
 from healkit.store.models import ExecutionLog

@@ -19,8 +19,8 @@ from healkit.contracts.entries import NO_GRANTS
 from healkit.contracts.healing import Check, CheckResult, Patch, Verdict, same_value
 from healkit.errors import BudgetSpent, HealkitError
 from healkit.healing.advisor import Workbench
+from healkit.runtime.background import Stop
 from healkit.runtime.execution import Execution
-from healkit.runtime.loop import Stop
 from healkit.store.entries import VaultEntry
 
 #: Statements that leave a block.

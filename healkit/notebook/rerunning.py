@@ -23,7 +23,7 @@ from typing import Any
 from IPython.core.displaypub import CapturingDisplayPublisher
 
 from healkit.errors import UsageInvalid
-from healkit.runtime.loop import heard_stop
+from healkit.runtime.background import heard_stop
 
 _TEXT_MAX_CHARS = 200_000
 

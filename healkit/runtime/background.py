@@ -6,17 +6,154 @@ on `%unload_ext`. A forked child starts with nothing: the parent's workers are t
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import contextvars
 import os
-from typing import TYPE_CHECKING
+import queue
+import threading
+from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from healkit.config import Config
 from healkit.errors import PostMortemGone
-from healkit.runtime.loop import BackgroundLoop
 from healkit.runtime.mcp import servers as mcp_servers
 
 if TYPE_CHECKING:
     from healkit.workers.pool import Pool
     from healkit.workers.retained import RetainedWorker
+
+
+T = TypeVar("T")
+
+
+class Stop:
+    """A word from any thread to the one that waits in `BackgroundLoop.run`: end the worker, and go on.
+
+    It is heard by what is run inside `with stop.heard():`; a panel's Stop button says it, as Ctrl-C does in a cell.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._ends: list[Callable[[], object]] = []
+        self.asked = False
+
+    @contextlib.contextmanager
+    def heard(self) -> Iterator[None]:
+        """The block whose runs end when `ask` is called."""
+        token = _stop.set(self)
+        try:
+            yield
+        finally:
+            _stop.reset(token)
+
+    def ask(self) -> None:
+        """End what runs now, and whatever begins later in the block; safe to call twice, from any thread."""
+        with self._lock:
+            self.asked, ends = True, self._ends
+        for end in ends:
+            end()
+
+    def tell(self, end: Callable[[], object]) -> None:
+        """Called by a run as it begins, with what ends it."""
+        with self._lock:
+            self._ends = [*self._ends, end]
+            asked = self.asked
+        if asked:
+            end()
+
+
+_stop: contextvars.ContextVar[Stop | None] = contextvars.ContextVar("healkit_stop", default=None)
+
+
+def heard_stop() -> Stop | None:
+    """The Stop whose block this code is in, if it is in one."""
+    return _stop.get()
+
+
+class BackgroundLoop:
+    """An event loop in a thread of its own; started with its first use, and again in a forked child."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._pid = 0
+
+    def submit(self, coroutine: Coroutine[Any, Any, T]) -> Future[T]:
+        """Run it in the loop; any thread may wait for the future, except the loop's own."""
+        return asyncio.run_coroutine_threadsafe(coroutine, self._running())
+
+    def run(
+        self,
+        start: Callable[[Callable[[dict[str, Any]], None], asyncio.Event], Coroutine[Any, Any, T]],
+        on_output: Callable[[dict[str, Any]], None] | None,
+    ) -> T:
+        """Run what `start(emit, stop)` makes, and wait for it in this thread.
+
+        `on_output` gets what is emitted, here and as it comes, so that displays find the caller's cell. Ctrl-C sets
+        `stop`, waits until the work has ended and been recorded, and then goes on to the caller; a `Stop` that this
+        thread hears sets it too, and the work's own outcome is returned.
+        """
+        outputs: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
+        loop = self._running()
+        stop = asyncio.Event()
+        future = asyncio.run_coroutine_threadsafe(start(outputs.put, stop), loop)
+        future.add_done_callback(lambda _: outputs.put(None))
+        if (heard := _stop.get()) is not None:
+            heard.tell(lambda: None if future.done() else loop.call_soon_threadsafe(stop.set))
+        try:
+            while (output := outputs.get()) is not None:
+                if on_output is not None:
+                    on_output(output)
+        except BaseException:
+            loop.call_soon_threadsafe(stop.set)
+            _settle(future)
+            raise
+        return future.result()
+
+    def close(self) -> None:
+        """Stop the loop and its thread; it starts again when it is used again."""
+        with self._lock:
+            loop, thread, self._loop, self._thread = self._loop, self._thread, None, None
+        if loop is None or thread is None or self._pid != os.getpid():
+            return
+        with contextlib.suppress(TimeoutError, RuntimeError):
+            asyncio.run_coroutine_threadsafe(loop.shutdown_default_executor(), loop).result(timeout=5)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(timeout=5)
+        if not thread.is_alive():
+            loop.close()
+
+    def abandon(self) -> object:
+        """Begin anew in a forked child; returns the parent's loop, which must be kept and never be touched."""
+        inherited, self._loop, self._thread, self._lock = self._loop, None, None, threading.Lock()
+        return inherited
+
+    def _running(self) -> asyncio.AbstractEventLoop:
+        with self._lock:
+            if self._loop is None or self._pid != os.getpid():
+                self._loop, self._pid = asyncio.new_event_loop(), os.getpid()
+                self._thread = threading.Thread(
+                    target=self._serve, args=(self._loop,), name="healkit", daemon=True
+                )
+                self._thread.start()
+            return self._loop
+
+    @staticmethod
+    def _serve(loop: asyncio.AbstractEventLoop) -> None:
+        asyncio.set_event_loop(loop)
+        loop.run_forever()
+
+
+def _settle(future: Future[Any]) -> None:
+    """Wait for the end of stopped work; its outcome is on record, and a second Ctrl-C need not wait."""
+    try:
+        future.exception(timeout=5)
+    except (TimeoutError, KeyboardInterrupt):
+        future.cancel()
+
 
 _NOT_KNOWN = "the run was another process's, or healkit has been shut down since"
 

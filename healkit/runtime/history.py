@@ -17,14 +17,16 @@ from healkit.contracts.records import (
     TRIED_ORIGINS,
     CallRecord,
     DecisionRecord,
+    Finished,
     Grants,
     HostIdentity,
     Started,
     Step,
 )
 from healkit.contracts.stats import Ran
-from healkit.errors import DatabaseError, VaultError, near_misses
+from healkit.errors import ArgumentsInvalid, DatabaseError, UsageInvalid, VaultError, near_misses
 from healkit.rendering.plots import Plot, plot_days, plot_runs
+from healkit.runtime.contents import NOT_KEPT_OBJECT
 from healkit.runtime.execution import Execution, Executions
 from healkit.store.database import Database
 from healkit.store.entries import DEFAULT_PERSONA
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from healkit.store.log import Log
     from healkit.store.models import ExecutionCall, ExecutionDecision, ExecutionLog
     from healkit.store.vault import Vault
+
 
 #: Of so many runs each is drawn; of more, each day.
 _EACH_RUN_MAX = 2000
@@ -283,4 +286,47 @@ def _call(row: ExecutionCall) -> CallRecord:
 def _decision(row: ExecutionDecision) -> DecisionRecord:
     return DecisionRecord(
         row.trace_id, row.number, row.after_task, row.node, row.outcome, row.condition, row.decided_at
+    )
+
+
+#: How the sanitiser marks what it has hidden, where the log itself is cleaned (`sanitize_log`).
+_REDACTED = "[REDACTED"
+
+
+def logged(log: Log, log_id: int) -> ExecutionLog:
+    """The row of that id; raises `UsageInvalid` where there is none."""
+    row = log.get(log_id)
+    if row is None:
+        raise UsageInvalid(f"There is no log row {log_id!r}.", hint="hk.executions() lists the newest.")
+    return row
+
+
+def arguments_of(row: ExecutionLog) -> dict[str, Any]:
+    """What that execution was called with; raises `ArgumentsInvalid` where the log does not hold all of it."""
+    if not isinstance(row.arguments, dict):
+        why = "were cut"
+    elif row.arguments == json.loads(NOT_KEPT_OBJECT):
+        why = "were kept off the record, as its tool asks for"
+    elif _REDACTED in repr(row.arguments):
+        why = "had secrets in them, which the log does not keep"
+    else:
+        return dict(row.arguments)
+    raise ArgumentsInvalid(
+        f"The arguments of log row {row.id} {why}; they cannot be used again.",
+        hint=f"Give them anew: hk.execute({row.tool_name!r}, arguments={{…}}).",
+    )
+
+
+def ending_of(row: ExecutionLog) -> Finished | None:
+    """How it ended, for a comparison; None while it is still running."""
+    if row.status == "RUNNING" or row.finished_at is None:
+        return None
+    failure: Failure | None = execution_of(row, []).failure
+    return Finished(
+        row.trace_id,
+        row.finished_at,
+        row.duration_ms or 0.0,
+        row.result_summary,
+        failure,
+        row.fingerprint,
     )

@@ -24,10 +24,57 @@ import msgspec
 
 from healkit.contracts import rpc
 from healkit.contracts.encoding import to_jsonable
-from healkit.contracts.records import CALL_MAX_CHARS, CallRecord, Grants, Step, summarize, utc_now
+from healkit.contracts.records import (
+    CALL_MAX_CHARS,
+    CallRecord,
+    DecisionRecord,
+    Grants,
+    Step,
+    summarize,
+    utc_now,
+)
 from healkit.contracts.tools import ToolDefinition
 from healkit.errors import CallRefused, HealkitError, ToolExecutionError, did_you_mean
-from healkit.runtime.decisions import Decisions
+
+_NAME_MAX_CHARS, _CONDITION_MAX_CHARS = 200, 1000
+_decode = msgspec.json.Decoder(rpc.Decision).decode
+
+
+class Decisions:
+    """The branch decisions of one execution; `record` puts each on record."""
+
+    def __init__(self, trace_id: str, most: int, record: Callable[[DecisionRecord], None]) -> None:
+        self._trace_id = trace_id
+        self._most = most
+        self._record = record
+        self._numbers = itertools.count(1)
+
+    def take(self, call: rpc.RpcCall, after_task: str) -> rpc.RpcResult:
+        """Put one on record and say so; called on a bridge thread. Never raises."""
+        try:
+            said = _decode(call.args)
+        except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+            refused = rpc.RpcError("CALL_REFUSED", "", f"That is no decision: {error}")
+            return rpc.RpcResult(call.id, success=False, error=refused)
+        number = next(self._numbers)
+        if number == self._most + 1:
+            said = rpc.Decision(
+                "…", "[TRUNCATED]", f"more than {self._most:,} decisions; the rest is not kept"
+            )
+        if number <= self._most + 1:
+            self._record(
+                DecisionRecord(
+                    trace_id=self._trace_id,
+                    number=number,
+                    after_task=after_task,
+                    node=summarize(said.node, _NAME_MAX_CHARS),
+                    outcome=summarize(said.outcome, _NAME_MAX_CHARS),
+                    condition=summarize(said.condition, _CONDITION_MAX_CHARS),
+                    decided_at=utc_now(),
+                )
+            )
+        return rpc.RpcResult(call.id, success=True)
+
 
 #: What a tool may call without a grant: other vault tools and the user's functions, but neither the log nor any MCP
 #: server. Providing a function is a grant of that function; connecting a server must not be one of all it can do.

@@ -29,8 +29,7 @@ from healkit.contracts.records import Finished, Started, host_identity, new_trac
 from healkit.contracts.rpc import Init, raw
 from healkit.contracts.tools import EntryRef
 from healkit.runtime import background
-from healkit.runtime.judging import judged
-from healkit.runtime.outcomes import failure_of
+from healkit.runtime.outcomes import failure_of, judged
 from healkit.runtime.recorder import Recorder
 from healkit.runtime.trials import Trial, Trials
 from healkit.workers.folders import RunFolders

@@ -7,16 +7,17 @@ Should the janitor be killed too, the next host that starts recognises the folde
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import os
 import shutil
 import stat
 import subprocess
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 from healkit.contracts.records import host_identity, process_start_ticks
-from healkit.workers.sandbox import RunFolder
 
 #: ZeroMQ's IPC paths fail at about 108 characters; what we append to the base takes up to 50 of them.
 _BASE_MAX_CHARS = 55
@@ -24,6 +25,56 @@ _BASE_MAX_CHARS = 55
 _JANITOR = 'cat >/dev/null; sleep 0.2; rm -rf -- "$1"'
 
 _numbers = itertools.count(1)
+
+
+@dataclasses.dataclass(frozen=True)
+class RunFolder:
+    """The folders of one worker, on the host: `ipc` for its sockets, `scratch` for its work, `host` for us alone."""
+
+    root: Path
+
+    @property
+    def ipc(self) -> Path:
+        """Where the kernel binds its sockets, and where its connection file lies."""
+        return self.root / "ipc"
+
+    @property
+    def scratch(self) -> Path:
+        """The tool's working directory, home and temporary folder."""
+        return self.root / "scratch"
+
+    @property
+    def code(self) -> Path:
+        """Where another interpreter finds this package, and nothing else."""
+        return self.root / "code"
+
+    @property
+    def crash_file(self) -> Path:
+        """The process's stderr: what `faulthandler` writes when nothing else can speak; outside of its view."""
+        return self.root / "stderr.log"
+
+    def create(self) -> RunFolder:
+        """Make the folders, readable by nobody else."""
+        for folder in (self.root, self.ipc, self.scratch):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return self
+
+    def remove(self) -> None:
+        """Delete it all; what a tool made unreadable is made readable first."""
+
+        def retry(_function: object, path: str, _error: object) -> None:
+            try:
+                os.chmod(os.path.dirname(path), 0o700)
+                # A chmod would reach what a link points at, and a tool can leave a link to any file of the user's.
+                if os.path.islink(path) or not os.path.isdir(path):
+                    os.unlink(path)
+                    return
+                os.chmod(path, 0o700)
+                shutil.rmtree(path)
+            except OSError:
+                pass  # the sweep at the next start tries again
+
+        shutil.rmtree(self.root, onerror=retry)
 
 
 class RunFolders:
@@ -91,3 +142,43 @@ def private_base() -> Path:
         return Path(tempfile.mkdtemp(prefix="healkit-"))
     private = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077
     return base if private else Path(tempfile.mkdtemp(prefix="healkit-"))
+
+
+def exceeds(folder: str, pid: int, max_bytes: int, max_files: int) -> bool:
+    """Whether the folder, and the files that process has open and has taken the names from, hold more than that.
+
+    Stops counting as soon as they do. Sizes are what is really taken up: a sparse file takes up little.
+    """
+    total = 0
+    for files, size_bytes in enumerate(itertools.chain(_nameless(pid), _in(folder)), start=1):
+        total += size_bytes
+        if total > max_bytes or files > max_files:
+            return True
+    return False
+
+
+def _in(folder: str) -> Iterator[int]:
+    for parent, folders, names in os.walk(folder):
+        yield from (0 for _ in folders)
+        for name in names:
+            try:
+                yield os.lstat(os.path.join(parent, name)).st_blocks * 512
+            except OSError:
+                continue  # it is the worker's folder: files come and go
+
+
+def _nameless(pid: int) -> Iterator[int]:
+    """The files that only an open descriptor still keeps."""
+    seen = set()
+    try:
+        descriptors = list(os.scandir(f"/proc/{pid}/fd"))
+    except OSError:  # it has ended, or there is no /proc
+        return
+    for descriptor in descriptors:
+        try:
+            found = descriptor.stat()
+        except OSError:
+            continue
+        if found.st_nlink == 0 and stat.S_ISREG(found.st_mode) and (found.st_dev, found.st_ino) not in seen:
+            seen.add((found.st_dev, found.st_ino))
+            yield found.st_blocks * 512

@@ -18,6 +18,7 @@ import msgspec
 
 from healkit.contracts.records import Grants
 from healkit.errors import WorkerError
+from healkit.workers.folders import RunFolder
 from healkit.workers.inside.forkserver import (
     CONTROL_VARIABLE,
     MESSAGE_BYTES,
@@ -29,7 +30,7 @@ from healkit.workers.inside.forkserver import (
     Preloaded,
 )
 from healkit.workers.process import Process, spawn
-from healkit.workers.sandbox import ForkServerSandbox, RunFolder, Sandbox, Tier
+from healkit.workers.sandbox import ForkServerSandbox, Sandbox, Tier
 
 _decode = msgspec.json.Decoder(FromForkServer).decode
 

@@ -20,8 +20,9 @@ import msgspec
 
 from healkit.config import Config
 from healkit.errors import IsolationUnavailable
+from healkit.workers.folders import RunFolder
 from healkit.workers.inside.probe import Report, Targets
-from healkit.workers.sandbox import RunFolder, Sandbox, Tier
+from healkit.workers.sandbox import Sandbox, Tier
 
 _TIMEOUT_S = 20.0
 

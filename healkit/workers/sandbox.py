@@ -22,6 +22,7 @@ import healkit
 from healkit.config import MIB
 from healkit.contracts.records import Grants
 from healkit.errors import ConfigError, WorkerStartFailed
+from healkit.workers.folders import RunFolder
 from healkit.workers.inside.lockdown import RESTRICTIONS_VARIABLE, Restrictions
 from healkit.workers.interpreters import View, install_command, interpreter_of, view_of, what_is_missing
 
@@ -36,56 +37,6 @@ _PROC_READ = (
 #: How many files a scratch folder may hold, where the tier can count them.
 SCRATCH_FILES = 20_000
 _ENVIRONMENT_KEPT = ("LANG", "LC_ALL", "LC_CTYPE", "TZ")
-
-
-@dataclasses.dataclass(frozen=True)
-class RunFolder:
-    """The folders of one worker, on the host: `ipc` for its sockets, `scratch` for its work, `host` for us alone."""
-
-    root: Path
-
-    @property
-    def ipc(self) -> Path:
-        """Where the kernel binds its sockets, and where its connection file lies."""
-        return self.root / "ipc"
-
-    @property
-    def scratch(self) -> Path:
-        """The tool's working directory, home and temporary folder."""
-        return self.root / "scratch"
-
-    @property
-    def code(self) -> Path:
-        """Where another interpreter finds this package, and nothing else."""
-        return self.root / "code"
-
-    @property
-    def crash_file(self) -> Path:
-        """The process's stderr: what `faulthandler` writes when nothing else can speak; outside of its view."""
-        return self.root / "stderr.log"
-
-    def create(self) -> RunFolder:
-        """Make the folders, readable by nobody else."""
-        for folder in (self.root, self.ipc, self.scratch):
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return self
-
-    def remove(self) -> None:
-        """Delete it all; what a tool made unreadable is made readable first."""
-
-        def retry(_function: object, path: str, _error: object) -> None:
-            try:
-                os.chmod(os.path.dirname(path), 0o700)
-                # A chmod would reach what a link points at, and a tool can leave a link to any file of the user's.
-                if os.path.islink(path) or not os.path.isdir(path):
-                    os.unlink(path)
-                    return
-                os.chmod(path, 0o700)
-                shutil.rmtree(path)
-            except OSError:
-                pass  # the sweep at the next start tries again
-
-        shutil.rmtree(self.root, onerror=retry)
 
 
 @dataclasses.dataclass(frozen=True)

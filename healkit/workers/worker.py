@@ -16,8 +16,8 @@ from typing import Any, Literal
 from healkit.config import MIB, Config
 from healkit.contracts import rpc
 from healkit.errors import WorkerError, WorkerStartFailed
-from healkit.workers import disk
 from healkit.workers.bridge import Bridge, CallHandler
+from healkit.workers.folders import exceeds
 from healkit.workers.forkserver import ForkServer
 from healkit.workers.process import Process, off_loop, spawn
 from healkit.workers.sandbox import SCRATCH_FILES, Sandbox
@@ -221,7 +221,7 @@ class Worker:
     def _exceeds_disk(self) -> bool:
         assert self.process is not None
         folder = str(self.sandbox.folder.scratch)
-        return disk.exceeds(folder, self.process.pid, self.sandbox.scratch_mb * MIB, SCRATCH_FILES)
+        return exceeds(folder, self.process.pid, self.sandbox.scratch_mb * MIB, SCRATCH_FILES)
 
     def _on_message(self, message: rpc.Ready | rpc.ExecutionComplete) -> None:
         future: asyncio.Future[Any] = self._ready if isinstance(message, rpc.Ready) else self._complete

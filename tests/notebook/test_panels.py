@@ -20,7 +20,7 @@ from healkit import Config, Healkit
 from healkit.errors import ArgumentsInvalid, UsageInvalid
 from healkit.notebook.widgets.page_data import PageData
 from healkit.notebook.widgets.patch_editor import Patching
-from healkit.runtime.loop import Stop
+from healkit.runtime.background import Stop
 
 BROKEN = "def mean_of(values: list):\n    return sum(values) / 0"
 MENDED = "def mean_of(values: list):\n    return sum(values) / len(values)"

@@ -28,7 +28,7 @@ from healkit.healing.questions import Answer, Question
 from healkit.healing.report import HealReport
 from healkit.notebook.widgets import heal_page_data as views
 from healkit.notebook.widgets.page_data import PageData
-from healkit.runtime.loop import Stop
+from healkit.runtime.background import Stop
 
 #: `working`: it looks, tries and validates. `keeping`: the patch was accepted, and is run once more. `failed`: the
 #: healing itself could not be done.

@@ -31,7 +31,7 @@ from healkit.errors import HealkitError, UsageInvalid
 from healkit.notebook.cell_output import CellOutput, live_page
 from healkit.notebook.widgets.page_data import PageData
 from healkit.rendering.document import Card
-from healkit.runtime.loop import Stop
+from healkit.runtime.background import Stop
 
 #: An operation takes named arguments that came as JSON, and returns what goes back as JSON.
 Operation = Callable[..., Any]

@@ -18,11 +18,11 @@ from typing import NoReturn
 import msgspec
 
 from healkit.contracts.batches import DIED, TIMED_OUT, Batch, Outcomes, Share, ShareDone
-from healkit.workers.inside.alarm import waited_s
 from healkit.workers.inside.candidate_checks import Candidates
 from healkit.workers.inside.preimport import preimport
 from healkit.workers.inside.result_buffer import ResultBuffer
 from healkit.workers.inside.scratch import empty_folder
+from healkit.workers.inside.time_limits import waited_s
 
 #: How often the buffer is looked at, and how long past its limit a check is waited for.
 _TICK_S = 0.01

@@ -21,12 +21,11 @@ from healkit.contracts.healing import Edit, apply_edits, same_value
 from healkit.errors import HealkitError
 from healkit.pysource.shapes import Shape, parse, read_shape
 from healkit.workers.inside import lockdown
-from healkit.workers.inside.alarm import Alarm
 from healkit.workers.inside.capture import TOOL_MODULE, describe
 from healkit.workers.inside.entrypoint import Call, call_entry, fresh_namespace
 from healkit.workers.inside.process_state import ProcessState
 from healkit.workers.inside.result_buffer import ResultBuffer
-from healkit.workers.inside.time_limits import TimeIsUp
+from healkit.workers.inside.time_limits import Alarm, TimeIsUp
 
 #: How long a first look at the batch's own code may take, which brings in the modules that it imports.
 _FIRST_LOOK_S = 0.5

@@ -8,19 +8,34 @@ import os
 import signal
 import socket
 import sys
+import threading
 import time
 import warnings
 from typing import Any
 
 import zmq
+from ipykernel.iostream import OutStream
 from ipykernel.kernelapp import IPKernelApp
 from tornado import ioloop
 from traitlets.config import Config
 
 from healkit.contracts import post_mortem, rpc
 from healkit.workers.inside import lockdown
-from healkit.workers.inside.capture import Output
+from healkit.workers.inside.capture import OVER_LIMIT, Output, OutputLimit
 from healkit.workers.inside.tool_runner import ToolRunner, no_running_loop
+
+
+class KernelStream(OutStream):
+    """ipykernel's output stream; over the budget, writing raises `OutputLimit`."""
+
+    def write(self, string: str) -> Any:
+        """Write; called by print and everything else that writes, and by ipykernel's thread that watches the pipe."""
+        if not Output.admit(string):
+            if threading.current_thread() is getattr(self, "watch_fd_thread", None):
+                return 0
+            raise OutputLimit(OVER_LIMIT)
+        Output.remember(string)
+        return super().write(string)
 
 
 class WorkerApp(IPKernelApp):
@@ -154,7 +169,7 @@ def kernel_config() -> Any:
     """Traits of a kernel that lives for one cell: no history file, no start-up files."""
     config = Config()
     config.HistoryManager.enabled = False
-    config.IPKernelApp.outstream_class = "healkit.workers.inside.streams.KernelStream"
+    config.IPKernelApp.outstream_class = "healkit.workers.inside.kernel.KernelStream"
     config.IPKernelApp.log_level = "CRITICAL"
     config.ProfileDir.location = os.path.join(os.environ["HOME"], ".ipython")
     os.makedirs(config.ProfileDir.location, exist_ok=True)

@@ -16,9 +16,8 @@ import sys
 from typing import Any
 
 from healkit.workers.inside.capture import OVER_LIMIT, TOOL_MODULE, Output, OutputLimit
-from healkit.workers.inside.decisions import Trace
 from healkit.workers.inside.endpoint import Endpoint
-from healkit.workers.inside.proxies import build_servers
+from healkit.workers.inside.proxies import Trace, build_servers
 from healkit.workers.inside.scratch import empty_folder
 from healkit.workers.inside.subprocess_worker import PlainStream
 

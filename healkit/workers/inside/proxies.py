@@ -7,6 +7,7 @@ answer into a value or an exception.
 from __future__ import annotations
 
 import inspect
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -142,3 +143,28 @@ def signature_of(schema: dict[str, Any]) -> inspect.Signature:
     if schema.get("additionalProperties", True) and "more" not in names:
         parameters.append(inspect.Parameter("more", inspect.Parameter.VAR_KEYWORD))
     return inspect.Signature(parameters)
+
+
+class Trace:
+    """The name `trace` in a tool's code."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+
+    def decision(self, node: object, outcome: object, condition: object = "") -> None:
+        """Put on record that at `node` the tool chose `outcome`, because of `condition`; each is kept as text."""
+        said = rpc.Decision(*(_text(value) for value in (node, outcome, condition)))
+        with suppress(OSError):
+            self._endpoint.call(rpc.DECISIONS_SERVER, "decision", rpc.raw(said))
+
+    def __repr__(self) -> str:
+        return "<trace: trace.decision(node, outcome, condition) says which way the tool went>"
+
+
+#: More of it would be cut by the host.
+_MAX_CHARS = 2000
+
+
+def _text(value: object) -> str:
+    """As text that JSON can hold."""
+    return str(value)[:_MAX_CHARS].encode(errors="backslashreplace").decode()

@@ -17,11 +17,10 @@ from healkit.contracts.encoding import ValueTooLarge, to_jsonable, type_only
 from healkit.contracts.failure import Failure
 from healkit.pysource.shapes import parse, read_shape
 from healkit.workers.inside import capture, lockdown
-from healkit.workers.inside.decisions import Trace
 from healkit.workers.inside.endpoint import Endpoint
 from healkit.workers.inside.entrypoint import Call, call_entry, fresh_namespace
 from healkit.workers.inside.observer import Observer
-from healkit.workers.inside.proxies import build_servers
+from healkit.workers.inside.proxies import Trace, build_servers
 from healkit.workers.inside.stack_inspector import StackInspector
 from healkit.workers.inside.time_limits import TimeIsUp, deadline
 
