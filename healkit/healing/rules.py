@@ -14,7 +14,7 @@ from healkit.contracts.healing import Edit, Patch, apply_edits
 from healkit.failures.catalogue import proposals
 from healkit.failures.compiler import compiler_message
 from healkit.failures.site import Site
-from healkit.failures.syntax_repair import mended
+from healkit.failures.syntax_repair import repairs
 from healkit.healing.advisor import Case, Workbench
 from healkit.pysource.source import Source
 
@@ -48,7 +48,7 @@ class RulesAdvisor:
         if case.entry.type == "sql":
             return [self._patch(text, reason, 0.9) for text, reason in _compared_with_null(code)]
         if compiler_message(code) is not None:
-            return [self._patch(text, reason, rank) for text, reason, rank in mended(code)]
+            return [self._patch(text, reason, rank) for text, reason, rank in repairs(code)]
         patches = [
             self._patch(text, proposal.reason, fix.priority - proposal.less, guard=proposal.guard)
             for fix, proposal, text in proposals(site_of(case))

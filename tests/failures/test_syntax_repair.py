@@ -11,8 +11,8 @@ from failing_tools import entry_of, run
 
 from healkit.contracts.failure import Failure
 from healkit.failures.compiler import compiler_message
-from healkit.failures.syntax_repair import foreign, mended, nearest
-from healkit.failures.syntax_repair.lexing import tokens
+from healkit.failures.syntax_repair import nearest, other_languages, repairs
+from healkit.failures.syntax_repair.draft import tokens
 from healkit.healing.advisor import Case
 from healkit.healing.rules import RulesAdvisor
 
@@ -170,18 +170,18 @@ def test_what_stands_around_the_code_is_left_out(form):
     assert ast.dump(ast.parse(text)).startswith(ast.dump(ast.parse(GOOD))[:-20])
 
 
-@pytest.mark.parametrize("row", foreign.REWRITES, ids=lambda row: row.name)
+@pytest.mark.parametrize("row", other_languages.REWRITES, ids=lambda row: row.name)
 def test_each_habit_of_writing_is_recognised_in_its_own_example(row):
     assert compiler_message(row.before) is not None
-    assert foreign.spliced(row.before, foreign.matches(row, row.before)) == row.after
+    assert other_languages.spliced(row.before, other_languages.matches(row, row.before)) == row.after
     assert row.after in first_of(row.before) or compiler_message(row.after) is not None
 
 
-@pytest.mark.parametrize("row", foreign.REWRITES, ids=lambda row: row.name)
+@pytest.mark.parametrize("row", other_languages.REWRITES, ids=lambda row: row.name)
 def test_no_habit_is_seen_inside_of_a_text_or_a_comment(row):
     inside = row.before.replace("\n", " ").replace('"', "").replace("'", "")
     quiet = f'b = "{inside}"  # {inside}\n'.replace("\\", "")
-    spans = [(start, end) for start, end, _ in foreign.matches(row, quiet)]
+    spans = [(start, end) for start, end, _ in other_languages.matches(row, quiet)]
     assert all(start == 0 for start, _ in spans)
 
 
@@ -208,7 +208,7 @@ def test_a_draft_is_mended_whatever_its_failure_says():
 
 def test_code_that_compiles_only_as_far_as_the_parser_is_mended_too():
     code = "def tool(a):\n    b = a + 1\nreturn b\n"
-    assert "def tool(a):\n    b = a + 1\n    return b\n" in [text for text, _, _ in mended(code)]
+    assert "def tool(a):\n    b = a + 1\n    return b\n" in [text for text, _, _ in repairs(code)]
 
 
 @pytest.mark.timeout(60)

@@ -14,10 +14,21 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from healkit.contracts.healing import apply_edits
 from healkit.failures.compiler import CompilerMessage, compiler_message
-from healkit.failures.syntax_repair import brackets, foreign, indents, messages, prose, quotes, signs
-from healkit.failures.syntax_repair.judging import oddness
-from healkit.failures.syntax_repair.records import Change, Draft
+from healkit.failures.imports import import_for
+from healkit.failures.syntax_repair import (
+    around_code,
+    compiler_hints,
+    delimiters,
+    indentation,
+    one_token,
+    other_languages,
+)
+from healkit.failures.syntax_repair.draft import Change, Draft
+from healkit.failures.syntax_repair.plausibility import oddness
+from healkit.pysource.scope import unknown_names
+from healkit.pysource.source import Source
 
 CHANGES_MAX = 3
 _SECONDS_MAX = 2.0
@@ -116,7 +127,7 @@ def _starts(code: str) -> Iterator[Readable]:
     yield Readable(code, 0.0, ())
     plain, done, cost = code, [], 0.0
     for _ in range(4):
-        reading = next(iter(prose.readings(plain)), None)
+        reading = next(iter(around_code.readings(plain)), None)
         if reading is None:
             break
         plain, cost = reading[0], cost + 0.1
@@ -130,10 +141,10 @@ def _starts(code: str) -> Iterator[Readable]:
 def _in_python(text: str, cost: float, done: tuple[str, ...]) -> Iterator[Readable]:
     """A text with all of its foreign habits mended at once, where there are several."""
     habits: dict[str, None] = {}
-    for row in (row for _ in range(2) for row in foreign.REWRITES if row.cost <= 0.5):
-        splices = foreign.matches(row, text)
+    for row in (row for _ in range(2) for row in other_languages.REWRITES if row.cost <= 0.5):
+        splices = other_languages.matches(row, text)
         if splices:
-            text = foreign.spliced(text, splices)
+            text = other_languages.spliced(text, splices)
             habits[row.name] = None
     if len(habits) > 1:
         yield Readable(
@@ -143,20 +154,43 @@ def _in_python(text: str, cost: float, done: tuple[str, ...]) -> Iterator[Readab
 
 def _changes(draft: Draft) -> Iterable[Change]:
     yield from _rewritten(draft)
-    yield from messages.changes(draft)
-    yield from indents.changes(draft)
-    yield from brackets.changes(draft)
-    yield from quotes.changes(draft)
-    yield from signs.changes(draft)
+    yield from compiler_hints.changes(draft)
+    yield from indentation.changes(draft)
+    yield from delimiters.bracket_changes(draft)
+    yield from delimiters.quote_changes(draft)
+    yield from one_token.changes(draft)
 
 
 def _rewritten(draft: Draft) -> Iterator[Change]:
     """Other languages' habits, everywhere and at the place of the complaint only."""
-    for row, splices in foreign.rewrites(draft.text):
+    for row, splices in other_languages.rewrites(draft.text):
         done = f"what is written as in another language (`{row.name}`) is written as in Python"
         near = any(abs(draft.where(start) - draft.line) <= 1 for start, _, _ in splices)
-        yield Change(foreign.spliced(draft.text, splices), row.cost + (0 if near else 0.5), done)
+        yield Change(other_languages.spliced(draft.text, splices), row.cost + (0 if near else 0.5), done)
         if len(splices) > 1:
             here = [splice for splice in splices if draft.where(splice[0]) == draft.line]
             if here:
-                yield Change(foreign.spliced(draft.text, here), row.cost + 0.1, done)
+                yield Change(other_languages.spliced(draft.text, here), row.cost + 0.1, done)
+
+
+def repairs(code: str, limit: int = 10) -> list[tuple[str, str, float]]:
+    """Texts near a draft that parse: each with what was done, in one sentence, and a rank of 0 to 1; best first.
+
+    Where one of them uses well-known names that it does not import, it comes with the imports too, before the one
+    without.
+    """
+    found = []
+    for item in nearest(code, limit):
+        rank = max(0.05, 0.95 - 0.15 * item.cost)
+        done = ", and ".join(item.done)
+        sentence = f"Python can read it now: {done}."
+        tree = oddness(item.text)[1]
+        lines = [line for name in unknown_names(tree) if (line := import_for(name)) is not None]
+        if lines:
+            source = Source(item.text, tree)
+            imports = source.add_import(source.newline.join(lines))
+            found.append(
+                (apply_edits(item.text, imports), f"{sentence[:-1]}, and what it uses is imported.", rank)
+            )
+        found.append((item.text, sentence, rank - 0.01 * bool(lines)))
+    return found

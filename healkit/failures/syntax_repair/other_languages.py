@@ -6,7 +6,7 @@ import dataclasses
 import re
 from collections.abc import Iterator
 
-from healkit.failures.syntax_repair.lexing import masked
+from healkit.failures.syntax_repair.draft import masked
 
 
 @dataclasses.dataclass(frozen=True)

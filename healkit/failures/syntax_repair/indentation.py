@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from healkit.failures.syntax_repair.records import Change, Draft
+from healkit.failures.syntax_repair.draft import Change, Draft
 
 _HEAD = re.compile(
     r"\s*(?:async\s+)?(?:def|class|if|elif|else|for|while|try|except|finally|with|match|case)\b.*:\s*(?:#.*)?$"

@@ -9,7 +9,7 @@ import ast
 import warnings
 
 from healkit.errors import near_misses
-from healkit.failures.syntax_repair.lexing import KEYWORDS, code_tokens
+from healkit.failures.syntax_repair.draft import KEYWORDS, code_tokens
 from healkit.pysource.nodes import Function, own_nodes
 from healkit.pysource.scope import bound_names, unknown_names
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from healkit.failures.syntax_repair.lexing import Lines, code_tokens
-from healkit.failures.syntax_repair.records import Change, Draft
+from healkit.failures.syntax_repair.draft import Change, Draft, Lines, code_tokens
 
 
 def changes(draft: Draft) -> Iterator[Change]:

@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator
 
 from healkit.errors import near_misses
-from healkit.failures.syntax_repair.lexing import KEYWORDS, Token
-from healkit.failures.syntax_repair.records import Change, Draft
+from healkit.failures.syntax_repair.draft import KEYWORDS, Change, Draft, Token
 
 #: What begins a block.
 BLOCK = (
