@@ -37,7 +37,7 @@ UNWANTED = {
 }  # fmt: skip
 #: Parts of healkit that a run has no use for.
 UNWANTED_PARTS = ("cli.demo", "doctor", "healing.healer", "healing.loop", "healing.advisors.model", "healing.rules",
-                  "healing.search", "notebook", "server")  # fmt: skip
+                  "healing.advisors.search", "notebook", "server")  # fmt: skip
 
 
 def loaded(tmp_path: Path, program: str, *arguments: str) -> set[str]:

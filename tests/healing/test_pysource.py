@@ -7,7 +7,7 @@ import ast
 import pytest
 
 from healkit.contracts.healing import apply_edits
-from healkit.healing.search.program import Program
+from healkit.healing.advisors.search.program import Program
 from healkit.pysource.precedence import parenthesized, text_precedence
 from healkit.pysource.source import Source
 

@@ -13,7 +13,7 @@ from healkit import Healkit
 from healkit.contracts.healing import Check, Edit, Patch
 from healkit.errors import BudgetSpent
 from healkit.healing.advisor import Advisor, Case, Peer
-from healkit.healing.search import SearchAdvisor
+from healkit.healing.advisors.search import SearchAdvisor
 from healkit.healing.workbench import Bench, bench_for
 from healkit.store.entries import VaultEntry, code_hash
 

@@ -7,10 +7,10 @@ import ast
 import pytest
 
 from healkit.contracts.healing import apply_edits
-from healkit.healing.search.localise import Suspicion
-from healkit.healing.search.operators import TABLE, Operator
-from healkit.healing.search.program import Hints, Program
-from healkit.healing.search.ranking import Candidate, Space
+from healkit.healing.advisors.search.edit_space import Candidate, EditSpace
+from healkit.healing.advisors.search.fault_localization import Suspicion
+from healkit.healing.advisors.search.operators import TABLE, Operator
+from healkit.healing.advisors.search.program import Hints, Program
 
 NAMES = [row.name for row in TABLE]
 
@@ -25,7 +25,7 @@ def programs() -> list[Program]:
 @pytest.fixture(scope="module")
 def candidates() -> list[Candidate]:
     """All that can be tried on the mixed program, in order."""
-    return list(Space(Program(MIXED), Suspicion([])))
+    return list(EditSpace(Program(MIXED), Suspicion([])))
 
 
 def made(row: Operator, text: str, hints: Hints | None = None) -> list[str]:
@@ -87,7 +87,7 @@ def tidy(text, *, width=10, marks=("ü", "é")):
 def test_every_single_edit_of_a_mixed_program_parses_or_is_rare() -> None:
     program = Program(MIXED, Hints(("'a'", "3"), ("ValueError",)))
     broken = total = 0
-    for candidate in list(Space(program, Suspicion([])))[::4]:
+    for candidate in list(EditSpace(program, Suspicion([])))[::4]:
         total += 1
         try:
             ast.parse(apply_edits(MIXED, list(candidate.edits)))
@@ -107,7 +107,7 @@ def test_no_edit_touches_the_docstrings_and_the_comments(candidates: list[Candid
 
 @pytest.mark.slow
 def test_the_same_case_gives_the_same_candidates_in_the_same_order(candidates: list[Candidate]) -> None:
-    again = Space(Program(MIXED), Suspicion([]))
+    again = EditSpace(Program(MIXED), Suspicion([]))
     assert [(one.edits, one.score) for one in again] == [(one.edits, one.score) for one in candidates]
 
 

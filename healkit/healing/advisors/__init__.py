@@ -16,7 +16,7 @@ ENTRY_POINTS = "healkit.advisors"
 _OWN = {
     "peers": "healkit.healing.advisors.peers:PeersAdvisor",
     "rules": "healkit.healing.rules:RulesAdvisor",
-    "search": "healkit.healing.search:SearchAdvisor",
+    "search": "healkit.healing.advisors.search:SearchAdvisor",
     "model": "healkit.healing.advisors.model:ModelAdvisor",
 }
 

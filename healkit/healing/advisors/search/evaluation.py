@@ -1,0 +1,169 @@
+"""Evaluation of candidates: which pass every check, and when to stop trying."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from healkit.contracts.healing import Check, Edit, apply_edits
+from healkit.healing.advisor import Workbench
+from healkit.healing.advisors.search.edit_space import Candidate, normalized_code
+from healkit.healing.advisors.search.patch_ranking import PlausiblePatch
+
+#: After the first plausible patch the search goes on: for this many candidates, or as many as it took to find it,
+#: within these bounds and this part of the budget; by time, as long as it took plus `_MORE_S`.
+_MORE_LEAST, _MORE_LEAST_S, _MORE_S, _MORE_MOST_S, _MORE_PART = 400, 0.15, 1.0, 3.0, 0.15
+#: It also goes on while candidates are at least this likely, compared with the likeliest that passed, and for this many
+#: in any case. (Of 159 tools for which a right patch was proposed first, none was less likely than 0.6 times another
+#: one that passed.)
+_MORE_LIKELY, _MORE_ANYHOW = 0.2, 200
+#: A stage that has tried too few candidates may take its part of the budget this many times.
+_LEAST_TIMES = 4.0
+#: How long to wait for candidates drawn before the stop; a few of them may take as long as all others.
+_OVERDUE_S = 0.5
+
+
+@dataclasses.dataclass(frozen=True)
+class _Success:
+    """Candidate that passed every check: when, after how many candidates, and with which score."""
+
+    at: float
+    after: int
+    score: float
+
+
+class StopCriterion:
+    """Decision when a stage of the search ends; its time starts when it is created.
+
+    part: the part of the budget that the stage may take. least: the number of candidates to try even if they are slow,
+    in up to four times that part. after_success: whether a success may end the stage. clock: returns the time in
+    seconds.
+    """
+
+    def __init__(
+        self,
+        budget_s: float,
+        part: float,
+        least: int = 0,
+        *,
+        after_success: bool = True,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._budget_s, self._part_s, self._least = budget_s, part * budget_s, least
+        self._after_success = after_success
+        self._clock = clock
+        self._began = clock()
+        self._ended: float | None = None
+        self._passed: list[_Success] = []
+
+    def record_success(self, tried: int, score: float) -> None:
+        """Record that a candidate with that score passed every check after so many tries."""
+        self._passed.append(_Success(self._clock(), tried, score))
+
+    def reached(self, tried: int, score: float) -> bool:
+        """Return whether to stop after so many candidates, the latest of which has that score."""
+        spent_s = self._clock() - self._began
+        late = spent_s > self._part_s and (tried >= self._least or spent_s > _LEAST_TIMES * self._part_s)
+        if late or (self._after_success and self._passed and self._enough_after_success(tried, score)):
+            self._ended = self._clock()
+        return self._ended is not None
+
+    @property
+    def overdue(self) -> bool:
+        """Whether to stop waiting for candidates that are still running."""
+        return self._ended is not None and self._clock() - self._ended > _OVERDUE_S
+
+    def _enough_after_success(self, tried: int, score: float) -> bool:
+        """Return whether enough was tried after the first candidate that passed."""
+        first = self._passed[0]
+        since, more = self._clock() - first.at, tried - first.after
+        if since < _MORE_LEAST_S:
+            return False
+        most_s = min(first.at - self._began + _MORE_S, _MORE_MOST_S, self._budget_s * _MORE_PART)
+        unlikely = score < _MORE_LIKELY * max(one.score for one in self._passed)
+        return (
+            since > max(most_s, _MORE_LEAST_S)
+            or more >= max(_MORE_LEAST, first.after)
+            or (unlikely and more > _MORE_ANYHOW)
+        )
+
+
+@dataclasses.dataclass
+class Evaluated:
+    """Candidates of one stage and their outcomes, by position."""
+
+    candidates: list[Candidate] = dataclasses.field(default_factory=list)
+    outcomes: dict[int, str] = dataclasses.field(default_factory=dict)
+
+    def with_outcomes(self) -> list[tuple[Candidate, str]]:
+        """Return the candidates that were run, with their outcomes."""
+        return [(self.candidates[place], outcomes) for place, outcomes in self.outcomes.items()]
+
+
+class CandidateEvaluator:
+    """Runs candidates for a code against its checks; `found` has those that passed all and were not proposed yet.
+
+    before: the outcomes of the code as it is, by letter (`Workbench.score`). Checks on which it does not end are run
+    last: most variants do not end there either, which costs the whole time limit, and many of them fail a quick check.
+    """
+
+    def __init__(
+        self, bench: Workbench, code: str, checks: Sequence[Check], before: str, budget_s: float
+    ) -> None:
+        self._bench, self._code, self._budget_s = bench, code, budget_s
+        self._turns = sorted(range(len(checks)), key=lambda place: before[place] in "td")
+        self._checks = [checks[place] for place in self._turns]
+        self._same: set[str] = set()
+        self.found: list[PlausiblePatch] = []
+        #: Whether any candidate has ever passed.
+        self.passed = False
+
+    def evaluate(
+        self,
+        source: Iterable[Candidate],
+        tried: Evaluated,
+        *,
+        part: float = 1.0,
+        least: int = 0,
+        slow: bool = False,
+        limit_s: float | None = None,
+        enough: bool = True,
+    ) -> None:
+        """Try candidates until the source ends or the stop criterion is reached.
+
+        part, least: as in `StopCriterion`. enough: whether a success may end it. slow, limit_s: as in
+        `Workbench.score`; with them, wait for every candidate, because they are few.
+        """
+        offset = len(tried.candidates)
+        criterion = StopCriterion(self._budget_s, part, least, after_success=enough)
+
+        def drawn() -> Iterator[tuple[Edit, ...]]:
+            for candidate in source:
+                tried.candidates.append(candidate)
+                yield candidate.edits
+                if criterion.reached(len(tried.candidates) - offset, candidate.score):
+                    return
+
+        for position, outcomes in self._bench.score(
+            self._code, drawn(), self._checks, slow=slow, limit_s=limit_s
+        ):
+            tried.outcomes[offset + position] = self._in_place(outcomes)
+            if outcomes == "." * len(self._checks):
+                candidate = tried.candidates[offset + position]
+                self._keep(candidate)
+                criterion.record_success(len(tried.candidates) - offset, candidate.score)
+            if criterion.overdue and not (slow or limit_s):
+                break
+
+    def _in_place(self, outcomes: str) -> str:
+        """Return the letters in the order in which the checks were given."""
+        letters = dict(zip(self._turns, outcomes, strict=True))
+        return "".join(letters[place] for place in range(len(outcomes)))
+
+    def _keep(self, candidate: Candidate) -> None:
+        code = apply_edits(self._code, list(candidate.edits))
+        if (same := normalized_code(code)) not in self._same:
+            self._same.add(same)
+            self.found.append(PlausiblePatch(code, candidate))
+            self.passed = True

@@ -1,0 +1,152 @@
+"""Edits of which variable, expression, attribute or target is meant."""
+
+from __future__ import annotations
+
+import ast
+import functools
+
+from healkit.contracts.healing import Edit
+from healkit.healing.advisors.search.ingredients import expressions
+from healkit.healing.advisors.search.operators.table import Changes, operator
+from healkit.healing.advisors.search.program import Change, Program
+from healkit.healing.advisors.search.type_guesses import guess_types, type_agreement
+
+
+@operator(
+    "another variable", 0.9, ast.Name, before="def f(a, b):\n    return a", after="def f(a, b):\n    return b"
+)
+def variable(program: Program, node: ast.Name) -> Changes:
+    if not isinstance(node.ctx, ast.Load) or program.field(node) == "func" or node.id in program.defined:
+        return
+    known = program.names(node)
+    own = program.types(node.id, node)
+    for name in known[:24]:
+        if name != node.id and (weight := type_agreement(own, program.types(name, node))):
+            yield from program.put(node, name, weight if node.id in known else 0.9)
+
+
+@operator(
+    "a name in an expression's place",
+    0.4,
+    ast.Call,
+    ast.Subscript,
+    ast.BinOp,
+    ast.Attribute,
+    ast.Constant,
+    before="def f(a, b):\n    return g(a) + b",
+    after="def f(a, b):\n    return a + b",
+)
+def for_expression(program: Program, node: ast.expr) -> Changes:
+    parent, field = program.parents[node]
+    if (
+        not program.is_value(node)
+        or field == "func"
+        or isinstance(parent, ast.Attribute | ast.Expr | ast.JoinedStr)
+    ):
+        return
+    kinds = guess_types(program, node)
+    literal = isinstance(node, ast.Constant)
+    for name in program.names(node)[:20]:
+        weight = type_agreement(kinds, program.types(name, node))
+        if weight and not (literal and weight < 1):
+            yield from program.put(node, name, weight)
+
+
+@operator(
+    "another expression of the program",
+    0.28,
+    ast.expr,
+    before="def f(a, b):\n    c = a[b]\n    return len(a) + len(c)",
+    after="def f(a, b):\n    c = a[b]\n    return len(a) + a[b]",
+)
+def expression(program: Program, node: ast.expr) -> Changes:
+    parent, field = program.parents[node]
+    if (
+        not program.is_value(node)
+        or field == "func"
+        or isinstance(parent, ast.Attribute | ast.Expr | ast.FormattedValue)
+    ):
+        return
+    key = isinstance(node, ast.Constant) and isinstance(parent, ast.Subscript) and isinstance(node.value, str)
+    own = guess_types(program, node)
+    for other, text in expressions(program, node):
+        if key and not isinstance(other, ast.Attribute):  # a key that is written down may be one that changes
+            continue
+        weight = type_agreement(own, guess_types(program, other)) if other is not None else 0.6
+        if weight:
+            yield from program.put(node, text, weight if not isinstance(node, ast.Constant) else weight * 0.7)
+
+
+@operator(
+    "a returned value replaced by a name",
+    0.4,
+    ast.Return,
+    before="def f(a, b):\n    c = a\n    return None",
+    after="def f(a, b):\n    c = a\n    return c",
+)
+def named(program: Program, node: ast.Return) -> Changes:
+    start, end = program.source.span(node)
+    for name in [*program.names(node)[:14], "True", "False", "None"]:
+        if node.value is None or program.segment(node.value) != name:
+            yield Change((Edit(start, end, f"return {name}"),))
+
+
+@operator(
+    "another assignment target",
+    0.4,
+    ast.Assign,
+    ast.AugAssign,
+    before="def f(a, b):\n    a = 1\n    return b",
+    after="def f(a, b):\n    b = 1\n    return b",
+)
+def target(program: Program, node: ast.Assign | ast.AugAssign) -> Changes:
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    for one in targets:
+        for part in one.elts if isinstance(one, ast.Tuple) else [one]:
+            if isinstance(part, ast.Name | ast.Subscript):
+                text = program.segment(part)
+                for name in program.names(node)[:16]:
+                    if name != text:
+                        yield from program.put(part, name, 1.0 if isinstance(part, ast.Name) else 0.6)
+            if isinstance(part, ast.Subscript) and isinstance(part.value, ast.Name):
+                index = program.segment(part.slice)
+                for name in program.names(node)[:12]:
+                    if name != part.value.id:
+                        yield from program.put(part, f"{name}[{index}]", 0.9)
+                if isinstance(part.slice, ast.Tuple) and len(part.slice.elts) == 2:
+                    for name in program.names(node)[:12]:
+                        for element in part.slice.elts:
+                            yield from program.put(part, f"{name}[{program.segment(element)}]", 0.9)
+            elif isinstance(part, ast.Name) and len(targets) == 1:
+                for name in program.names(node)[:8]:
+                    if {"dict", "list", "defaultdict"} & program.types(part.id, node) and name != part.id:
+                        yield from program.put(part, f"{part.id}[{name}]", 0.6)
+
+
+@operator(
+    "another attribute",
+    0.7,
+    ast.Attribute,
+    before="x = n.left\ny = n.right",
+    after="x = n.right\ny = n.right",
+)
+def attribute(program: Program, node: ast.Attribute) -> Changes:
+    if program.field(node) == "func":
+        return
+    own = program.segment(node.value)
+    for base, name in _attributes(program):
+        if name != node.attr:
+            yield from program.put(
+                node, f"{program.piece(node.value, 16)}.{name}", 1.0 if base == own else 0.8
+            )
+
+
+@functools.lru_cache(maxsize=64)
+def _attributes(program: Program) -> list[tuple[str, str]]:
+    """Attributes that the program reads or sets, each with what it is read off."""
+    called = {id(node.func) for node in program.nodes if isinstance(node, ast.Call)}
+    found: dict[tuple[str, str], None] = {}
+    for node in program.nodes:
+        if isinstance(node, ast.Attribute) and id(node) not in called:
+            found[program.segment(node.value), node.attr] = None
+    return list(found)[:20]

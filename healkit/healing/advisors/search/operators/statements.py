@@ -1,0 +1,250 @@
+"""Edits of whole statements: out, up, down, in, and of another kind."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from healkit.contracts.healing import Edit
+from healkit.healing.advisors.search.operators.table import Changes, operator
+from healkit.healing.advisors.search.program import Change, Program
+
+_NO_STATEMENT = (
+    ast.FunctionDef,
+    ast.AsyncFunctionDef,
+    ast.ClassDef,
+    ast.Import,
+    ast.ImportFrom,
+    ast.Global,
+    ast.Nonlocal,
+)
+
+
+def _block(program: Program, first: int, last: int) -> str:
+    """The whole lines from `first` to `last`, without the last one's end."""
+    return program.text[program.source.line_start(first) : program.source.line_end(last)]
+
+
+def _has_text_lines(node: ast.AST) -> bool:
+    """Whether a text over several lines stands in it, whose lines may not be moved sideways."""
+    return any(
+        isinstance(part, ast.Constant | ast.JoinedStr)
+        and part.end_lineno != part.lineno
+        and not (isinstance(part, ast.Constant) and not isinstance(part.value, str | bytes))
+        for part in ast.walk(node)
+    )
+
+
+@operator("a statement taken out", 0.5, ast.stmt, before="a = 1\nb = 2\n", after="b = 2\n")
+def deleted(program: Program, node: ast.stmt) -> Changes:
+    rows = program.rows(node)
+    if isinstance(node, (*_NO_STATEMENT, ast.Pass)) or rows is None:
+        return
+    block, _ = program.places[node]
+    weight = (
+        1.0
+        if isinstance(node, ast.Assign | ast.AugAssign | ast.Expr | ast.If | ast.Break | ast.Continue)
+        else 0.6
+    )
+    if len(block) == 1:
+        if isinstance(program.parent(node), ast.Module):
+            return
+        yield Change((Edit(*program.source.span(node), "pass"),), weight * 0.7)
+        return
+    if isinstance(node, ast.If) and program.text[program.source.span(node)[0] :].startswith("elif"):
+        return
+    start = program.source.line_start(rows[0])
+    end = program.source.line_end(rows[1])
+    newline = re.compile(r"\r\n|\r|\n").match(program.text, end)
+    yield Change((Edit(start, newline.end() if newline else end, ""),), weight)
+
+
+@operator("two statements swapped", 0.5, ast.stmt, before="a = 1\nb = 2\n", after="b = 2\na = 1\n")
+def swapped(program: Program, node: ast.stmt) -> Changes:
+    block, position = program.places[node]
+    if (
+        position + 1 >= len(block)
+        or isinstance(node, _NO_STATEMENT)
+        or isinstance(block[position + 1], _NO_STATEMENT)
+    ):
+        return
+    mine, others = program.rows(node), program.rows(block[position + 1])
+    if mine is None or others is None or mine[1] >= others[0]:
+        return
+    first = Edit(
+        program.source.line_start(mine[0]), program.source.line_end(mine[1]), _block(program, *others)
+    )
+    second = Edit(
+        program.source.line_start(others[0]), program.source.line_end(others[1]), _block(program, *mine)
+    )
+    yield Change((first, second))
+
+
+def _shifted(program: Program, rows: tuple[int, int], by: int) -> str:
+    step, lines = program.source.indent_unit, []
+    for lineno in range(rows[0], rows[1] + 1):
+        line = program.source.line(lineno)
+        lines.append(step + line if by > 0 and line.strip() else line.removeprefix(step) if by < 0 else line)
+    return program.source.newline.join(lines)
+
+
+@operator(
+    "a statement moved out of its block",
+    0.6,
+    ast.stmt,
+    before="for a in b:\n    c = a\n    d = c\n",
+    after="for a in b:\n    c = a\nd = c\n",
+)
+def dedented(program: Program, node: ast.stmt) -> Changes:
+    block, position = program.places[node]
+    rows, owner = program.rows(node), program.parent(node)
+    if (
+        position == 0
+        or position + 1 != len(block)
+        or rows is None
+        or not isinstance(owner, ast.stmt)
+        or _has_text_lines(node)
+    ):
+        return
+    if isinstance(owner, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return
+    if (otherwise := getattr(owner, "orelse", None)) and block is not otherwise:
+        return
+    yield Change(
+        (
+            Edit(
+                program.source.line_start(rows[0]),
+                program.source.line_end(rows[1]),
+                _shifted(program, rows, -1),
+            ),
+        )
+    )
+
+
+@operator(
+    "a statement moved into the block above",
+    0.5,
+    ast.stmt,
+    before="for a in b:\n    c = a\nd = c\n",
+    after="for a in b:\n    c = a\n    d = c\n",
+)
+def indented(program: Program, node: ast.stmt) -> Changes:
+    block, position = program.places[node]
+    rows = program.rows(node)
+    if position == 0 or rows is None or _has_text_lines(node) or isinstance(node, _NO_STATEMENT):
+        return
+    above = block[position - 1]
+    if isinstance(above, ast.For | ast.While | ast.If | ast.With):
+        yield Change(
+            (
+                Edit(
+                    program.source.line_start(rows[0]),
+                    program.source.line_end(rows[1]),
+                    _shifted(program, rows, 1),
+                ),
+            )
+        )
+
+
+@operator("kept in place, or set", 0.5, ast.AugAssign, ast.Assign, before="a += b", after="a = b")
+def set_or_add(program: Program, node: ast.AugAssign | ast.Assign) -> Changes:
+    if isinstance(node, ast.AugAssign):
+        start, end = program.source.span(node.target)[1], program.source.span(node.value)[0]
+        yield Change((Edit(start, end, " = "),))
+        if isinstance(node.value, ast.Constant):
+            for name in program.names(node)[:10]:
+                if name != program.segment(node.target):
+                    yield Change((Edit(start, program.source.span(node.value)[1], f" = {name}"),), 0.6)
+        return
+    if len(node.targets) == 1 and isinstance(node.targets[0], ast.Name | ast.Subscript | ast.Attribute):
+        start, end = program.source.span(node.targets[0])[1], program.source.span(node.value)[0]
+        for sign, weight in ((" += ", 1.0), (" -= ", 0.5), (" *= ", 0.5), (" |= ", 0.2)):
+            if "(" not in program.text[start:end]:
+                yield Change((Edit(start, end, sign),), weight)
+
+
+@operator(
+    "if, while", 0.3, ast.If, ast.While, most=1.3, before="if a:\n    a = 0", after="while a:\n    a = 0"
+)
+def if_while(program: Program, node: ast.If | ast.While) -> Changes:
+    start, _ = program.source.span(node)
+    if program.text.startswith("elif", start):
+        yield Change((Edit(start, start + 4, "if"),), 1.3)
+    elif program.text.startswith("if", start) and not node.orelse:
+        yield Change((Edit(start, start + 2, "while"),))
+    elif program.text.startswith("while", start) and not node.orelse:
+        yield Change((Edit(start, start + 5, "if"),))
+    if isinstance(node, ast.If) and program.text.startswith("if", start):
+        block, position = program.places[node]
+        above = block[position - 1] if position else None
+        if isinstance(above, ast.If) and not above.orelse and program.rows(above) and program.rows(node):
+            yield Change((Edit(start, start, "el"),), 1.3)
+
+
+@operator(
+    "another way on",
+    0.6,
+    ast.Break,
+    ast.Continue,
+    ast.Pass,
+    ast.Return,
+    before="for a in b:\n    break",
+    after="for a in b:\n    continue",
+)
+def way_on(program: Program, node: ast.stmt) -> Changes:
+    span = program.source.span(node)
+    in_loop = any(isinstance(around, ast.For | ast.While) for around in program.around(node))
+    others = []
+    if in_loop:
+        others += ["break", "continue", "pass"]
+    if program.function(node) is not None and not isinstance(node, ast.Return):
+        others += ["return", "return True", "return False", "return None"]
+        others += [f"return {name}" for name in program.names(node)[:10]]
+    for text in others:
+        if program.text[span[0] : span[1]] != text:
+            yield Change(
+                (Edit(*span, text),),
+                0.4 if isinstance(node, ast.Return) else 1.0 if not text.startswith("return ") else 0.7,
+            )
+
+
+#: What a handler is for, where what it handles was not foreseen; with what it is often named together.
+_FAILURES = (
+    "ValueError",
+    "KeyError",
+    "IndexError",
+    "TypeError",
+    "ZeroDivisionError",
+    "AttributeError",
+    "Exception",
+)
+
+
+@operator(
+    "another failure handled",
+    0.5,
+    ast.ExceptHandler,
+    most=1.8,
+    before="try:\n    a = 1\nexcept ValueError:\n    a = 0",
+    after="try:\n    a = 1\nexcept KeyError:\n    a = 0",
+)
+def handled(program: Program, node: ast.ExceptHandler) -> Changes:
+    """Those that were seen, all of them at once or beside what is handled already; then the usual ones."""
+    if node.type is None:
+        return
+    own = node.type.elts if isinstance(node.type, ast.Tuple) else [node.type]
+    names = [program.segment(one) for one in own]
+    seen = [name for name in program.hints.raised if name not in names]
+    texts = {
+        _handled([*names, *seen]): 1.8, _handled(seen): 1.6,
+        **{_handled([one]): 1.5 for one in seen}, **{_handled([*names, one]): 1.5 for one in seen},
+        **{name: 0.6 for name in _FAILURES if name not in names},
+        **{_handled([*names, name]): 0.5 for name in _FAILURES if name not in names},
+    }  # fmt: skip
+    for text, weight in texts.items():
+        if text:
+            yield from program.put(node.type, text, weight)
+
+
+def _handled(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"({', '.join(names)})" if names else ""

@@ -1,0 +1,323 @@
+"""Strategy of the search: its stages, from a baseline to patches.
+
+Each stage uses the results of the one before: every single edit, likeliest first; then candidates that only ran out of
+time, with more time; then two and more edits, from variants that made progress.
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import itertools
+import time
+from collections import Counter
+from collections.abc import Callable, Generator, Iterator, Sequence
+
+from healkit.contracts.healing import Attempt, Edit, Patch, apply_edits, difference
+from healkit.healing.advisor import Case, Workbench
+from healkit.healing.advisors.search.baseline import Baseline, observe_baseline, parses
+from healkit.healing.advisors.search.confidence import OVERTAKEN, UNCOMPARED, reason_for_doubt
+from healkit.healing.advisors.search.edit_space import Candidate, EditSpace
+from healkit.healing.advisors.search.evaluation import CandidateEvaluator, Evaluated
+from healkit.healing.advisors.search.higher_order import (
+    Base,
+    HigherOrderSpace,
+    bases,
+    pairs,
+    passed_first,
+    progress,
+    timed_out,
+)
+from healkit.healing.advisors.search.patch_ranking import PlausiblePatch, RankedPatch, rank_patches
+from healkit.healing.inputs import accepted
+
+#: If the top patch keeps less than this share of the behaviour, and fixes so few failing checks that it may be chance,
+#: this many higher_order candidates are tried, in this part of the budget.
+_KEPT_ENOUGH, _FEW, _LOOK_ON, _LOOK_ON_PART = 0.75, 2, 1000, 0.15
+#: How many single edits are tried before anything else, as far as time allows.
+_FIRST_LEAST = 3000
+#: Parts of the budget: for single edits while nothing is found, for several edits, for single edits once more, and for
+#: finding bases.
+_FIRST_PART, _FURTHER_PART, _AGAIN_PART, _BASES_PART = 0.15, 0.35, 0.2, 0.15
+#: The most candidates considered as bases, and retried with more time.
+_LOOKED_AT, _SLOW = 3000, 40
+#: How many of the latter get a really long time, in seconds and as a part of the budget: a right one may take a second.
+_SLOWEST, _SLOWEST_S, _SLOWEST_PART = 4, 5.0, 0.15
+#: Numbers of single edits that are paired: the very likeliest first, which costs little; the likeliest; those that
+#: change a result. Then how many of the last are bases, and the most pairs of a kind.
+_PAIRED_FIRST, _PAIRED, _PAIRED_RESULT_CHANGING, _RESULT_CHANGING_BASES, _PAIRS = 32, 64, 240, 24, 20_000
+#: Prior that another advisor's patch is a part of the right one, if it made progress.
+_ANOTHER_ADVISORS = 0.9
+#: How many patches of the same behaviour are proposed.
+_OF_A_KIND = 2
+#: The most characters of a line, and the most places, in the reason of a patch.
+_MOST_CHARS, _MOST_PLACES = 70, 3
+#: For how many bases the fault is localized anew.
+_WATCHED_BASES = 8
+
+
+def start_search(case: Case, bench: Workbench) -> Search | None:
+    """Observe the code as it is and return its search; None if there is nothing to search.
+
+    If a draft does not parse, the search starts from another advisor's patch that does.
+    """
+    code, made_by = case.entry.code, tuple[str, ...]()
+    if not parses(code):
+        patches = [attempt.patch for attempt in case.attempts if parses(attempt.patch.code)]
+        if not patches:
+            return None
+        code, made_by = patches[0].code, (patches[0].advisor,)
+    baseline = observe_baseline(case, bench, code)
+    return None if baseline is None else Search(case, bench, baseline, made_by)
+
+
+class Search:
+    """State of a search: the baseline, and the patches found so far.
+
+    made_by: names of advisors that changed the code before.
+    """
+
+    def __init__(
+        self, case: Case, bench: Workbench, baseline: Baseline, made_by: tuple[str, ...] = ()
+    ) -> None:
+        self._case, self._bench, self._baseline, self._made_by = case, bench, baseline, made_by
+        self._code = baseline.code
+        self._seen: set[int] = set()
+        self._paired: set[tuple[Edit, ...]] = set()
+        self._budget_s = bench.left_s
+        self._evaluator = CandidateEvaluator(
+            bench, baseline.code, baseline.checks, baseline.before, self._budget_s
+        )
+
+    def patches(self) -> Generator[Patch, Attempt | None, None]:
+        """Propose patches by single edits; if there are none, by the later stages."""
+        evaluator, first = self._evaluator, Evaluated()
+        space = iter(self._baseline.space(self._seen) or ())
+        evaluator.evaluate(space, first, part=_FIRST_PART, least=_FIRST_LEAST)
+        order = self._ranked()
+        if order and order[0].kept < _KEPT_ENOUGH and len(self._baseline.failing) <= _FEW:
+            # Even the top patch breaks results that seemed right: a less likely edit may not.
+            evaluator.evaluate(itertools.islice(space, _LOOK_ON), first, part=_LOOK_ON_PART, enough=False)
+            order = self._ranked()
+        while (yield from self._proposed(order)):
+            evaluator.evaluate(space, first)
+            order = self._ranked()
+        if not evaluator.passed:
+            yield from self._without_success(evaluator, space, first)
+
+    def _without_success(
+        self, evaluator: CandidateEvaluator, space: Iterator[Candidate], first: Evaluated
+    ) -> Generator[Patch, Attempt | None, None]:
+        """Run the later stages, if no single edit has passed so far."""
+        stages: tuple[Callable[[], None], ...] = (
+            lambda: self._retry_slow(evaluator, first),
+            lambda: evaluator.evaluate(self._pairs(first, _PAIRED_FIRST), Evaluated(), part=_FIRST_PART),
+            lambda: self._search_from_bases(evaluator, first),
+            lambda: evaluator.evaluate(space, first, part=_AGAIN_PART),
+            lambda: self._from_pairs(evaluator, first),
+            lambda: evaluator.evaluate(space, first),
+        )
+        for stage in stages:
+            stage()
+            yield from self._proposed(self._ranked())
+            if evaluator.passed:
+                return
+
+    def rest(self) -> Iterator[Patch]:
+        """Propose patches that were found but not yet proposed when time is up."""
+        found, self._evaluator.found = self._evaluator.found, []
+        for one in sorted(found, key=lambda one: -one.candidate.score):
+            yield self._patch(one, one.candidate.score, doubt=UNCOMPARED)
+
+    def _proposed(self, order: Sequence[RankedPatch]) -> Generator[Patch, Attempt | None, bool]:
+        """Propose those patches; return whether to search for more.
+
+        The loop sends back the result of each patch. If validation, which is stricter, refused all of them, the search
+        goes on; else the likeliest patch is found. A patch ranked below a doubted one is doubted too. At most two
+        patches of the same behaviour are proposed.
+        """
+        refused, doubted, stand = 0, False, Counter[tuple[str, str]]()
+        for one in order:
+            self._evaluator.found.remove(one.patch)
+            if any(one.does) and stand[one.does] >= _OF_A_KIND:
+                continue
+            edits = len(self._made_by) + len(one.patch.candidate.made_by)
+            why = reason_for_doubt(self._code, one, edits, len(self._baseline.failing)) or (
+                OVERTAKEN if doubted else ""
+            )
+            attempt = yield self._patch(one.patch, one.rank, doubt=why)
+            stands = attempt is None or attempt.verdict != "not_cured"
+            doubted = doubted or (stands and bool(why))
+            stand[one.does] += stands
+            refused += not stands
+        return bool(order) and refused == len(order)
+
+    def _ranked(self) -> list[RankedPatch]:
+        accepts = functools.partial(accepted, self._case.entry)
+        return rank_patches(self._bench, self._baseline, self._evaluator.found, accepts)
+
+    def _patch(self, one: PlausiblePatch, rank: float, doubt: str) -> Patch:
+        # With a known result for the failing input, a guard that returns it is more than a guard.
+        demanded = any(check.known for check in self._baseline.failing)
+        return Patch(
+            code=one.code,
+            advisor="search",
+            author="search",
+            reason=explain(self._case.entry.code, one.code, self._made_by + one.candidate.made_by),
+            rank=rank,
+            guard=one.candidate.guard and not demanded,
+            doubt=doubt,
+        )
+
+    def _retry_slow(self, evaluator: CandidateEvaluator, first: Evaluated) -> None:
+        """Retry candidates that only ran out of time, with more time.
+
+        First those that passed all checks but one get a really long time, afterwards those that passed any.
+        """
+        most_s = min(_SLOWEST_S, self._budget_s * _SLOWEST_PART)
+        others = max(1, len(self._baseline.failing) - 1)
+        outcomes = first.with_outcomes()
+        nearest = timed_out(outcomes, mended=others)[:_SLOWEST]
+        evaluator.evaluate(nearest, Evaluated(), part=0.3, limit_s=most_s)
+        if evaluator.passed:
+            return
+        slow, again = Evaluated(), timed_out(outcomes)[len(nearest) :]  # nearest first
+        evaluator.evaluate(again[:_SLOW], slow, part=0.2, slow=True)
+        if not evaluator.passed:
+            evaluator.evaluate(
+                timed_out(slow.with_outcomes(), mended=1)[:_SLOWEST], Evaluated(), part=0.3, limit_s=most_s
+            )
+
+    def _search_from_bases(self, evaluator: CandidateEvaluator, first: Evaluated) -> None:
+        """Search from variants that made progress: two edits and more."""
+        self._watched = 0
+        higher_order = HigherOrderSpace(self._code, self._space_of)
+        for base in self._bases(first.with_outcomes()):
+            higher_order.add(base)
+        stage = Evaluated()
+        evaluator.evaluate(self._with_new_bases(higher_order, stage), stage, part=_FURTHER_PART)
+
+    def _space_of(self, code: str) -> EditSpace | None:
+        """Return the single edits of a base; for the first bases the fault is localized anew."""
+        self._watched += 1
+        watched = self._watched <= _WATCHED_BASES
+        return self._baseline.space_of(self._bench, code, self._seen, watched=watched)
+
+    def _from_pairs(self, evaluator: CandidateEvaluator, first: Evaluated) -> None:
+        """Try pairs of the likeliest edits, then of those that change a wrong result, then these with any edit.
+
+        The second half of a fix may have a visible effect only with the first.
+        """
+        evaluator.evaluate(self._pairs(first, _PAIRED), Evaluated(), part=0.25)
+        if evaluator.passed or not self._baseline.wrong:
+            return
+        halves = self._result_changing(first)
+        evaluator.evaluate(
+            itertools.islice(pairs(halves, _PAIRED_RESULT_CHANGING), _PAIRS), Evaluated(), part=0.3
+        )
+        if not evaluator.passed:
+            higher_order = HigherOrderSpace(self._code, self._space_of)
+            for half in halves[:_RESULT_CHANGING_BASES]:
+                higher_order.add(Base(apply_edits(self._code, list(half.edits)), half, 1.0))
+            evaluator.evaluate(itertools.islice(higher_order, _PAIRS), Evaluated(), part=0.3)
+
+    def _pairs(self, first: Evaluated, most: int) -> Iterator[Candidate]:
+        """Yield pairs of the likeliest single edits, except pairs that were tried before."""
+        for pair in pairs(sorted(first.candidates, key=lambda one: -one.score), most):
+            if pair.edits not in self._paired:
+                self._paired.add(pair.edits)
+                yield pair
+
+    def _result_changing(self, first: Evaluated) -> list[Candidate]:
+        """Return single edits that change a wrong result and break nothing: possible halves of a fix.
+
+        An edit without a visible effect may be a half too, but there are hundreds of those.
+        """
+        ordered = sorted(first.candidates, key=lambda one: -one.score)[:_LOOKED_AT]
+        checks = [*self._baseline.wrong, *self._baseline.passing]
+        scores = self._bench.score(self._code, [one.edits for one in ordered], checks, every=True)
+        changed = len(self._baseline.wrong)
+        found = {
+            place
+            for place, letters in scores
+            if "w" in letters[:changed]
+            and set(letters[:changed]) <= {"w", "."}
+            and set(letters[changed:]) <= {"."}
+        }
+        return [ordered[place] for place in sorted(found)]
+
+    def _with_new_bases(self, higher_order: HigherOrderSpace, stage: Evaluated) -> Iterator[Candidate]:
+        """Yield the candidates; those that make more progress become bases on the way."""
+        looked, failing = 0, len(self._baseline.failing)
+        for candidate in higher_order:
+            yield candidate
+            if len(stage.outcomes) - looked >= 400:
+                places = sorted(stage.outcomes)[looked:]
+                looked += len(places)
+                for place in places:
+                    mended = passed_first(stage.outcomes[place])
+                    if 1 < mended < failing and mended > self._best_leading:
+                        self._best_leading = mended
+                        one = stage.candidates[place]
+                        code = apply_edits(self._code, list(one.edits))
+                        higher_order.add(Base(code, one, 1.0 + mended / failing))
+
+    _best_leading = 0
+
+    def _bases(self, tried: Sequence[tuple[Candidate, str]]) -> list[Base]:
+        """Return the variants that make progress: runs all checks on the most promising candidates."""
+        before = self._baseline.before
+        ordered = sorted(tried, key=lambda pair: (-progress(pair[1], before), -pair[0].score))
+        likely = (one for one, letters in ordered[:_LOOKED_AT] if letters[:1] not in ("t", "d", "-"))
+        most = time.monotonic() + _BASES_PART * self._budget_s
+        candidates: list[Candidate] = []
+
+        def drawn() -> Iterator[tuple[Edit, ...]]:
+            for candidate in itertools.chain(self._others(), likely):
+                candidates.append(candidate)
+                yield candidate.edits
+                if time.monotonic() > most:
+                    return
+
+        outcomes = dict(self._bench.score(self._code, drawn(), self._baseline.checks, every=True))
+        seen = [(candidates[place], letters) for place, letters in outcomes.items()]
+        found = bases(self._code, seen, before, len(self._baseline.failing))
+        self._best_leading = max((passed_first(letters) for _, letters in seen), default=0)
+        return found
+
+    def _others(self) -> Iterator[Candidate]:
+        """Yield other advisors' patches that were not enough: they may fix the first of two mistakes."""
+        for attempt in self._case.attempts:
+            if (
+                attempt.verdict == "not_cured"
+                and attempt.patch.code != self._code
+                and parses(attempt.patch.code)
+            ):
+                edit = difference(self._code, attempt.patch.code)
+                yield Candidate((edit,), _ANOTHER_ADVISORS, _ANOTHER_ADVISORS, (attempt.patch.advisor,))
+
+
+def explain(before: str, after: str, made_by: Sequence[str]) -> str:
+    """Return which lines change, and by which kinds of edits, in one sentence."""
+    old, new = before.splitlines(), after.splitlines()
+    places = []
+    for kind, low, high, other_low, other_high in difflib.SequenceMatcher(
+        None, old, new, autojunk=False
+    ).get_opcodes():
+        if kind == "equal":
+            continue
+        out, come = _shown(old[low:high]), _shown(new[other_low:other_high])
+        if kind == "insert":
+            places.append(f"after line {low}, {come} is added" if low else f"{come} is added at the top")
+        elif kind == "delete":
+            places.append(f"line {low + 1}: {out} is taken out")
+        else:
+            places.append(f"line {low + 1}: {out} becomes {come}")
+    more = f"; and {len(places) - _MOST_PLACES} more" if len(places) > _MOST_PLACES else ""
+    text = "; ".join(places[:_MOST_PLACES]) or "only the layout changes"
+    return f"{text[0].upper()}{text[1:]}{more} ({', then '.join(made_by)})."
+
+
+def _shown(lines: Sequence[str]) -> str:
+    text = " ⏎ ".join(line.strip() for line in lines if line.strip())
+    return f"`{text if len(text) <= _MOST_CHARS else text[: _MOST_CHARS - 1] + '…'}`"

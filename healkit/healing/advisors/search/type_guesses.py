@@ -1,0 +1,103 @@
+"""Guesses of what type an expression has.
+
+From literals, from what built-in functions and methods return, and from the types that were seen at run time. An empty
+set means that nothing is known; what is known is used to leave out changes that could only raise a TypeError.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from healkit.healing.advisors.search.program import Program
+
+TypeNames = frozenset[str]
+UNKNOWN: TypeNames = frozenset()
+NUMBERS: TypeNames = frozenset({"int", "float", "bool", "complex", "Decimal", "Fraction"})
+SEQUENCES: TypeNames = frozenset({"list", "str", "tuple", "bytes", "range", "deque"})
+COLLECTIONS: TypeNames = SEQUENCES | {
+    "dict", "set", "frozenset", "defaultdict", "Counter", "OrderedDict", "dict_keys", "dict_values", "dict_items",
+    "generator",
+}  # fmt: skip
+
+_CALLS = {
+    "len": "int", "int": "int", "str": "str", "float": "float", "bool": "bool", "list": "list", "dict": "dict",
+    "set": "set", "tuple": "tuple", "sorted": "list", "range": "range", "any": "bool", "all": "bool", "ord": "int",
+    "isinstance": "bool", "chr": "str", "repr": "str", "enumerate": "generator", "zip": "generator",
+    "map": "generator", "filter": "generator", "reversed": "generator", "input": "str", "hash": "int",
+    "frozenset": "frozenset", "defaultdict": "defaultdict", "Counter": "Counter", "deque": "deque", "floor": "int",
+    "ceil": "int", "sqrt": "float", "divmod": "tuple",
+}  # fmt: skip
+_METHODS = {
+    "split": "list", "rsplit": "list", "splitlines": "list", "join": "str", "strip": "str", "lstrip": "str",
+    "rstrip": "str", "lower": "str", "upper": "str", "title": "str", "capitalize": "str", "replace": "str",
+    "format": "str", "find": "int", "rfind": "int", "index": "int", "count": "int", "startswith": "bool",
+    "endswith": "bool", "isdigit": "bool", "isalpha": "bool", "isalnum": "bool", "isspace": "bool", "isupper": "bool",
+    "islower": "bool", "items": "dict_items", "keys": "dict_keys", "values": "dict_values", "zfill": "str",
+    "ljust": "str", "rjust": "str", "center": "str", "strftime": "str", "isoformat": "str", "findall": "list",
+    "group": "str", "swapcase": "str", "casefold": "str",
+}  # fmt: skip
+_LITERALS: dict[type[ast.expr], str] = {
+    ast.List: "list", ast.ListComp: "list", ast.Tuple: "tuple", ast.Dict: "dict", ast.DictComp: "dict",
+    ast.Set: "set", ast.SetComp: "set", ast.GeneratorExp: "generator", ast.JoinedStr: "str", ast.Compare: "bool",
+    ast.Lambda: "function",
+}  # fmt: skip
+
+
+def guess_types(program: Program, node: ast.expr) -> TypeNames:
+    """The type names that an expression's value may have; empty where nothing is known."""
+    if isinstance(node, ast.Constant):
+        return frozenset({type(node.value).__name__})
+    if (literal := _LITERALS.get(type(node))) is not None:
+        return frozenset({literal})
+    if isinstance(node, ast.Name):
+        return program.types(node.id, node)
+    if isinstance(node, ast.Call):
+        return _of_call(node)
+    if isinstance(node, ast.UnaryOp):
+        return frozenset({"bool"}) if isinstance(node.op, ast.Not) else guess_types(program, node.operand)
+    if isinstance(node, ast.BinOp):
+        return _of_binary(program, node)
+    if isinstance(node, ast.Subscript):
+        inside = guess_types(program, node.value)
+        return inside if isinstance(node.slice, ast.Slice) or inside == {"str"} else UNKNOWN
+    if isinstance(node, ast.IfExp):
+        return guess_types(program, node.body) | guess_types(program, node.orelse)
+    return UNKNOWN
+
+
+def _of_call(node: ast.Call) -> TypeNames:
+    if isinstance(node.func, ast.Name):
+        found = _CALLS.get(node.func.id)
+    elif isinstance(node.func, ast.Attribute):
+        found = _METHODS.get(node.func.attr)
+        if isinstance(node.func.value, ast.Name) and node.func.value.id in ("math", "np", "numpy"):
+            found = _CALLS.get(node.func.attr)
+    else:
+        found = None
+    return frozenset({found}) if found else UNKNOWN
+
+
+def _of_binary(program: Program, node: ast.BinOp) -> TypeNames:
+    left, right = guess_types(program, node.left), guess_types(program, node.right)
+    if isinstance(node.op, ast.Div):
+        return frozenset({"float"}) if left and left <= NUMBERS else UNKNOWN
+    if left and right and left <= NUMBERS and right <= NUMBERS:
+        return frozenset({"float"}) if "float" in left | right else frozenset({"int"})
+    if isinstance(node.op, ast.Add) or (isinstance(node.op, ast.Mod) and left == {"str"}):
+        return left or right
+    return left if left and left <= SEQUENCES else UNKNOWN
+
+
+def may_have_type(kinds: TypeNames, wanted: TypeNames) -> bool:
+    """Whether a value of one of these types may be one of those; what is not known may be anything."""
+    return not kinds or bool(kinds & wanted)
+
+
+def type_agreement(first: TypeNames, second: TypeNames) -> float:
+    """How likely one can stand for the other: 1 the same types, 0.65 not known, 0.5 related, 0 never."""
+    if not first or not second:
+        return 0.65
+    if first & second:
+        return 1.0
+    related = (first <= NUMBERS and second <= NUMBERS) or (first <= COLLECTIONS and second <= COLLECTIONS)
+    return 0.5 if related or "NoneType" in first | second else 0.0

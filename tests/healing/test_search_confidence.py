@@ -1,0 +1,94 @@
+"""What the search would call cured, of what passes every check."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Sequence
+
+import pytest
+
+from healkit import Healkit
+from healkit.contracts.healing import Attempt, Check, Patch, Verdict, difference
+from healkit.healing.advisor import Case
+from healkit.healing.advisors.search.confidence import OVERTAKEN, reason_for_doubt
+from healkit.healing.advisors.search.edit_space import Candidate
+from healkit.healing.advisors.search.patch_ranking import PlausiblePatch, RankedPatch
+from healkit.healing.advisors.search.strategy import start_search
+from healkit.healing.workbench import bench_for
+from healkit.store.entries import VaultEntry, code_hash
+
+CODE = "def f(n):\n    while True:\n        if n > 3:\n            return n + 1\n        n += 1\n"
+
+
+def rank_patches(
+    code: str, prior: float = 0.8, share: float = 1.0, behaviours: int = 1, unused: int = 0
+) -> RankedPatch:
+    candidate = Candidate((difference(CODE, code),), prior, prior, ("another comparison",))
+    return RankedPatch(PlausiblePatch(code, candidate), 1.0, 1.0, share, behaviours, unused)
+
+
+@pytest.mark.requirement("HEAL-3")
+def test_a_likely_edit_that_all_others_agree_with_is_vouched_for() -> None:
+    assert reason_for_doubt(CODE, rank_patches(CODE.replace("n > 3", "n >= 3")), edits=1, mended=1) == ""
+
+
+@pytest.mark.requirement("HEAL-3")
+@pytest.mark.parametrize(
+    ("one", "edits", "said"),
+    [
+        (rank_patches(CODE.replace("n > 3", "n >= 3")), 2, "several edits at once"),
+        (rank_patches(CODE.replace("n > 3", "n >= 3"), prior=0.1), 1, "is seldom what was wrong"),
+        (rank_patches(CODE.replace("n > 3", "n >= 3"), share=0.5), 1, "do something else"),
+        (rank_patches(CODE.replace("n > 3", "n >= 3"), behaviours=9), 1, "do something else"),
+        (rank_patches(CODE.replace("n > 3", "n > 77")), 1, "a number in it"),
+        (rank_patches(CODE.replace("while True", "while n < 9")), 1, "a number in it"),
+        (rank_patches(CODE.replace("n > 3", "n >= 3"), unused=1), 1, "never gets to code that ran before"),
+        (rank_patches(CODE.replace("while True", "while n")), 1, "may end without returning anything"),
+    ],
+)
+def test_each_doubt_is_said(one: RankedPatch, edits: int, said: str) -> None:
+    assert said in reason_for_doubt(CODE, one, edits=edits, mended=1)
+
+
+def proposed(healkit: Healkit, order: list[RankedPatch], refused: Sequence[str] = ()) -> list[Patch]:
+    """What is proposed of these, where validation refuses some codes."""
+    entry = VaultEntry("f", "default", 1, CODE, code_hash(CODE))
+    checks = (Check(origin="declared", arguments={"n": 3}, known=True, expected=4),)
+    bench = bench_for(healkit.recorder, healkit.config, entry.ref, 60.0)
+    search = start_search(Case(entry, None, checks), bench)
+    assert search is not None
+    search._evaluator.found = [one.patch for one in order]
+    patches, proposals = list[Patch](), search._proposed(order)
+    attempt = None
+    with contextlib.suppress(StopIteration):
+        while True:
+            patch = proposals.send(attempt)
+            patches.append(patch)
+            verdict: Verdict = "not_cured" if patch.code in refused else "cured"
+            attempt = Attempt(number=len(patches), patch=patch, diff="", verdict=verdict)
+    assert search._evaluator.found == []
+    return patches
+
+
+@pytest.mark.requirement("HEAL-3")
+def test_what_stands_behind_a_doubted_patch_is_doubted_too(healkit: Healkit) -> None:
+    order = [
+        rank_patches(CODE.replace("n > 3", "n > 2"), prior=0.1),
+        rank_patches(CODE.replace("n > 3", "n >= 3")),
+    ]
+    doubts = [patch.doubt for patch in proposed(healkit, order)]
+    assert "is seldom what was wrong" in doubts[0]
+    assert doubts[1] == OVERTAKEN
+
+
+@pytest.mark.requirement("HEAL-2")
+def test_of_patches_that_do_the_same_the_two_likeliest_are_proposed(healkit: Healkit) -> None:
+    codes = [CODE.replace("n > 3", f"n >= {bound}") for bound in (3, 4, 5)]
+    same = [dataclasses.replace(rank_patches(code), does=(".w", "..")) for code in codes]
+    other = dataclasses.replace(rank_patches(CODE.replace("n > 3", "n < 3")), does=("ww", "w."))
+    shown = [patch.code for patch in proposed(healkit, [*same, other])]
+    assert shown == [*codes[:2], other.patch.code]
+    # One that does not stand makes room for another that does as it did.
+    shown = [patch.code for patch in proposed(healkit, [*same, other], refused=codes[:1])]
+    assert shown == [*codes, other.patch.code]

@@ -1,0 +1,68 @@
+"""How long a stage of the search goes on: by its part of the budget, by what has passed, and by how likely the rest is."""
+
+from __future__ import annotations
+
+import pytest
+
+from healkit.healing.advisors.search.evaluation import StopCriterion
+
+pytestmark = pytest.mark.requirement("HEAL-2")
+#: Longer than is looked on in any case after a success, and than is waited for at the end.
+LONG_ENOUGH_S = 0.6
+
+
+class Clock:
+    """Tells the time that a test says it is."""
+
+    now_s = 0.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+def test_without_a_success_a_stage_ends_with_its_part_of_the_budget() -> None:
+    assert not StopCriterion(60.0, part=1.0).reached(tried=100_000, score=0.0)
+    clock = Clock()
+    criterion = StopCriterion(60.0, part=0.5, clock=clock)
+    clock.now_s = 31.0
+    assert criterion.reached(tried=1, score=1.0)
+
+
+def test_where_candidates_are_slow_so_many_are_tried_all_the_same() -> None:
+    clock = Clock()
+    criterion = StopCriterion(40.0, part=0.01, least=3, clock=clock)
+    clock.now_s = LONG_ENOUGH_S  # more than its part, and less than four times that
+    assert not criterion.reached(tried=2, score=1.0)
+    assert criterion.reached(tried=3, score=1.0)
+
+
+@pytest.mark.parametrize(
+    ("tried", "score", "ends"),
+    [
+        (300, 0.9, False),  # others as likely may come
+        (300, 0.1, True),  # what comes is much less likely
+        (150, 0.1, False),  # but some are looked at in any case
+        (2000, 0.9, True),
+    ],
+)
+def test_after_a_success_it_depends_on_how_likely_the_rest_is(tried: int, score: float, ends: bool) -> None:
+    clock = Clock()
+    criterion = StopCriterion(60.0, part=1.0, clock=clock)
+    unmoved = StopCriterion(60.0, part=1.0, after_success=False, clock=clock)
+    for one in (criterion, unmoved):
+        one.record_success(tried=1, score=0.8)
+    assert not criterion.reached(tried=2000, score=0.0)  # it was just now: a look on takes its time
+    clock.now_s = LONG_ENOUGH_S
+    assert criterion.reached(tried, score) == ends
+    assert not unmoved.reached(tried, score)
+
+
+def test_what_was_drawn_before_the_end_is_waited_for_but_not_for_long() -> None:
+    clock = Clock()
+    criterion = StopCriterion(60.0, part=0.01, clock=clock)
+    assert not criterion.overdue
+    clock.now_s = 1.0
+    assert criterion.reached(tried=1, score=1.0)
+    assert not criterion.overdue
+    clock.now_s += LONG_ENOUGH_S
+    assert criterion.overdue
