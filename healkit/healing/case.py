@@ -1,8 +1,8 @@
-"""What is known of a failing tool, put together from its vault entry and its log.
+"""Case of a failing tool, from its vault entry and its log.
 
-A recorded run says how it was, an example what is right; where the two are about the same input, the example counts.
-Where the tool returns what an example calls wrong, its other recorded values are no evidence either: they came from the
-same fault. So they are left out then, and kept otherwise: a patch has to return what the tool has always returned.
+A recorded run says what the tool did, an example what is right; for the same input, the example counts. Where the tool
+returns what an example calls wrong, its other recorded values come from the same fault, so they are left out. Otherwise
+they are kept: a patch has to return what the tool has always returned.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from healkit.store.log import Log
 from healkit.store.models import ExecutionLog
 from healkit.store.vault import Vault
 
-#: How many recorded runs that passed, and how many inputs that failed alike, are checks.
+#: Number of recorded runs that passed, and of inputs that failed alike, that become checks.
 _PASSING_MAX, _FAILING_MAX = 30, 3
-#: How many peers are shown at most, and how many of these are earlier revisions: a long history leaves room for others.
+#: Number of peers, and of earlier revisions among them: a long history leaves room for others.
 _PEERS_MAX, _REVISIONS_MAX, _REVISIONS_AT_ONCE = 12, 8, 50
 #: Codes of rows in which the tool's own code was not run: the call was wrong, or the machine was.
 _NOT_THE_CODE = {
@@ -35,16 +35,17 @@ _NOT_THE_CODE = {
     "ISOLATION_UNAVAILABLE",
     "SCHEMA_INVALID",
 }
-#: What marks a summary as cut.
+#: Mark of a cut summary.
 _CUT = "[TRUNCATED, "
 
 
 def gather(
     vault: Vault, log: Log, tool: str, persona: str, log_id: int | None = None
 ) -> tuple[Case, int | None]:
-    """The case of a tool and the log row of its failure; raises `HealError` where nothing says that it fails.
+    """Gather the case of a tool and the log row of its failure.
 
-    log_id: the failure that is meant; by default the tool's newest. Raises as `vault.lookup` does.
+    log_id: the failure that is meant; by default the tool's newest. Raises `HealError` where nothing says that the tool
+    fails, and as `vault.lookup` does.
     """
     entry = vault.lookup(tool, persona)
     row = _failure_row(log, entry, log_id)
@@ -61,10 +62,10 @@ def gather(
 
 
 def checks_of(entry: VaultEntry) -> list[Check]:
-    """What the tool's owner has declared that it does, in the order of the examples.
+    """Return the tool's declared examples as checks, in their order.
 
-    An example that an older healkit took and that says nothing is left out. One with neither result nor exception is
-    a check that asks only for a return.
+    An invalid example, which an older healkit accepted, is left out. One with neither result nor exception is a check
+    that only asks for a return.
     """
     return [
         check
@@ -88,7 +89,7 @@ def _declared_check(example: Any, sql: bool) -> Check | None:
 def merged(
     declared: Sequence[Check], failing: Iterable[Check], passing: Iterable[Check]
 ) -> tuple[Check, ...]:
-    """All checks, each input once: what an example says comes before what was recorded."""
+    """Merge all checks, each input once: an example comes before a recorded run."""
     found = {_key(check): check for check in declared}
     for check in (*failing, *passing):
         found.setdefault(_key(check), check)
@@ -98,11 +99,11 @@ def merged(
 def settled(
     case: Case, base: Sequence[CheckResult], again: Sequence[CheckResult | None]
 ) -> tuple[Check, ...]:
-    """The checks that count, once the tool was seen to run.
+    """Return the checks that count, once the tool was seen to run.
 
-    base: how each check went with the active code. again: the same with the code that the recorded run had, None where
-    that is not known. A recorded value that its own code does not give again is chance; and where the tool contradicts
-    an example without failing, its recorded values are suspect, all of them.
+    base: each check's result with the active code. again: the same with the code of the recorded run, None where that
+    is unknown. A recorded value that its own code does not return again is chance. Where the tool contradicts an
+    example without failing, all its recorded values are suspect.
     """
     returns_wrong = any(
         check.binding and result.outcome == "wrong" for check, result in zip(case.checks, base, strict=True)
@@ -116,7 +117,7 @@ def settled(
 
 
 def failing_inputs(log: Log, row: ExecutionLog | None) -> list[Check]:
-    """The recorded input of that failure, and of others like it, newest first."""
+    """Return the recorded input of that failure, and of others like it, newest first."""
     if row is None:
         return []
     rows = [row]
@@ -134,7 +135,7 @@ def failing_inputs(log: Log, row: ExecutionLog | None) -> list[Check]:
 
 
 def passing_runs(log: Log, entry: VaultEntry) -> list[Check]:
-    """The recorded runs that passed and are there whole, each input once, newest first."""
+    """Return the runs that passed and are recorded whole, each input once, newest first."""
     found: dict[str, Check] = {}
     for row in log.query(tool=entry.tool_name, persona=entry.persona, status="SUCCESS", limit=200).rows:
         summary = row.result_summary
@@ -156,7 +157,7 @@ def passing_runs(log: Log, entry: VaultEntry) -> list[Check]:
 
 
 def peers_of(vault: Vault, entry: VaultEntry) -> Iterable[Peer]:
-    """Earlier revisions and other personas' versions of the tool, then other tools that take the same."""
+    """Yield earlier revisions and other personas' versions of the tool, then other tools with the same arguments."""
     seen = {entry.code}
 
     def peer(label: str, code: str, *, same_tool: bool) -> Iterable[Peer]:
@@ -179,7 +180,7 @@ def peers_of(vault: Vault, entry: VaultEntry) -> Iterable[Peer]:
 
 
 def _earlier(vault: Vault, entry: VaultEntry) -> Iterator[tuple[int, str]]:
-    """Number and code of the revisions, newest first, each code once; read as they are drawn."""
+    """Yield number and code of the revisions, newest first, each code once; they are read as they are drawn."""
     known: set[str] = set()
     before: int | None = None
     while page := vault.history(entry.tool_name, entry.persona, limit=_REVISIONS_AT_ONCE, before=before):
@@ -190,14 +191,14 @@ def _earlier(vault: Vault, entry: VaultEntry) -> Iterator[tuple[int, str]]:
             try:
                 yield info.number, vault.code(info.code_hash)
             except VaultError:
-                continue  # tampered: it is reported where it is run, and no ingredient
+                continue  # tampered: reported where it is run, and not used here
         if len(page) < _REVISIONS_AT_ONCE:
             return
         before = page[0].number
 
 
 def own_code(vault: Vault, log: Log, entry: VaultEntry, check: Check) -> str | None:
-    """The code that a recorded run had run; None where it is the active one's, or not to be had."""
+    """Return the code of a recorded run; None if it is the active code, or gone."""
     row = None if check.log_id is None else log.get(check.log_id)
     if row is None or row.code_hash in (None, entry.code_hash):
         return None
@@ -217,7 +218,7 @@ def _failure_row(log: Log, entry: VaultEntry, log_id: int | None) -> ExecutionLo
             hint="`hk.executions(status='FAILURE')` lists the failures.",
         )
     if row.error_code in _NOT_THE_CODE:
-        if log_id is None:  # the call was at fault; what matters is what its examples say
+        if log_id is None:  # the call was at fault; its examples decide
             return None
         raise HealError(
             f"Log row {row.id} is no fault of the code: {row.error_code}.", hint="Call it with what it takes."
@@ -226,7 +227,7 @@ def _failure_row(log: Log, entry: VaultEntry, log_id: int | None) -> ExecutionLo
 
 
 def _takes(entry: VaultEntry) -> Any:
-    """What a tool takes, for comparison: the names and types of its arguments."""
+    """Return names and types of a tool's arguments, for comparison."""
     properties = entry.input_schema.get("properties", {})
     return {name: schema.get("type") for name, schema in properties.items()}
 

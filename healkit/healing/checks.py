@@ -1,8 +1,13 @@
-"""Holding code against checks, on the road that fits the tool.
+"""Checks run on code, and the verdict on a patch.
 
-A tool that needs nothing but its arguments is tried in the light mode: each check in a fresh restricted process of its
-own. One that calls other tools, reads what it was granted or is a SQL statement is tried where all that is there: as a
-candidate in a worker, as the patch editor's Try does. Checks keep their order, and share nothing either way.
+A tool that needs only its arguments is checked in the light mode: each check in a fresh restricted process of its own.
+A tool that calls other tools, reads granted folders or is a SQL statement is checked as a candidate in a worker, as the
+patch editor's Try does. Either way, checks keep their order and share nothing.
+
+The verdicts promise no more than is known. A patch that passes everything is *cured* only where an example or an answer
+says what is right on an input that the broken code got wrong; without one, it is *unproven*. A patch that only keeps
+the failure from happening is *silenced*, and so is one that returns an example's answer as a constant. An advisor's own
+doubt makes its patch *unproven*, until a person was asked.
 """
 
 from __future__ import annotations
@@ -25,42 +30,42 @@ from healkit.store.entries import VaultEntry
 
 #: Statements that leave a block.
 _GUARDS = ast.Return | ast.Continue | ast.Break | ast.Pass
-#: How often Stop is looked at.
+#: Interval at which Stop is checked.
 _TICK_S = 0.05
-#: Runs a tool's candidate with a check's arguments on the road; given by whoever owns the executor.
+#: Runs a tool's candidate with a check's arguments on the execution path; given by the owner of the executor.
 TryCode = Callable[[str, Check], Execution]
 
 
 class Validator:
-    """Runs codes against checks for one tool."""
+    """Runs codes on the checks of one tool."""
 
     def __init__(self, entry: VaultEntry, bench: Workbench, try_code: TryCode, stop: threading.Event) -> None:
         self._bench = bench
         self._stop = stop
         self._try_code = try_code
-        #: Whether a light trial is enough for this tool.
+        #: True if a light trial is enough for this tool.
         self.light = entry.type == "python" and entry.grants == NO_GRANTS and "mcp" not in entry.code
-        #: What the trace calls the road.
+        #: Name of the mode in the trace.
         self.mode = "trial" if self.light else "worker"
 
     def fits(self, check: Check) -> bool:
-        """Whether the check can be run at all: source to evaluate needs the light mode."""
+        """Return True if the check can be run: one with source to evaluate needs the light mode."""
         return self.light or not check.call
 
     def run(self, code: str, checks: Sequence[Check]) -> list[CheckResult]:
-        """How each check goes; raises `BudgetSpent`, and a `HealkitError` for code that cannot be run as this tool."""
+        """Run the checks; raise `BudgetSpent`, and `HealkitError` for code that cannot be run as this tool."""
         if not checks:
             return []
         if self.light:
             return self._bench.run([code], checks)[0]
-        return [self._on_the_road(code, check) for check in checks]
+        return [self._in_worker(code, check) for check in checks]
 
-    def _on_the_road(self, code: str, check: Check) -> CheckResult:
+    def _in_worker(self, code: str, check: Check) -> CheckResult:
         if self._bench.left_s <= 0:
             raise BudgetSpent("The healing's time is up.", hint="Give it more: budget_s=….")
         started = time.perf_counter()
         try:
-            with _heard(self._stop):
+            with _stopped_by(self._stop):
                 execution = self._try_code(code, check)
         except HealkitError as error:
             return CheckResult(outcome="raised", failure=str(error.message), error_code=str(error.code))
@@ -68,8 +73,8 @@ class Validator:
 
 
 @contextlib.contextmanager
-def _heard(stop: threading.Event) -> Iterator[None]:
-    """The block whose executions end when `stop` is set."""
+def _stopped_by(stop: threading.Event) -> Iterator[None]:
+    """Stop the executions of a block when `stop` is set."""
     halt, over = Stop(), threading.Event()
 
     def watch() -> None:
@@ -87,7 +92,7 @@ def _heard(stop: threading.Event) -> Iterator[None]:
 
 
 def result_of(check: Check, execution: Execution, duration_s: float) -> CheckResult:
-    """An execution as a check's result."""
+    """Convert an execution to a check's result."""
     failure = execution.failure
     if failure is None:
         right = not check.known or (not check.raises and same_value(check.expected, execution.value))
@@ -118,11 +123,11 @@ def verdict_on(
     base: Sequence[CheckResult],
     results: Sequence[CheckResult],
 ) -> Verdict:
-    """The verdict on a patch of the code `before`, whose checks went as `base` without it and as `results` with it."""
+    """Judge a patch of the code `before` by the results without it (`base`) and with it (`results`)."""
     if any(result.outcome != "passed" for result in results):
         return "not_cured"
     if any(check.binding and was.outcome != "passed" for check, was in zip(checks, base, strict=True)):
-        if learnt_by_heart(before, patch.code, checks):
+        if copies_answer(before, patch.code, checks):
             return "silenced"
         return (
             "unproven" if patch.doubt and not any(check.origin == "answered" for check in checks) else "cured"
@@ -131,31 +136,30 @@ def verdict_on(
 
 
 def adds_guard(before: str, after: str) -> bool:
-    """Whether the new code has an exception handler or an early way out that the old one had not."""
+    """Return True if the new code has an exception handler or an early exit more than the old one."""
     try:
         old, new = ast.parse(before), ast.parse(after)
     except (SyntaxError, ValueError, RecursionError):
-        return False  # what did not parse before had no run to be silenced
-    return _handlers(new) > _handlers(old) or _ways_out(new) > _ways_out(old)
+        return False  # code that did not parse before had no failure to silence
+    return _handlers(new) > _handlers(old) or _early_exits(new) > _early_exits(old)
 
 
-def learnt_by_heart(before: str, after: str, checks: Sequence[Check]) -> bool:
-    """Whether the new code returns what an example says is right, as it stands there, where the old one did not.
+def copies_answer(before: str, after: str, checks: Sequence[Check]) -> bool:
+    """Return True if only the new code returns an example's answer as a constant.
 
-    A truth value, a number of one digit, nothing and what is empty may be meant; anything longer is an answer that was
-    copied.
+    A truth value, a number of one digit, None and an empty value may be meant; anything longer is a copied answer.
     """
     try:
-        old, new = _fixed_answers(ast.parse(before)), _fixed_answers(ast.parse(after))
+        old, new = _constant_answers(ast.parse(before)), _constant_answers(ast.parse(after))
     except (SyntaxError, ValueError, RecursionError):
         return False
-    told = [check.expected for check in checks if check.binding and _telling(check.expected)]
+    told = [check.expected for check in checks if check.binding and _is_telling(check.expected)]
     added = [value for value in new if not any(same_value(value, known) for known in old)]
     return any(same_value(value, expected) for value in added for expected in told)
 
 
-def _fixed_answers(tree: ast.Module) -> list[Any]:
-    """The literals that are returned, or chosen by a condition, as JSON has them."""
+def _constant_answers(tree: ast.Module) -> list[Any]:
+    """Return the literals that are returned, or chosen by a condition, as JSON data."""
     places = [
         node.value for node in ast.walk(tree) if isinstance(node, ast.Return) and node.value is not None
     ]
@@ -172,8 +176,8 @@ def _fixed_answers(tree: ast.Module) -> list[Any]:
     return found
 
 
-def _telling(value: Any) -> bool:
-    """Whether a value is not one that code returns as it stands anyway."""
+def _is_telling(value: Any) -> bool:
+    """Return False for a value that much code returns as a constant."""
     if isinstance(value, bool) or value is None:
         return False
     if isinstance(value, int | float):
@@ -182,15 +186,15 @@ def _telling(value: Any) -> bool:
 
 
 def why_not(checks: Sequence[Check], results: Sequence[CheckResult]) -> str:
-    """The first check that speaks against a patch, in one sentence; empty where none does."""
+    """Say which check a patch fails first; empty if it passes all."""
     for check, result in zip(checks, results, strict=True):
         if result.outcome != "passed":
-            return f"{describe(check)}: {_went(check, result)}"
+            return f"{describe(check)}: {_outcome_text(check, result)}"
     return ""
 
 
 def describe(check: Check) -> str:
-    """The check in a few words: what it is called with, and where it comes from."""
+    """Describe the check in a few words: its input and its origin."""
     given = check.call or ", ".join(f"{name}={_short(value)}" for name, value in check.arguments.items())
     words = {
         "declared": "the example",
@@ -201,7 +205,7 @@ def describe(check: Check) -> str:
     return f"{words[check.origin]} ({_short_text(given, 120)})"
 
 
-def _went(check: Check, result: CheckResult) -> str:
+def _outcome_text(check: Check, result: CheckResult) -> str:
     if result.outcome == "wrong":
         wanted = check.raises or _short(check.expected)
         return f"gives {result.failure or _short(result.value)} where {wanted} is right"
@@ -226,8 +230,8 @@ def _handlers(tree: ast.Module) -> int:
     )
 
 
-def _ways_out(tree: ast.Module) -> int:
-    """How many `if`s do nothing but leave: return something that is fixed, go on, or pass."""
+def _early_exits(tree: ast.Module) -> int:
+    """Count the `if`s that only leave: return a constant, continue, break or pass."""
     return sum(
         isinstance(node, ast.If)
         and len(node.body) == 1

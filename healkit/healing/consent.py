@@ -1,11 +1,12 @@
-"""The consent policy: whether a patch may be applied unasked.
+"""Consent policy: when a patch is applied without asking.
 
-Three answers. *deny*: nothing of it reaches the vault, and nobody is asked. *allow*: it is applied. *ask*: it becomes a
-patch request, which waits for the user's word. Deny beats allow, and allow beats ask, wherever each comes from.
+Three answers. *deny*: the patch does not reach the vault, and nobody is asked. *allow*: it is applied. *ask*: it
+becomes a patch request, which waits for the user's consent. Deny beats allow, and allow beats ask, wherever each comes
+from.
 
-What can be allowed ahead is a cure: somebody said what is right, and the patch does that and breaks nothing else. A
-patch that only no longer fails, or that hides the failure, is always asked about, whatever the policy says, because
-allowing it would be to accept a tool that is wrong in silence. Nor is a patch that nobody validated ever allowed.
+Only a cure can be allowed ahead: an example says what is right, and the patch does that and breaks nothing else. A
+patch that merely no longer fails, or that hides the failure, is always asked about, whatever the policy says: allowing
+it would accept a wrong tool in silence. A patch that was never validated is not allowed either.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ def decide(
     *,
     auto: bool = False,
 ) -> Decision:
-    """What the policy says to a patch of that tool.
+    """Decide on a patch of that tool.
 
-    verdict: what its validation found, empty where there was none. author: whose patch it is; a person who writes one
-    themselves has thereby consented to it, as far as it cures. auto: the user allowed this call's patches (`--auto`).
+    verdict: of its validation, empty without one. author: a person who writes a patch consents to it thereby, if it
+    cures. auto: the user allowed this call's patches (`--auto`).
     """
     if denied(tool_name, config):
         return "deny"
@@ -43,7 +44,7 @@ def decide(
 
 
 def denied(tool_name: str, config: Config) -> bool:
-    """Whether no patch of that tool is ever applied by healing, so that none need be looked for."""
+    """Return True for a tool that healing may never patch, so that no patch need be sought."""
     return _matches(tool_name, config.heal_deny)
 
 

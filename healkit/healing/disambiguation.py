@@ -1,8 +1,8 @@
-"""Plausible patches held against each other, and the person asked where they part.
+"""Questions to a person where plausible patches disagree.
 
-A patch that passes everything is one guess among others, as long as another one passes too and does something else.
-So where patches part and nobody says what is right, none of them is called cured. (Measured on seventy broken tools: of
-the claims that this takes back, ten of eighteen were wrong; of those that it leaves, five of forty.)
+A patch that passes everything is only one guess as long as another one passes too and does something else. So where
+patches disagree and nobody says what is right, none of them is called cured. (Measured on seventy broken tools: of the
+claims that this takes back, ten of eighteen were wrong; of those that it leaves, five of forty.)
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from healkit.healing.inputs import accepted
 from healkit.healing.questions import Answer, AskPerson, Question, answered_check, question_on
 
 _QUESTIONS_MAX = 3
-#: How long an input that tells patches apart may take, by the longest check that passed.
+#: Time limit of an input that tells patches apart, by the longest check that passed.
 _ASKED_LEAST_S, _ASKED_TIMES = 0.03, 4.0
 Ranked = Callable[[Sequence[Attempt]], list[Attempt]]
 
 
 class Disambiguator:
-    """One healing's questions.
+    """Asks one healing's questions.
 
-    `case`, `attempts` and `base` (how the checks went without a patch) are as they stand after the answers so far, also
-    where the budget ends in the middle. `note` says where patches part and nobody has said what is right.
+    `case`, `attempts` and `base` (the checks' results without a patch) include the answers so far, also where the
+    budget ends in the middle. `note` says where patches disagree without an answer.
     """
 
     def __init__(
@@ -52,9 +52,9 @@ class Disambiguator:
         self._record, self._ask = record, ask
 
     def resolve(self, ranked: Ranked) -> None:
-        """Ask at most three questions, each on the smallest input on which patches differ; raises `BudgetSpent`.
+        """Ask at most three questions, each on the smallest input on which patches differ; raise `BudgetSpent`.
 
-        None is put after one that was not answered.
+        No question follows an unanswered one.
         """
         for number in range(1, _QUESTIONS_MAX + 1):
             plausible = [attempt for attempt in ranked(self.attempts) if attempt.verdict != "not_cured"]
@@ -71,28 +71,28 @@ class Disambiguator:
             if question is None:
                 return
             doubted = [_doubted(attempt, question) for attempt in self.attempts]
-            answer = self._put(question)
-            if answer is None:  # nobody has said what is right there, so none of them is more than unproven
+            answer = self._answer_to(question)
+            if answer is None:  # without an answer, none of them is more than unproven
                 self.attempts = doubted
                 return
             undecided, self.attempts = (
                 self.attempts,
                 doubted,
-            )  # as long as the answer was not held against them
-            self._hold(answered_check(question, answer), undecided)
+            )  # until the answer's check has run on them
+            self._recheck(answered_check(question, answer), undecided)
 
-    def _hold(self, check: Check, attempts: Sequence[Attempt]) -> None:
-        """Hold the attempts against an answer too."""
+    def _recheck(self, check: Check, attempts: Sequence[Attempt]) -> None:
+        """Check the attempts against an answer too."""
         base = [*self.base, self._validator.run(self._entry.code, [check])[0]]
         case = dataclasses.replace(self.case, checks=(*self.case.checks, check))
-        held = [self._held(attempt, case.checks, base) for attempt in attempts]
+        held = [self._rechecked(attempt, case.checks, base) for attempt in attempts]
         self.case, self.base, self.attempts = case, base, held
         for before, now in zip(attempts, held, strict=True):
             if now is not before and now.step_id is not None:
                 self._record.answered(now.step_id, now, check)
 
-    def _put(self, question: Question) -> Answer | None:
-        """Ask, and keep question and answer; where there is nobody to ask, that is noted."""
+    def _answer_to(self, question: Question) -> Answer | None:
+        """Ask, and record question and answer; without anyone to ask, note that."""
         choices = tuple(choice.text for choice in question.choices)
         if self._ask is not None:
             self._record.asking(question.call, choices)
@@ -108,11 +108,11 @@ class Disambiguator:
                 "" if answer is None else f"raises {answer.raises}" if answer.raises else repr(answer.value)
             )
             self.questions.append(Answered(question.call, choices, said or None))
-            self._record.told(question.call, said, time.monotonic() - asked_at)
+            self._record.replied(question.call, said, time.monotonic() - asked_at)
         return answer
 
-    def _held(self, attempt: Attempt, checks: Sequence[Check], base: Sequence[CheckResult]) -> Attempt:
-        """The attempt with one more check, the last of them."""
+    def _rechecked(self, attempt: Attempt, checks: Sequence[Check], base: Sequence[CheckResult]) -> Attempt:
+        """Return the attempt with the last check run too."""
         if attempt.verdict == "not_cured":
             return attempt
         results = [*attempt.results, self._validator.run(attempt.patch.code, checks[-1:])[0]]
@@ -127,14 +127,14 @@ class Disambiguator:
 
 
 def _limit_s(base: Sequence[CheckResult]) -> float:
-    """How long a patch may take on another input: some times what the tool took where it was right."""
+    """Return a patch's time limit on another input: some times the tool's longest time where it was right."""
     return _ASKED_LEAST_S + _ASKED_TIMES * max(
         (r.duration_s for r in base if r.outcome == "passed"), default=0.0
     )
 
 
 def _doubted(attempt: Attempt, question: Question) -> Attempt:
-    """A cure that is none as long as nobody says what is right there."""
+    """Return a cured attempt as unproven, as long as nobody says what is right there."""
     if attempt.verdict != "cured":
         return attempt
     doubt = f"Another patch passes too, and does something else for {question.call}."

@@ -1,7 +1,7 @@
-"""A healing as events of its run folder.
+"""Record of a healing: the events of its run folder.
 
-One method for each thing that the loop does, told at the moment it is so. Which of the contract's event types comes
-from where is all in this file.
+One method for each thing that the loop does, called at that moment. The choice of the contract's event types is all in
+this file.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from healkit.healing.run_policy import RunPolicy
 from healkit.runtime.runs import OpenRun
 from healkit.store.entries import code_hash
 
-#: Advisors that repeat themselves when they are stuck; the others enumerate, and alike failures are no loop.
+#: Advisors that repeat themselves when they are stuck; others enumerate, and their similar failures are no loop.
 _MAY_LOOP = {"model", "agent", "person"}
 
 
@@ -37,7 +37,7 @@ class HealRecord:
         self._arguments: dict[str, Any] = failing
 
     def observed(self, log_id: int | None, fingerprint: str | None) -> str:
-        """What the loop starts from: the failure on record, the code, the checks. Returns the step's id."""
+        """Record the start: the failure, the code, the checks; return the step's id."""
         entry, failure = self._case.entry, self._case.failure
         step = self.run.admit(entry.tool_name)
         before = self._sign(entry.code_hash, fingerprint)
@@ -58,17 +58,17 @@ class HealRecord:
         return step
 
     def inspected(self, step: str, diagnosis: Diagnosis) -> None:
-        """The failure was looked into."""
+        """Record the diagnosis."""
         self.run.append("inspection_started", step_id=step)
         found = {"kind": diagnosis.kind, "line": diagnosis.line, "sentence": diagnosis.sentence}
         self.run.append("inspection_finished", step_id=step, result=found)
 
     def measured(self, step: str, checks: Sequence[Check], results: Sequence[CheckResult]) -> None:
-        """How each check goes with the code as it is."""
+        """Record each check's result with the code as it is."""
         self._asserted(step, checks, results)
 
     def proposed(self, patch: Patch) -> str:
-        """An advisor has a patch; returns the step's id. Raises `PolicyHalted` where no further step may begin."""
+        """Record an advisor's patch; return the step's id, or raise `PolicyHalted` where no further step may begin."""
         entry = self._case.entry
         step = self.run.admit(entry.tool_name)
         known = {
@@ -83,13 +83,13 @@ class HealRecord:
         return step
 
     def refused(self, step: str, patch: Patch, error: HealkitError) -> None:
-        """The patch cannot be run as this tool at all."""
+        """Record a patch that cannot be run as this tool at all."""
         fault = error_object(str(error.code), "proposal", error.message, utc_now())
         self.run.append("proposal_rejected", step_id=step, error=fault, metadata={"verdict": "not_cured"})
         self._observe(step, patch, str(error))
 
     def validating(self, step: str, patch: Patch, timeout_s: float, isolation: str | None, mode: str) -> None:
-        """The patch will be held against the checks."""
+        """Record that a patch's validation begins."""
         entry = self._case.entry
         spec = ActionSpec(
             kind="validate",
@@ -109,7 +109,7 @@ class HealRecord:
         self.run.append("action_started", step_id=step)
 
     def validated(self, step: str, attempt: Attempt, checks: Sequence[Check]) -> None:
-        """It was; each check's outcome, and the verdict. Halts the run where its policy says so."""
+        """Record each check's outcome and the verdict; the policy may halt the run."""
         self._asserted(step, checks, attempt.results)
         came = {
             "passed": attempt.passed,
@@ -127,13 +127,13 @@ class HealRecord:
         self._observe(step, attempt.patch, failed)
 
     def answered(self, step: str, attempt: Attempt, check: Check) -> None:
-        """It was held against what the person said too; the check's outcome, and the verdict as it is now."""
+        """Record the outcome of a check that a person's answer added, and the verdict with it."""
         self._asserted(step, [check], attempt.results[-1:])
         event: EventType = "proposal_rejected" if attempt.verdict == "not_cured" else "proposal_accepted"
         self.run.append(event, step_id=step, metadata={"verdict": attempt.verdict, "why": attempt.why})
 
     def retrying(self, step: str, action: str, error_code: str, attempt: int) -> PolicyVerdict:
-        """Whether what failed through no fault of the patch may be tried again; the answer is on record."""
+        """Ask the policy for a retry of what failed through no fault of the patch; record its answer."""
         verdict = self._policy.retry(action, error_code)
         if verdict.granted:
             known = {"code": error_code, "count": attempt, "wait_ms": verdict.wait_ms}
@@ -141,41 +141,41 @@ class HealRecord:
         return verdict
 
     def waited(self, step: str, wait_ms: int) -> None:
-        """The pause before a retry is over."""
+        """Record that the pause before a retry is over."""
         self.run.append("backoff_applied", step_id=step, metadata={"wait_ms": wait_ms})
 
     def recovering(self, step: str, why: str) -> bool:
-        """What was kept has to be taken back; whether the policy lets it."""
+        """Ask the policy whether a kept patch may be taken back; record it if so."""
         granted = self._policy.recovery().granted
         if granted:
             self.run.append("recovery_started", step_id=step, metadata={"action": "revert", "why": why})
         return granted
 
     def recovered(self, step: str, revision: int) -> None:
-        """It was."""
+        """Record that it was taken back."""
         self.run.append(
             "recovery_finished", step_id=step, result={"revision": revision, "status": "reverted"}
         )
 
     def asking(self, call: str, choices: Sequence[str]) -> None:
-        """A person is asked what is right; on record before they are waited for."""
+        """Record a question, before the person is waited for."""
         self.run.append(
             "inspection_started", metadata={"kind": "question", "call": call, "choices": list(choices)}
         )
 
-    def told(self, call: str, answer: str, think_time_s: float) -> None:
-        """What they said, empty where nothing, and how long they were waited for."""
+    def replied(self, call: str, answer: str, think_time_s: float) -> None:
+        """Record the answer, empty for none, and how long the person was waited for."""
         sentence = f"{call} is {answer}." if answer else f"Nobody could say what is right for {call}."
         known = {"kind": "question", "think_time_ms": round(think_time_s * 1000, 1), "line": None}
         self.run.append("inspection_finished", result={**known, "sentence": sentence})
 
     def decided(self, step: str, action: str, **known: Any) -> None:
-        """What the person or the policy said about the patch that was chosen."""
+        """Record the person's or the policy's decision on the chosen patch."""
         event: EventType = "proposal_rejected" if action in ("declined", "denied") else "proposal_accepted"
         self.run.append(event, step_id=step, metadata={"action": action, **known})
 
-    def stumbled(self, step: str | None, error: HealkitError) -> None:
-        """An advisor could not be asked, or a part of the loop failed; the loop goes on."""
+    def error_raised(self, step: str | None, error: HealkitError) -> None:
+        """Record that an advisor or a part of the loop failed; the loop goes on."""
         fault = error_object(str(error.code), "proposal", error.message, utc_now(), severity="warning")
         self.run.append("error_raised", step_id=step, error=fault)
 
@@ -192,7 +192,7 @@ class HealRecord:
             self.run.append("assert_checked", step_id=step, result=came)
 
     def _observe(self, step: str, patch: Patch, failure: str | None) -> None:
-        """The state after an attempt; the policy judges it, and may end the run."""
+        """Record the state after an attempt; the policy judges it and may end the run."""
         mark = None if failure is None else digest("failure", failure)
         after = self._sign(code_hash(patch.code), mark)
         self.run.keep([("state_after", _state(self._case, after))], step_id=step, after=after)
@@ -212,7 +212,7 @@ class HealRecord:
 
 
 def _state(case: Case, signature: StateSignature) -> dict[str, Any]:
-    """The partial state: ids and hashes only."""
+    """Return the partial state: ids and hashes only."""
     entry = case.entry
     return {
         "tool_name": entry.tool_name,

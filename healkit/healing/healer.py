@@ -1,12 +1,13 @@
-"""A healing from the request to the report.
+"""Healer: one healing from the request to the report.
 
-The loop finds; here it is decided and done. What was chosen becomes a revision only with consent, is run once more on
-the road that every execution takes, and is taken back where it fails there after all.
+The loop finds a patch; the healer decides on it. The chosen patch becomes a revision only with consent, runs once more
+on the execution path, and is taken back if it fails there after all.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -16,7 +17,7 @@ from healkit.config import Config
 from healkit.contracts.heal_report import Outcome
 from healkit.contracts.healing import VERDICTS, Attempt, Check, same_value
 from healkit.contracts.requests import PatchRequest
-from healkit.contracts.runs import PolicyDefaults
+from healkit.contracts.runs import ExecutionMode, PolicyDefaults
 from healkit.errors import ConfigError, HealkitError, RevisionConflict
 from healkit.healing.advisor import Advisor
 from healkit.healing.advisors import advisors_for
@@ -24,31 +25,31 @@ from healkit.healing.case import gather
 from healkit.healing.checks import TryCode, Validator
 from healkit.healing.consent import decide
 from healkit.healing.heal_record import HealRecord
-from healkit.healing.loop import Listeners, Loop, SearchResult
+from healkit.healing.loop import HealLoop, Listeners, SearchResult
 from healkit.healing.report import HealReport
 from healkit.healing.run_policy import HEAL_CAPS, RunPolicy
 from healkit.healing.workbench import Bench
 from healkit.runtime.execution import Execution
-from healkit.runtime.runs import Runs
+from healkit.runtime.runs import OpenRun, Runs
 from healkit.store.entries import VaultEntry
 from healkit.store.log import Log
 from healkit.store.requests import Requests
 from healkit.store.vault import Vault
 
-#: Shown the attempt that was chosen; True accepts it, False declines it, None leaves it waiting.
+#: Gets the attempt that was chosen; True accepts it, False declines it, None leaves it waiting.
 Confirm = Callable[[Attempt], "bool | None"]
 
 
-#: Gets the advisor that is asked, and how many candidates were tried so far.
+#: Gets the advisor that is asked, and the number of candidates tried so far.
 OnTried = Callable[[str, int], object]
 
-#: How much longer than the search the validation of what it has found may take.
+#: Time that the validation may take beyond the search's budget.
 _VALIDATION_S = 10.0
 
 
 @dataclasses.dataclass(frozen=True)
 class HealRequest:
-    """What is asked for: which tool, who may advise, how long, and whether a cure may be kept without asking."""
+    """Request for a healing: the tool, its advisors, the budget, and whether a cure may be kept without asking."""
 
     tool: str
     persona: str
@@ -58,16 +59,16 @@ class HealRequest:
     log_id: int | None
     policy: PolicyDefaults | None
     dry_run: bool = False
-    #: Whether the advisors were named; of those that stand there by default, one that is not set up is no news.
+    #: True if the caller named the advisors; a default advisor that is not set up is not worth a note.
     named: bool = True
 
 
 @dataclasses.dataclass(frozen=True)
 class Healer:
-    """The parts that a healing needs; one for each `Healkit`.
+    """Healer with the parts that a healing needs; one for each `Healkit`.
 
     make_bench: makes the workbench for an entry, which tells its last argument how many candidates were tried.
-    try_code: runs a candidate on the road; execute: runs the tool itself.
+    try_code: runs a candidate on the execution path; execute: runs the tool itself.
     """
 
     config: Config
@@ -82,85 +83,61 @@ class Healer:
 
     def heal(
         self,
-        wish: HealRequest,
+        request: HealRequest,
         listeners: Listeners,
         confirm: Confirm | None,
         stop: threading.Event,
         on_tried: OnTried | None = None,
     ) -> HealReport:
-        """Heal one tool; raises `HealError` where there is nothing to go by, and `ConfigError` for a wrong wish."""
-        if not wish.budget_s > 0:
-            raise ConfigError(f"budget_s={wish.budget_s!r} must be greater than 0 seconds.")
-        advisors, notes = advisors_for(wish.advisors, self.config)
-        notes = notes if wish.named else []
-        case, log_id = gather(self.vault, self.log, wish.tool, wish.persona, wish.log_id)
+        """Heal one tool.
+
+        Raises `HealError` where nothing says that it fails, and `ConfigError` for a bad request.
+        """
+        if not request.budget_s > 0:
+            raise ConfigError(f"budget_s={request.budget_s!r} must be greater than 0 seconds.")
+        advisors, notes = advisors_for(request.advisors, self.config)
+        case, log_id = gather(self.vault, self.log, request.tool, request.persona, request.log_id)
         started = time.monotonic()
-        policy = RunPolicy(wish.policy, HEAL_CAPS)
-        counted = _Counted(on_tried)
-        bench = self.make_bench(case.entry, wish.budget_s, stop, counted.tried)
-        # What an advisor finds in its last moment is still to be validated.
+        policy = RunPolicy(request.policy, HEAL_CAPS)
+        counter = _TriedCounter(on_tried)
+        bench = self.make_bench(case.entry, request.budget_s, stop, counter.tried)
         if case.failure is not None and case.failure.code == "TOOL_TIMEOUT":
             bench.expect_hanging(case.failing)
+        # With more time: a patch that is found in the last moment must still be validated.
         validating = bench.beside(_VALIDATION_S)
-        listeners = _unhurried(dataclasses.replace(listeners, asking=counted.asking), bench)
-        with self.runs.begin(
-            "heal", allow=wish.tool, policy=policy, mode="dry_run" if wish.dry_run else "live"
-        ) as run:
+        listeners = _listeners_off_the_clock(dataclasses.replace(listeners, asking=counter.asking), bench)
+        mode: ExecutionMode = "dry_run" if request.dry_run else "live"
+        with self.runs.begin("heal", allow=request.tool, policy=policy, mode=mode) as run:
             record = HealRecord(run, policy, case)
-            try_code: TryCode = lambda code, check: self.try_code(case.entry, code, check)  # noqa: E731 - bound here
-            loop = Loop(
-                self.vault,
-                self.log,
-                advisors,
-                bench,
-                Validator(case.entry, validating, try_code, stop),
-                record,
-                listeners,
-                stop,
-            )
-            found = loop.look(case, log_id, self.isolation())
-            found = dataclasses.replace(found, notes=(*notes, *found.notes))
-            outcome, reason, known = self._decide(wish, found, record, log_id, _unhurried_one(confirm, bench))
+            try_code: TryCode = functools.partial(self.try_code, case.entry)
+            validator = Validator(case.entry, validating, try_code, stop)
+            loop = HealLoop(self.vault, self.log, advisors, bench, validator, record, listeners, stop)
+            found = loop.search(case, log_id, self.isolation())
+            found = dataclasses.replace(found, notes=(*(notes if request.named else ()), *found.notes))
+            confirm = _off_the_clock(confirm, bench)
+            outcome, reason, known = self._decide(request, found, record, log_id, confirm)
             run.finish("completed", f"{outcome}: {reason}")
-            return HealReport(
-                tool_name=case.entry.tool_name,
-                persona=case.entry.persona,
-                label=case.entry.label,
-                outcome=outcome,
-                reason=reason,
-                diagnosis=found.diagnosis.sentence,
-                attempts=found.attempts,
-                best=found.best,
-                checks=found.case.checks,
-                duration_s=time.monotonic() - started,
-                think_time_s=bench.think_time_s,
-                candidates_tried=bench.tried + len(found.attempts),
-                run_id=run.run_id,
-                folder=run.folder,
-                questions=found.questions,
-                notes=found.notes,
-                cost=_summed(found.attempts, advisors),
-                **known,
-            )
+            known["cost"] = _total_cost(found.attempts, advisors)
+            return _report(found, bench, run, outcome, reason, time.monotonic() - started, known)
 
     def _decide(
         self,
-        wish: HealRequest,
+        request: HealRequest,
         found: SearchResult,
         record: HealRecord,
         log_id: int | None,
         confirm: Confirm | None,
     ) -> tuple[Outcome, str, dict[str, Any]]:
-        """What becomes of what was found: outcome, reason, and what else the report knows."""
+        """Decide on the result; return outcome, reason, and what else the report knows."""
         best = found.best
         if found.outcome is not None:
             return found.outcome, found.reason, {}
         if best is None:
             return "not_cured", _nothing_cures(found), {}
-        if wish.dry_run:
+        if request.dry_run:
             return "shown", "It is shown only, as was asked for; nothing was kept.", {}
         entry, step = found.case.entry, best.step_id or ""
-        word = decide(entry.tool_name, best.verdict, best.patch.author, self.config, auto=wish.auto)
+        word = decide(entry.tool_name, best.verdict, best.patch.author, self.config, auto=request.auto)
         if word == "deny":
             record.decided(step, "denied")
             return (
@@ -170,19 +147,19 @@ class Healer:
             )
         if word == "allow":
             return self._apply(found, best, record, log_id)
-        # On record before anybody is asked, so that no end of this process loses it.
-        request = self._request(entry, best, record, log_id)
+        # On record before anyone is asked: no end of this process loses it.
+        patch_request = self._request(entry, best, record, log_id)
         said = None if confirm is None else confirm(best)
         if said is None:
-            return self._waits(request, record, step)
+            return self._left_pending(patch_request, record, step)
         if not said:
-            if request.state == "pending":
-                self.requests.decline(request.id, "declined when it was proposed")
+            if patch_request.state == "pending":
+                self.requests.decline(patch_request.id, "declined when it was proposed")
             record.decided(step, "declined")
             return "declined", "The patch was declined; nothing was changed.", {}
-        return self._apply(found, best, record, log_id, request)
+        return self._apply(found, best, record, log_id, patch_request)
 
-    def _waits(
+    def _left_pending(
         self, request: PatchRequest, record: HealRecord, step: str
     ) -> tuple[Outcome, str, dict[str, Any]]:
         record.decided(step, request.state, request_id=request.id)
@@ -199,21 +176,21 @@ class Healer:
         log_id: int | None,
         request: PatchRequest | None = None,
     ) -> tuple[Outcome, str, dict[str, Any]]:
-        """Make it a revision, with the answers as examples; take it back where it fails on the road after all."""
+        """Make the patch a revision, with the answers as examples; take it back if it fails on the execution path."""
         entry, step = found.case.entry, best.step_id or ""
         try:
             kept = self._keep(entry, best, log_id, request)
         except RevisionConflict as conflict:
             request = self._request(entry, best, record, log_id)
             record.decided(step, request.state, request_id=request.id)
-            record.stumbled(step, conflict)
+            record.error_raised(step, conflict)
             reason = f"Somebody changed the tool meanwhile; the patch is kept as request {request.id}."
             return "pending", reason, {"request_id": request.id}
         record.decided(step, "kept", revision=kept.revision)
         for check in found.case.checks:
             if check.origin == "answered":
                 self.vault.add_example(entry.tool_name, _example_of(check), persona=entry.persona)
-        problem = self._fails_on_the_road(kept, found.case.checks)
+        problem = self._problem_of(kept, found.case.checks)
         if problem and record.recovering(step, problem):
             back = self.vault.revert(
                 entry.tool_name, entry.revision, persona=entry.persona, reason=f"rolled back: {problem}"
@@ -225,7 +202,7 @@ class Healer:
     def _keep(
         self, entry: VaultEntry, best: Attempt, log_id: int | None, request: PatchRequest | None
     ) -> VaultEntry:
-        """The revision with the patch; a request that waits for it is accepted with it, in one transaction."""
+        """Return the revision with the patch; a pending request for it is accepted in the same transaction."""
         if request is not None and request.state == "pending":
             accepted = self.requests.accept(request.id)
             return self.vault.get(entry.tool_name, entry.persona, revision=accepted.revision)
@@ -242,7 +219,7 @@ class Healer:
     def _request(
         self, entry: VaultEntry, best: Attempt, record: HealRecord, log_id: int | None
     ) -> PatchRequest:
-        """Let the patch wait for the user's word; one that was decided before is what it was."""
+        """Add a request for the patch; one that was decided before keeps its state."""
         return self.requests.add(
             entry.tool_name,
             best.patch.code,
@@ -256,8 +233,8 @@ class Healer:
             run_id=record.run.run_id,
         )
 
-    def _fails_on_the_road(self, kept: VaultEntry, checks: Sequence[Check]) -> str:
-        """Run the new revision once as any execution, on what failed; what is wrong with it, or nothing."""
+    def _problem_of(self, kept: VaultEntry, checks: Sequence[Check]) -> str:
+        """Run the new revision once as any execution, on the failing input; return its problem, or an empty text."""
         chosen = next((c for c in checks if c.origin == "failing"), None) or next(
             (c for c in checks if not c.call and not c.raises), None
         )
@@ -274,8 +251,39 @@ class Healer:
         return ""
 
 
-class _Counted:
-    """Tells who is asked and how much was tried, whenever one of them changes."""
+def _report(
+    found: SearchResult,
+    bench: Bench,
+    run: OpenRun,
+    outcome: Outcome,
+    reason: str,
+    duration_s: float,
+    known: dict[str, Any],
+) -> HealReport:
+    entry = found.case.entry
+    return HealReport(
+        tool_name=entry.tool_name,
+        persona=entry.persona,
+        label=entry.label,
+        outcome=outcome,
+        reason=reason,
+        diagnosis=found.diagnosis.sentence,
+        attempts=found.attempts,
+        best=found.best,
+        checks=found.case.checks,
+        duration_s=duration_s,
+        think_time_s=bench.think_time_s,
+        candidates_tried=bench.tried + len(found.attempts),
+        run_id=run.run_id,
+        folder=run.folder,
+        questions=found.questions,
+        notes=found.notes,
+        **known,
+    )
+
+
+class _TriedCounter:
+    """Tells the advisor that is asked and the number of tries, whenever one of them changes."""
 
     def __init__(self, tell: OnTried | None) -> None:
         self._tell, self._advisor, self._tried = tell, "", 0
@@ -290,24 +298,24 @@ class _Counted:
             self._tell(self._advisor, count)
 
 
-def _unhurried(listeners: Listeners, bench: Bench) -> Listeners:
-    """The same listeners; the time in which a person thinks is nobody's budget."""
+def _listeners_off_the_clock(listeners: Listeners, bench: Bench) -> Listeners:
+    """Return the same listeners; a person's thinking time does not count against the budget."""
     return dataclasses.replace(
         listeners,
-        ask=_unhurried_one(listeners.ask, bench),
-        before_patch=_unhurried_one(listeners.before_patch, bench),
+        ask=_off_the_clock(listeners.ask, bench),
+        before_patch=_off_the_clock(listeners.before_patch, bench),
     )
 
 
-def _unhurried_one(heard: Callable[..., Any] | None, bench: Bench) -> Callable[..., Any] | None:
+def _off_the_clock(heard: Callable[..., Any] | None, bench: Bench) -> Callable[..., Any] | None:
     if heard is None:
         return None
 
-    def unhurried(*about: Any) -> Any:
+    def off_the_clock(*about: Any) -> Any:
         with bench.off_the_clock():
             return heard(*about)
 
-    return unhurried
+    return off_the_clock
 
 
 def _example_of(check: Check) -> dict[str, Any]:
@@ -323,8 +331,8 @@ def _nothing_cures(found: SearchResult) -> str:
     return f"None of {len(found.attempts)} patches passes every check."
 
 
-def _summed(attempts: Sequence[Attempt], advisors: Sequence[Advisor]) -> dict[str, float]:
-    """What all of it took, and what was asked in vain with it."""
+def _total_cost(attempts: Sequence[Attempt], advisors: Sequence[Advisor]) -> dict[str, float]:
+    """Add up the cost of all attempts, and of questions asked in vain."""
     total: dict[str, float] = {}
     unclaimed = [getattr(advisor, "unclaimed", {}) for advisor in advisors]
     for cost in (*(attempt.patch.cost for attempt in attempts), *unclaimed):

@@ -1,9 +1,9 @@
-"""Other inputs for a tool, made from those it was given.
+"""Further inputs for a tool, made from its known inputs.
 
-Each comes from one known input by one small change to one value in it, smaller changes first, so that an input on which
-two patches differ is one that a person can work out by hand. The kind of a value stays what it is: what a tool was
-never meant for tells nothing about what is right. (The idea is property-based testing's shrinking, turned around:
-start small and grow. MacIver and Donaldson, "Test-Case Reduction via Test-Case Generation", ECOOP 2020.)
+Each is one small change to one value of a known input, smaller changes first: an input on which two patches differ
+should be one that a person can work out by hand. A value keeps its type: an input that a tool was never meant for says
+nothing about what is right. (The idea is property-based testing's shrinking, turned around: start small and grow.
+MacIver and Donaldson, "Test-Case Reduction via Test-Case Generation", ECOOP 2020.)
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Accepts = Callable[[dict[str, Any]], bool]
 
 
 def accepted(entry: VaultEntry, arguments: dict[str, Any]) -> bool:
-    """Whether a tool may be called with them at all, as its schema says."""
+    """Return True if the tool's schema accepts the arguments."""
     try:
         validate_arguments(entry, arguments)
     except (ArgumentsInvalid, SchemaInvalid):
@@ -30,11 +30,11 @@ def accepted(entry: VaultEntry, arguments: dict[str, Any]) -> bool:
 
 
 def variants(known: Iterable[dict[str, Any]], accepts: Accepts, limit: int) -> list[dict[str, Any]]:
-    """Up to `limit` inputs that `accepts` allows, the smallest first, none of them among the known ones."""
+    """Return up to `limit` inputs that `accepts` allows, the smallest first, none of them known."""
     known = list(known)
     seen = {_key(arguments) for arguments in known}
     found: list[dict[str, Any]] = []
-    # Two rounds: what is one change away, then what is two away, as long as there is room.
+    # Two rounds: inputs one change away, then two, as long as there is room.
     sources = known
     for _ in range(2):
         made: list[dict[str, Any]] = []
@@ -48,12 +48,12 @@ def variants(known: Iterable[dict[str, Any]], accepts: Accepts, limit: int) -> l
                 break
         found += made
         sources = made
-    # Asked last, and only of as many as are wanted: a schema takes longer to ask than an input to make.
+    # Last, and only as often as needed: validating an input takes longer than making one.
     return list(itertools.islice(filter(accepts, sorted(found, key=size)), limit))
 
 
 def size(arguments: Any) -> tuple[int, str]:
-    """How much there is to read in an input; sorts smaller before larger, and equal ones always alike."""
+    """Return a sort key by how much there is to read in an input; equal inputs have equal keys."""
     text = json.dumps(arguments, sort_keys=True, default=str)
     return len(text), text
 
@@ -63,7 +63,7 @@ def _key(arguments: Any) -> str:
 
 
 def _changed(value: Any) -> Iterator[Any]:
-    """Values of the same kind, each a small change away."""
+    """Yield values of the same type, each a small change away."""
     if isinstance(value, bool):
         yield not value
     elif isinstance(value, int):

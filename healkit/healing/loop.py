@@ -1,8 +1,8 @@
-"""The healing loop: observe, diagnose, propose, validate, ask, keep or roll back.
+"""Healing loop: observe, diagnose, propose, validate, ask.
 
-What fails is seen to fail first; who has an idea is asked in the order of what it costs; every idea, whoever had it, is
-held against the same checks; and nothing becomes a revision but by consent. Each step is an event of the run folder
-before the next one begins.
+The tool's failure is reproduced first. Advisors are asked in order of their cost, and every patch, whoever made it,
+runs on the same checks. Each step is an event of the run folder before the next one begins. The decision on the best
+patch is the healer's.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from healkit.rendering import plain
 from healkit.store.log import Log
 from healkit.store.vault import Vault
 
-#: Once there is a patch that is cured, how much longer its advisor is asked for others, in seconds and patches.
+#: How much longer an advisor is asked after a cured patch of its own, in seconds and patches.
 _MORE_S, _MORE_PATCHES = 3.0, 5
 _QUESTIONS_MAX = 3
 _ORDER = {"cured": 0, "unproven": 1, "silenced": 2, "not_cured": 3}
@@ -37,11 +37,11 @@ _ORDER = {"cured": 0, "unproven": 1, "silenced": 2, "not_cured": 3}
 
 @dataclasses.dataclass(frozen=True)
 class Listeners:
-    """Who is told and asked on the way; each may be None.
+    """Callbacks of a healing; each may be None.
 
-    progress: gets a sentence whenever something has happened. ask: is put the questions. before_patch: is called with
-    each patch before it is validated; a class says there what it would change. asking: gets the name of each advisor
-    before it is asked.
+    progress: gets a sentence whenever something has happened. ask: gets the questions. before_patch: gets each patch
+    before it is validated; a class says there what it would change. asking: gets the name of each advisor before it is
+    asked.
     """
 
     progress: Callable[[str], None] | None = None
@@ -52,7 +52,7 @@ class Listeners:
 
 @dataclasses.dataclass(frozen=True)
 class SearchResult:
-    """What the loop has found when it has stopped looking; `outcome` is set where there is nothing to decide."""
+    """Result of the loop; `outcome` is set where there is nothing to decide."""
 
     case: Case
     diagnosis: Diagnosis
@@ -64,13 +64,13 @@ class SearchResult:
 
     @property
     def best(self) -> Attempt | None:
-        """The likeliest patch that passes every check; None where none does."""
+        """Likeliest patch that passes every check; None where none does."""
         first = self.attempts[0] if self.attempts else None
         return first if first is not None and first.verdict != "not_cured" else None
 
 
-class Loop:
-    """One healing, up to the decision; `look` is called once."""
+class HealLoop:
+    """Loop of one healing, up to the decision; `search` is called once."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class Loop:
         self._vault, self._log = vault, log
         self._advisors = advisors
         self._bench, self._validator = bench, validator
-        self._record, self._tell = record, listeners
+        self._record, self._listeners = record, listeners
         self._stop = stop
         self._attempts: list[Attempt] = []
         self._tried: set[str] = set()
@@ -94,45 +94,45 @@ class Loop:
         self._notes: list[str] = []
         self._questions: list[Answered] = []
 
-    def look(self, case: Case, log_id: int | None, isolation: str | None) -> SearchResult:
-        """Observe, diagnose, and try what is proposed until it is enough; never raises for what an advisor does."""
+    def search(self, case: Case, log_id: int | None, isolation: str | None) -> SearchResult:
+        """Observe, diagnose, and try proposals until there are enough; never raise for an advisor's fault."""
         self._isolation = isolation
         step = self._record.observed(log_id, None)
         diagnosis = diagnose(case.entry, case.failure, case.checks)
         self._record.inspected(step, diagnosis)
         self._say(diagnosis.sentence)
         if not diagnosis.mendable:
-            return self._found(case, diagnosis, "not_mendable", diagnosis.why_not)
+            return self._result(case, diagnosis, "not_mendable", diagnosis.why_not)
         try:
             case = self._settle(case)
             self._record.measured(step, case.checks, self._base)
             if case.checks and all(result.outcome == "passed" for result in self._base):
-                return self._found(
+                return self._result(
                     case, diagnosis, "healthy", "Every check passes as it is; nothing fails any more."
                 )
             case = self._ask_advisors(case)
-            case = self._agree(case)
+            case = self._disambiguate(case)
         except BudgetSpent as error:
             self._notes.append(error.message)
         except PolicyHalted as error:
-            return self._found(case, diagnosis, "halted", error.message)
+            return self._result(case, diagnosis, "halted", error.message)
         except KeyboardInterrupt:
             self._stop.set()
         if self._stop.is_set():
-            return self._found(case, diagnosis, "stopped", "It was stopped; nothing was changed.")
+            return self._result(case, diagnosis, "stopped", "It was stopped; nothing was changed.")
         if self._record.run.halted is not None:
-            return self._found(case, diagnosis, "halted", self._record.run.halted.reason)
-        return self._found(case, diagnosis)
+            return self._result(case, diagnosis, "halted", self._record.run.halted.reason)
+        return self._result(case, diagnosis)
 
     def _settle(self, case: Case) -> Case:
-        """Run the tool as it is against every check, and leave out the checks that turn out to be none."""
+        """Run the tool as it is on every check, and leave out the checks that do not count."""
         checks = tuple(check for check in case.checks if self._validator.fits(check))
         case = dataclasses.replace(case, checks=checks)
         if case.entry.flags.get("side_effects"):
             self._notes.append("The tool has side effects, so nothing of it was run.")
             return dataclasses.replace(case, checks=())
         base = self._validator.run(case.entry.code, checks)
-        again = [self._again(case, check, was) for check, was in zip(checks, base, strict=True)]
+        again = [self._rerun(case, check, was) for check, was in zip(checks, base, strict=True)]
         kept = settled(case, base, again)
         self._base = [result for check, result in zip(checks, base, strict=True) if check in kept]
         failed = sum(result.outcome != "passed" for result in self._base)
@@ -140,8 +140,8 @@ class Loop:
         self._say(f"{plain.count(len(kept), 'check')}, of which {failed} {fail} as it is.")
         return dataclasses.replace(case, checks=kept)
 
-    def _again(self, case: Case, check: Check, was: CheckResult) -> CheckResult | None:
-        """A recorded run with the code it had; None where nothing can be said."""
+    def _rerun(self, case: Case, check: Check, was: CheckResult) -> CheckResult | None:
+        """Run a recorded run's check with the code it had; return None where nothing can be said."""
         if check.origin != "passing" or was.outcome == "passed":
             return None
         code = own_code(self._vault, self._log, case.entry, check)
@@ -154,8 +154,8 @@ class Loop:
                 continue
             before = len(self._attempts)
             self._say(f"Asking {advisor.name}.")
-            if self._tell.asking is not None:
-                self._tell.asking(advisor.name)
+            if self._listeners.asking is not None:
+                self._listeners.asking(advisor.name)
             if (listen := getattr(advisor, "listen", None)) is not None:
                 listen(self._say)
             try:
@@ -164,7 +164,7 @@ class Loop:
                 raise
             except HealkitError as error:
                 self._notes.append(f"{advisor.name}: {error}")
-                self._record.stumbled(None, error)
+                self._record.error_raised(None, error)
             finally:
                 self._notes += [f"{advisor.name}: {remark}" for remark in getattr(advisor, "remarks", ())]
             case = dataclasses.replace(case, attempts=tuple(self._attempts))
@@ -173,7 +173,7 @@ class Loop:
         return case
 
     def _ask(self, advisor: Advisor, case: Case) -> None:
-        """Take one advisor's patches until it has no more, or there are enough."""
+        """Try one advisor's patches until it has no more, or there are enough."""
         proposals = advisor.propose(case, self._bench)
         cured_at, plausible = 0.0, 0
         patch = next(proposals, None)
@@ -190,13 +190,13 @@ class Loop:
             patch = _next(proposals, attempt)
 
     def _try(self, case: Case, patch: Patch) -> Attempt | None:
-        """One patch from proposal to verdict; None where it was tried before, or cannot be run as this tool."""
+        """Try one patch from proposal to verdict; return None if it was tried before."""
         if patch.code in self._tried and patch.author in ("rule", "search"):
-            return None  # two rules with one idea
+            return None  # two rules proposed the same
         step = self._record.proposed(patch)
         self._tried.add(patch.code)
-        if self._tell.before_patch is not None:
-            self._tell.before_patch(case, patch)
+        if self._listeners.before_patch is not None:
+            self._listeners.before_patch(case, patch)
         try:
             self._vault.candidate(case.entry, patch.code)
         except HealkitError as error:
@@ -233,7 +233,7 @@ class Loop:
         return attempt
 
     def _validate(self, step: str, patch: Patch, checks: Sequence[Check]) -> list[CheckResult]:
-        """The checks' results; what failed through no fault of the patch is tried again, as the policy allows."""
+        """Run the checks; retry those that failed through no fault of the patch, as the policy allows."""
         tries = 0
         while True:
             results = self._validator.run(patch.code, checks)
@@ -248,7 +248,10 @@ class Loop:
             self._record.waited(step, verdict.wait_ms)
 
     def _enough(self, case: Case, attempts: Sequence[Attempt]) -> bool:
-        """Whether the next advisor could do no better: something is cured, or unproven where nothing can be proven."""
+        """Return True if no further advisor could do better.
+
+        That is the case after a cure, or after an unproven patch where nothing can be proven.
+        """
         verdicts = {attempt.verdict for attempt in attempts}
         provable = any(
             check.binding and was.outcome != "passed"
@@ -256,32 +259,32 @@ class Loop:
         )
         return "cured" in verdicts or ("unproven" in verdicts and not provable)
 
-    def _agree(self, case: Case) -> Case:
-        """Where plausible patches disagree, what is right is asked; each answer is one more check for all of them."""
+    def _disambiguate(self, case: Case) -> Case:
+        """Ask what is right where plausible patches disagree; each answer is one more check for all of them."""
         if case.entry.flags.get("side_effects") or not self._validator.light:
             return case
         disambiguator = Disambiguator(
-            case, self._attempts, self._base, self._validator, self._bench, self._record, self._tell.ask
+            case, self._attempts, self._base, self._validator, self._bench, self._record, self._listeners.ask
         )
         try:
             disambiguator.resolve(self._ranked)
         except BudgetSpent as error:
             self._notes.append(error.message)
-        finally:  # what was asked is told also where the budget ends in the middle
+        finally:  # keep the answers also where the budget ends in the middle
             self._attempts, self._base = disambiguator.attempts, disambiguator.base
             self._questions = disambiguator.questions
             self._notes += [disambiguator.note] if disambiguator.note else []
         return disambiguator.case
 
     def _ranked(self, attempts: Sequence[Attempt] | None = None) -> list[Attempt]:
-        """Attempts, the likeliest right first: by verdict, then who proposed it, then that one's own order."""
+        """Sort attempts, likeliest right first: by verdict, then by advisor, then by the advisor's own order."""
         order = {advisor.name: place for place, advisor in enumerate(self._advisors)}
         return sorted(
             self._attempts if attempts is None else attempts,
             key=lambda a: (_ORDER[a.verdict], order.get(a.patch.advisor, 99), -a.patch.rank, a.number),
         )
 
-    def _found(
+    def _result(
         self, case: Case, diagnosis: Diagnosis, outcome: Outcome | None = None, reason: str = ""
     ) -> SearchResult:
         return SearchResult(
@@ -295,12 +298,12 @@ class Loop:
         )
 
     def _say(self, sentence: str) -> None:
-        if self._tell.progress is not None:
-            self._tell.progress(sentence)
+        if self._listeners.progress is not None:
+            self._listeners.progress(sentence)
 
 
 def _next(proposals: Iterator[Patch], attempt: Attempt | None) -> Patch | None:
-    """The next patch; an advisor that listens is told what became of the last one."""
+    """Return the next patch; an advisor that is a generator gets the attempt with the last one."""
     send: Any = getattr(proposals, "send", None)
     try:
         patch: Patch | None = send(attempt) if send is not None else next(proposals)

@@ -1,9 +1,9 @@
-"""Asking what is right where plausible patches disagree.
+"""Questions on inputs where plausible patches disagree.
 
-Several patches may pass every check and still be different programs. The smallest input on which they differ tells
-them apart, and is small enough to be worked out by hand. The answer becomes an example of the tool, so that it is
-asked once. (Distinguishing inputs as in program synthesis: Jha, Gulwani, Seshia and Tiwari, "Oracle-guided
-component-based program synthesis", ICSE 2010.)
+Several patches may pass every check and still be different programs. The smallest input on which they differ tells them
+apart, and is small enough to be worked out by hand. The answer becomes an example of the tool, so it is asked only
+once. (Distinguishing inputs as in program synthesis: Jha, Gulwani, Seshia and Tiwari, "Oracle-guided component-based
+program synthesis", ICSE 2010.)
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from healkit.contracts.healing import Attempt, Check, CheckResult, difference
 from healkit.healing.advisor import Workbench
 from healkit.healing.inputs import variants
 
-#: Inputs that are tried for one question, and patches that are told apart at once.
+#: Number of inputs tried for one question, and of patches compared at once.
 _INPUTS_MAX, _PATCHES_MAX = 40, 6
 
 
 @dataclasses.dataclass(frozen=True)
 class Question:
-    """What does the tool return for these arguments? `choices` are what the plausible patches say, as JSON values.
+    """Question for what a tool returns for `arguments`; `choices` are the plausible patches' results, as JSON values.
 
     A choice of `raises` names an exception instead. `label` is the tool's.
     """
@@ -35,14 +35,14 @@ class Question:
 
     @property
     def call(self) -> str:
-        """The call in words: `fibonacci(n=2)`."""
+        """Call in words: `fibonacci(n=2)`."""
         given = ", ".join(f"{name}={value!r}" for name, value in self.arguments.items())
         return f"{self.label.partition('@')[0]}({given})"
 
 
 @dataclasses.dataclass(frozen=True)
 class Choice:
-    """One thing that patches make of an input: a value, or the name of an exception; and how many of them do."""
+    """Result of some patches for an input: a value, or the name of an exception."""
 
     value: Any
     raises: str = ""
@@ -50,19 +50,19 @@ class Choice:
 
     @property
     def text(self) -> str:
-        """As it is shown: JSON, or `raises ValueError`."""
+        """Text on screen: JSON, or `raises ValueError`."""
         return f"raises {self.raises}" if self.raises else json.dumps(self.value, ensure_ascii=False)
 
 
 @dataclasses.dataclass(frozen=True)
 class Answer:
-    """What the person says is right: a JSON value, or the name of an exception."""
+    """Answer of a person: a JSON value, or the name of an exception."""
 
     value: Any = None
     raises: str = ""
 
 
-#: Asked for an answer; None means that the person does not know, or will not say.
+#: Returns an answer; None means that the person does not know, or will not say.
 AskPerson = Callable[[Question], "Answer | None"]
 
 
@@ -75,9 +75,9 @@ def question_on(
     number: int,
     limit_s: float,
 ) -> Question | None:
-    """The question on the smallest input on which the patches differ; None where none was found in time.
+    """Find the smallest input on which the patches differ; return None where none was found in time.
 
-    limit_s: how long each may take on an input.
+    limit_s: time limit of each patch on an input.
     """
     codes = [attempt.patch.code for attempt in plausible[:_PATCHES_MAX]]
     known = [check.arguments for check in checks if not check.call]
@@ -96,7 +96,7 @@ def question_on(
 def _told_apart(
     codes: Sequence[str], probes: Sequence[Check], bench: Workbench, limit_s: float
 ) -> list[Check]:
-    """The probes on which some code does not do what the first one does, smallest first."""
+    """Return the probes on which some code differs from the first one, smallest first."""
     edits = [(), *([difference(codes[0], code)] for code in codes[1:])]
     letters = dict(bench.score(codes[0], edits, probes, every=True, as_code=True, limit_s=limit_s))
     ends = letters.pop(0, "")
@@ -108,7 +108,7 @@ def _told_apart(
 
 
 def answered_check(question: Question, answer: Answer) -> Check:
-    """The answer as a check that binds."""
+    """Return the answer as a binding check."""
     return Check(
         origin="answered",
         arguments=question.arguments,
@@ -119,10 +119,10 @@ def answered_check(question: Question, answer: Answer) -> Check:
 
 
 def answer_of(question: Question, said: str) -> Answer | None:
-    """What was typed, as an answer: a choice's number, `raises ValueError`, or a value as JSON or as a bare text.
+    """Parse a typed answer: a choice's number, `raises ValueError`, or a value as JSON or bare text.
 
-    Nothing typed is no answer. A choice's number counts only where the choices are shown with numbers, so a number
-    that is meant as a value and is also a choice's number has to be written otherwise: `= 2`.
+    Empty input is no answer. A choice's number counts only where the choices are shown with numbers; to mean a value
+    that is also a choice's number, write `= 2`.
     """
     said = said.strip()
     if not said:
@@ -140,7 +140,7 @@ def answer_of(question: Question, said: str) -> Answer | None:
 
 
 def _choices(results: Sequence[CheckResult]) -> tuple[Choice, ...]:
-    """What the patches made of one input, most common first; what hangs or dies is no choice."""
+    """Return the patches' results on one input, most common first; a patch that hangs or dies gives no choice."""
     found: dict[str, Choice] = {}
     for result in results:
         if result.outcome in ("timeout", "died", "not_run"):
@@ -153,5 +153,5 @@ def _choices(results: Sequence[CheckResult]) -> tuple[Choice, ...]:
 
 
 def _raised(result: CheckResult) -> str:
-    """The name of the exception, or nothing."""
+    """Return the name of the exception, or an empty text."""
     return result.failure.partition(":")[0] if result.failure else ""

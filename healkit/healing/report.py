@@ -1,4 +1,4 @@
-"""What came of a healing, as a person gets it."""
+"""Report of a healing, as text and as a card."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from healkit.rendering import healing, html_of, text_of
 
 @dataclasses.dataclass(frozen=True)
 class HealReport(HealReportData):
-    """One healing from observation to revision; a notebook shows it as a card."""
+    """Report of one healing from observation to revision; a notebook shows it as a card."""
 
     def __str__(self) -> str:
         return text_of(healing.card(self))

@@ -1,16 +1,16 @@
-"""The anti-loop policy of a run.
+"""Anti-loop policy of a run.
 
-It counts, compares and answers; it reads no clock, waits for nothing and touches no file, so that every sequence of
-questions can be tried. Its rules are rows of one table: what is asked, what is counted, against which cap. A healing
-asks two more: identical errors under different code, and two states in turn. In any other run those would be false
-alarms: a tool that is given ten inputs may well fail on each of them alike.
+It counts, compares and answers; it reads no clock, waits for nothing and touches no file, so that a test can try every
+sequence of questions. Its caps are rows of one table: the occasion, the count, the cap. A healing has two more caps:
+identical errors under different code, and two alternating states. In any other run those would be false alarms: a tool
+that is given ten inputs may well fail alike on each of them.
 
-Three kinds of answer. A *refusal* is about one thing only: this action is not tried again, go on with something else.
-A *halt* ends the run, for good: whatever is asked after it is answered with it. And since a step, whatever it is for,
-counts against the cap on steps, whoever ignores every refusal is ended by that one. There is no silent loop.
+Three kinds of answer. A *refusal* is about one thing: this action is not tried again, go on with something else. A
+*halt* ends the run for good: it is the answer to everything asked after it. Every step counts against the cap on steps,
+so a caller that ignores all refusals is ended by that cap. There is no silent loop.
 
-Only a failing state can be the same state too often. A tool that answers "not yet" a hundred times is being polled;
-that too is ended by the cap on steps.
+Only a failing state can be observed too often. A tool that answers "not yet" a hundred times is being polled; that ends
+at the cap on steps.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from healkit.contracts.run_policy import Halt, Observation, PolicyVerdict
 from healkit.contracts.runs import PolicyDefaults
 from healkit.rendering import plain
 
-#: `step`, `retry` and `recovery` are asked before they are done; `observation` is told when it is there.
+#: `step`, `retry` and `recovery` are asked before they are done; `observation` is told after a step.
 Occasion = Literal["step", "observation", "retry", "recovery"]
 
 
 @dataclasses.dataclass
-class History:
-    """What was granted and seen so far; `trail` are the observations in their order."""
+class RunHistory:
+    """Counts of what was granted and observed so far; `trail` holds the observations in order."""
 
     steps: int = 0
     recoveries: int = 0
@@ -43,21 +43,21 @@ class History:
 
 @dataclasses.dataclass(frozen=True)
 class RunCap:
-    """One cap: on which occasion `count` (of the subject: an action or a state) may not exceed `cap`.
+    """Cap: on `occasion`, `count` (of the subject: an action or a state) may not exceed `cap`.
 
-    `halts` is whether the run is over then, or only this one thing refused. `reason` gets what `_words` has.
+    `halts`: the run ends then; else only this one thing is refused. `reason` is filled in with `_words`.
     """
 
     name: str
     occasion: Occasion
-    count: Callable[[History, str], int]
+    count: Callable[[RunHistory, str], int]
     cap: Callable[[PolicyDefaults], int]
     halts: bool
     reason: str
 
 
 def _words(count: int, cap: int) -> dict[str, str]:
-    """What a reason is made of: the numbers with their nouns."""
+    """Return the fields of a reason: the numbers with their nouns."""
     return {
         "count": f"{count}",
         "count_attempts": plain.count(count, "attempt"),
@@ -68,8 +68,8 @@ def _words(count: int, cap: int) -> dict[str, str]:
     }
 
 
-def _with_this(counted: Callable[[History, str], int]) -> Callable[[History, str], int]:
-    """What the count will be if the thing that is asked for is granted."""
+def _if_granted(counted: Callable[[RunHistory, str], int]) -> Callable[[RunHistory, str], int]:
+    """Return a count that includes the thing that is asked for."""
     return lambda history, subject: counted(history, subject) + 1
 
 
@@ -77,7 +77,7 @@ RUN_CAPS: tuple[RunCap, ...] = (
     RunCap(
         "max_steps",
         "step",
-        _with_this(lambda history, _: history.steps),
+        _if_granted(lambda history, _: history.steps),
         lambda defaults: defaults.max_steps,
         halts=True,
         reason="The run has made {cap_steps}, which is all it may make.",
@@ -93,7 +93,7 @@ RUN_CAPS: tuple[RunCap, ...] = (
     RunCap(
         "max_retries",
         "retry",
-        _with_this(lambda history, action: history.retries[action]),
+        _if_granted(lambda history, action: history.retries[action]),
         lambda defaults: defaults.max_retries,
         halts=False,
         reason="This action was retried {cap_times} already.",
@@ -101,7 +101,7 @@ RUN_CAPS: tuple[RunCap, ...] = (
     RunCap(
         "max_recoveries",
         "recovery",
-        _with_this(lambda history, _: history.recoveries),
+        _if_granted(lambda history, _: history.recoveries),
         lambda defaults: defaults.max_recoveries,
         halts=True,
         reason="The run has recovered {cap_times}, which is all it may.",
@@ -109,8 +109,8 @@ RUN_CAPS: tuple[RunCap, ...] = (
 )
 
 
-def _alike_in_a_row(history: History, _: str) -> int:
-    """How many of the newest observations failed with the same fingerprint, whatever the code."""
+def _identical_errors(history: RunHistory, _: str) -> int:
+    """Count the newest observations in a row that failed with the same fingerprint, whatever the code."""
     last = history.trail[-1].fingerprint if history.trail else None
     if last is None:
         return 0
@@ -118,8 +118,8 @@ def _alike_in_a_row(history: History, _: str) -> int:
     return sum(1 for _ in tail)
 
 
-def _to_and_fro(history: History, _: str) -> int:
-    """How many of the newest observations go from one failing state to another one and back, in turn."""
+def _ping_pong(history: RunHistory, _: str) -> int:
+    """Count the newest observations that alternate between two failing states."""
     trail = history.trail
     if len(trail) < 2 or trail[-1].state_key == trail[-2].state_key:
         return 0
@@ -132,13 +132,13 @@ def _to_and_fro(history: History, _: str) -> int:
     )
 
 
-#: What a healing is asked besides.
+#: Caps of a healing.
 HEAL_CAPS: tuple[RunCap, ...] = (
     *RUN_CAPS,
     RunCap(
         "identical_errors",
         "observation",
-        _alike_in_a_row,
+        _identical_errors,
         lambda defaults: defaults.max_identical_errors,
         halts=True,
         reason="{count_attempts} in a row ended in the same error; {allowed}. Nothing reaches it.",
@@ -146,7 +146,7 @@ HEAL_CAPS: tuple[RunCap, ...] = (
     RunCap(
         "ping_pong",
         "observation",
-        _to_and_fro,
+        _ping_pong,
         lambda defaults: defaults.max_ping_pong,
         halts=True,
         reason="The last {count} attempts went to and fro between the same two failures; {allowed}.",
@@ -155,29 +155,29 @@ HEAL_CAPS: tuple[RunCap, ...] = (
 
 
 class RunPolicy:
-    """One run's policy: ask before a step, a retry or a recovery, and tell what was observed.
+    """Policy of one run: ask it before a step, a retry or a recovery, and tell it each observation.
 
     Not thread-safe; the run that owns it asks under its own lock.
     """
 
     def __init__(self, defaults: PolicyDefaults | None = None, rules: tuple[RunCap, ...] = RUN_CAPS) -> None:
         self.defaults = defaults or PolicyDefaults()
-        self.history = History()
+        self.history = RunHistory()
         self.halted: Halt | None = None
         self._rules = rules
 
     def step(self) -> PolicyVerdict:
-        """Whether another step may begin; a halt where the cap on steps is reached."""
+        """Ask for another step; halt at the cap on steps."""
         verdict = self._ask("step")
         self.history.steps += verdict.granted
         return verdict
 
     def seen(self, state_key: str) -> int:
-        """How often that failing state has been observed so far."""
+        """Return how often that failing state was observed so far."""
         return self.history.states[state_key]
 
     def observe(self, observation: Observation) -> PolicyVerdict:
-        """Take note of how a step ended; a halt where that state has come too often."""
+        """Note how a step ended; halt where that state was observed too often."""
         if self.halted is None:
             self.history.trail.append(observation)
             self.history.states[observation.state_key] += observation.failed
@@ -187,7 +187,7 @@ class RunPolicy:
         return dataclasses.replace(verdict, same_state_count=self.seen(observation.state_key))
 
     def retry(self, action: str, error_code: str) -> PolicyVerdict:
-        """Whether the same action may be tried again with nothing changed, and after which pause.
+        """Ask to try the same action again with nothing changed; a grant names the pause before it.
 
         Refused for an error that is not retryable, and over the cap on retries of one action.
         """
@@ -202,7 +202,7 @@ class RunPolicy:
         return dataclasses.replace(verdict, wait_ms=wait_ms)
 
     def recovery(self) -> PolicyVerdict:
-        """Whether the run may recover once more; a halt over the cap."""
+        """Ask for one more recovery; halt over the cap."""
         verdict = self._ask("recovery")
         self.history.recoveries += verdict.granted
         return verdict

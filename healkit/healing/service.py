@@ -1,6 +1,6 @@
-"""Healing as callers ask for it, with all that it needs of a Healkit.
+"""Healing service of a Healkit.
 
-What heals is loaded by the first healing: a plain execution has no use for it.
+The code that heals is loaded by the first healing: a plain execution has no use for it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class Parts(Protocol):
-    """The parts of a Healkit that a healing uses; each is asked for when it begins."""
+    """Parts of a Healkit that a healing uses; each is asked for when it begins."""
 
     config: Config
     runs: Runs
@@ -74,26 +74,26 @@ class HealService:
         policy: PolicyDefaults | None = None,
         dry_run: bool = False,
     ) -> HealReport:
-        """Look for a patch of a failing tool, check each against what is known, and keep the best with your consent.
+        """Look for patches of a failing tool, run its checks on each, and keep the best with your consent.
 
-        advisors: who is asked, in this order, by name or as they are; by default as `heal_advisors` says.
+        advisors: names or objects, asked in this order; by default as `heal_advisors` says.
         auto: keep a patch that is *cured and regression-free* without asking, unless the policy denies it. Without
             `auto` and without `confirm`, the patch waits as a request (`hk.requests`).
         budget_s: seconds of wall time for all of it. log_id: the failure that is meant, instead of the newest.
-        ask: is put up to three questions where plausible patches disagree. confirm: is shown the patch that was chosen;
-            True, False, or None to leave it waiting. before_patch: is called before each patch is tried.
+        ask: gets up to three questions where plausible patches disagree. confirm: gets the chosen patch; True, False,
+            or None to leave it waiting. before_patch: is called before each patch is tried.
         progress: gets a sentence whenever something has happened. on_tried: gets the advisor that is asked and the
             number of candidates tried so far, whenever one of them changes. Time spent in `ask` and `confirm` does not
             count against `budget_s`. stop: set it, from any thread, to end the search.
-        policy: the caps of the run; over one of them it ends. dry_run: the best patch is shown, and nothing is kept.
+        policy: the caps of the run; over one of them it ends. dry_run: show the best patch, and keep nothing.
 
-        Raises `HealError` where nothing says that the tool fails, `ConfigError` for an advisor that there is not, and
-        as `vault.lookup` does. What an advisor or a patch does never raises.
+        Raises `HealError` where nothing says that the tool fails, `ConfigError` for an unknown advisor, and as
+        `vault.lookup` does. An advisor's or a patch's error is never raised.
         """
         from healkit.healing.healer import HealRequest
         from healkit.healing.loop import Listeners
 
-        config = self._parts.config
+        config, stop = self._parts.config, stop or threading.Event()
         request = HealRequest(
             tool_name,
             persona,
@@ -105,8 +105,7 @@ class HealService:
             dry_run,
             named=advisors is not None,
         )
-        listeners = Listeners(progress, ask, before_patch)
-        return self._healer().heal(request, listeners, confirm, stop or threading.Event(), on_tried)
+        return self._healer().heal(request, Listeners(progress, ask, before_patch), confirm, stop, on_tried)
 
     async def aheal(self, *args: Any, **kwargs: Any) -> HealReport:
         """Do as `heal`, for async code, in a thread of its own; cancelling it stops the search."""

@@ -1,8 +1,8 @@
-"""The workbench on which advisors try things: a sync face of batches, with a budget.
+"""Workbench: a sync face of batches, with a budget.
 
 An advisor works in a thread of its own and knows no event loop. `Bench` hands its work to healkit's loop, draws
-candidates in the advisor's own thread (a generator of candidates may look at what became of earlier ones), and raises
-`BudgetSpent` out of whatever is going on when time is up or somebody pressed Stop.
+candidates in the advisor's own thread (a generator of candidates may look at the outcomes of earlier ones), and raises
+`BudgetSpent` out of any call when time is up or Stop was pressed.
 """
 
 from __future__ import annotations
@@ -23,43 +23,43 @@ from healkit.config import Config
 from healkit.contracts.healing import Check, CheckResult, Edit, Observed
 from healkit.contracts.tools import EntryRef
 from healkit.errors import BudgetSpent
-from healkit.healing.check_limits import SLOW_TIMES, Limits
+from healkit.healing.check_limits import SLOW_TIMES, CheckLimits
 from healkit.runtime import background
 from healkit.runtime.recorder import Recorder
 from healkit.runtime.searches import Searches
 from healkit.workers.scoring import Candidate, Draw, Scores
 
 T = TypeVar("T")
-#: Runs each of some codes with each of some checks, with a limit for each check.
+#: Runs each code with each check, with a limit for each check.
 _Run = Callable[
     [EntryRef, Sequence[str], Sequence[Check], Sequence[float]], Coroutine[Any, Any, list[list[CheckResult]]]
 ]
 
-#: What finding out how long a check takes may cost, in seconds and as a part of the budget.
+#: Time to measure how long a check takes, in seconds and as a part of the budget.
 _TIMING_FIRST_S, _TIMING_S, _TIMING_PART = 0.15, 5.0, 1 / 30
 _TIMING_LEAST_S = 0.8
-#: How long a check is watched at most, and one of which it is known that it hangs.
+#: Longest time to observe a check, and one that is known to hang.
 _WATCH_S, _WATCH_HANGING_S = 1.0, 0.4
-#: How long the end of what was cancelled is waited for.
+#: Longest wait for the end of a cancelled task.
 _SETTLE_S = 5.0
-#: How often Stop and the clock are looked at while something runs.
+#: Interval at which Stop and the clock are checked.
 _TICK_S = 0.05
 
 
 @dataclasses.dataclass
-class _Thinking:
-    """How long a person has thought so far; benches side by side share one."""
+class _ThinkTime:
+    """Time that a person has thought so far; benches side by side share one."""
 
     total_s: float = 0.0
 
 
 class Bench:
-    """Where code is tried, as `healing.advisor.Workbench` says; for one advisor's thread at a time.
+    """Bench on which code is tried, a `healing.advisor.Workbench`; for one advisor's thread at a time.
 
-    submit: runs a coroutine in healkit's loop. entry: what the code is called in tracebacks and on record. budget_s:
-    seconds from now on. stop: ends everything when it is set, within a second. on_progress: called with the number of
-    candidates tried so far. executor: whose workers score candidates, instead of this machine's processors.
-    off_record: arguments and results go on no record (the rows of scores and observations never hold any).
+    submit: runs a coroutine in healkit's loop. entry: the code's name in tracebacks and on record. budget_s: seconds
+    from now on. stop: ends everything when it is set, within a second. on_progress: called with the number of
+    candidates tried so far. executor: its workers score candidates, instead of this machine's processors. off_record:
+    arguments and results go on no record (the rows of scores and observations never hold any).
     """
 
     def __init__(
@@ -82,24 +82,24 @@ class Bench:
         self._stop = stop or threading.Event()
         self._on_progress = on_progress
         self._parallel, self._executor = parallel, executor
-        self._limits = Limits()
-        self._thinking = _Thinking()
-        #: How many candidates were tried so far.
+        self._limits = CheckLimits()
+        self._think_time = _ThinkTime()
+        #: Number of candidates tried so far.
         self.tried = 0
 
     @property
     def left_s(self) -> float:
-        """What is left of the budget, in seconds; 0 once Stop was pressed."""
+        """Rest of the budget, in seconds; 0 once Stop was pressed."""
         return (
             0.0
             if self._stop.is_set()
-            else max(0.0, self._deadline + self._thinking.total_s - time.monotonic())
+            else max(0.0, self._deadline + self._think_time.total_s - time.monotonic())
         )
 
     def beside(self, more_s: float) -> Bench:
-        """Another one with so many seconds more, which knows of the checks what this one knows, and tells nobody.
+        """Make another bench with so many seconds more, which shares the checks' limits and reports no progress.
 
-        What is off the clock of one of them is off that of both.
+        Time off the clock of one of them is off the clock of both.
         """
         other = Bench(
             self._batches,
@@ -111,26 +111,26 @@ class Bench:
             executor=self._executor,
             off_record=self._off_record,
         )
-        other._limits, other._thinking = self._limits, self._thinking
+        other._limits, other._think_time = self._limits, self._think_time
         return other
 
     @property
     def think_time_s(self) -> float:
-        """How long a person was waited for so far."""
-        return self._thinking.total_s
+        """Time that a person was waited for so far."""
+        return self._think_time.total_s
 
     def expect_hanging(self, checks: Iterable[Check]) -> None:
-        """These are known not to end, so that nobody has to wait for them to find it out."""
+        """Mark checks as known not to end, so that no time is spent on finding out."""
         self._limits.expect_hanging(checks)
 
     @contextlib.contextmanager
     def off_the_clock(self) -> Iterator[None]:
-        """As `Workbench.off_the_clock`."""
+        """Do as `Workbench.off_the_clock`."""
         began = time.monotonic()
         try:
             yield
         finally:
-            self._thinking.total_s += time.monotonic() - began
+            self._think_time.total_s += time.monotonic() - began
 
     def score(
         self,
@@ -143,7 +143,7 @@ class Bench:
         as_code: bool = False,
         limit_s: float | None = None,
     ) -> Iterator[tuple[int, str]]:
-        """As `Workbench.score`; where there is no candidate, nothing is run and nothing goes on record."""
+        """Do as `Workbench.score`; without a candidate, nothing is run and nothing goes on record."""
         source = iter(candidates)
         first = list(islice(source, 1))
         if not first:
@@ -151,19 +151,19 @@ class Bench:
         source = chain(first, source)
         times = SLOW_TIMES if slow else 1.0
         limits_s = [own_s * times for own_s in self._limits_of(code, checks, limit_s)]
-        events: queue.SimpleQueue[Wanted | Scores | None] = queue.SimpleQueue()
+        events: queue.SimpleQueue[CandidateRequest | Scores | None] = queue.SimpleQueue()
         passed = "." * len(checks)
-        work = Work(
+        work = LoopTask(
             self._submit,
             self._batches.score(
-                self._entry, code, drawing(events.put), checks, limits_s, events.put,
+                self._entry, code, candidate_source(events.put), checks, limits_s, events.put,
                 every=every, as_code=as_code, parallel=self._parallel, executor=self._executor,
             ),
             lambda: events.put(None),
         )  # fmt: skip
         try:
             while (event := self._next(events)) is not None:
-                if isinstance(event, Wanted):
+                if isinstance(event, CandidateRequest):
                     event.answer(list(islice(source, event.count)))
                     continue
                 self.tried += len(event)
@@ -176,7 +176,7 @@ class Bench:
             work.end()
 
     def observe(self, code: str, checks: Sequence[Check]) -> list[Observed]:
-        """As `Workbench.observe`; being watched takes longer, so each check gets more time."""
+        """Do as `Workbench.observe`; observing takes longer, so each check gets more time."""
         limits_s = [
             _WATCH_HANGING_S if self._limits.hangs(check) else min(limit_s * SLOW_TIMES, _WATCH_S)
             for check, limit_s in zip(checks, self._limits_of(code, checks), strict=True)
@@ -184,15 +184,16 @@ class Bench:
         return self._wait(self._batches.observe(self._entry, code, checks, limits_s))
 
     def values(self, code: str, checks: Sequence[Check], limit_s: float) -> list[CheckResult]:
-        """As `Workbench.values`."""
+        """Do as `Workbench.values`."""
         return self._wait(self._batches.time(self._entry, code, checks, [limit_s] * len(checks)))
 
     def run(
         self, codes: Sequence[str], checks: Sequence[Check], *, limit_s: float | None = None
     ) -> list[list[CheckResult]]:
-        """As `Workbench.run`; each is on record as a trial, and has the slow lane's time, or what a candidate once got.
+        """Do as `Workbench.run`; each run is on record as a trial.
 
-        One code with checks of which nothing is known yet is the code as it is, so their limits are found out by it.
+        A run has the slow lane's time, or the time that a candidate once got. One code with only unknown checks is the
+        code as it is, so their limits are measured with it.
         """
         base = codes[0] if codes else ""
         if len(codes) == 1 and limit_s is None and not any(check in self._limits for check in checks):
@@ -211,7 +212,7 @@ class Bench:
         )
 
     def _limits_of(self, code: str, checks: Sequence[Check], limit_s: float | None = None) -> list[float]:
-        """Each check's time limit: the given one, or found out once for each check by running the code as it is."""
+        """Return each check's time limit: the given one, or one measured once by running the code as it is."""
         if limit_s is not None:
             return [limit_s] * len(checks)
         new = [check for check in checks if check not in self._limits]
@@ -225,7 +226,7 @@ class Bench:
         return [await self._batches.time(entry, code, checks, limits_s) for code in codes]
 
     def _timed(self, code: str, checks: Sequence[Check], run: _Run) -> list[CheckResult]:
-        """How the code as it is does. Of what takes long, one gets much more time; the rest only if that one ends.
+        """Run the code as it is; of the slow checks, one gets much more time, and the others only if that one ends.
 
         A tool that hangs usually hangs on most of its inputs, and each would cost the whole limit.
         """
@@ -246,9 +247,9 @@ class Bench:
         return [results[place] for place in range(len(checks))]
 
     def _wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """The coroutine's result, unless the budget ends first."""
+        """Return the coroutine's result; raise `BudgetSpent` if the budget ends first."""
         done: queue.SimpleQueue[None] = queue.SimpleQueue()
-        work = Work(self._submit, coroutine, lambda: done.put(None))
+        work = LoopTask(self._submit, coroutine, lambda: done.put(None))
         try:
             self._next(done)
             result: T = work.result()
@@ -257,7 +258,7 @@ class Bench:
             work.end()
 
     def _next(self, events: queue.SimpleQueue[T]) -> T:
-        """The next event; raises `BudgetSpent`."""
+        """Return the next event; raise `BudgetSpent`."""
         while (left_s := self.left_s) > 0:
             try:
                 return events.get(timeout=min(_TICK_S, left_s))
@@ -280,7 +281,7 @@ def bench_for(
     *,
     off_record: bool = False,
 ) -> Bench:
-    """A bench on healkit's own loop, which records there."""
+    """Make a bench on healkit's own loop, which records there."""
     return Bench(
         Searches(recorder, config),
         background.loop.submit,
@@ -293,15 +294,15 @@ def bench_for(
 
 
 @dataclasses.dataclass(frozen=True)
-class Wanted:
-    """A template wants so many candidates; `answer` may be called from any thread."""
+class CandidateRequest:
+    """Request of a fork server for so many candidates; `answer` may be called from any thread."""
 
     count: int
     answer: Callable[[Sequence[Candidate]], object]
 
 
-def drawing(put: Callable[[Wanted], object]) -> Draw:
-    """Draws candidates from whoever answers what is put there."""
+def candidate_source(put: Callable[[CandidateRequest], object]) -> Draw:
+    """Make a source of candidates that puts a request and waits for its answer."""
 
     async def draw(count: int) -> Sequence[Candidate]:
         loop = asyncio.get_running_loop()
@@ -311,14 +312,14 @@ def drawing(put: Callable[[Wanted], object]) -> Draw:
             if not reply.done():
                 reply.set_result(drawn)
 
-        put(Wanted(count, lambda drawn: loop.call_soon_threadsafe(answer, drawn)))
+        put(CandidateRequest(count, lambda drawn: loop.call_soon_threadsafe(answer, drawn)))
         return await reply
 
     return draw
 
 
-class Work:
-    """A coroutine in healkit's loop that another thread can wait for, and end."""
+class LoopTask:
+    """Coroutine in healkit's loop that another thread can wait for, and end."""
 
     def __init__(
         self,
@@ -331,7 +332,7 @@ class Work:
         self._future = submit(self._run())
 
     def result(self) -> Any:
-        """What it returned, or raises what it raised; to be called when it has ended."""
+        """Return its result, or raise its exception; call it once it has ended."""
         return self._future.result(timeout=_SETTLE_S)
 
     def end(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from healkit.contracts.doctor import Check, DoctorReport, Status
+from healkit.contracts.doctor import DoctorCheck, DoctorReport, Status
 from healkit.contracts.entries import Blame
 from healkit.rendering import plain
 from healkit.rendering.document import Card, Cell, Diff, Facts, Items, Line, Only, Part, Section, Span, Table
@@ -32,7 +32,7 @@ def doctor(report: DoctorReport) -> Card:
     )
 
 
-def _check(check: Check) -> tuple[Cell, ...]:
+def _check(check: DoctorCheck) -> tuple[Cell, ...]:
     sign = Span("✓", "strong", "good") if check.ok else Span("✗", "strong", "bad")
     wanted = check.fix and not check.ok
     fix = (Line((Span("fix: ", "quiet"), Span(check.fix, "code")), indent=4),) if wanted else ()

@@ -19,6 +19,7 @@ def test_a_cure_is_kept_with_auto_and_everything_about_it_is_known(healing: Heal
     idea = Idea(WRONG, MENDED)
     report = healing.heal("ratio", advisors=[idea], auto=True)
     assert (report.outcome, report.verdict, report.revision) == ("kept", "cured and regression-free", 2)
+    assert report.verdict_code == "cured"
     assert healing.execute_tool("ratio", arguments={"a": 1, "b": 0}) == 0.0
     best, other = report.attempts
     assert (best.patch.code, best.passed, best.total) == (MENDED, 3, 3)
@@ -88,7 +89,7 @@ def test_a_patch_that_nobody_can_judge_is_called_unproven(healing: Healkit) -> N
     healing.vault.add("bare", BROKEN.replace("ratio", "bare"))
     healing.execute("bare", arguments={"a": 1, "b": 0})
     report = healing.heal("bare", advisors=[Idea(MENDED.replace("ratio", "bare"))])
-    assert report.verdict == "cured but unproven"
+    assert (report.verdict_code, report.verdict) == ("unproven", "cured but unproven")
 
 
 @pytest.mark.requirement("HEAL-1")

@@ -9,7 +9,7 @@ from typing import Any
 
 from rendering_samples import CALLS, FRAMES, NOW, TRACEBACK
 
-from healkit.contracts.doctor import Check as Tried
+from healkit.contracts.doctor import DoctorCheck as Tried
 from healkit.contracts.doctor import DoctorReport, Status
 from healkit.contracts.entries import Blame, RevisionInfo
 from healkit.contracts.failure import Failure, Frame

@@ -9,7 +9,7 @@ from IPython.lib.pretty import pretty
 from rendering_samples import NOW
 
 from healkit import rendering
-from healkit.contracts.doctor import Check, DoctorReport, Status
+from healkit.contracts.doctor import DoctorCheck, DoctorReport, Status
 from healkit.contracts.entries import Blame, RevisionInfo
 from healkit.contracts.records import Grants
 from healkit.rendering import html_of, listings, reports, text_of
@@ -144,8 +144,8 @@ def test_blame_says_whether_it_was_cured():
 
 def test_a_doctor_gives_the_fix_of_what_is_wrong_only():
     checks = [
-        Check("seccomp", True, "filter", "unused fix"),
-        Check("bubblewrap", False, "not found", "pip install it"),
+        DoctorCheck("seccomp", True, "filter", "unused fix"),
+        DoctorCheck("bubblewrap", False, "not found", "pip install it"),
     ]
     report = DoctorReport("landlock", checks, ["a bug in the kernel"])
     for shown in (text_of(reports.doctor(report)), html_of(reports.doctor(report))):

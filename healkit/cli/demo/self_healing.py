@@ -86,7 +86,7 @@ class SelfHealing(Chapter):
             )
             reports.append(self.heal(f"broken_{lesson.name}", lesson.failing))
         self.show(_reports_table(reports), "rules and search, offline")
-        cured = sum(report.verdict.startswith("cured and") for report in reports)
+        cured = sum(report.verdict_code == "cured" for report in reports)
         check(cured >= _CURED_PART * len(reports), f"{cured} of {len(reports)} were cured")
         return f"{cured} of {len(reports)} are cured and regression-free, with no model and no network."
 

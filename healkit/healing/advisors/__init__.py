@@ -1,4 +1,4 @@
-"""Who can be asked: healkit's own advisors, and those that other packages bring."""
+"""Advisors: healkit's own, and those of other packages."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from healkit.config import Config
 from healkit.errors import ConfigError, did_you_mean
 from healkit.healing.advisor import Advisor
 
-#: The group under which a package names its advisors: a callable that takes the `Config` and returns an `Advisor`.
+#: Group under which a package names its advisors: callables that take the `Config` and return an `Advisor`.
 ENTRY_POINTS = "healkit.advisors"
-#: healkit's own, in the order of what asking them costs; loaded when they are asked.
+#: healkit's own advisors, cheapest first; loaded when they are asked.
 _OWN = {
     "peers": "healkit.healing.advisors.peers:PeersAdvisor",
     "rules": "healkit.healing.rules:RulesAdvisor",
@@ -22,14 +22,15 @@ _OWN = {
 
 
 def advisor_names() -> list[str]:
-    """The names that can be asked for, cheapest first."""
+    """Return the names that can be asked for, cheapest first."""
     return [*_OWN, *sorted(point.name for point in _plugins())]
 
 
 def advisors_for(names: Sequence[str | Advisor], config: Config) -> tuple[list[Advisor], list[str]]:
-    """The advisors of those names, and a note for each that cannot be asked; raises `ConfigError` for an unknown.
+    """Return the advisors of those names, and a note for each that cannot be asked.
 
-    An advisor may stand there itself, as one does that has to be given something: an editor, for a person.
+    A name may also be an advisor itself, such as one that needs a person's editor. Raises `ConfigError` for an unknown
+    name.
     """
     found: list[Advisor] = []
     notes: list[str] = []
@@ -55,7 +56,7 @@ def _own(name: str, config: Config) -> Advisor:
 
 
 def _plugin(name: str, config: Config) -> Advisor:
-    """Installed by somebody else; what is installed is read only when one of them is asked for, which takes a while."""
+    """Make another package's advisor; reading what is installed is slow, so it is done only here."""
     for point in _plugins():
         if point.name == name:
             make: Callable[[Config], Advisor] = point.load()

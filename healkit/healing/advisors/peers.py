@@ -1,9 +1,9 @@
-"""The advisor that asks what has worked before.
+"""Advisor that proposes code that has worked before.
 
-An earlier revision, another persona's version, or another tool that takes the same may do what this one should. Each is
-proposed whole; whether it does is for the validation to say. (Correct peers are how the best repairers of student
-programs work: Gulwani, Radiček and Zuleger, "Automated Clustering and Program Repair for Introductory Programming
-Assignments", PLDI 2018.)
+An earlier revision, another persona's version, or another tool with the same arguments may do what this one should.
+Each is proposed whole, and validation decides. (Correct peers are how the best repairers of student programs work:
+Gulwani, Radiček and Zuleger, "Automated Clustering and Program Repair for Introductory Programming Assignments", PLDI
+2018.)
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from healkit.pysource.shapes import read_shape
 
 
 class PeersAdvisor:
-    """Proposes other versions of the tool, the newest first, then tools that take the same arguments."""
+    """Advisor that proposes other versions of the tool, newest first, then tools with the same arguments."""
 
     name = "peers"
     author: Literal["rule"] = "rule"
 
     def propose(self, case: Case, bench: Workbench) -> Iterator[Patch]:
-        """Each peer as a patch; called by the loop."""
+        """Yield each peer as a patch; called by the loop."""
         if case.entry.type != "python":
             return
         for place, peer in enumerate(case.peers):
@@ -39,7 +39,7 @@ class PeersAdvisor:
 
 
 def _callable(peer: Peer) -> str | None:
-    """The other tool's code with an entry that this tool can have; None where it is not a plain function."""
+    """Return the other tool's code with an entry that this tool can have; None where it is not a plain function."""
     try:
         tree = ast.parse(peer.code)
         shape = read_shape(tree, peer.label.partition("@")[0])

@@ -1,6 +1,6 @@
-"""The advisor that is a person with an editor.
+"""Advisor that is a person with an editor.
 
-Their patch takes the same validation as any other; where it would not do, they are shown why, and may try again.
+A person's patch is validated like any other; if it fails, the person sees why and may try again.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from typing import Literal
 from healkit.contracts.healing import Attempt, Patch
 from healkit.healing.advisor import Case, Workbench
 
-#: Lets a person edit the code: gets the case, the text so far, and what was wrong with the last try (empty at first);
+#: Lets a person edit the code: gets the case, the text so far, and the problem of the last try (empty at first);
 #: returns the edited code, or None for no more.
 Edit = Callable[[Case, str, str], "str | None"]
 
 
 class PersonAdvisor:
-    """Asks until the patch passes, or the person has had enough."""
+    """Advisor that asks until the patch passes, or the person stops."""
 
     name = "person"
     author: Literal["person"] = "person"
@@ -26,7 +26,7 @@ class PersonAdvisor:
         self._edit = edit
 
     def propose(self, case: Case, bench: Workbench) -> Generator[Patch, Attempt | None, None]:
-        """One patch a round; the loop sends back what became of it."""
+        """Yield one patch a round; the loop sends back its attempt."""
         code, problem = case.entry.code, ""
         while (edited := self._edited(case, code, problem, bench)) is not None and edited != code:
             attempt = yield Patch(
