@@ -26,7 +26,8 @@ DECISIONS_SERVER = "@trace"
 MAX_FRAME_BYTES = 32 * 1024 * 1024
 
 _LENGTH = struct.Struct(">I")
-_READ_BYTES = 64 * 1024
+#: What is read at once, at least and at most.
+_READ_BYTES, _READ_MAX_BYTES = 64 * 1024, 1024 * 1024
 
 
 class Ready(msgspec.Struct, frozen=True, tag="ready"):
@@ -138,44 +139,57 @@ def encode_frame(message: msgspec.Struct) -> bytes:
     return _LENGTH.pack(len(body)) + body
 
 
-class FrameReader:
-    """Frames from a socket, one after the other; one thread at a time.
+class FrameBuffer:
+    """Bytes as they arrive, taken out again as frames; for any kind of socket."""
 
-    It reads what has come, not what it needs next: a small frame then costs one system call and not two.
+    def __init__(self, cap_bytes: int = MAX_FRAME_BYTES) -> None:
+        self._cap_bytes = cap_bytes
+        self._received = bytearray()
+        #: How many more bytes the next frame needs, as far as is known: its length first.
+        self.missing = _LENGTH.size
+
+    def feed(self, chunk: bytes) -> None:
+        """Add what has come."""
+        self._received += chunk
+
+    def take(self) -> bytes | None:
+        """Return the next frame's bytes, None while it is not whole; raises `FrameTooLarge` before its body is here."""
+        received = self._received
+        if len(received) < _LENGTH.size:
+            self.missing = _LENGTH.size - len(received)
+            return None
+        size = _LENGTH.unpack_from(received)[0]
+        if size > self._cap_bytes:
+            raise FrameTooLarge(size, self._cap_bytes)
+        end = _LENGTH.size + size
+        if len(received) < end:
+            self.missing = end - len(received)
+            return None
+        frame = bytes(memoryview(received)[_LENGTH.size : end])
+        del received[:end]
+        return frame
+
+
+class FrameReader:
+    """Frames from a blocking socket, one after the other; one thread at a time.
+
+    ahead: read what has come, not only what is needed next. A small frame then costs one system call and not two.
     """
 
-    def __init__(self, sock: socket.socket, cap_bytes: int = MAX_FRAME_BYTES) -> None:
+    def __init__(self, sock: socket.socket, cap_bytes: int = MAX_FRAME_BYTES, *, ahead: bool = True) -> None:
         self._sock = sock
-        self._cap_bytes = cap_bytes
-        self._buffer = b""
+        self._frames = FrameBuffer(cap_bytes)
+        self._least_bytes = _READ_BYTES if ahead else 0
 
     def read(self) -> bytes | None:
-        """The next frame's bytes, or None at end of file; blocks. Raises `FrameTooLarge` before reading the body."""
-        buffer = self._buffer
-        while len(buffer) < _LENGTH.size:
-            chunk = self._sock.recv(_READ_BYTES)
+        """Return the next frame's bytes, None at end of file; raises `FrameTooLarge` before reading the body."""
+        frames = self._frames
+        while (frame := frames.take()) is None:
+            chunk = self._sock.recv(min(max(frames.missing, self._least_bytes), _READ_MAX_BYTES))
             if not chunk:
                 return None
-            buffer += chunk
-        end = _LENGTH.size + _LENGTH.unpack_from(buffer)[0]
-        if end - _LENGTH.size > self._cap_bytes:
-            raise FrameTooLarge(end - _LENGTH.size, self._cap_bytes)
-        if len(buffer) < end:
-            rest = self._rest(buffer, end)
-            if rest is None:
-                return None
-            buffer = rest
-        self._buffer = buffer[end:]
-        return buffer[_LENGTH.size : end]
-
-    def _rest(self, buffer: bytes, end: int) -> bytes | None:
-        received = bytearray(buffer)
-        while len(received) < end:
-            chunk = self._sock.recv(min(max(end - len(received), _READ_BYTES), 1 << 20))
-            if not chunk:
-                return None
-            received += chunk
-        return bytes(received)
+            frames.feed(chunk)
+        return frame
 
 
 def raw(value: Any) -> msgspec.Raw:

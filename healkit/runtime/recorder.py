@@ -14,12 +14,14 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import threading
 from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from healkit.config import Config
+from healkit.contracts.backoff import pause_s
 from healkit.contracts.records import CallRecord, DecisionRecord, Finished, Record, Started, Step
 from healkit.errors import DatabaseError
 from healkit.runtime.history import persona_served, started_of, steps_of
@@ -328,14 +330,14 @@ class Recorder:
         self._retrier.start()
 
     def _retry(self) -> None:
-        pause = RETRY_FIRST_S
-        while not self._closed.wait(pause):
+        for attempt in itertools.count(1):
+            if self._closed.wait(pause_s(attempt, RETRY_FIRST_S, RETRY_LONGEST_S)):
+                return
             self.ingest()
             with self._lock:
                 if not self._waiting:
                     self._retrier = None
                     return
-            pause = min(pause * 2, RETRY_LONGEST_S)
 
 
 def _sentence(error: BaseException) -> str:

@@ -12,7 +12,6 @@ request, so the next ones are made smaller until it is known which trace was mea
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -20,6 +19,7 @@ from http import HTTPStatus
 
 import msgspec
 
+from healkit.contracts import backoff
 from healkit.contracts.outbox import DeliveryVerdict, Waiting
 
 #: Limit of an answer; a longer one is not from a collector.
@@ -80,12 +80,8 @@ class RetryPolicy(msgspec.Struct, frozen=True):
     backoff_max_s: float
 
     def pause_s(self, failures: int) -> float:
-        """Draw the pause before the next attempt after so many failures: exponential, with full jitter.
-
-        https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/
-        """
-        longest = min(self.backoff_max_s, self.backoff_s * 2.0 ** min(failures - 1, 30))
-        return random.uniform(0.05 * longest, longest)  # noqa: S311 - spreads load, keeps no secret
+        """Draw the pause before the next attempt after so many failures: exponential, with almost full jitter."""
+        return backoff.pause_s(failures, self.backoff_s, self.backoff_max_s, least=0.05)
 
     def refused(self, trace: Waiting, reason: str, *, for_good: bool = False) -> DeliveryVerdict:
         """Return the verdict on a trace that was refused once more: again later, or parked."""

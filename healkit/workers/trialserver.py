@@ -36,8 +36,8 @@ _QUICK_S = 0.05
 #: How long a trial server waits for more trials; it holds some 10 MiB of its own.
 _KEPT_S = 60.0
 
-_FromTemplate = rpc.Ready | TrialDone | Outcomes | ShareDone
-_decode = msgspec.json.Decoder(_FromTemplate).decode
+_FromTrialServer = rpc.Ready | TrialDone | Outcomes | ShareDone
+_decode = msgspec.json.Decoder(_FromTrialServer).decode
 _claim = msgspec.json.Decoder(rpc.ExecutionComplete).decode
 
 
@@ -51,7 +51,7 @@ class TrialServer:
         self.preload = preload
         self.process = process
         self._sock = sock
-        self._received = bytearray()
+        self._frames = rpc.FrameBuffer()
         self._handed: rpc.Init | None = None
         self._silent = False
 
@@ -153,27 +153,23 @@ class TrialServer:
         except (OSError, rpc.FrameTooLarge) as error:
             raise WorkerError(f"the server could not be told: {error}") from error
 
-    async def _receive(self) -> _FromTemplate:
+    async def _receive(self) -> _FromTrialServer:
+        """Return the next message; raises `WorkerError` for what is none, and at the end."""
         loop = asyncio.get_running_loop()
-        while True:
-            size = int.from_bytes(self._received[:4], "big") if len(self._received) >= 4 else None
-            if size is not None and size > rpc.MAX_FRAME_BYTES:
-                raise WorkerError("the server sent more than a frame may hold")
-            if size is not None and len(self._received) >= 4 + size:
-                frame = bytes(self._received[4 : 4 + size])
-                del self._received[: 4 + size]
-                try:
-                    message: _FromTemplate = _decode(frame)
-                except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-                    raise WorkerError(f"the server sent what is no message: {error}") from None
-                return message
-            try:
+        try:
+            while (frame := self._frames.take()) is None:
                 chunk = await loop.sock_recv(self._sock, 1 << 16)
-            except OSError as error:
-                raise WorkerError(f"the server has ended: {error}") from error
-            if not chunk:
-                raise WorkerError("the server has ended")
-            self._received += chunk
+                if not chunk:
+                    raise WorkerError("the trial server has ended")
+                self._frames.feed(chunk)
+            message: _FromTrialServer = _decode(frame)
+        except rpc.FrameTooLarge as error:
+            raise WorkerError(f"the trial server sent more than a frame may hold: {error}") from None
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise WorkerError(f"the trial server sent what is no message: {error}") from None
+        except OSError as error:
+            raise WorkerError(f"the trial server has ended: {error}") from error
+        return message
 
 
 class TrialServers:

@@ -18,7 +18,7 @@ from waiting import wait_until
 from healkit import Config, Healkit
 from healkit.contracts import rpc
 from healkit.runtime.trials import Trial, TrialResult
-from healkit.workers.inside.trialserver import _next_frame, rehearse
+from healkit.workers.inside.trialserver import rehearse
 
 LOADED = "import sys\ndef f():\n    return sorted({'asyncio', 'logging', 'random', 'threading'} & {*sys.modules})\n"
 
@@ -88,14 +88,15 @@ def test_numpys_random_numbers_differ_from_trial_to_trial(tmp_path: Path, preloa
 def test_a_frame_is_read_without_a_byte_of_the_next() -> None:
     ours, theirs = socket.socketpair()
     frames = [rpc.encode_frame(rpc.Decision(node, "x" * 100_000)) for node in "ab"]
+    reader = rpc.FrameReader(theirs, ahead=False)
     sending = threading.Thread(target=ours.sendall, args=(b"".join(frames) + b"\x00\x00",))
     with ours, theirs:
         sending.start()
-        assert [_next_frame(theirs) for _ in frames] == [frame[4:] for frame in frames]
+        assert [reader.read() for _ in frames] == [frame[4:] for frame in frames]
         sending.join()
         assert theirs.recv(10, socket.MSG_PEEK) == b"\x00\x00"
         ours.close()
-        assert _next_frame(theirs) is None
+        assert reader.read() is None
 
 
 @pytest.mark.slow

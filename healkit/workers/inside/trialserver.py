@@ -89,7 +89,9 @@ class TrialLoop:
     def serve(self) -> None:
         """Until the host hangs up."""
         batch: BatchServer | None = None
-        while (frame := _next_frame(self.bridge)) is not None:
+        # Not a byte of the frame after: that is not for a child to see.
+        frames = rpc.FrameReader(self.bridge, ahead=False)
+        while (frame := frames.read()) is not None:
             work = _decode(frame)
             if isinstance(work, rpc.Init):
                 self.send(self.try_one(work))
@@ -166,17 +168,6 @@ class TrialLoop:
         lockdown.die_with_parent()
         if self.filter is not None:
             self.filter.load()
-
-
-def _next_frame(bridge: socket.socket) -> bytes | None:
-    """The next frame, and not a byte of the one after, which is nothing for the eyes of a child; None at the end."""
-    size = bridge.recv(4, socket.MSG_WAITALL)
-    left = int.from_bytes(size, "big")
-    frame = bytearray()
-    while left and (part := bridge.recv(min(left, _READ_BYTES), socket.MSG_WAITALL)):
-        frame += part
-        left -= len(part)
-    return bytes(frame) if frame and not left else None
 
 
 def _runner(*, limited: bool = True) -> ToolRunner:

@@ -11,7 +11,6 @@ budget, the question is given up at once.
 from __future__ import annotations
 
 import asyncio
-import random
 import threading
 import time
 from collections.abc import Callable, Coroutine
@@ -20,6 +19,7 @@ from contextlib import suppress
 from typing import Any
 
 from healkit.config import Config
+from healkit.contracts.backoff import pause_s
 from healkit.errors import BudgetSpent, ModelUnavailable
 from healkit.healing.advisors.model.api_errors import TransientError, UnsupportedRequest
 from healkit.healing.advisors.model.endpoint import ModelEndpoint, ModelRequest
@@ -117,12 +117,8 @@ class ModelClient:
             running.cancel()
 
     def _wait(self, passing: TransientError, tries: int, attempt: int) -> None:
-        """Pause before the next try: as long as the server asks for, else longer each time.
-
-        With jitter: https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/
-        """
-        longest = self._config.heal_model_backoff_s * 2.0**tries
-        wait_s = passing.wait_s or random.uniform(longest / 2, longest)  # noqa: S311 - keeps no secret
+        """Pause before the next try: as long as the server asks for, else longer each time."""
+        wait_s = passing.wait_s or pause_s(tries + 1, self._config.heal_model_backoff_s, least=0.5)
         left_s = self._left_s()
         if 0 < left_s <= wait_s:
             raise ModelUnavailable(
