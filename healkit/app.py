@@ -36,16 +36,15 @@ from healkit.runtime.runs import Runs
 from healkit.runtime.traces import Traces
 from healkit.runtime.trials import Trials
 from healkit.store.database import Database, resolve_url
+from healkit.store.fast_reads import Lookup, Newest
 from healkit.store.grants import keep_records_apart
-from healkit.store.lookup import Lookup
-from healkit.store.newest import Newest
 from healkit.tracing.run_folders import runs_folder
 from healkit.workers.grant_checks import check_grants
 
 if TYPE_CHECKING:
     from healkit.contracts.doctor import DoctorReport, Status
+    from healkit.contracts.entries import VaultEntry
     from healkit.seeding import SeedReport
-    from healkit.store.entries import VaultEntry
     from healkit.store.log import Log
     from healkit.store.requests import Requests
     from healkit.store.vault import Vault
@@ -119,9 +118,10 @@ class Healkit:
     @functools.cached_property
     def vault(self) -> Vault:
         """The tools and their revisions."""
+        from healkit.rendering.vault_entry import ShownVaultEntry
         from healkit.store.vault import Vault
 
-        return Vault(self.database, self._check_grants)
+        return Vault(self.database, self._check_grants, ShownVaultEntry)
 
     @functools.cached_property
     def log(self) -> Log:

@@ -19,6 +19,7 @@ from typing import Any
 
 from sqlalchemy import Column, Connection, Date, Float, Integer, MetaData, Table, Text, inspect
 
+from healkit.contracts.entries import VaultEntry
 from healkit.errors import HealkitError, ToolExists
 from healkit.gallery import LESSONS, SAMPLE_TABLES, SAMPLES
 from healkit.gallery.samples import ColumnType, SampleTable
@@ -26,7 +27,7 @@ from healkit.rendering import plain
 from healkit.runtime.debug_tools import BUILTIN_TOOLS
 from healkit.store.database import Database, resolve_url
 from healkit.store.entries import code_hash
-from healkit.store.vault import Vault, VaultEntry
+from healkit.store.vault import Vault
 
 PERSONA = "default"
 ADD_REASON = "seed: as shipped with healkit"

@@ -10,6 +10,7 @@ import types
 import warnings
 from typing import Any
 
+from healkit.contracts.entries import VaultEntry
 from healkit.contracts.failure import Failure
 from healkit.contracts.healing import Check
 from healkit.contracts.records import Grants
@@ -17,7 +18,7 @@ from healkit.contracts.tools import Tool
 from healkit.healing.advisor import Case
 from healkit.healing.case import merged
 from healkit.pysource import shapes
-from healkit.store.entries import VaultEntry, code_hash
+from healkit.store.entries import code_hash
 from healkit.workers.inside import capture
 
 

@@ -26,7 +26,7 @@ from healkit.cli.command import (
 from healkit.parsing import parse_arguments, parse_revision, read_grants, split_label
 
 if TYPE_CHECKING:
-    from healkit.store.entries import VaultEntry
+    from healkit.contracts.entries import VaultEntry
 
 app = typer.Typer(help="The tools and their revisions.", no_args_is_help=True, context_settings=HELP_OPTIONS)
 NameArgument = Annotated[str, typer.Argument(help="The tool's name.")]

@@ -1,4 +1,4 @@
-"""Tools in the vault as data: one revision, its history, and its failures over time."""
+"""Tools in the vault: an entry, its history, and its failures."""
 
 from __future__ import annotations
 
@@ -10,11 +10,15 @@ from healkit.contracts.records import Grants
 from healkit.contracts.tools import EntryRef
 
 NO_GRANTS = Grants()
+#: The persona whose entry serves a persona that has none of its own.
+DEFAULT_PERSONA = "default"
+#: Characters of the first line of code in an entry's `repr`.
+REPR_CODE_CHARS = 120
 
 
-@dataclasses.dataclass(frozen=True)
-class EntryData:
-    """One revision of one tool for one persona, ready to run.
+@dataclasses.dataclass(frozen=True, repr=False)
+class VaultEntry:
+    """Revision of a tool for a persona, ready to run.
 
     `code` has the hash `code_hash`, checked when it was read. `flags` are the owner's switches
     (`side_effects`, `log`) and `derived`: which of `input_schema`, `description` and `examples` were read off the
@@ -37,23 +41,29 @@ class EntryData:
 
     @property
     def ref(self) -> EntryRef:
-        """Which code this is, for a worker and for the log."""
+        """Reference to this code, for a worker and for the log."""
         return EntryRef(self.tool_name, self.persona, self.revision, self.code_hash)
 
     @property
     def label(self) -> str:
-        """`fibonacci@2`."""
+        """Name and revision: `fibonacci@2`."""
         return self.ref.label
 
     @property
     def logged(self) -> bool:
-        """Whether what it is given, says and returns goes on record; that it ran always does."""
+        """True when its arguments, output and result go on record; that it ran always does."""
         return self.flags.get("log", True) is not False
+
+    def __repr__(self) -> str:
+        """Say which entry it is, with the first line of its code."""
+        first = next((" ".join(line.split()) for line in self.code.splitlines() if line.strip()), "")
+        first = first if len(first) <= REPR_CODE_CHARS else f"{first[: REPR_CODE_CHARS - 1]}…"
+        return f"<VaultEntry {self.label} for {self.persona!r}: {first!r}>"
 
 
 @dataclasses.dataclass(frozen=True)
 class RevisionInfo:
-    """One line of a tool's history; `runs` and `failures` count its finished executions."""
+    """Line of a tool's history; `runs` and `failures` count its finished executions."""
 
     number: int
     parent: int | None
@@ -70,7 +80,7 @@ class RevisionInfo:
 
 @dataclasses.dataclass(frozen=True)
 class Blame:
-    """Which revision brought a failure in, and which took it out: numbers, None where unknown.
+    """Revisions that brought a failure in and took it out: numbers, None where unknown.
 
     first_failed: the first to fail with that fingerprint, in which log row and when. last_good: the newest
     one before it that succeeded and never failed so. last_cured_by: the first one after the last such failure

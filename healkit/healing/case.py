@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from healkit.contracts.entries import VaultEntry
 from healkit.contracts.examples import checked_examples
 from healkit.contracts.failure import Failure
 from healkit.contracts.healing import Check, CheckResult
@@ -18,7 +19,6 @@ from healkit.contracts.records import SUMMARY_MAX_CHARS
 from healkit.errors import ArgumentsInvalid, ExamplesInvalid, HealError, VaultError
 from healkit.healing.advisor import Case, Peer
 from healkit.runtime.history import arguments_of, execution_of, logged
-from healkit.store.entries import VaultEntry
 from healkit.store.log import Log
 from healkit.store.models import ExecutionLog
 from healkit.store.vault import Vault

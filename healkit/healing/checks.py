@@ -20,13 +20,12 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from healkit.contracts.encoding import to_jsonable
-from healkit.contracts.entries import NO_GRANTS
+from healkit.contracts.entries import NO_GRANTS, VaultEntry
 from healkit.contracts.healing import Check, CheckResult, Patch, Verdict, same_value
 from healkit.errors import BudgetSpent, HealkitError
 from healkit.healing.advisor import Workbench
 from healkit.runtime.background import Stop
 from healkit.runtime.execution import Execution
-from healkit.store.entries import VaultEntry
 
 #: Statements that leave a block.
 _GUARDS = ast.Return | ast.Continue | ast.Break | ast.Pass

@@ -9,12 +9,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
+from healkit.contracts.entries import VaultEntry
 from healkit.contracts.failure import Failure
 from healkit.contracts.healing import Check
 from healkit.errors import CodeDoesNotParse
 from healkit.failures import Kind, explain, kind_of, no_fix
 from healkit.pysource import shapes
-from healkit.store.entries import VaultEntry
 
 
 @dataclasses.dataclass(frozen=True)

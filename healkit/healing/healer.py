@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from healkit.config import Config
+from healkit.contracts.entries import VaultEntry
 from healkit.contracts.heal_report import Outcome
 from healkit.contracts.healing import VERDICTS, Attempt, Check, same_value
 from healkit.contracts.requests import PatchRequest
@@ -31,7 +32,6 @@ from healkit.healing.run_policy import HEAL_CAPS, RunPolicy
 from healkit.healing.workbench import Bench
 from healkit.runtime.execution import Execution
 from healkit.runtime.runs import OpenRun, Runs
-from healkit.store.entries import VaultEntry
 from healkit.store.log import Log
 from healkit.store.requests import Requests
 from healkit.store.vault import Vault

@@ -13,9 +13,9 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from healkit.contracts.entries import VaultEntry
 from healkit.errors import ArgumentsInvalid, SchemaInvalid
 from healkit.store.arguments import validate_arguments
-from healkit.store.entries import VaultEntry
 
 Accepts = Callable[[dict[str, Any]], bool]
 

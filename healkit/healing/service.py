@@ -13,13 +13,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from healkit.config import Config
+from healkit.contracts.entries import VaultEntry
 from healkit.contracts.runs import PolicyDefaults
 from healkit.runtime.execution import Execution
 from healkit.runtime.recorder import Recorder
 from healkit.runtime.request import request_for
 from healkit.runtime.runner import Runner
 from healkit.runtime.runs import Runs
-from healkit.store.entries import VaultEntry
 from healkit.workers.probe import achieved_tier
 
 if TYPE_CHECKING:

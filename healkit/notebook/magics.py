@@ -32,7 +32,7 @@ from healkit.runtime.execution import Execution
 
 if TYPE_CHECKING:
     from healkit.app import Healkit
-    from healkit.store.entries import VaultEntry
+    from healkit.contracts.entries import VaultEntry
 
 _KEPT_NOTE = (
     "The tool runs in a restricted worker, not in this kernel: it has no network and sees no files until it is granted "

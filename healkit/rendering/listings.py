@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from healkit.contracts.entries import EntryData, RevisionInfo
+from healkit.contracts.entries import RevisionInfo, VaultEntry
 from healkit.contracts.execution import ExecutionData
 from healkit.contracts.records import TRIED_COUNTED_MAX, TRIED_ORIGINS
 from healkit.rendering import parts, plain
@@ -54,7 +54,7 @@ def left_out_line(number: int, ask: str) -> str:
     return f"{number:,}{more} {runs}, such as a healing makes, not listed here; {ask} lists {them} too."
 
 
-def vault(entries: Sequence[EntryData]) -> Card:
+def vault(entries: Sequence[VaultEntry]) -> Card:
     """Build the list of tools."""
     if not entries:
         return Card(parts=("The vault is empty.",))
@@ -68,7 +68,7 @@ def history(label: str, revisions: Sequence[RevisionInfo]) -> Card:
     return Card(title, tone="info", parts=(table,))
 
 
-def entry(found: EntryData) -> Card:
+def entry(found: VaultEntry) -> Card:
     """Build one tool in full: what it is for, what it takes, what it may do, its code with line numbers."""
     about: list[tuple[str, Fact]] = [(name, Span(value, "code")) for name, value in _entry_facts(found)]
     described = [("description", plain.one_line(found.description, 400))] if found.description else []
@@ -87,7 +87,7 @@ def entry(found: EntryData) -> Card:
     )
 
 
-def saved(found: EntryData) -> Card:
+def saved(found: VaultEntry) -> Card:
     """Build one tool in short: which it is, how its code begins, how to run it."""
     plain_ones = {"persona", "note"}
     facts = [(name, text if name in plain_ones else Span(text, "code")) for name, text in _saved_facts(found)]
@@ -95,7 +95,7 @@ def saved(found: EntryData) -> Card:
     return Card(_entry_title(found), tone="info", below=(described,), parts=(Facts(facts, width=8),))
 
 
-def grants(found: EntryData) -> Card:
+def grants(found: VaultEntry) -> Card:
     """Build the list of what one tool may do."""
     persona = "" if found.persona == "default" else f" for {found.persona}"
     lines = [Line(Span(line, "code")) for line in _granted(found)]
@@ -128,7 +128,7 @@ def _execution_row(one: ExecutionData) -> tuple[Cell, ...]:
     )
 
 
-def _entry_row(found: EntryData) -> tuple[Cell, ...]:
+def _entry_row(found: VaultEntry) -> tuple[Cell, ...]:
     description = f"(draft) {found.description}" if found.draft else found.description
     return (
         Span(found.tool_name, "code"),
@@ -155,11 +155,11 @@ def _revision_row(revision: RevisionInfo) -> tuple[Cell, ...]:
     )
 
 
-def _entry_title(found: EntryData) -> str:
+def _entry_title(found: VaultEntry) -> str:
     return f"{found.label} ({found.type}{', draft' if found.draft else ''})"
 
 
-def _entry_facts(found: EntryData) -> list[tuple[str, str]]:
+def _entry_facts(found: VaultEntry) -> list[tuple[str, str]]:
     facts = [("arguments", _signature(found.input_schema))]
     facts += [("" if i else "grants", line) for i, line in enumerate(_granted(found))]
     for example in found.examples[:_EXAMPLES_MAX]:
@@ -169,7 +169,7 @@ def _entry_facts(found: EntryData) -> list[tuple[str, str]]:
     return [*facts, ("code hash", found.code_hash)]
 
 
-def _saved_facts(found: EntryData) -> list[tuple[str, str]]:
+def _saved_facts(found: VaultEntry) -> list[tuple[str, str]]:
     lines = len(found.code.splitlines())
     more = f" … {lines:,} lines" if lines > 1 else ""
     known = [("persona", found.persona), ("code", first_line(found.code) + more)]
@@ -189,7 +189,7 @@ def _saved_facts(found: EntryData) -> list[tuple[str, str]]:
     ]
 
 
-def _given(found: EntryData) -> list[tuple[str, str]]:
+def _given(found: VaultEntry) -> list[tuple[str, str]]:
     """Arguments to run it with: those of its first example where they are short, else their names alone."""
     for example in found.examples[:1]:
         given = [(str(name), repr(value)) for name, value in dict(example.get("arguments") or {}).items()]
@@ -199,7 +199,7 @@ def _given(found: EntryData) -> list[tuple[str, str]]:
     return [(str(name), "…") for name in names]
 
 
-def _granted(found: EntryData) -> list[str]:
+def _granted(found: VaultEntry) -> list[str]:
     return parts.grant_lines(found.grants) or ["none: sees only its scratch folder"]
 
 

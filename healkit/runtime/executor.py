@@ -20,6 +20,7 @@ import msgspec
 
 from healkit.config import Config
 from healkit.contracts.encoding import to_jsonable
+from healkit.contracts.entries import VaultEntry
 from healkit.contracts.failure import Failure
 from healkit.contracts.fingerprint import fingerprint
 from healkit.contracts.records import (
@@ -41,9 +42,8 @@ from healkit.runtime.router import CallContext, CallRouter, Provider
 from healkit.runtime.steps import UNRECORDED
 from healkit.runtime.underway import Prepared, Result, execution_from, init_for, result_of
 from healkit.store.arguments import validate_arguments
-from healkit.store.entries import VaultEntry
-from healkit.store.lookup import Lookup
-from healkit.store.sqltools import run_sql
+from healkit.store.fast_reads import Lookup
+from healkit.store.sql_tools import run_sql
 from healkit.tracing.collector import Collector
 from healkit.workers.probe import achieved_tier
 from healkit.workers.sandbox import Tier

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from healkit.config import Config
+from healkit.contracts.entries import DEFAULT_PERSONA
 from healkit.contracts.failure import Failure
 from healkit.contracts.filters import Filters, takes_filters
 from healkit.contracts.records import (
@@ -29,8 +30,7 @@ from healkit.rendering.plots import Plot, plot_days, plot_runs
 from healkit.runtime.contents import NOT_KEPT_OBJECT
 from healkit.runtime.execution import Execution, Executions
 from healkit.store.database import Database
-from healkit.store.entries import DEFAULT_PERSONA
-from healkit.store.newest import Newest
+from healkit.store.fast_reads import Newest
 from healkit.store.statements import OWNERS
 
 if TYPE_CHECKING:

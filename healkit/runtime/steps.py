@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec
 
 import msgspec
 
+from healkit.contracts.entries import VaultEntry
 from healkit.contracts.events import ActionSpec, Stage, error_object
 from healkit.contracts.failure import Failure
 from healkit.contracts.records import CallRecord, Finished, Started, utc_now
 from healkit.contracts.run_policy import Observation
 from healkit.contracts.signature import StateSignature, sign
-from healkit.store.candidates import NO_REVISION
-from healkit.store.entries import VaultEntry
+from healkit.store.entries import NO_REVISION
 
 if TYPE_CHECKING:
     from healkit.runtime.runs import OpenRun  # a run makes its steps, and each goes on in it

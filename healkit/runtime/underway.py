@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from healkit.config import MIB, Config, ExplainLevel
+from healkit.contracts.entries import VaultEntry
 from healkit.contracts.failure import Failure
 from healkit.contracts.records import CallRecord, Finished, Started
 from healkit.contracts.rpc import Init
@@ -18,7 +19,6 @@ from healkit.contracts.tools import ToolDefinition
 from healkit.runtime.contents import without_contents
 from healkit.runtime.execution import Execution
 from healkit.runtime.outcomes import failure_of
-from healkit.store.entries import VaultEntry
 from healkit.tracing.collector import Collector
 from healkit.workers.worker import Outcome
 

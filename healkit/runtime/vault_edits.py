@@ -14,8 +14,9 @@ from healkit.pysource.shapes import parse, read_shape
 from healkit.runtime.history import execution_of
 
 if TYPE_CHECKING:
+    from healkit.contracts.entries import VaultEntry
     from healkit.store.log import Log
-    from healkit.store.vault import Vault, VaultEntry
+    from healkit.store.vault import Vault
 
 
 def name_in(code: str) -> str:

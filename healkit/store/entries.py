@@ -1,16 +1,18 @@
-"""Vault entries and their revisions, as the rest of healkit sees them."""
+"""Vault entries made of stored rows, and what is read off a tool's code.
+
+An execution looks its entry up without SQLAlchemy (`store.fast_reads`), so nothing here imports it.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import hashlib
 import re
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 
-from healkit.contracts.encoding import to_jsonable
-from healkit.contracts.entries import EntryData
+from healkit.contracts.entries import VaultEntry
 from healkit.contracts.records import Grants
 from healkit.contracts.tools import EntryRef, is_valid_name
 from healkit.errors import VaultError, VaultTampered
@@ -22,101 +24,33 @@ if TYPE_CHECKING:
 
 CodeType = Literal["python", "sql"]
 
-#: Whose entry serves a persona that has none of its own.
-DEFAULT_PERSONA = "default"
+#: The revision number of code that no revision holds: a traceback calls it `<fibonacci@0>`.
+NO_REVISION = 0
 
 _PERSONA = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
 
 
-@dataclasses.dataclass(frozen=True, repr=False)
-class VaultEntry(EntryData):
-    """One revision of one tool for one persona, ready to run; a notebook shows it as a card."""
+class EntryRows(NamedTuple):
+    """Rows of three tables that an entry is made of."""
 
-    def __repr__(self) -> str:
-        """Which it is; the rest of it are its fields."""
-        from healkit.rendering import listings  # an entry that is run and never looked at needs none of it
-
-        return f"<VaultEntry {self.label} for {self.persona!r}: {listings.first_line(self.code)!r}>"
-
-    def _repr_pretty_(self, printer: Any, _cycle: bool) -> None:
-        """Called by IPython for the value of a cell; within a list it is short."""
-        from healkit.rendering import listings, text_of
-
-        printer.text(text_of(listings.saved(self)) if printer.indentation == 0 else repr(self))
-
-    def _repr_html_(self) -> str:
-        """Called by a notebook that shows it."""
-        from healkit.rendering import html_of, listings
-
-        return html_of(listings.saved(self))
+    tool: ToolRegistry
+    revision: Revision
+    code: CodeVault
 
 
 @dataclasses.dataclass(frozen=True)
 class Described:
-    """What a tool's code says about itself."""
+    """Schema, description and examples, as a tool's code states them."""
 
     input_schema: dict[str, Any]
     description: str
     examples: list[dict[str, Any]] = dataclasses.field(default_factory=list)
 
 
-def code_hash(code: str) -> str:
-    """The SHA-256 of the text in UTF-8, in hexadecimal; raises `VaultError` for a lone surrogate."""
-    try:
-        return hashlib.sha256(code.encode()).hexdigest()
-    except UnicodeEncodeError as error:
-        raise VaultError(
-            f"The code holds a lone surrogate at position {error.start}, which no file can.",
-            hint="Write the character as an escape.",
-        ) from None
-
-
-def describe(code: str, kind: str, ref: EntryRef, dialect: str, *, draft: bool) -> Described:
-    """The schema, the description and the examples read off the code.
-
-    Raises `CodeDoesNotParse`, `ToolShapeError` or `SqlNotAllowed`; for a draft it asks no more than it can
-    read.
-    """
-    if kind == "sql":
-        if draft:
-            return Described({"type": "object"}, "")
-        from healkit.store.sqltools import check_sql
-
-        names = check_sql(code, dialect)
-        schema = {"type": "object", "properties": {name: {} for name in names}, "additionalProperties": False}
-        return Described({**schema, "required": names} if names else schema, "")
-    try:
-        tree = shapes.parse(code, ref.filename)
-        shape = shapes.read_shape(tree, ref.tool_name)
-    except VaultError:
-        if draft:
-            return Described({"type": "object"}, "")
-        raise
-    found = shapes.input_schema(tree, shape), shapes.docstring(tree, shape), examples_in(tree, shape)
-    return Described(*found)
-
-
-def check_names(name: str, persona: str) -> None:
-    """Refuse names that cannot stand in `mcp.vault.<name>` or in a label; raises `VaultError`."""
-    if not is_valid_name(name):
-        raise VaultError(
-            f"{name!r} cannot be a tool's name.",
-            hint="Use a Python identifier that is no keyword and does not begin with an underscore.",
-        )
-    if not _PERSONA.match(persona):
-        raise VaultError(
-            f"{persona!r} cannot be a persona.", hint="Use up to 64 letters, digits, hyphens and underscores."
-        )
-
-
-def plain(value: Any) -> Any:
-    """The value as JSON data, for a JSON column."""
-    return to_jsonable(value)[0]
-
-
-def entry_of(tool: ToolRegistry, revision: Revision, code: CodeVault, *, check: bool = True) -> VaultEntry:
-    """The entry of three rows; raises `VaultTampered` where the code no longer has its hash."""
-    entry = VaultEntry(
+def entry_of(rows: EntryRows, kind: type[VaultEntry] = VaultEntry, *, check: bool = True) -> VaultEntry:
+    """Make the entry of its rows; raise `VaultTampered` where the code no longer has its hash."""
+    tool, revision, code = rows
+    entry = kind(
         tool_name=tool.tool_name,
         persona=tool.target_persona,
         revision=revision.number,
@@ -134,6 +68,74 @@ def entry_of(tool: ToolRegistry, revision: Revision, code: CodeVault, *, check: 
     if check:
         check_untampered(entry.label, code)
     return entry
+
+
+def candidate(entry: VaultEntry, code: str, dialect: str) -> VaultEntry:
+    """Return the entry with other code, as a patch would make it; its grants stay, and nothing is saved.
+
+    Raises `CodeDoesNotParse`, `ToolShapeError` or `SqlNotAllowed`.
+    """
+    digest = code_hash(code)
+    ref = EntryRef(entry.tool_name, entry.persona, NO_REVISION, digest)
+    described = describe(code, entry.type, ref, dialect, draft=False)
+    follows = "input_schema" in entry.flags.get("derived", [])
+    return dataclasses.replace(
+        entry,
+        revision=NO_REVISION,
+        code=code,
+        code_hash=digest,
+        input_schema=described.input_schema if follows else entry.input_schema,
+        draft=False,
+    )
+
+
+def code_hash(code: str) -> str:
+    """Return the SHA-256 of the text in UTF-8, in hexadecimal; raise `VaultError` for a lone surrogate."""
+    try:
+        return hashlib.sha256(code.encode()).hexdigest()
+    except UnicodeEncodeError as error:
+        raise VaultError(
+            f"The code holds a lone surrogate at position {error.start}, which no file can.",
+            hint="Write the character as an escape.",
+        ) from None
+
+
+def describe(code: str, kind: str, ref: EntryRef, dialect: str, *, draft: bool) -> Described:
+    """Read the schema, the description and the examples off the code.
+
+    Raises `CodeDoesNotParse`, `ToolShapeError` or `SqlNotAllowed`; a draft that cannot be read is described as a tool
+    that takes anything.
+    """
+    if kind == "sql":
+        if draft:
+            return Described({"type": "object"}, "")
+        from healkit.store.sql_tools import check_sql
+
+        names = check_sql(code, dialect)
+        schema = {"type": "object", "properties": {name: {} for name in names}, "additionalProperties": False}
+        return Described({**schema, "required": names} if names else schema, "")
+    try:
+        tree = shapes.parse(code, ref.filename)
+        shape = shapes.read_shape(tree, ref.tool_name)
+    except VaultError:
+        if draft:
+            return Described({"type": "object"}, "")
+        raise
+    found = shapes.input_schema(tree, shape), shapes.docstring(tree, shape), examples_in(tree, shape)
+    return Described(*found)
+
+
+def check_names(name: str, persona: str) -> None:
+    """Refuse names that cannot stand in `mcp.vault.<name>` or in a label; raise `VaultError`."""
+    if not is_valid_name(name):
+        raise VaultError(
+            f"{name!r} cannot be a tool's name.",
+            hint="Use a Python identifier that is no keyword and does not begin with an underscore.",
+        )
+    if not _PERSONA.match(persona):
+        raise VaultError(
+            f"{persona!r} cannot be a persona.", hint="Use up to 64 letters, digits, hyphens and underscores."
+        )
 
 
 def check_untampered(label: str, code: CodeVault) -> None:

@@ -1,4 +1,4 @@
-"""Grants as the vault takes them: their form, and what no tool may ever be granted."""
+"""Grants as the vault takes them, and what no tool may be granted."""
 
 from __future__ import annotations
 
@@ -11,13 +11,16 @@ import msgspec
 
 from healkit.contracts.records import Grants
 from healkit.errors import ConfigError
+from healkit.store.spool import Spool
 
-#: What SQLite keeps beside its file.
+#: Suffixes of the files that SQLite keeps beside the database.
 _BESIDE = ("", "-wal", "-shm", "-journal")
+#: A grant, and those that it can make impossible: the packages that exist depend on the interpreter.
+_DEPENDENTS = {"python": ("packages", "write"), "packages": ("python",), "write": ("python",)}
 
 
 def make_grants(given: Grants | Mapping[str, Any]) -> Grants:
-    """Checked grants; raises `ConfigError` for an unknown field, a wrong type or a relative path."""
+    """Check grants and return them; raise `ConfigError` for an unknown field, a wrong type or a relative path."""
     fields = msgspec.to_builtins(given) if isinstance(given, Grants) else dict(given)
     for name in ("read", "write", "packages", "calls"):
         if isinstance(fields.get(name), str | Path):
@@ -42,11 +45,22 @@ def make_grants(given: Grants | Mapping[str, Any]) -> Grants:
     return grants
 
 
-def keep_records_apart(grants: Grants, database: Path | None, folders: Iterable[Path]) -> None:
-    """Refuse to grant the database, what lies beside it, or a folder with any of it; raises `ConfigError`.
+def checked_grants(changes: Mapping[str, Any], stored: Grants, database: Path | None, url: str) -> Grants:
+    """Check changed grants, together with those stored ones whose validity depends on them; raise `ConfigError`.
 
-    A tool that reads the vault and the log reads everybody's arguments; one that writes there is above every check.
-    `folders` are where records wait for their database.
+    The other stored grants are left out: one that has gone stale must not block a change.
+    """
+    beside = {n: getattr(stored, n) for name in changes for n in _DEPENDENTS.get(name, ())}
+    grants = make_grants({**beside, **changes})
+    keep_records_apart(grants, database, Spool(database or url).folders)
+    return grants
+
+
+def keep_records_apart(grants: Grants, database: Path | None, folders: Iterable[Path]) -> None:
+    """Refuse to grant the database, its side files, or a folder with any of them; raise `ConfigError`.
+
+    A tool that reads the vault and the log reads the arguments of all tools; one that writes there passes every check.
+    folders: where records wait for their database.
     """
     files = [] if database is None else [Path(f"{database}{suffix}") for suffix in _BESIDE]
     kept = {os.path.realpath(path): path for path in (*files, *folders)}
@@ -75,7 +89,7 @@ def _full_path(name: str, path: Any) -> str:
 
 
 def _same_file(a: str, b: str) -> bool:
-    """Whether two names are one file, as hard links are."""
+    """Return True for two names of one file, as hard links are."""
     try:
         return os.path.samefile(a, b)
     except OSError:

@@ -14,6 +14,7 @@ from sqlalchemy import case, func
 from sqlalchemy.orm import Session
 from sqlmodel import col, select
 
+from healkit.contracts.entries import DEFAULT_PERSONA
 from healkit.contracts.healing import VERDICTS, Verdict
 from healkit.contracts.records import utc_now
 from healkit.contracts.requests import PatchRequest, RequestAuthor, RequestState
@@ -24,11 +25,11 @@ from healkit.errors import (
     RevisionConflict,
     VaultError,
 )
-from healkit.store import vaultrows
+from healkit.store import revisions, vault_rows
 from healkit.store.database import Database
-from healkit.store.entries import DEFAULT_PERSONA, check_untampered, code_hash, describe
+from healkit.store.entries import check_untampered, code_hash, describe
 from healkit.store.models import PatchRow, Revision, ToolRegistry
-from healkit.store.patching import apply_patch
+from healkit.store.revisions import Patch, apply_patch
 
 _STATE = col(PatchRow.state)
 
@@ -64,20 +65,20 @@ class Requests:
         _check_words(author, verdict)
         digest = code_hash(code)
         with self._database.write() as session:
-            tool = vaultrows.exactly(session, tool_name, persona)
-            base = vaultrows.find_revision(session, tool, parent or tool.active_revision)
+            tool = vault_rows.exactly(session, tool_name, persona)
+            base = vault_rows.find_revision(session, tool, parent or tool.active_revision)
             if (row := _alike(session, tool, base.number, digest)) is not None:
                 if row.state == "pending" and not row.verdict:
                     row.verdict = verdict
                 return _record(session, row)
-            kind = vaultrows.stored_code(session, base).type
+            kind = vault_rows.stored_code(session, base).type
             if digest == base.code_hash:
                 raise VaultError(
                     f"This is the code of {tool_name}@{base.number} already: there is nothing to ask for."
                 )
             ref = EntryRef(tool_name, persona, base.number, digest)
             describe(code, kind, ref, self._database.dialect_name, draft=False)
-            vaultrows.keep_code(session, code, digest, kind)
+            revisions.store_code(session, code, digest, kind)
             row = PatchRow(
                 tool_name=tool_name,
                 target_persona=persona,
@@ -164,25 +165,16 @@ def _accept(session: Session, dialect: str, row: PatchRow, by: str) -> RevisionC
     """Patch and write down what became of it; the conflict where the tool has moved on."""
     if row.state == "overtaken":
         return RevisionConflict(row.note)
-    stored = vaultrows.stored_code(session, _sides(session, row)[1])
+    stored = vault_rows.stored_code(session, _sides(session, row)[1])
     check_untampered(f"patch request {row.id}", stored)
-    found = apply_patch(
-        session,
-        dialect,
-        row.tool_name,
-        row.target_persona,
-        stored.code,
-        reason=row.reason,
-        author=row.author,
-        parent=row.parent,
-        motivating_log_id=row.motivating_log_id,
-    )
+    patch = Patch(stored.code, row.author, row.reason, row.parent, row.motivating_log_id)
+    found = apply_patch(session, dialect, row.tool_name, row.target_persona, patch)
     row.decided_at, row.decided_by = utc_now(), by
     if isinstance(found, RevisionConflict):
         row.state, row.note = "overtaken", str(found)
         session.flush()
         return found
-    row.state, row.revision = "accepted", found.revision
+    row.state, row.revision = "accepted", found.revision.number
     session.flush()
     return None
 
@@ -226,9 +218,9 @@ def _decided(row: PatchRow, hint: str) -> PatchRequestDecided:
 
 def _sides(session: Session, row: PatchRow) -> tuple[Revision, Revision]:
     """What the patch was made from, and what it would be."""
-    tool = vaultrows.exactly(session, row.tool_name, row.target_persona)
-    base = vaultrows.find_revision(session, tool, row.parent)
-    return base, vaultrows.with_code(base, row.code_hash)
+    tool = vault_rows.exactly(session, row.tool_name, row.target_persona)
+    base = vault_rows.find_revision(session, tool, row.parent)
+    return base, revisions.with_code(base, row.code_hash)
 
 
 def _record(session: Session, row: PatchRow) -> PatchRequest:
@@ -237,6 +229,6 @@ def _record(session: Session, row: PatchRow) -> PatchRequest:
     return PatchRequest(
         **fields,
         persona=row.target_persona,
-        code=vaultrows.stored_code(session, proposed).code,
-        diff=vaultrows.diff_of(session, base, proposed, "this patch"),
+        code=vault_rows.stored_code(session, proposed).code,
+        diff=revisions.diff_of(session, base, proposed, "this patch"),
     )

@@ -1,11 +1,13 @@
 """The vault: code by its hash, tools by name and persona, revisions that are only ever added.
 
-A tool's row says which revision is active; the revisions and the code they point to are never changed and
-never removed. Every change is one write transaction that reads what it builds upon, so two patches of one
-parent cannot both win, and the one that loses keeps its code in the vault under its hash.
+A tool's row says which revision is active; the revisions and the code they point to are never changed and never
+removed. Every change is one write transaction that reads what it builds upon, so two patches of one parent cannot both
+win, and the one that loses keeps its code in the vault under its hash.
 
-A patch saved as a draft gets a number, and leaves the active revision what it was: there is always something
-that runs. Only a tool whose first revision is a draft has a draft as its active one.
+A patch saved as a draft gets a number and leaves the active revision as it was: there is always something that runs.
+Only a tool whose first revision is a draft has a draft as its active one.
+
+Grants, the input schema, examples and flags belong to the tool, not to its code: changing one makes no revision.
 """
 
 from __future__ import annotations
@@ -18,31 +20,29 @@ import msgspec
 from sqlalchemy.orm import Session
 from sqlmodel import col, select
 
-from healkit.contracts.entries import Blame, RevisionInfo
+from healkit.contracts.entries import DEFAULT_PERSONA, Blame, RevisionInfo, VaultEntry
 from healkit.contracts.examples import checked_examples
 from healkit.contracts.records import Grants, utc_now
 from healkit.contracts.tools import EntryRef
 from healkit.errors import RevisionConflict, ToolExists, UsageInvalid, VaultError
-from healkit.store import annals, vaultrows
+from healkit.store import revision_history, revisions, vault_rows
 from healkit.store.arguments import check_schema
 from healkit.store.database import Database
 from healkit.store.entries import (
-    DEFAULT_PERSONA,
     CodeType,
-    VaultEntry,
+    EntryRows,
     check_names,
     check_untampered,
     code_hash,
     describe,
     entry_of,
 )
-from healkit.store.lookup import Lookup
+from healkit.store.fast_reads import Lookup
+from healkit.store.grants import checked_grants
 from healkit.store.models import Author, CodeVault, Revision, ToolRegistry
-from healkit.store.patching import apply_patch, undone
-from healkit.store.settings import Settings
+from healkit.store.revisions import Patch
 
 __all__ = ["Blame", "RevisionInfo", "Vault", "VaultEntry"]
-
 
 #: Every tool with its active revision and that one's code.
 _ACTIVE = (
@@ -54,16 +54,23 @@ _ACTIVE = (
 )
 
 
-class Vault(Settings):
+class Vault:
     """The tools of one database.
 
-    check_grants: asked for its `ConfigError` before grants are stored; it knows the machine, which the vault does not.
+    check_grants: called before grants are stored, and raises `ConfigError`; it knows the machine, which the vault does
+    not. entry_type: the class of the entries that are returned.
     """
 
-    def __init__(self, database: Database, check_grants: Callable[[Grants], None] | None = None) -> None:
+    def __init__(
+        self,
+        database: Database,
+        check_grants: Callable[[Grants], None] | None = None,
+        entry_type: type[VaultEntry] = VaultEntry,
+    ) -> None:
         self._database = database
         self._check_grants = check_grants
-        self._active = Lookup(database, lambda: self)
+        self._entry_type = entry_type
+        self._active = Lookup(database, lambda: self, entry_type)
 
     def add(
         self,
@@ -85,52 +92,35 @@ class Vault(Settings):
     ) -> VaultEntry:
         """Register a new tool as its revision 1; only name and code are needed.
 
-        What is not given is read off the code: the schema from the signature or the SQL parameters, the
-        description from the docstring, the examples from its doctest lines. The same code again changes nothing.
+        Defaults are read off the code: the schema from the signature or the SQL parameters, the description from the
+        docstring, the examples from its doctest lines. The same code again changes nothing.
+
+        log: False keeps the tool's arguments, output and result off every record; that it ran stays on.
 
         Raises `ToolExists` where the tool has other code, or other grants than are given, and `CodeDoesNotParse`,
         `ToolShapeError`, `SqlNotAllowed`, `SchemaInvalid`, `ExamplesInvalid` or `ConfigError` (grants).
-
-        log: False keeps what the tool is given, says and returns off every record; that it ran stays on.
         """
         check_names(name, persona)
-        vaultrows.check_kind(type, author)
-        granted = self._checked(msgspec.to_builtins(grants) if isinstance(grants, Grants) else grants or {})
-        digest = code_hash(code)
-        read_off = describe(
-            code, type, EntryRef(name, persona, 1, digest), self._database.dialect_name, draft=draft
+        revisions.check_words(type, author)
+        given = msgspec.to_builtins(grants) if isinstance(grants, Grants) else grants or {}
+        granted = self._checked(given)
+        tool = _new_tool(
+            name, persona, code, type, description, input_schema, examples, self._database.dialect_name, draft
         )
-        declared = checked_examples(examples, sql=type == "sql") or read_off.examples
-        derived = [
-            n for n, given in (("input_schema", input_schema), ("description", description)) if not given
-        ]
-        derived += ["examples"] if declared and declared is read_off.examples else []
-        schema = read_off.input_schema if input_schema is None else input_schema
-        check_schema(schema, name)
-        now = utc_now()
-        tool = ToolRegistry(
-            tool_name=name,
-            target_persona=persona,
-            description=description or read_off.description,
-            input_schema=schema,
-            active_hash=digest,
-            active_revision=1,
-            group_name=group,
-            flags={"side_effects": side_effects, "derived": derived, **({} if log else {"log": False})},
-            grants=msgspec.to_builtins(granted),
-            examples=declared,
-            created_at=now,
-            updated_at=now,
-        )
-        revision = vaultrows.new_revision(tool, 1, digest, None, author, reason, draft=draft)
+        tool.group_name = group
+        tool.grants = msgspec.to_builtins(granted)
+        tool.flags = {"side_effects": side_effects, **tool.flags, **({} if log else {"log": False})}
+        digest = tool.active_hash
+        patch = Patch(code, author, reason, draft=draft)
         with self._database.write() as session:
-            existing = vaultrows.find(session, name, persona)
+            existing = vault_rows.find(session, name, persona)
             if existing is not None:
-                return _same_again(session, existing, digest, None if grants is None else granted)
-            stored = vaultrows.keep_code(session, code, digest, type)
+                return self._same_again(session, existing, digest, None if grants is None else granted)
+            stored = revisions.store_code(session, code, digest, type)
+            revision = revisions.new_revision(tool, 1, digest, patch)
             session.add_all([tool, revision])
             session.flush()
-            return entry_of(tool, revision, stored)
+            return self._entry(EntryRows(tool, revision, stored))
 
     def patch(
         self,
@@ -145,37 +135,26 @@ class Vault(Settings):
         draft: bool = False,
         grants: Mapping[str, Any] | None = None,
     ) -> VaultEntry:
-        """Add a revision and make it the active one (a draft is added only); returns it.
+        """Add a revision and make it the active one (a draft is added only); return it.
 
-        grants: those to change along with it, as in `set_grants`; not with a patch that is refused.
+        grants: those to change along with it, as in `set_grants`; a refused patch changes none.
 
         parent: the revision the patch was made from. Where another one is active by now, this raises
-        `RevisionConflict`, which shows both sides; the code is kept under its hash (`code`). The active
-        revision's own code again adds nothing. A schema that was read off the code is read off again.
+        `RevisionConflict`, which shows both sides; the code is kept under its hash (`code`). The active revision's own
+        code again adds nothing. A schema that was read off the code is read off again.
         """
         if grants:
             self._checked(grants, self.get(name, persona).grants)
+        patch = Patch(code, author, reason, parent, motivating_log_id, draft, grants)
         with self._database.write() as session:
-            found = apply_patch(
-                session,
-                self._database.dialect_name,
-                name,
-                persona,
-                code,
-                reason=reason,
-                author=author,
-                parent=parent,
-                motivating_log_id=motivating_log_id,
-                draft=draft,
-                grants=grants,
-            )
-        # Raised only now: the loser's code had to be committed first.
-        if isinstance(found, RevisionConflict):
-            raise found
-        return found
+            rows = revisions.apply_patch(session, self._database.dialect_name, name, persona, patch)
+            if not isinstance(rows, RevisionConflict):
+                return self._entry(rows)
+        # Raised only now: the losing patch's code had to be committed first.
+        raise rows
 
     def candidate(self, entry: VaultEntry, code: str) -> VaultEntry:
-        """The entry with other code, as `patch` would make it, unsaved; raises what `patch` does for the code."""
+        """Return the entry with other code, as `patch` would make it, unsaved; raise as `patch` does for the code."""
         return self._active.candidate(entry, code)
 
     def revert(
@@ -187,10 +166,10 @@ class Vault(Settings):
         reason: str = "",
         author: Author = "person",
     ) -> VaultEntry:
-        """A new revision with the code of revision `to`; the history stays whole. Raises `VaultTampered`."""
+        """Add a revision with the code of revision `to`; the history stays whole. Raises `VaultTampered`."""
         entry = self.get(name, persona, to)
         if entry.persona != persona:
-            vaultrows.not_for_persona(name, persona, [entry.persona])
+            vault_rows.not_for_persona(name, persona, [entry.persona])
         if entry.draft:
             raise VaultError(
                 f"{entry.label} is a draft.", hint="Patch the tool with its code once it is finished."
@@ -200,14 +179,14 @@ class Vault(Settings):
         )
 
     def undo(self, name: str, persona: str = DEFAULT_PERSONA, *, author: Author = "person") -> VaultEntry:
-        """Take back the active revision: a new one with the code of the revision that it was made from.
+        """Take back the active revision: add one with the code of the revision that it was made from.
 
-        Undoing that again brings the code back. Raises `RevisionNotFound` where there is none before it,
-        `VaultTampered`, and `RevisionConflict` where somebody patches the tool at that moment.
+        Undoing that again brings the code back. Raises `RevisionNotFound` where no revision precedes it,
+        `VaultTampered`, and `RevisionConflict` where the tool is patched at that moment.
         """
         with self._database.read() as session:
-            active, before = undone(session, vaultrows.exactly(session, name, persona))
-            code = vaultrows.stored_code(session, before)
+            active, before = revisions.undone(session, vault_rows.exactly(session, name, persona))
+            code = vault_rows.stored_code(session, before)
             check_untampered(f"{name}@{before.number}", code)
         reason = f"undo of {active.number}, back to {before.number}"
         return self.patch(
@@ -215,37 +194,37 @@ class Vault(Settings):
         )
 
     def lookup(self, name: str, persona: str = DEFAULT_PERSONA) -> VaultEntry:
-        """The active revision for exactly that persona, else for `default`; its code is hashed again.
+        """Return the active revision for exactly that persona, else for `default`; its code is hashed again.
 
         Raises `ToolNotFound` or `PersonaNotFound` with near matches, and `VaultTampered`.
         """
         return self._active.lookup(name, persona)
 
     def get(self, name: str, persona: str = DEFAULT_PERSONA, revision: int | None = None) -> VaultEntry:
-        """The same for any revision by number; raises `RevisionNotFound` too."""
+        """Return any revision by number, by default the active one; raise as `lookup`, and `RevisionNotFound`."""
         with self._database.read() as session:
-            tool = vaultrows.resolve(session, name, persona)
-            row = vaultrows.find_revision(
-                session, tool, tool.active_revision if revision is None else revision
-            )
-            return entry_of(tool, row, vaultrows.stored_code(session, row))
+            tool = vault_rows.resolve(session, name, persona)
+            return self._entry(vault_rows.rows_of(session, tool, revision))
 
     def list(self, persona: str | None = None) -> builtins.list[VaultEntry]:
-        """The active revision of every tool, of one persona where it is given, sorted by name and persona."""
+        """Return the active revision of every tool, of one persona if given, sorted by name and persona."""
         statement = _ACTIVE.order_by(col(ToolRegistry.tool_name), col(ToolRegistry.target_persona))
         if persona is not None:
             statement = statement.where(ToolRegistry.target_persona == persona)
         with self._database.read() as session:
             # A tampered entry is listed like any other, and refused when it is to be run.
-            return [entry_of(tool, row, code, check=False) for tool, row, code in session.execute(statement)]
+            return [
+                entry_of(EntryRows(*rows), self._entry_type, check=False)
+                for rows in session.execute(statement)
+            ]
 
     def names(self) -> builtins.list[str]:
-        """The names of all tools, sorted."""
+        """Return the names of all tools, sorted."""
         with self._database.read() as session:
-            return vaultrows.tool_names(session)
+            return vault_rows.tool_names(session)
 
     def code(self, digest: str) -> str:
-        """The code kept under a hash, or under the only hash that begins so; raises `VaultError`."""
+        """Return the code kept under a hash, or under the only hash that begins so; raise `VaultError`."""
         with self._database.read() as session:
             found = session.scalars(
                 select(CodeVault).where(col(CodeVault.hash).startswith(digest, autoescape=True)).limit(2)
@@ -265,46 +244,147 @@ class Vault(Settings):
         limit: int | None = None,
         before: int | None = None,
     ) -> builtins.list[RevisionInfo]:
-        """All revisions, oldest first, with how often each ran and failed.
+        """Return all revisions, oldest first, with how often each ran and failed.
 
-        limit: the newest so many only, from 1. before: only those with a smaller number; the first of one page is
-        `before` of the page with older ones.
+        limit: the newest so many only, from 1. before: only those with a smaller number; to page back, pass the
+        smallest number of the page you have.
         """
         if limit is not None and limit < 1:
             raise UsageInvalid(f"limit={limit!r} must be at least 1.")
         with self._database.read() as session:
-            return annals.history(session, vaultrows.resolve(session, name, persona), limit, before)
+            tool = vault_rows.resolve(session, name, persona)
+            return revision_history.history(session, tool, limit, before)
 
     def diff(
         self, name: str, a: int | None = None, b: int | None = None, persona: str = DEFAULT_PERSONA
     ) -> str:
-        """A unified diff from revision `a` to `b`; by default from the active one's parent to it."""
+        """Return a unified diff from revision `a` to `b`; by default from the active one's parent to it."""
         with self._database.read() as session:
-            tool = vaultrows.resolve(session, name, persona)
-            new = vaultrows.find_revision(session, tool, tool.active_revision if b is None else b)
+            tool = vault_rows.resolve(session, name, persona)
+            new = vault_rows.find_revision(session, tool, b)
             old_number = new.parent if a is None else a
             if old_number is None:
                 return ""
-            old = vaultrows.find_revision(session, tool, old_number)
-            return vaultrows.diff_of(session, old, new)
+            return revisions.diff_of(session, vault_rows.find_revision(session, tool, old_number), new)
 
     def blame(self, name: str, fingerprint: str | None = None, persona: str = DEFAULT_PERSONA) -> Blame:
-        """Which revision first failed so and which cured it; the newest failure unless one is given."""
+        """Find the revision that first failed so and the one that cured it; of the newest failure by default."""
         with self._database.read() as session:
-            return annals.blame(session, vaultrows.resolve(session, name, persona), fingerprint)
+            return revision_history.blame(session, vault_rows.resolve(session, name, persona), fingerprint)
+
+    def set_grants(
+        self, name: str, persona: str = DEFAULT_PERSONA, *, clear: bool = False, **grants: Any
+    ) -> VaultEntry:
+        """Change the grants named and leave the others; None takes one back, `clear` all that are not named.
+
+        Raises `ConfigError` for one that does not exist, that cannot be kept on this machine (a path or a package that
+        is not there), or that no tool may have.
+        """
+        self._checked(grants, Grants() if clear else self.get(name, persona).grants)
+        return self._change(
+            name, persona, lambda _, tool: vault_rows.change_grants(tool, grants, clear=clear)
+        )
+
+    def set_schema(
+        self, name: str, schema: dict[str, Any] | None, persona: str = DEFAULT_PERSONA
+    ) -> VaultEntry:
+        """Replace the input schema, or with None read it off the code again; raise `SchemaInvalid`."""
+        dialect = self._database.dialect_name
+        return self._change(
+            name, persona, lambda session, tool: vault_rows.change_schema(session, tool, schema, dialect)
+        )
+
+    def set_examples(
+        self, name: str, examples: Iterable[Any] | None, persona: str = DEFAULT_PERSONA
+    ) -> VaultEntry:
+        """Replace the examples of its calls, or with None read them off its docstring again.
+
+        Raises `ExamplesInvalid`, which says which one is wrong and why.
+        """
+        dialect = self._database.dialect_name
+        return self._change(
+            name, persona, lambda session, tool: vault_rows.change_examples(session, tool, examples, dialect)
+        )
+
+    def add_example(
+        self, name: str, example: Mapping[str, Any], persona: str = DEFAULT_PERSONA
+    ) -> VaultEntry:
+        """Add one example, unless the tool has it already; raise `ExamplesInvalid`."""
+
+        def change(session: Session, tool: ToolRegistry) -> None:
+            kind = vault_rows.rows_of(session, tool).code.type
+            (new,) = checked_examples([example], sql=kind == "sql")
+            if new not in tool.examples:
+                vault_rows.set_examples(tool, [*tool.examples, new])
+
+        return self._change(name, persona, change)
+
+    def set_flags(self, name: str, persona: str = DEFAULT_PERSONA, **flags: bool) -> VaultEntry:
+        """Turn the owner's switches, `side_effects` and `log` (see `add`); raise `VaultError` for another."""
+        return self._change(name, persona, lambda _, tool: vault_rows.change_flags(tool, flags))
+
+    def _change(self, name: str, persona: str, change: Callable[[Session, ToolRegistry], None]) -> VaultEntry:
+        with self._database.write() as session:
+            change(session, vault_rows.exactly(session, name, persona))
+        return self.get(name, persona)
+
+    def _entry(self, rows: EntryRows) -> VaultEntry:
+        return entry_of(rows, self._entry_type)
+
+    def _checked(self, changes: Mapping[str, Any], stored: Grants = Grants()) -> Grants:
+        grants = checked_grants(changes, stored, self._database.path, self._database.url)
+        if self._check_grants is not None:
+            self._check_grants(grants)
+        return grants
+
+    def _same_again(
+        self, session: Session, tool: ToolRegistry, digest: str, granted: Grants | None
+    ) -> VaultEntry:
+        """Return the entry that is there already; raise `ToolExists` where its code or its grants differ."""
+        entry = self._entry(vault_rows.rows_of(session, tool))
+        if digest != entry.code_hash:
+            raise ToolExists(
+                f"The vault has {entry.label} already, with other code.",
+                hint=f"Patch it: vault.patch({tool.tool_name!r}, code, reason=…), or take another name.",
+            )
+        if granted not in (None, entry.grants):  # dropping a limit silently would leave the tool without it
+            raise ToolExists(
+                f"The vault has {entry.label} already, with other grants.",
+                hint=f"Change them: vault.set_grants({tool.tool_name!r}, …).",
+            )
+        return entry
 
 
-def _same_again(session: Session, tool: ToolRegistry, digest: str, granted: Grants | None) -> VaultEntry:
-    revision = vaultrows.find_revision(session, tool, tool.active_revision)
-    entry = entry_of(tool, revision, vaultrows.stored_code(session, revision))
-    if digest != revision.code_hash:
-        raise ToolExists(
-            f"The vault has {entry.label} already, with other code.",
-            hint=f"Patch it: vault.patch({tool.tool_name!r}, code, reason=…), or take another name.",
-        )
-    if granted not in (None, entry.grants):  # to leave a limit out without a word would be no limit
-        raise ToolExists(
-            f"The vault has {entry.label} already, with other grants.",
-            hint=f"Change them: vault.set_grants({tool.tool_name!r}, …).",
-        )
-    return entry
+def _new_tool(
+    name: str,
+    persona: str,
+    code: str,
+    kind: str,
+    description: str,
+    input_schema: dict[str, Any] | None,
+    examples: Iterable[Any],
+    dialect: str,
+    draft: bool,
+) -> ToolRegistry:
+    """Make the row of a tool, with what is not given read off its code; `derived` says which."""
+    digest = code_hash(code)
+    described = describe(code, kind, EntryRef(name, persona, 1, digest), dialect, draft=draft)
+    declared = checked_examples(examples, sql=kind == "sql") or described.examples
+    derived = [n for n, given in (("input_schema", input_schema), ("description", description)) if not given]
+    derived += ["examples"] if declared and declared is described.examples else []
+    schema = described.input_schema if input_schema is None else input_schema
+    check_schema(schema, name)
+    now = utc_now()
+    return ToolRegistry(
+        tool_name=name,
+        target_persona=persona,
+        description=description or described.description,
+        input_schema=schema,
+        active_hash=digest,
+        active_revision=1,
+        flags={"derived": derived},
+        grants={},
+        examples=declared,
+        created_at=now,
+        updated_at=now,
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from healkit.contracts.entries import VaultEntry
 from healkit.healing.advisors.model.answer_parser import (
     NO_REASON,
     UnusableAnswer,
@@ -11,7 +12,6 @@ from healkit.healing.advisors.model.answer_parser import (
     same_code,
     split_blocks,
 )
-from healkit.store.entries import VaultEntry
 
 BROKEN = "def halve(n):\n    return n / 0\n"
 RIGHT = "def halve(n):\n    return n / 2\n"

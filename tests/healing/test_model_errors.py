@@ -34,6 +34,7 @@ from waiting import WITHIN_S
 
 from healkit.config import Config
 from healkit.contracts.catalogue import is_retryable
+from healkit.contracts.entries import VaultEntry
 from healkit.errors import (
     BudgetSpent,
     HealkitError,
@@ -45,7 +46,6 @@ from healkit.errors import (
 )
 from healkit.healing.advisor import Case
 from healkit.healing.advisors.model import ModelAdvisor, Progress
-from healkit.store.entries import VaultEntry
 
 BROKEN = "def halve(n):\n    return n / 0\n"
 ANSWER = "It divided by zero.\n```python\ndef halve(n):\n    return n / 2\n```\n"

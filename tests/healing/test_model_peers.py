@@ -10,10 +10,10 @@ import pytest
 from model_server import SECRET_KEY, Budget, ModelServer, model_server, says
 
 from healkit import Healkit
+from healkit.contracts.entries import VaultEntry
 from healkit.contracts.healing import Attempt, Patch
 from healkit.healing.advisor import Case, Peer
 from healkit.healing.advisors.model import ModelAdvisor
-from healkit.store.entries import VaultEntry
 
 BROKEN = "def halve(n):\n    return n / 0\n"
 MENDED = "def halve(n):\n    return n / 2\n"

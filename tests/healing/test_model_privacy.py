@@ -18,6 +18,7 @@ import pytest
 from model_server import SECRET_KEY, Budget, ModelServer, model_server, says
 
 from healkit.config import Config
+from healkit.contracts.entries import VaultEntry
 from healkit.contracts.failure import Failure, Frame
 from healkit.contracts.healing import Attempt, Check, CheckResult, Observed, Patch
 from healkit.contracts.post_mortem import KeptFrame, Local
@@ -26,7 +27,6 @@ from healkit.healing.advisor import Case
 from healkit.healing.advisors.model import ModelAdvisor
 from healkit.healing.advisors.model.endpoint import ApiKey, find_endpoint
 from healkit.sanitizer.rule import expand
-from healkit.store.entries import VaultEntry
 
 BROKEN = "def halve(n):\n    return n / 0\n"
 ANSWER = "It divided by zero.\n```python\ndef halve(n):\n    return n / 2\n```\n"

@@ -8,6 +8,7 @@ import pytest
 from model_server import SECRET_KEY, Budget, ModelServer, events, fails, model_server, says, sends
 
 from healkit.config import Config
+from healkit.contracts.entries import VaultEntry
 from healkit.errors import ConfigError, ModelError
 from healkit.healing.advisor import Case
 from healkit.healing.advisors.model import ModelAdvisor
@@ -16,7 +17,6 @@ from healkit.healing.advisors.model.endpoint import find_endpoint
 from healkit.healing.advisors.model.openai_chat import OpenAIChat
 from healkit.healing.advisors.model.protocol import Prompt
 from healkit.healing.advisors.model.sse import EventStream
-from healkit.store.entries import VaultEntry
 
 BROKEN = "def halve(n):\n    return n / 0\n"
 ANSWER = "It divided by zero — always.\n```python\ndef halve(n):\n    return n / 2\n```\n"

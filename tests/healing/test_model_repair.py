@@ -14,11 +14,11 @@ from model_server import SECRET_KEY, Budget, ModelServer, drips, model_server, s
 from waiting import WITHIN_S
 
 from healkit import Healkit
+from healkit.contracts.entries import VaultEntry
 from healkit.contracts.healing import Attempt, Patch
 from healkit.gallery import lesson
 from healkit.healing.advisor import Case
 from healkit.healing.advisors.model import ModelAdvisor
-from healkit.store.entries import VaultEntry
 
 FIXES = Path(__file__).parents[1] / "gallery" / "fixes"
 RIGHT = (FIXES / "fibonacci.py").read_text()

@@ -10,12 +10,13 @@ import pytest
 from trial_server_samples import children_of_trial_servers
 
 from healkit import Healkit
+from healkit.contracts.entries import VaultEntry
 from healkit.contracts.healing import Check, Edit, Patch
 from healkit.errors import BudgetSpent
 from healkit.healing.advisor import Advisor, Case, Peer
 from healkit.healing.advisors.search import SearchAdvisor
 from healkit.healing.workbench import Bench, bench_for
-from healkit.store.entries import VaultEntry, code_hash
+from healkit.store.entries import code_hash
 
 
 def entry_of(code: str, name: str = "tool", **more: Any) -> VaultEntry:

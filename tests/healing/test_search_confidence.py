@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import pytest
 
 from healkit import Healkit
+from healkit.contracts.entries import VaultEntry
 from healkit.contracts.healing import Attempt, Check, Patch, Verdict, difference
 from healkit.healing.advisor import Case
 from healkit.healing.advisors.search.confidence import OVERTAKEN, reason_for_doubt
@@ -16,7 +17,7 @@ from healkit.healing.advisors.search.edit_space import Candidate
 from healkit.healing.advisors.search.patch_ranking import PlausiblePatch, RankedPatch
 from healkit.healing.advisors.search.strategy import start_search
 from healkit.healing.workbench import bench_for
-from healkit.store.entries import VaultEntry, code_hash
+from healkit.store.entries import code_hash
 
 CODE = "def f(n):\n    while True:\n        if n > 3:\n            return n + 1\n        n += 1\n"
 

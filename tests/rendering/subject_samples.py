@@ -11,7 +11,7 @@ from rendering_samples import CALLS, FRAMES, NOW, TRACEBACK
 
 from healkit.contracts.doctor import DoctorCheck as Tried
 from healkit.contracts.doctor import DoctorReport, Status
-from healkit.contracts.entries import Blame, RevisionInfo
+from healkit.contracts.entries import Blame, RevisionInfo, VaultEntry
 from healkit.contracts.failure import Failure, Frame
 from healkit.contracts.heal_report import Answered
 from healkit.contracts.healing import Attempt, Check, Patch
@@ -23,7 +23,6 @@ from healkit.contracts.runs import Problem, Run
 from healkit.contracts.stats import GroupInfo, ToolSummary
 from healkit.healing.report import HealReport
 from healkit.runtime.execution import Execution
-from healkit.store.entries import VaultEntry
 from healkit.tracing.reader import read_run
 
 CODE = '''def average_delay(delays: dict, line: str) -> float:

@@ -13,9 +13,9 @@ from healkit.contracts.doctor import DoctorCheck, DoctorReport, Status
 from healkit.contracts.entries import Blame, RevisionInfo
 from healkit.contracts.records import Grants
 from healkit.rendering import html_of, listings, reports, text_of
-from healkit.store.entries import VaultEntry
+from healkit.rendering.vault_entry import ShownVaultEntry
 
-ENTRY = VaultEntry(
+ENTRY = ShownVaultEntry(
     "fibonacci",
     "default",
     2,

@@ -22,9 +22,9 @@ from healkit.contracts.records import Finished, utc_now
 from healkit.runtime.recorder import Recorder
 from healkit.store import migrate
 from healkit.store.database import Database
+from healkit.store.fast_reads import Newest
 from healkit.store.log import Log, LogWriter
 from healkit.store.models import DAYS, GROUPS, LOG, Base
-from healkit.store.newest import Newest
 
 TRACEBACK = """Traceback (most recent call last):
   File "<load_rows@3>", line 2, in load_rows

@@ -16,8 +16,8 @@ from store_samples import failed, started, succeeded
 from healkit.contracts.records import Finished
 from healkit.store import migrate
 from healkit.store.database import Database
+from healkit.store.fast_reads import Newest
 from healkit.store.log import Log, LogWriter
-from healkit.store.newest import Newest
 from healkit.store.vault import Vault
 
 TRIED = ["trial", "search"]

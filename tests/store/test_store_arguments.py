@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+from healkit.contracts.entries import VaultEntry
 from healkit.errors import ArgumentsInvalid, SchemaInvalid
 from healkit.pysource import shapes
 from healkit.store.arguments import _clearly_valid, check_schema, validate_arguments
-from healkit.store.entries import VaultEntry
 
 SCHEMA: dict[str, Any] = {
     "type": "object",

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from healkit.contracts.entries import VaultEntry
 from healkit.healing.report import HealReport
 from healkit.notebook.cell_output import CellOutput
 from healkit.rendering import healing
 from healkit.rendering.document import Card, Line, Only, Span, Tone
-from healkit.store.entries import VaultEntry
 
 #: What is said of a healing that goes on; a kernel that ends then can say nothing more.
 _GOES_ON = "It goes on. The report stands here once there is one; when the kernel ends, so does the healing."

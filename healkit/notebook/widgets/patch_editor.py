@@ -11,6 +11,7 @@ from typing import Any
 
 from healkit.app import Healkit
 from healkit.contracts.encoding import to_jsonable
+from healkit.contracts.entries import VaultEntry
 from healkit.errors import ArgumentsInvalid, RevisionConflict
 from healkit.notebook.cell_output import CellOutput
 from healkit.notebook.widgets.page_data import HIDDEN_MARK, PageData
@@ -19,7 +20,6 @@ from healkit.parsing import parse_arguments
 from healkit.rendering import listings, parts, plain
 from healkit.runtime.execution import Execution
 from healkit.runtime.vault_edits import motivating_row
-from healkit.store.entries import VaultEntry
 
 #: How many sets of arguments a panel knows the hidden values of; one is made for each editor that opens.
 _SHOWN_MAX = 20

@@ -12,9 +12,9 @@ import dataclasses
 import re
 import textwrap
 
+from healkit.contracts.entries import VaultEntry
 from healkit.errors import VaultError
 from healkit.pysource import shapes
-from healkit.store.entries import VaultEntry
 
 _THINKING = re.compile(r"<(think|thinking|reasoning)>.*?(?:</\1>|\Z)", re.DOTALL)
 _FENCE = re.compile(r"(?P<indent> *)(?P<fence>`{3,}|~{3,})[ \t]*(?P<language>[\w+#.-]*)[^`]*")

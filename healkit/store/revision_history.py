@@ -1,7 +1,7 @@
-"""What the log says about revisions: how each one fared, and which one is to blame.
+"""History of revisions: how each one fared, and which one is to blame.
 
-An execution's row names the persona that was asked for, and that may have been served by the `default` entry.
-Such rows count for `default`, unless the persona has an entry of its own.
+An execution's row names the persona that the caller named, which the `default` entry may have served. Such rows count
+for `default`, unless the persona has an entry of its own.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from healkit.contracts.entries import Blame, RevisionInfo
 from healkit.store.models import ExecutionLog, Revision, ToolRegistry
 
 _STATUS, _REVISION = col(ExecutionLog.status), col(ExecutionLog.revision)
-#: What a history tells of a revision's own row. Columns and not objects: a session keeps every object that it has read.
-_TOLD_NAMES = (
+#: Select columns, not ORM objects, to keep the session's identity map small.
+_COLUMN_NAMES = (
     "number",
     "parent",
     "author",
@@ -28,7 +28,7 @@ _TOLD_NAMES = (
     "draft",
     "motivating_log_id",
 )
-_TOLD: tuple[Any, ...] = tuple(getattr(Revision, name) for name in _TOLD_NAMES)
+_COLUMNS: tuple[Any, ...] = tuple(getattr(Revision, name) for name in _COLUMN_NAMES)
 _ROWS_AT_ONCE = 500
 
 #: A condition for any column that holds a revision's number.
@@ -38,7 +38,7 @@ Bound = Callable[[Any], ColumnElement[bool]]
 def history(
     session: Session, tool: ToolRegistry, limit: int | None = None, before: int | None = None
 ) -> list[RevisionInfo]:
-    """Revisions, oldest first, with how often each ran and failed.
+    """Return revisions, oldest first, with how often each ran and failed.
 
     limit: the newest so many only. before: only those with a smaller number.
     """
@@ -53,24 +53,24 @@ def history(
         .subquery()
     )
     statement = (
-        select(*_TOLD, func.coalesce(fared.c.runs, 0), func.coalesce(fared.c.failures, 0))
+        select(*_COLUMNS, func.coalesce(fared.c.runs, 0), func.coalesce(fared.c.failures, 0))
         .outerjoin(fared, fared.c.number == number)
         .where(*of_tool, *(bound(number) for bound in bounds))
         .order_by(number)
     )
     return [
         RevisionInfo(
-            **dict(zip(_TOLD_NAMES, told, strict=True)),
-            active=told[0] == tool.active_revision,
+            **dict(zip(_COLUMN_NAMES, row, strict=True)),
+            active=row[0] == tool.active_revision,
             runs=int(runs),
             failures=int(failures),
         )
-        for *told, runs, failures in session.execute(statement.execution_options(yield_per=_ROWS_AT_ONCE))
+        for *row, runs, failures in session.execute(statement.execution_options(yield_per=_ROWS_AT_ONCE))
     ]
 
 
 def blame(session: Session, tool: ToolRegistry, fingerprint: str | None) -> Blame:
-    """Who brought that failure in and who cured it; the newest failure's fingerprint where none is given."""
+    """Find the revisions that brought a failure in and cured it; of the newest failure unless one is given."""
     mine = _rows_of(session, tool)
     newest_first = (col(ExecutionLog.timestamp).desc(), col(ExecutionLog.id).desc())
     oldest_first = (col(ExecutionLog.timestamp), col(ExecutionLog.id))
@@ -105,7 +105,7 @@ def blame(session: Session, tool: ToolRegistry, fingerprint: str | None) -> Blam
 def _bounds(
     session: Session, of_tool: Sequence[ColumnElement[bool]], limit: int | None, before: int | None
 ) -> list[Bound]:
-    """What limits the numbers: conditions for any column that holds one."""
+    """Return the limits of revision numbers, as conditions for any column that holds one."""
     bounds: list[Bound] = []
     if before is not None:
         bounds.append(lambda number: number < before)
@@ -119,7 +119,7 @@ def _bounds(
 
 
 def _rows_of(session: Session, tool: ToolRegistry) -> ColumnElement[bool]:
-    """The log rows that ran this entry's code; a call that was refused before it had an isolation ran none."""
+    """Return the condition on log rows that ran this entry's code; a call refused before it had a tier ran none."""
     persona = col(ExecutionLog.persona)
     served = persona == tool.target_persona
     if tool.target_persona == "default":
@@ -127,6 +127,6 @@ def _rows_of(session: Session, tool: ToolRegistry) -> ColumnElement[bool]:
             col(ToolRegistry.tool_name) == tool.tool_name
         )
         served = or_(served, persona.not_in(sorted(session.scalars(personas))))
-    # Code that was only tried has a row and no revision.
+    # Code that was only tried has a row without a revision.
     ran = and_(col(ExecutionLog.isolation).is_not(None), _REVISION.is_not(None))
     return and_(col(ExecutionLog.tool_name) == tool.tool_name, served, ran)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from healkit.errors import SqlNotAllowed
-from healkit.store.sqltools import SqlFailed, SqlTimeout, check_sql, run_sql
+from healkit.store.sql_tools import SqlFailed, SqlTimeout, check_sql, run_sql
 
 pytestmark = pytest.mark.requirement("VAULT-6")
 

@@ -1,0 +1,80 @@
+"""Reads without SQLAlchemy: the entry that is to be run, and the log's first page.
+
+An execution and `healkit log` need no more than these, and importing SQLAlchemy takes longer than either. The vault and
+`Log.query` answer everything else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any, Protocol
+
+from healkit.contracts.entries import DEFAULT_PERSONA, VaultEntry
+from healkit.contracts.records import TRIED_COUNTED_MAX
+from healkit.store.database import Database
+from healkit.store.entries import EntryRows, candidate, entry_of
+from healkit.store.statements import LOOKUP, NEWEST, TRIED_SINCE
+
+
+class HasEntries(Protocol):
+    """The vault, as far as it is needed here."""
+
+    def get(self, name: str, persona: str) -> VaultEntry:
+        """Return the entry; called by `lookup`. Raises `ToolNotFound` or `PersonaNotFound`."""
+
+
+class Lookup:
+    """Finds the entry that is to be run.
+
+    vault: asked where nothing is found, because the vault says what is wrong. entry_type: the class of entries.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        vault: Callable[[], HasEntries],
+        entry_type: type[VaultEntry] = VaultEntry,
+    ) -> None:
+        self._database = database
+        self._vault = vault
+        self._entry_type = entry_type
+
+    def lookup(self, name: str, persona: str = DEFAULT_PERSONA) -> VaultEntry:
+        """Return the active revision for exactly that persona, else for `default`; its code is hashed again.
+
+        Raises `ToolNotFound` or `PersonaNotFound` with near matches, and `VaultTampered`.
+        """
+        rows = self._database.fetch(LOOKUP, name=name, persona=persona)
+        found = {row["target_persona"]: row for row in rows}
+        chosen = found.get(persona) or found.get(DEFAULT_PERSONA)
+        if chosen is None:
+            return self._vault().get(name, persona)
+        row: Any = SimpleNamespace(**chosen)
+        return entry_of(EntryRows(row, row, row), self._entry_type)
+
+    def candidate(self, entry: VaultEntry, code: str) -> VaultEntry:
+        """Return the entry with other code, as `patch` would make it, unsaved; raise as `patch` does for the code."""
+        return candidate(entry, code, self._database.dialect_name)
+
+
+class Newest:
+    """Reads the newest executions, without trials and searches.
+
+    refresh: called before each read, to bring in the records that wait in the spool.
+    """
+
+    def __init__(self, database: Database, refresh: Callable[[], object]) -> None:
+        self._database = database
+        self._refresh = refresh
+
+    def page(self, limit: int) -> tuple[list[Any], int]:
+        """Return at most `limit` rows with the columns of `ExecutionLog`, and how many trials lie between them."""
+        self._refresh()
+        limit = max(1, limit)
+        rows = [SimpleNamespace(**row) for row in self._database.fetch(NEWEST, limit=limit + 1)]
+        more, rows = len(rows) > limit, rows[:limit]
+        time, end = (rows[-1].timestamp, rows[-1].id) if more else (datetime.min.replace(tzinfo=UTC), 0)
+        bounds = {"time": time, "end": end, "limit": TRIED_COUNTED_MAX}
+        return rows, self._database.fetch(TRIED_SINCE, **bounds)[0]["count"]

@@ -1,0 +1,168 @@
+"""The vault's rows: found, and a tool's own settings changed, inside a caller's session."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NoReturn
+
+import msgspec
+from sqlalchemy import func
+from sqlalchemy.orm import Session
+from sqlmodel import select
+
+from healkit.contracts.entries import DEFAULT_PERSONA
+from healkit.contracts.examples import checked_examples
+from healkit.contracts.records import utc_now
+from healkit.contracts.tools import EntryRef
+from healkit.errors import PersonaNotFound, RevisionNotFound, ToolNotFound, VaultError, did_you_mean
+from healkit.store.arguments import check_schema
+from healkit.store.entries import Described, EntryRows, describe
+from healkit.store.grants import make_grants
+from healkit.store.models import CodeVault, Revision, ToolRegistry
+
+#: The flags that `vault.set_flags` changes.
+SWITCHES = ("side_effects", "log")
+
+
+def find(session: Session, name: str, persona: str) -> ToolRegistry | None:
+    """Return the tool for exactly that persona, or None."""
+    statement = select(ToolRegistry).where(
+        ToolRegistry.tool_name == name, ToolRegistry.target_persona == persona
+    )
+    return session.scalars(statement).first()
+
+
+def resolve(session: Session, name: str, persona: str) -> ToolRegistry:
+    """Return the tool for that persona, else for `default`; raise `ToolNotFound` or `PersonaNotFound`."""
+    tool = find(session, name, persona) or find(session, name, DEFAULT_PERSONA)
+    return tool if tool is not None else exactly(session, name, persona)
+
+
+def exactly(session: Session, name: str, persona: str) -> ToolRegistry:
+    """Return the tool for exactly that persona, to be changed; raise `ToolNotFound` or `PersonaNotFound`."""
+    tool = find(session, name, persona)
+    if tool is not None:
+        return tool
+    personas = sorted(
+        session.scalars(select(ToolRegistry.target_persona).where(ToolRegistry.tool_name == name))
+    )
+    if personas:
+        not_for_persona(name, persona, personas)
+    names = tool_names(session)
+    raise ToolNotFound(
+        f"No tool named {name!r} in the vault.{did_you_mean(name, names)}",
+        hint=""
+        if names
+        else "The vault is empty: add one with vault.add(name, code), or run `healkit seed`.",
+    )
+
+
+def not_for_persona(name: str, persona: str, personas: list[str]) -> NoReturn:
+    """Raise the `PersonaNotFound` that names the personas there are."""
+    raise PersonaNotFound(
+        f"Tool {name!r} has no persona {persona!r}.{did_you_mean(persona, personas)}",
+        hint=f"It has {', '.join(map(repr, personas))}; add one with vault.add({name!r}, code, persona=…).",
+    )
+
+
+def tool_names(session: Session) -> list[str]:
+    """Return the names of all tools, sorted."""
+    return sorted(session.scalars(select(ToolRegistry.tool_name).distinct()))
+
+
+def find_revision(session: Session, tool: ToolRegistry, number: int | None = None) -> Revision:
+    """Return the revision of that number, by default the active one; raise `RevisionNotFound`."""
+    number = tool.active_revision if number is None else number
+    statement = select(Revision).where(
+        Revision.tool_name == tool.tool_name,
+        Revision.target_persona == tool.target_persona,
+        Revision.number == number,
+    )
+    revision: Revision | None = session.scalars(statement).first()
+    if revision is None:
+        last = last_number(session, tool)
+        raise RevisionNotFound(
+            f"{tool.tool_name!r} has no revision {number!r}.", hint=f"It has the revisions 1 to {last}."
+        )
+    return revision
+
+
+def last_number(session: Session, tool: ToolRegistry) -> int:
+    """Return the number of the newest revision, drafts included."""
+    statement = select(func.max(Revision.number)).where(
+        Revision.tool_name == tool.tool_name, Revision.target_persona == tool.target_persona
+    )
+    return session.scalar(statement) or 0
+
+
+def stored_code(session: Session, revision: Revision) -> CodeVault:
+    """Return the code of a revision; raise `VaultError` where it is gone."""
+    code = session.get(CodeVault, revision.code_hash)
+    if code is None:
+        raise VaultError(
+            f"The code of {revision.tool_name}@{revision.number} is gone from the vault.",
+            hint="Restore the database from a copy, or revert to another revision.",
+        )
+    return code
+
+
+def rows_of(session: Session, tool: ToolRegistry, number: int | None = None) -> EntryRows:
+    """Return the rows of a tool's entry, of its active revision unless another number is given."""
+    revision = find_revision(session, tool, number)
+    return EntryRows(tool, revision, stored_code(session, revision))
+
+
+def change_grants(tool: ToolRegistry, changes: Mapping[str, Any], *, clear: bool = False) -> None:
+    """Change the grants named and leave the others, or with `clear` take those back; raise `ConfigError`."""
+    tool.grants = msgspec.to_builtins(make_grants({**({} if clear else tool.grants), **changes}))
+    tool.updated_at = utc_now()
+
+
+def change_schema(session: Session, tool: ToolRegistry, schema: dict[str, Any] | None, dialect: str) -> None:
+    """Give the tool that input schema, or one read off its active code, which then follows the code."""
+    derived = [name for name in tool.flags.get("derived", []) if name != "input_schema"]
+    if schema is None:
+        schema = _described(session, tool, dialect).input_schema
+        derived.append("input_schema")
+    check_schema(schema, tool.tool_name)
+    tool.input_schema = schema
+    tool.flags = {**tool.flags, "derived": derived}
+    tool.updated_at = utc_now()
+
+
+def change_examples(
+    session: Session, tool: ToolRegistry, examples: Iterable[Any] | None, dialect: str
+) -> None:
+    """Give the tool those examples, or the ones in its docstring, which then follow the code."""
+    if examples is None:
+        found = _described(session, tool, dialect).examples
+        set_examples(tool, found, derived=bool(found))
+    else:
+        kind = rows_of(session, tool).code.type
+        set_examples(tool, checked_examples(examples, sql=kind == "sql"))
+
+
+def set_examples(tool: ToolRegistry, examples: list[Any], *, derived: bool = False) -> None:
+    """Store these examples; derived: they were read off the tool's code, which they follow."""
+    others = [name for name in tool.flags.get("derived", []) if name != "examples"]
+    tool.examples = examples
+    tool.flags = {**tool.flags, "derived": [*others, *(["examples"] if derived else [])]}
+    tool.updated_at = utc_now()
+
+
+def change_flags(tool: ToolRegistry, changes: Mapping[str, bool]) -> None:
+    """Turn the switches named and leave the others; raise `VaultError` for one that does not exist."""
+    for name, value in changes.items():
+        if name not in SWITCHES or not isinstance(value, bool):
+            raise VaultError(
+                f"{name}={value!r} is no switch of a tool.",
+                hint=f"There are {' and '.join(SWITCHES)}, True or False.",
+            )
+    tool.flags = {**tool.flags, **changes}
+    tool.updated_at = utc_now()
+
+
+def _described(session: Session, tool: ToolRegistry, dialect: str) -> Described:
+    _, active, code = rows_of(session, tool)
+    ref = EntryRef(tool.tool_name, tool.target_persona, active.number, code.hash)
+    return describe(code.code, code.type, ref, dialect, draft=active.draft)
