@@ -1,4 +1,4 @@
-"""The failure catalogue: what is known of each exception.
+"""Failure catalogue: each exception matched, explained, fixed.
 
 `explain` puts a failure into plain words, `kind_of` and `no_fix` serve a diagnosis. `healkit.failures.catalogue` has the patterns in their order, one module of
 this package has those of one subject.

@@ -1,4 +1,4 @@
-"""Attributes and methods that an object does not have, and calls of what is not a function."""
+"""Attributes that an object lacks, and calls of non-functions."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _near(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def _own_attributes(site: Site) -> list[str]:
-    """What the code's own classes have or give their objects."""
+    """Return the methods of the code's own classes, and the attributes that it assigns."""
     found: dict[str, None] = {}
     for owner in ast.walk(site.source.tree):
         if isinstance(owner, ast.ClassDef):
@@ -77,7 +77,7 @@ def _foreign(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def _has(kind: str, form: str) -> bool:
-    """Whether a value of that type has the method that is to be called instead."""
+    """Return whether a value of that type has the method that the form calls."""
     called = re.match(r"(?:\{o\}|str\(\{o\}\))\.(\w+)", form)
     if called is None:
         return kind != "NoneType"
@@ -98,7 +98,7 @@ def _key(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def _uncalled(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """`text.split[0]`, `for key in d.items:`: the brackets of a call are missing."""
+    """Add the missing parentheses of a call: `text.split[0]`, `for key in d.items:`."""
     source = site.source
     methods = {name for kind in _TYPES.values() for name in dir(kind) if not name.startswith("_")}
     own = {n.name: len(n.args.args) for n in ast.walk(source.tree) if isinstance(n, ast.FunctionDef)}
@@ -120,7 +120,7 @@ def _uncalled(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def _no_function(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """Round brackets after a value: it is looked into, it is only read, or its name hides a function."""
+    """Replace a call of what is not a function: index it, only read it, or rename what hides the function."""
     source, kind = site.source, match["kind"]
     for call in site.nodes(ast.Call)[:3]:
         name = call.func.id if isinstance(call.func, ast.Name) else ""
@@ -144,7 +144,7 @@ def _no_function(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def _near_builtin(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """`items.lenght`: what is meant is a function, misspelt besides."""
+    """Write `items.lenght` as `len(items)`."""
     name = match["name"]
     for right in near_misses(name, ("length", "size"), 1):
         for node in _wrong(site, name)[:1]:

@@ -15,7 +15,7 @@ from healkit.pysource.nodes import Function, parameters
 
 
 def _called(site: Site, name: str) -> list[ast.Call]:
-    """Calls of that function: on the failing line, else in the failing function."""
+    """Return the calls of that function: on the failing line, else in the failing function."""
     bare = name.rpartition(".")[2]
 
     def is_it(call: ast.Call) -> bool:
@@ -81,7 +81,7 @@ def _is_class(site: Site, name: str) -> bool:
 
 
 def _optional(site: Site, function: Function, name: str) -> Iterator[Proposal]:
-    """The tool itself is called without it: only a default helps."""
+    """Give the parameter a default: the tool itself is called without it."""
     arg = next(arg for arg in parameters(function) if arg.arg == name)
     end = site.source.span(arg)[1]
     yield Proposal(
@@ -90,7 +90,7 @@ def _optional(site: Site, function: Function, name: str) -> Iterator[Proposal]:
 
 
 def _too_many(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """Some take one list where several values are given; an own function is given one value too many."""
+    """Make one collection of several arguments, or drop the last one in a call of an own function."""
     name = match["function"]
     bare = name.rpartition(".")[2]
     source = site.source
@@ -131,7 +131,7 @@ def _too_many(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def _unawaited(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """The value of an `async def` function is used before anybody waited for it."""
+    """Await an `async def` function before its value is used."""
     source = site.source
     waiting = {n.name for n in ast.walk(source.tree) if isinstance(n, ast.AsyncFunctionDef)}
     for call in site.body_nodes(ast.Call):
@@ -151,7 +151,7 @@ def _unawaited(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def _given_to_method(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """A method is given its object whether or not it has a place for it."""
+    """Add `self` to a method that has no place for its object."""
     name = match["function"].rpartition(".")[2]
     for node in ast.walk(site.source.tree):
         if (

@@ -1,4 +1,4 @@
-"""Python's own opinion of a text: does it compile, and where not."""
+"""Messages of the Python compiler about a text."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from healkit.pysource.inference import type_of
 
 
 def _whole_index(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """A number with a fraction where a whole one is needed: `/` gives one even for 4 / 2."""
+    """Make a whole number where a float is not allowed: `/` gives a float even for 4 / 2."""
     source = site.source
     wholes: list[ast.expr] = [
         part
@@ -58,7 +58,7 @@ def _whole_index(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def _text_index(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """A list looked into by a text: the item itself is meant, or the number that the text holds."""
+    """Use the item itself, or the number that the text holds, where a list is indexed by text."""
     source = site.source
     for node in site.nodes(ast.Subscript)[:2]:
         loop = source.enclosing(node, ast.For)
@@ -76,7 +76,7 @@ def _text_index(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def _rows(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """A text is looked into by a key: the loop goes over a dict's keys, or the text is JSON."""
+    """Loop over a dict's values, or read the JSON, where text is indexed by a key."""
     source = site.source
     for node in site.nodes(ast.Subscript)[:2]:
         if not isinstance(node.value, ast.Name):
@@ -118,7 +118,7 @@ def _no_length(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def _hashed(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """A list as a key or in a set: a tuple of it can be one."""
+    """Freeze a list or a set that is a key or an item of a set."""
     kind = match["kind"] or match["other"]
     frozen = {"list": "tuple", "set": "frozenset"}.get(kind)
     if frozen is None:
@@ -143,7 +143,7 @@ def _hashed(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def _assigned_into(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """A tuple or a text never changes: the tuple is made a list, the text is put together anew."""
+    """Make the tuple a list, or build the text anew, where one of its items is assigned."""
     source, statement = site.source, site.statement
     if not isinstance(statement, ast.Assign | ast.AugAssign):
         return

@@ -1,4 +1,4 @@
-"""Endings without an exception: limits, crashes, lost workers."""
+"""Endings of an execution: limits, crashes, lost workers."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ _ENTRIES_MAX = 2000
 
 
 def _file(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """A file of nearly that name in a folder that the tool is granted, or of that name in another one."""
+    """Open a file of nearly that name in a folder that the tool is granted, or of that name in another one."""
     wrong = match["path"][1:-1]
     folder, name = os.path.split(wrong)
     files = [path for root in site.readable for path in _files(Path(root))]
@@ -37,7 +37,7 @@ def _file(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def _files(root: Path) -> list[Path]:
-    """The files of a granted folder, two levels deep; the file itself where one file is granted."""
+    """Return the files of a granted folder, two levels deep; the file itself if a file is granted."""
     if root.is_file():
         return [root]
     found: list[Path] = []
@@ -53,7 +53,7 @@ def _files(root: Path) -> list[Path]:
 
 
 def _encoding(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """A file's encoding is named; what it was read as before is left out."""
+    """Name another encoding than the one that failed."""
     used = match["codec"].lower().replace("_", "-")
     decoding = "can't decode" in match[0]
     names = [name for name in (("utf-8", "cp1252", "latin-1") if decoding else ("utf-8",)) if name != used]
@@ -89,7 +89,7 @@ def _with_encoding(site: Site, call: ast.Call, name: str) -> list[Edit]:
 
 
 def _spent(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """A file is used below its `with` block: the line belongs into it."""
+    """Move a line that uses a closed file into the `with` block above it."""
     source, statement = site.source, site.statement
     if statement is None:
         return

@@ -1,4 +1,4 @@
-"""Texts in a form: JSON and dates."""
+"""Text in a format: JSON and dates."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from healkit.contracts.healing import Edit
 from healkit.failures.pattern import ExplanationText, FailurePattern, Fix, FixExample, Proposal
 from healkit.failures.site import Site
 
-#: Forms that dates come in, the commoner first.
+#: Formats of dates, the commoner first.
 _FORMS = ("%Y-%m-%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S",
           "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M", "%Y%m%d", "%d-%m-%Y", "%d %B %Y", "%B %d, %Y", "%d %b %Y", "%b %d, %Y", "%H:%M", "%H:%M:%S",
           "%I:%M %p", "%Y-%m", "%d.%m.%y", "%m/%d/%y", "%Y-%m-%dT%H:%M:%S%z", "%Y-%m-%dT%H:%M:%SZ")  # fmt: skip
 
 
 def _quotes(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """What Python printed is no JSON: single quotes, True, None."""
+    """Read what Python printed with `ast.literal_eval`: single quotes, True and None are not JSON."""
     for call in site.calls("loads"):
         edits = site.source.replace(call.func, "ast.literal_eval")
         if "import ast" not in site.source.text:
@@ -28,7 +28,7 @@ def _quotes(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def _read_twice(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """`json.load` of a text, `json.loads` of a file, either of what has been read already."""
+    """Read text with `loads` and files with `load`, and do not read what is read already."""
     message = site.failure.evalue if site.failure else ""
     source = site.source
     for call in site.calls("load", "loads"):
@@ -49,7 +49,7 @@ def _read_twice(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def _unread(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """`json.dumps` of what JSON has no word for."""
+    """Give `json.dumps` a `default` for what JSON cannot write."""
     kind = match["kind"]
     for call in site.calls("dumps", "dump"):
         end = site.source.span(call)[1] - 1
@@ -63,7 +63,7 @@ def _unread(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def _date(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """Another form, which the text that could not be read has."""
+    """Use the form that the text has."""
     forms = []
     for form in _FORMS:
         try:

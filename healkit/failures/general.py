@@ -1,4 +1,4 @@
-"""Exceptions whose type says all, and what holds for any."""
+"""Exceptions whose type says enough, and the rows for any."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _raised_text(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def _unused(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """The line that fails gives a value to a name that nobody reads: it is left out."""
+    """Delete the failing line if nothing reads the name that it gives a value."""
     statement = site.statement
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
         return
@@ -160,7 +160,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
             ),
         ),
     ),
-    # What a diagnosis calls the rest, by type.
+    # Kinds of all other failures, by type.
     FailurePattern(("CodeDoesNotParse", "SyntaxError", "IndentationError", "TabError"), kind="syntax"),
     FailurePattern(("ImportError", "ModuleNotFoundError"), kind="import"),
     FailurePattern(("NameError", "UnboundLocalError"), kind="name"),

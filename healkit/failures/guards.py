@@ -1,4 +1,4 @@
-"""Guards against `None`, zero, nothing and what is too far."""
+"""Guards: a way around `None`, zero, empty values, bad indexes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from healkit.failures.site import Site
 def _guarded(
     site: Site, condition: str, what: str, more: list[Edit] | None = None, above: str = ""
 ) -> Iterator[Proposal]:
-    """`if condition: return …` above the failing line: with what an example demands there, else with None."""
+    """Insert `if condition: return …` above the failing line: what an example expects there, else None."""
     statement, source = site.statement, site.source
     if statement is None or site.function is None or isinstance(statement, ast.While):
         return
@@ -37,7 +37,7 @@ def _short(value: Any) -> bool:
 
 
 def _free(site: Site, node: ast.AST) -> bool:
-    """Whether it can be asked above the statement: nothing in it is bound inside of a comprehension or lambda."""
+    """Return whether a node can be evaluated above its statement: no comprehension or lambda binds its names."""
     inner = {
         n.id
         for c in site.nodes(ast.comprehension, near=False)
@@ -95,7 +95,7 @@ def _zero(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def _empty(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """Nothing to take the first, the largest or the mean of."""
+    """Return early, or give a default, where there is nothing to take the first, largest or mean of."""
     for call in site.nodes(ast.Call)[:3]:
         name = call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")
         if (

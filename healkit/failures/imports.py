@@ -1,4 +1,4 @@
-"""Modules and names that are missing, misspelt or not imported."""
+"""Modules and names that are missing or not imported."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CLASSES_OF_DATETIME = ("datetime", "date", "timedelta", "timezone", "time")
 
 
 def import_for(name: str) -> str | None:
-    """The line that brings a name in, for names that everybody imports from the same place."""
+    """Return the line that imports a well-known name, None for any other."""
     if name in ALIASES:
         return ALIASES[name]
     if name in HOMES:
@@ -105,7 +105,7 @@ def _renamed(site: Site, wrong: str, right: str) -> list[Edit]:
 
 
 def _not_imported_from(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """A method's name called without its module, where the module is imported: `findall(…)` beside `import re`."""
+    """Put the module before a function of an imported module: `findall(…)` beside `import re`."""
     name = match["name"]
     for node in site.source.tree.body:
         if not isinstance(node, ast.Import):
@@ -122,7 +122,7 @@ def _not_imported_from(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def _near_home(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """A misspelt name that must be imported as well is left to two rounds; this only knows `defaultdic`."""
+    """Correct and import a well-known name that is misspelt: `defaultdic`."""
     name = match["name"]
     if len(name) < 5 or name in HOMES or site.near(name, site.names()):
         return

@@ -12,7 +12,7 @@ from healkit.failures.site import Site
 
 
 def _loop_of(site: Site, name: str) -> list[tuple[ast.expr, ast.Call]]:
-    """The loops over a `range` that give that name its value."""
+    """Return the loops over a `range` that assign that name."""
     return [
         (target, call)
         for target, call in site.loops()
@@ -26,7 +26,7 @@ def _loop_of(site: Site, name: str) -> list[tuple[ast.expr, ast.Call]]:
 
 
 def _shift(index: ast.expr) -> tuple[str, int] | None:
-    """`i + 2` as ("i", 2); None for what is no name, with or without a number added."""
+    """Return `i + 2` as `("i", 2)`; None for anything but a name with or without a number added."""
     match index:
         case ast.Name(id=name):
             return name, 0
@@ -38,7 +38,7 @@ def _shift(index: ast.expr) -> tuple[str, int] | None:
 
 
 def _ends_early(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """`for i in range(len(x))` with `x[i + 1]`: the loop ends as much earlier."""
+    """End the loop earlier: `for i in range(len(x))` with `x[i + 1]`."""
     source = site.source
     shifts = [shift for node in site.nodes(ast.Subscript) if (shift := _shift(node.slice)) is not None]
     for name, step in sorted(set(shifts), key=lambda shift: -shift[1])[:2]:
@@ -56,7 +56,7 @@ def _ends_early(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def _comes_round(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """`for i in range(len(x))` with `x[i + 1]`: after the last comes the first."""
+    """Go on with the first item after the last: `for i in range(len(x))` with `x[i + 1]`."""
     for node in site.nodes(ast.Subscript):
         shift, owner = _shift(node.slice), site.source.segment(node.value)
         if shift is None or shift[1] < 1:
@@ -94,7 +94,7 @@ def _while_loops(site: Site, name: str) -> Iterator[Proposal]:
 
 
 def _length_as_place(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """`x[len(x)]`, or a place counted from 1."""
+    """Subtract 1 from an index that is the length, or that counts from 1."""
     for node in site.nodes(ast.Subscript):
         text = site.source.segment(node.slice)
         if isinstance(node.slice, ast.Call) and text.startswith("len("):
@@ -160,7 +160,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
             ),
         ),
     ),
-    # For all of these, and for arrays.
+    # All of these, and arrays.
     FailurePattern(
         ("IndexError",),
         r"index out of range|out of bounds",

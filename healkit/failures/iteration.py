@@ -16,7 +16,7 @@ _LAZY = {"map", "filter", "zip", "generator", "dict_keys", "dict_values", "dict_
 
 
 def _listed(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """What is gone through only once, or has no order, becomes a list first."""
+    """Make a list of what can be gone through only once, or has no order."""
     kind = match["kind"]
     if kind not in _LAZY and not kind.endswith("iterator"):
         return
@@ -41,7 +41,7 @@ def _listed(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def _counted_to(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """`for i in 10`, `for i in len(x)`, `for digit in number`."""
+    """Use `range`, a list of one or the digits: `for i in 10`, `for i in len(x)`, `for digit in number`."""
     targets: list[tuple[ast.expr, bool]] = []
     if isinstance(site.statement, ast.For):
         targets.append((site.statement.iter, True))
@@ -69,7 +69,7 @@ def _counted_to(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def _pairs(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """`for k, v in d`: a dict gives its keys only; with a number first, the places are meant."""
+    """Use `items()` or `enumerate`: `for k, v in d` gets the keys only."""
     loops: list[tuple[ast.expr, ast.expr]] = []
     if isinstance(site.statement, ast.For):
         loops.append((site.statement.target, site.statement.iter))
@@ -90,7 +90,7 @@ def _pairs(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def _changed(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """A loop over what it changes: it goes over a copy."""
+    """Loop over a copy of what the loop changes."""
     loops = [node for node in site.body_nodes(ast.For) if node is site.statement] or list(
         site.body_nodes(ast.For)
     )
@@ -102,7 +102,7 @@ def _changed(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def _pieces(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """A text in more pieces than names: it is split at the first place only, or at the last."""
+    """Split once only, at the first or the last separator, or take up the rest."""
     statement, source = site.statement, site.source
     targets = (
         statement.targets[0] if isinstance(statement, ast.Assign) else getattr(statement, "target", None)

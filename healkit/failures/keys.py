@@ -1,4 +1,4 @@
-"""Keys that a dict does not have, and columns that a table does not have."""
+"""Keys that a dict or a table does not have."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ _COLUMN = re.compile(
 
 
 def _asked(site: Site) -> str:
-    """The key of text that was not found."""
+    """Return the text key that was not found."""
     match = _COLUMN.search(site.failure.evalue if site.failure else "")
     return next(filter(None, match.groups()), "") if match else ""
 
 
 def constants(site: Site, text: str) -> list[ast.Constant]:
-    """Where that text stands: in the failing statement, else anywhere in the code."""
+    """Return the constants with that text: in the failing statement, else anywhere in the code."""
     here = [n for n in site.nodes(ast.Constant, near=False) if n.value == text]
     return here or [n for n in ast.walk(site.source.tree) if isinstance(n, ast.Constant) and n.value == text]
 
 
 def quoted(site: Site, node: ast.Constant, text: str) -> str:
-    """The text between the quotation marks that the writer uses there."""
+    """Write a text in the quotation marks of a constant."""
     mark = site.source.segment(node)[-1]
     return f"{mark}{text}{mark}" if mark in "'\"" and not set(text) & set("'\"\\\n") else repr(text)
 
@@ -59,7 +59,7 @@ def _subscripts(site: Site) -> list[ast.Subscript]:
 
 
 def _counted(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """`votes[name] += 1` reads before it writes: at the first time there is nothing to read."""
+    """Give a key its first value where it is added to: `votes[name] += 1` reads before it writes."""
     source, statement = site.source, site.statement
     if isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Subscript):
         base, key = source.segment(statement.target.value), source.segment(statement.target.slice)
@@ -110,7 +110,7 @@ def _start(site: Site, op: ast.operator, value: ast.expr) -> str:
 
 
 def _other_kind(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """Keys that came from JSON are text: 12 is not "12"."""
+    """Look up text for a number, or a number for text: keys that came from JSON are text."""
     wanted = site.failure.evalue if site.failure else ""
     number = re.fullmatch(r"-?\d+", wanted) is not None
     text = re.fullmatch(r"'-?\d+'", wanted) is not None
@@ -126,7 +126,7 @@ def _other_kind(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def _or_default(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """What is right for a missing key, where it is known for these arguments; a guess otherwise."""
+    """Use `get` with the known result for a missing key; None as a guard where it is not known."""
     source = site.source
     returned = isinstance(site.statement, ast.Return)
     for node in _subscripts(site)[:1]:

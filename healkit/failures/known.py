@@ -1,11 +1,8 @@
-"""Names that everybody means the same by.
-
-Modules, what is in them, and other languages' words for it.
-"""
+"""Well-known names, and what other languages call them."""
 
 from __future__ import annotations
 
-#: Modules that are used by their own name; what is imported by accident (`this`, `antigravity`) is not among them.
+#: Modules that are used by their own name; without those that are imported by accident (`this`, `antigravity`).
 MODULES = frozenset(
     [
         "abc",
@@ -106,7 +103,7 @@ MODULES = frozenset(
     ]
 )
 
-#: What everybody writes for modules that everybody imports.
+#: Usual abbreviations of modules.
 ALIASES = {
     "np": "import numpy as np",
     "pd": "import pandas as pd",
@@ -165,7 +162,7 @@ _HOMES = {
 #: Where a name is imported from, for names that mean one thing to most people.
 HOMES = {name: module for module, names in _HOMES.items() for name in names.split()}
 
-#: What is written for a name in other languages and in Python 2.
+#: Names of other languages and of Python 2 → Python's name.
 FOREIGN_NAMES = {
     "true": "True", "false": "False", "TRUE": "True", "FALSE": "False", "null": "None", "NULL": "None", "nil": "None",
     "none": "None", "undefined": "None", "xrange": "range", "unicode": "str", "raw_input": "input", "long": "int",
@@ -177,7 +174,7 @@ FOREIGN_NAMES = {
     "Error": "Exception", "StandardError": "Exception", "absolute": "abs", "PI": "3.141592653589793",
 }  # fmt: skip
 
-#: Functions and classes that another module has, or that have another name by now: `module.name` → what to write.
+#: Functions and classes that are elsewhere, or renamed: `module.name` → what to write.
 MOVED = {
     "time.clock": "time.perf_counter", "string.letters": "string.ascii_letters", "string.lowercase": "string.ascii_lowercase",
     "string.uppercase": "string.ascii_uppercase", "string.maketrans": "str.maketrans", "itertools.izip": "zip",
@@ -200,7 +197,7 @@ MOVED = {
     "base64.encodestring": "base64.encodebytes", "base64.decodestring": "base64.decodebytes",
 }  # fmt: skip
 
-#: Methods as other languages call them: name → what to write for `{o}.name({a})`; `{0}` is the first argument.
+#: Methods of other languages: name → what to write for `{o}.name({a})`; `{0}` is the first argument.
 FOREIGN_METHODS = {
     "push": ("{o}.append({a})",), "push_back": ("{o}.append({a})",), "add": ("{o}.append({a})",),
     "append": ("{o}.add({a})", "{o} + {0}"), "contains": ("{0} in {o}",), "includes": ("{0} in {o}",),

@@ -1,4 +1,4 @@
-"""Modules that are asked for what is elsewhere."""
+"""Attributes of a module that are elsewhere."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from healkit.failures.site import Site
 
 
 def _class_of_module(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """`import datetime` and then `datetime.now()`; the same for any module with a class of its name."""
+    """Ask the class, not its module: `import datetime` and then `datetime.now()`."""
     name, attribute = match["module"], match["name"]
     if not hasattr(getattr(sys.modules.get(name), name, None), attribute):
         return
@@ -27,7 +27,7 @@ def _class_of_module(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def _module_of_class(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """`from datetime import datetime` and then `datetime.datetime.now()` or `datetime.timedelta(…)`."""
+    """Use the sibling class: `from datetime import datetime` and then `datetime.timedelta(…)`."""
     attribute = match["name"]
     if attribute not in CLASSES_OF_DATETIME:
         return
@@ -65,7 +65,7 @@ def _moved(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def _submodule(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """`import xml` and then `xml.etree`: a package does not bring its parts along."""
+    """Import the part of a package that is used: `import xml` does not import `xml.etree`."""
     module, name = match["module"], match["name"]
     package = Path(os.__file__).parent.joinpath(*module.split("."))
     if module.partition(".")[0] not in sys.stdlib_module_names or not package.is_dir():
@@ -123,7 +123,7 @@ OTHER_MODULES: tuple[Fix, ...] = (
         ),
     ),
 )
-#: The class `datetime` is asked for its siblings.
+#: For the class `datetime`, asked for its siblings.
 BESIDE_THE_CLASS = Fix(
     name="module_of_class",
     mends="the class `datetime` is asked for what stands beside it in its module",

@@ -51,7 +51,7 @@ def _foreign(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def _text(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """A key without its quotes: `row[name]` where the data have a key "name"."""
+    """Quote a key of the data: `row[name]` where the data have a key "name"."""
     name = match["name"]
     if name not in site.data_keys():
         return
@@ -97,12 +97,12 @@ def with_self(site: Site, function: Function) -> Iterator[Proposal]:
 
 
 def _accumulator(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """`total += x` with no `total` before it: what it begins with is told by what is done to it."""
+    """Give a name that is only added to a first value: `total += x` with no `total` before it."""
     yield from starts_for(site, match["name"])
 
 
 def starts_for(site: Site, name: str) -> Iterator[Proposal]:
-    """A first value for a name that is only ever added to; above the loop that adds."""
+    """Propose a first value for a name that is only added to, above the loop that adds."""
     start = None
     place: ast.stmt | None = None
     for node in own_nodes(site.scope):

@@ -11,7 +11,7 @@ from healkit.failures.pattern import NO_EXCEPTION, ExplanationText, FailurePatte
 from healkit.failures.site import Site
 from healkit.pysource.nodes import Function, own_nodes, parameters
 
-#: Methods that change their object and return None → an expression of the changed value, where there is one.
+#: Methods that change their object and return None → an expression of the changed value, if there is one.
 _IN_PLACE = {
     "sort": "sorted({o}{a})", "reverse": "{o}[::-1]", "append": "[*{o}, {0}]", "extend": "[*{o}, *{0}]", "insert": "",
     "add": "{{*{o}, {0}}}", "update": "", "remove": "", "clear": "", "discard": "",
@@ -19,7 +19,7 @@ _IN_PLACE = {
 
 
 def _in_place(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """The value of a call that has none is used: `ranked = scores.sort()`."""
+    """Use the changed object where the value of an in-place method is used: `ranked = scores.sort()`."""
     source = site.source
     for call in site.body_nodes(ast.Call):
         parent = source.parents[call]
@@ -79,7 +79,7 @@ def _returns(function: Function) -> list[ast.Return]:
 
 
 def _suspects(site: Site) -> list[Function]:
-    """Own functions whose missing value could be what failed: those called in the failing function, and itself."""
+    """Return the own functions whose missing value could have failed."""
     called = {n.func.id for n in site.body_nodes(ast.Call) if isinstance(n.func, ast.Name)}
     called |= {n.func.attr for n in site.body_nodes(ast.Call) if isinstance(n.func, ast.Attribute)}
     if site.failure is None:
@@ -98,7 +98,7 @@ def _no_return(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def _with_return(site: Site, function: Function, last: ast.stmt) -> Iterator[Proposal]:
-    """A `return` where the last statement has a value, or a name that was built up."""
+    """Add a `return` of the last statement's value, or of a name that was built up."""
     source, why = site.source, f"`{function.name}` ends without a `return`"
     if isinstance(last, ast.If) and last.body:
         for branch in (last.body[-1], *(last.orelse[-1:])):
@@ -127,7 +127,7 @@ def _with_return(site: Site, function: Function, last: ast.stmt) -> Iterator[Pro
 
 
 def _built(function: Function, last: ast.stmt) -> list[str]:
-    """Names that the function itself began and the last block has changed, the first begun first."""
+    """Return the names that the function assigned and the last block changed, in the order of assignment."""
     own = {arg.arg for arg in parameters(function)}
     begun = [
         target.id

@@ -11,14 +11,14 @@ from healkit.failures.site import Site
 
 
 def _mapped(site: Site) -> list[ast.Call]:
-    """`map(int, texts)` and the like."""
+    """Return calls like `map(int, texts)`."""
     return [
         c for c in site.calls("map") if isinstance(c.args[0], ast.Name) and c.args[0].id in {"int", "float"}
     ]
 
 
 def _number(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """What stands around the digits is taken away, or a whole number is read as one with a point first."""
+    """Remove what is not part of the number, or read a float first."""
     source, text = site.source, match["text"][1:-1]
     for call in site.calls("int", "float")[:2]:
         given = call.args[0]
@@ -39,7 +39,7 @@ def _number(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def _cleaned(text: str, base: str, shown: str) -> Iterator[tuple[str, str]]:
-    """What the text could be cleaned by so that it is a number."""
+    """Yield a reason and an expression that cleans the text so that it is a number."""
     if re.fullmatch(r"\s*-?\d+\.\d*\s*", text):
         yield f"{text!r} has a point: it is read as a float first.", f"float({shown})"
     if re.fullmatch(r"-?\d{1,3}(,\d{3})+(\.\d+)?", text):
@@ -59,7 +59,7 @@ def _cleaned(text: str, base: str, shown: str) -> Iterator[tuple[str, str]]:
 
 
 def _number_default(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """What a text counts as that holds no number: 0 is a guess."""
+    """Count an empty text as 0, which is a guess."""
     for call in site.calls("int", "float")[:1]:
         given, whole = site.source.segment(call.args[0]), site.source.segment(call)
         if not match["text"][1:-1].strip():

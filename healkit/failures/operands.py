@@ -22,7 +22,7 @@ _NUMBERS = {"int", "float"}
 
 
 def _operations(site: Site, sign: str) -> list[tuple[ast.expr | None, ast.expr]]:
-    """Left and right side of each such operation that may be meant, the marked one first; `+=` has no left side."""
+    """Return both sides of each operation that may be meant, the marked one first; `+=` has no left side."""
     kinds = _SIGNS.get(sign.removesuffix("=") if sign not in _SIGNS else sign, ())
     if isinstance(site.statement, ast.AugAssign) and isinstance(site.statement.op, kinds):
         return [(None, site.statement.value)]
@@ -39,7 +39,7 @@ def _wrapped(site: Site, node: ast.expr | None, function: str, less: float = 0.0
 
 
 def _concatenated(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """A text, a list or a tuple, and on its right something of another kind."""
+    """Convert the right side of `+` to the kind of the text, list or tuple on the left."""
     kind, other = match["kind"], match["other"]
     for left, right in _operations(site, "+"):
         if type_of(right, site.values) == kind:
@@ -102,7 +102,7 @@ def _decimal(site: Site, side: ast.expr | None) -> Iterator[Proposal]:
 
 
 def _summed(site: Site) -> Iterator[Proposal]:
-    """`sum` of texts: they are joined, or they are meant as numbers."""
+    """Join the texts that `sum` was given, or convert them to numbers."""
     for call in site.nodes(ast.Call):
         if isinstance(call.func, ast.Name) and call.func.id == "sum" and len(call.args) == 1:
             given = site.source.segment(call.args[0])
@@ -117,7 +117,7 @@ def _summed(site: Site) -> Iterator[Proposal]:
 
 
 def _other_sign(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """`^` is no power, two dicts or sets are not joined by `+`, and two texts are not joined by `&`."""
+    """Use Python's own operator: `**` for `^`, `|` for `+` of dicts and sets, `+` or `and` for `&`."""
     right = {"^": "**", "+": "|", "&": "and", "|": "or"}[match["operator"].removesuffix("=")]
     if match["operator"] == "&" and match["left"] == match["right"] == "str":
         right = "+"
@@ -130,12 +130,13 @@ def _other_sign(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def _other_operator(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """Try another operator where the kinds of the operands suggest one."""
     if _is_other(match):
         yield from _other_sign(site, match)
 
 
 def _is_other(match: re.Match[str]) -> bool:
-    """Whether these two kinds are among those that the other operator is for."""
+    """Return whether another operator is meant between values of these kinds."""
     kinds = {match["left"], match["right"]}
     if match["operator"] == "+":
         return kinds <= {"dict", "set"}
@@ -143,7 +144,7 @@ def _is_other(match: re.Match[str]) -> bool:
 
 
 def _compared(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """A text and a number in order: the text is meant as a number, or the number as text."""
+    """Convert the text to a number, or the number to text, before the two are compared."""
     kinds = (match["left"], match["right"])
     if "str" not in kinds or not set(kinds) & _NUMBERS:
         return

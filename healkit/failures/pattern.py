@@ -1,4 +1,4 @@
-"""The shape of a row of the failure catalogue.
+"""Rows of the failure catalogue.
 
 A `FailurePattern` is one kind of failure: which exceptions with which message. It explains the failure in sentences,
 and where a fix is known, proposes it. A message pattern is written once, and all that is known of it stands below.
@@ -70,7 +70,7 @@ class Explanation:
 
 @dataclasses.dataclass(frozen=True)
 class ExplanationText:
-    """The sentences that explain a pattern's failures, with places to fill in.
+    """Sentences that explain a pattern's failures, with places to fill in.
 
     name: unique in the catalogue. what, why, hint, fix: the steps; the named groups of the pattern's message can stand
     in them, as can `{ename}`, `{message}`, `{near}` (names like the one that was not found) and `{known}` (names that
@@ -90,7 +90,7 @@ class ExplanationText:
 
 @dataclasses.dataclass(frozen=True)
 class Proposal:
-    """One change that a fix proposes: the edits, and a sentence that says what is changed and why.
+    """A change that a fix proposes: the edits, and a sentence that says what is changed and why.
 
     less: how much less likely it is than the fix's first proposal. guard: it keeps the failure from happening without
     saying what is right.
@@ -136,7 +136,7 @@ class Fix:
 
 @dataclasses.dataclass(frozen=True)
 class FailurePattern:
-    """One kind of failure.
+    """A kind of failure.
 
     enames: exception types by their bare names, or codes of `healkit.errors`; empty for any. message: a regular
     expression searched for in the message. explanations: the first that applies is shown; a pattern may leave the

@@ -1,4 +1,4 @@
-"""Values that are shared where each place should have its own."""
+"""Mutable values that are shared by mistake."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from healkit.pysource.nodes import Function
 
 
 def _shared_default(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """A list as a default is made once, and every call shares it."""
+    """Make the default anew for each call: a list as a default is made once."""
     edits: list[Edit] = []
     for function in ast.walk(site.source.tree):
         if not isinstance(function, Function):
@@ -51,7 +51,7 @@ def _shared_default(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def _skipping(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """A list that is changed while a loop goes through it: the loop steps over items."""
+    """Loop over a copy of the list that the loop changes, which would skip items."""
     for loop in site.all(ast.For):
         if not isinstance(loop.iter, ast.Name):
             continue
@@ -70,7 +70,7 @@ def _skipping(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def _late(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """A lambda in a loop looks its names up when it is called, and by then the loop is over."""
+    """Bind the loop's names in the lambda now: it looks them up when it is called, after the loop."""
     for node in site.all(ast.Lambda):
         own = {arg.arg for arg in node.args.args}
         read = {n.id for n in ast.walk(node.body) if isinstance(n, ast.Name)} - own
@@ -96,7 +96,7 @@ def _loop(site: Site, node: ast.AST) -> ast.For | ast.ListComp | ast.GeneratorEx
 
 
 def _same_rows(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """`[[0] * n] * m` holds one list m times; `dict.fromkeys(keys, [])` one list for every key."""
+    """Make a list for each place: `[[0] * n] * m` holds one list m times."""
     for node in ast.walk(site.source.tree):
         match node:
             case ast.BinOp(

@@ -1,4 +1,4 @@
-"""The place of a failure, and what is known there."""
+"""Place of a failure, and the facts known there."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from healkit.pysource.source import Source
 
 N = TypeVar("N", bound=ast.AST)
 
-#: The line of marks that a traceback puts under its source line.
+#: Marks that a traceback puts under a source line.
 _MARKS = re.compile(r"[ ~^]*\^[ ~^]*\Z")
 _ITEMS_MAX = 200
 
 
 class Site:
-    """One case's code, parsed, and the line that its failure ended in.
+    """A tool's parsed code, and the line that its failure ended in.
 
-    `source` is the code; `failure` is None for a tool that returns something wrong. What is asked about a line that
-    is not known is answered with nothing.
+    source: the code. failure: None for a tool that returns a wrong result. checks: what a patch has to do. readable:
+    paths that the tool may read. Questions about an unknown line have empty answers.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Site:
 
     @cached_property
     def frame(self) -> Frame | None:
-        """The innermost frame of the tool's own code that lies within this code."""
+        """Innermost frame of the tool's own code that is in this code."""
         frame = self.failure.tool_frame if self.failure else None
         if frame is None:
             return None
@@ -56,12 +56,12 @@ class Site:
         here = {n for n, line in enumerate(self.source.lines, 1) if not told or line.strip() == told}
         if frame.lineno in here:
             return frame
-        # The failure is another revision's: the line is looked for, and believed if there is one such line.
+        # The failure is of another revision: accept its line if the code has exactly one like it.
         return msgspec.structs.replace(frame, lineno=here.pop()) if len(here) == 1 else None
 
     @cached_property
     def statement(self) -> ast.stmt | None:
-        """The statement that failed."""
+        """Statement that failed."""
         if self.frame is None:
             return None
         line = self.frame.lineno
@@ -74,17 +74,17 @@ class Site:
 
     @cached_property
     def function(self) -> Function | None:
-        """The function that failed; without a failure, the one that is called."""
+        """Function that failed; without a failure, the one that is called."""
         return self.source.function_at(self.frame.lineno) if self.frame else self.entry
 
     @property
     def scope(self) -> ast.AST:
-        """That function, or the module where there is none."""
+        """Failing function, or the module if there is none."""
         return self.function or self.source.tree
 
     @cached_property
     def entry(self) -> Function | None:
-        """The function that is called with the arguments: a tool's own, or its class's `run`."""
+        """Function that is called with the arguments: a tool's own, or its class's `run`."""
         try:
             shape = shapes.read_shape(self.source.tree, self._tool_name)
         except ToolShapeError:
@@ -98,7 +98,7 @@ class Site:
 
     @cached_property
     def inputs(self) -> list[Check]:
-        """The checks whose input fails, or may: where an example has the failing input, it stands for it."""
+        """Checks whose input fails or may fail; an example replaces a recorded failure with the same input."""
         failing = [check for check in self._checks if check.origin == "failing" and not check.call]
         known = [c for c in self._checks if c.known and c.origin != "passing" and not c.call and not c.raises]
         same = [check for check in known if any(check.arguments == other.arguments for other in failing)]
@@ -106,12 +106,12 @@ class Site:
 
     @cached_property
     def arguments(self) -> dict[str, Any]:
-        """What the tool was called with when it failed, or what is likest that."""
+        """Arguments of the call that failed, or the likeliest ones."""
         return next((check.arguments for check in self.inputs), {})
 
     @cached_property
     def values(self) -> dict[str, Any]:
-        """What is known of the names in the failing function: the arguments, where they are its own parameters."""
+        """Known values of names in the failing function: the arguments, if they are its own parameters."""
         if self.function is None or self.function is not self.entry:
             return {}
         names = [arg.arg for arg in parameters(self.function)]
@@ -121,11 +121,11 @@ class Site:
 
     @cached_property
     def expected(self) -> list[Any]:
-        """What is known to be right for the arguments that failed: one value, or none."""
+        """Known result for the arguments that failed: one value, or none."""
         return self.demanded("")[:1]
 
     def demanded(self, condition: str) -> list[Any]:
-        """What is known to be right where a condition on the arguments holds, the likeliest first.
+        """Return the known results where a condition on the arguments holds, likeliest first.
 
         A condition that cannot be read off the arguments holds for all of them.
         """
@@ -137,7 +137,7 @@ class Site:
 
     @cached_property
     def marked(self) -> tuple[int, int] | None:
-        """The part of the failing line that the traceback marks, in characters of the code."""
+        """Part of the failing line that the traceback marks, in characters of the code."""
         if self.failure is None or self.frame is None:
             return None
         head = f'File "{self.frame.filename}", line {self.frame.lineno}, in '
@@ -150,9 +150,9 @@ class Site:
         return shift + len(shown[1]) - len(shown[1].lstrip()), shift + len(shown[1].rstrip())
 
     def nodes(self, *kinds: type[N], near: bool = True) -> list[N]:
-        """Nodes of these kinds in the failing statement: the marked one first, then those inside of the mark.
+        """Return nodes of these kinds in the failing statement: the marked one first, then those inside the mark.
 
-        near: with a mark, only what touches it.
+        near: with a mark, only those that touch it.
         """
         if self.statement is None:
             return []
@@ -166,23 +166,23 @@ class Site:
         return sorted(inside, key=lambda node: (spans[node] != (start, end), abs(spans[node][0] - start)))
 
     def body_nodes(self, *kinds: type[N]) -> Iterator[N]:
-        """Nodes of these kinds in the failing function, in the order of the text."""
+        """Yield nodes of these kinds in the failing function, in text order."""
         found = (node for node in own_nodes(self.scope) if isinstance(node, kinds))
         yield from sorted(
             found, key=lambda node: (getattr(node, "lineno", 0), getattr(node, "col_offset", 0))
         )
 
     def loops(self) -> list[tuple[ast.expr, ast.expr]]:
-        """What each loop and comprehension of the failing function gives a value, and what it goes over."""
+        """Return the target and the iterable of each loop and comprehension of the failing function."""
         found = [(loop.target, loop.iter) for loop in self.body_nodes(ast.For)]
         return found + [(part.target, part.iter) for part in self.body_nodes(ast.comprehension)]
 
     def all(self, kind: type[N]) -> Iterator[N]:
-        """Every node of that kind in the code."""
+        """Yield every node of that kind in the code."""
         return (node for node in ast.walk(self.source.tree) if isinstance(node, kind))
 
     def calls(self, *names: str) -> list[ast.Call]:
-        """Calls of functions or methods of these names with an argument, on the failing line."""
+        """Return calls of these functions or methods with an argument, on the failing line."""
         return [
             call
             for call in self.nodes(ast.Call)
@@ -191,13 +191,13 @@ class Site:
         ]
 
     def made(self, node: ast.expr) -> list[ast.expr]:
-        """Where a value is made: the expression itself, or what its name was assigned."""
+        """Return where a value is made: the expression itself, or what its name was assigned."""
         if isinstance(node, ast.Name):
             return [assigned.value for assigned in self.assignments(node.id)]
         return [node]
 
     def assignments(self, name: str) -> list[ast.Assign]:
-        """Where the failing function gives that name a value by a plain assignment."""
+        """Return the plain assignments to that name in the failing function."""
         return [
             node
             for node in self.body_nodes(ast.Assign)
@@ -205,17 +205,17 @@ class Site:
         ]
 
     def names(self) -> list[str]:
-        """Names that mean something where it failed."""
+        """Return the names that are defined where the code failed."""
         return names_at(self.source, self.statement or self.scope)
 
     def near(self, wanted: str, known: list[str] | None = None) -> list[str]:
-        """Names like the one wanted: those that the failure tells, then those of `known`; never itself."""
+        """Return similar names: those that the failure tells, then those of `known`; never the name itself."""
         told = list(self.failure.near) if self.failure else []
         found = dict.fromkeys([*told, *near_misses(wanted, known or [], 4)])
         return [name for name in found if name != wanted][:4]
 
     def data_keys(self) -> list[str]:
-        """Every key of text in the arguments that failed, however deep."""
+        """Return every text key in the arguments that failed, however deep."""
         found: dict[str, None] = {}
         pending: list[Any] = [check.arguments for check in self.inputs]
         while pending and len(found) < _ITEMS_MAX:
@@ -229,7 +229,7 @@ class Site:
 
 
 def holds(condition: str, arguments: dict[str, Any]) -> bool:
-    """Whether a condition holds for these arguments; True where that cannot be told without running anything."""
+    """Return whether a condition holds for these arguments; True if that cannot be told without running code."""
     try:
         node = ast.parse(condition, mode="eval").body
         return bool(_told(node, arguments))
@@ -238,7 +238,7 @@ def holds(condition: str, arguments: dict[str, Any]) -> bool:
 
 
 def _told(node: ast.expr, arguments: dict[str, Any]) -> Any:
-    """The value of an expression of the plainest kinds; raises `LookupError` for another."""
+    """Evaluate an expression of the plainest kinds; raises `LookupError` for any other."""
     match node:
         case ast.Constant(value=value):
             return value

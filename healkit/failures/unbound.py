@@ -15,7 +15,7 @@ from healkit.pysource.scope import BUILTINS, bound_names
 
 
 def _outer(site: Site, name: str) -> str:
-    """Which statement lets the function write to the name outside of it: `nonlocal`, `global`, or none."""
+    """Return the statement that makes the name the outer one: `nonlocal`, `global`, or none."""
     around = site.source.enclosing_function(site.function) if site.function else None
     while around is not None:
         if name in bound_names(around):
@@ -25,7 +25,7 @@ def _outer(site: Site, name: str) -> str:
 
 
 def _first(function: Function) -> ast.stmt:
-    """Its first statement after the docstring."""
+    """Return the first statement after the docstring."""
     body = function.body
     documented = isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant) and len(body) > 1
     return body[1] if documented else body[0]
@@ -39,12 +39,12 @@ def _declared(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     changes = [node for node in site.body_nodes(ast.AugAssign) if _is(node.target, name)]
     edits = site.source.insert_before(_first(site.function), f"{word} {name}")
     reason = f"`{name}` is assigned in `{site.function.name}`, so it is its own there; `{word}` makes it the outer one."
-    # A constant in capitals that one branch overrides is hardly meant to be changed for good.
+    # A branch that overrides a constant hardly means to change it for good.
     yield Proposal(reason, edits, less=0.0 if changes or word == "nonlocal" else 0.3)
 
 
 def _copied(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """The function's own variable under a name of its own, which begins as the outer one."""
+    """Give the function's own variable another name; it begins with the outer value."""
     name = match["name"]
     if not _outer(site, name) or site.function is None:
         return
@@ -74,14 +74,14 @@ def _begun(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def _shadowed(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """`max = max(numbers)`: the function's own variable takes the name of what it calls."""
+    """Rename a variable that has the name of the function that it calls: `max = max(numbers)`."""
     name = match["name"]
     if name in BUILTINS or _outer(site, name):
         yield from renamed_variable(site, name)
 
 
 def renamed_variable(site: Site, name: str) -> Iterator[Proposal]:
-    """The function's own variable under another name; calls keep the name, which is then the outer one again."""
+    """Rename the function's own variable; calls keep the name, which is the outer one again."""
     if site.function is None or name in {arg.arg for arg in parameters(site.function)}:
         return
     uses = [node for node in site.body_nodes(ast.Name) if node.id == name]
@@ -101,7 +101,7 @@ def _annotations(site: Site) -> Iterator[ast.AST]:
 
 
 def _one_branch(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """A name that only one way through the function gives a value: what the other way gives is a guess."""
+    """Give a name that only one branch assigns a first value, which is a guess."""
     name = match["name"]
     if site.function is None or _outer(site, name):
         return
@@ -123,7 +123,7 @@ def _one_branch(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def _moved_up(site: Site, assigned: ast.Assign) -> Iterator[Proposal]:
-    """A line that gives the value too late is moved above the line that reads it."""
+    """Move the line that gives the value above the line that reads it."""
     if site.statement is None or assigned.lineno <= site.statement.lineno:
         return
     source = site.source

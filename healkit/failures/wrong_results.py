@@ -30,7 +30,7 @@ def _identity(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def _thrown_away(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """`text.replace(…)` in a line of its own: texts never change, so nothing happens."""
+    """Keep the value of `text.replace(…)` in a line of its own: text never changes."""
     edits: list[Edit] = []
     for node in site.all(ast.Expr):
         match node.value:
@@ -79,7 +79,7 @@ def _float_equal(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def _json_key(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """A number is looked for among keys that came from JSON, where all keys are text."""
+    """Look up text where a number is looked for among keys that came from JSON."""
     numbers = {key for key in site.data_keys() if key.lstrip("-").isdigit()}
     given = [value for check in site.inputs for value in check.arguments.values()]
     asked = {str(value) for value in given if isinstance(value, int) and not isinstance(value, bool)}
@@ -105,7 +105,7 @@ def _json_key(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def _any_of(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """`x == "a" or "b"` is always true: the second part is a text, no comparison."""
+    """Compare with each value: `x == "a" or "b"` is always true."""
     for node in site.all(ast.BoolOp):
         first, rest = node.values[0], node.values[1:]
         if not (
@@ -122,7 +122,7 @@ def _any_of(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def _too_early(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """A `return` as the last line of a loop ends it in its first round."""
+    """Move a `return` at the end of a loop's body behind the loop."""
     source = site.source
     why = "The loop goes on to its end before it returns."
     loops: list[ast.For | ast.While] = [*site.all(ast.For), *site.all(ast.While)]
@@ -146,7 +146,7 @@ def _too_early(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def _first_decides(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """`if good: return True`, else `return False`, in a loop: only what is not good may end it."""
+    """End the loop only for what is not good: `if good: return True`, else `return False`."""
     source = site.source
     loops: list[ast.For | ast.While] = [*site.all(ast.For), *site.all(ast.While)]
     for loop in loops:
@@ -173,7 +173,7 @@ def _first_decides(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def _without_else(site: Site, owner: ast.If, text: str) -> Edit:
-    """The `else` gone, and below it something else in its place."""
+    """Replace an `else` by text below the `if`."""
     start = site.source.line_start((owner.body[-1].end_lineno or 0) + 1)
     return Edit(start, site.source.line_start((owner.end_lineno or 0) + 1), text)
 
@@ -194,21 +194,21 @@ def _negated(site: Site, test: ast.expr) -> str:
 
 
 def _with_else(node: ast.stmt) -> ast.If | None:
-    """An `if` whose `else` holds one `return`, and nothing else."""
+    """Return an `if` whose `else` holds one `return` and nothing else."""
     if isinstance(node, ast.If) and len(node.orelse) == 1 and isinstance(node.orelse[0], ast.Return):
         return node
     return None
 
 
 def _followed(parent: ast.AST, loop: ast.stmt) -> bool:
-    """Whether a `return` comes right after the loop."""
+    """Return whether a `return` comes right after the loop."""
     body = getattr(parent, "body", [])
     place = body.index(loop) + 1 if loop in body else len(body)
     return place < len(body) and isinstance(body[place], ast.Return)
 
 
 def _no_f(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """A text with `{name}` in it that is no f-string."""
+    """Add the `f` to a text with `{name}` in it."""
     edits: list[Edit] = []
     known = {arg.arg for f in ast.walk(site.source.tree) if isinstance(f, Function) for arg in parameters(f)}
     known |= {n.id for n in own_nodes(site.scope) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
@@ -225,7 +225,7 @@ def _no_f(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def _unequal(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """`total == 1` in a line of its own compares and throws the answer away; `=+` is no `+=`."""
+    """Store with one `=`, add with `+=`: `total == 1` only compares, `=+` only assigns."""
     for node in ast.walk(site.source.tree):
         match node:
             case ast.Expr(

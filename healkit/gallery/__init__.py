@@ -1,4 +1,4 @@
-"""The gallery: tools that are broken in the classic ways.
+"""Gallery of tools that are broken in the classic ways.
 
 Each lesson is one vault entry with one mistake, the arguments that show it, and the question that leads a
 class to it. Beside them stand healthy sample tools and two small tables of data. Everything here is data: the

@@ -1,4 +1,4 @@
-"""The table of lessons, in the order in which a class meets them."""
+"""Lessons of the gallery, in the order of a class."""
 
 from __future__ import annotations
 
@@ -375,5 +375,5 @@ _BY_NAME = {lesson.name: lesson for lesson in LESSONS}
 
 
 def lesson(name: str) -> Lesson:
-    """The lesson of that name; raises `KeyError` if there is none."""
+    """Return the lesson of that name; raises `KeyError` if there is none."""
     return _BY_NAME[name]

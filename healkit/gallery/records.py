@@ -1,4 +1,4 @@
-"""The records that the gallery's tables are made of."""
+"""Records of the gallery: samples and lessons."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Example = dict[str, Any]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Sample:
-    """One tool as the seeding registers it.
+    """A tool as the seeding registers it.
 
     `file` is its code, relative to the gallery. `input_schema` is given where no signature can be read: a
     class, a script, a SQL statement; None means that the vault derives it. `description` likewise falls back
@@ -30,7 +30,7 @@ class Sample:
 
     @property
     def code(self) -> str:
-        """The text of the code's file."""
+        """Text of the code's file."""
         return (_HERE / self.file).read_text(encoding="utf-8")
 
     @property
@@ -41,7 +41,7 @@ class Sample:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Lesson(Sample):
-    """One tool with one classic mistake.
+    """A tool with one classic mistake.
 
     `failing` are arguments that show the mistake: the tool then raises an exception of the type `ename`, or,
     where `ename` is None, returns `wrong_value` without complaint. `examples` say what is right, for
@@ -56,7 +56,7 @@ class Lesson(Sample):
 
 
 def object_schema(**properties: dict[str, Any]) -> dict[str, Any]:
-    """The JSON Schema of arguments that are all required, with these properties and no others."""
+    """Return the JSON Schema of an object with these properties, all required, and no others."""
     return {
         "type": "object",
         "properties": properties,

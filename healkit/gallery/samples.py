@@ -83,7 +83,7 @@ SAMPLES: tuple[Sample, ...] = (
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SampleTable:
-    """One table of sample data: columns by name, the first one its key, and the CSV file that fills it."""
+    """A table of sample data: columns by name, the first one its key, and the CSV file that fills it."""
 
     name: str
     columns: dict[str, ColumnType]
@@ -91,11 +91,11 @@ class SampleTable:
 
     @property
     def key(self) -> str:
-        """The primary key: the first column."""
+        """Primary key: the first column."""
         return next(iter(self.columns))
 
     def rows(self) -> list[dict[str, str | None]]:
-        """The file's rows as text; an empty cell is None."""
+        """Read the file's rows as text; an empty cell is None."""
         with (_DATA / self.file).open(encoding="utf-8", newline="") as file:
             return [{name: cell or None for name, cell in row.items()} for row in csv.DictReader(file)]
 

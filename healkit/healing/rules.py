@@ -1,7 +1,6 @@
-"""The advisor that knows the classic mistakes and asks no model.
+"""Rules advisor: the fixes of the failure catalogue, in one order.
 
-It reads the failure and the code and runs nothing: the fixes are rows of the failure catalogue, and what they propose
-is put in one order. The loop validates.
+It reads the failure and the code, and runs nothing. The loop validates what it proposes.
 """
 
 from __future__ import annotations

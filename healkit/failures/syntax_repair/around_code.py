@@ -1,4 +1,4 @@
-"""What stands around code that comes out of a chat or a page."""
+"""Text around code that was copied from a chat or a page."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
-#: Characters that look like another, and that one.
+#: Characters that look like one of Python's → that one.
 _LOOKS_LIKE = {
     "\u201c": '"', "\u201d": '"', "\u201e": '"', "\u201f": '"', "\u00ab": '"', "\u00bb": '"', "\u2033": '"',
     "\u2018": "'", "\u2019": "'", "\u201a": "'", "\u201b": "'", "\u2032": "'", "\u00b4": "'",
@@ -30,23 +30,23 @@ _SENTENCE = re.compile(
 
 
 def readings(text: str) -> Iterator[tuple[str, str]]:
-    """Other readings of a text, each with what was taken away, in the order in which they are likely."""
-    for change in (
-        _unfenced,
-        _without_look_alikes,
-        _without_prompts,
-        _without_numbers,
-        _without_marks,
-        _without_prose,
-        _dedented,
+    """Yield other readings of a text, likeliest first, each with what was taken away."""
+    for change, done in (
+        (_unfenced, "only what stands between the fences is code"),
+        (_without_look_alikes, "characters that only look like python's become python's"),
+        (_without_prompts, "the session's prompts and what it printed are left out"),
+        (_without_numbers, "the numbers before the lines are left out"),
+        (_without_marks, "the marks of a diff or a quotation are left out"),
+        (_without_prose, "the sentences around the code are left out"),
+        (_dedented, "all lines begin further in than they should"),
     ):
         changed = change(text)
         if changed is not None and changed != text and changed.strip():
-            yield changed, (change.__doc__ or "").strip().rstrip(".").lower()
+            yield changed, done
 
 
 def _unfenced(text: str) -> str | None:
-    """Only what stands between the fences is code."""
+    """Keep what is between code fences."""
     blocks = [match[1] for match in _FENCE.finditer(text)]
     head = re.split(r"^[ \t]*(?:```|~~~)", text, maxsplit=1, flags=re.MULTILINE)[0]
     if re.search(r"^[ \t]*(?:def|class|import|from)\b.*(?::$|\w$)", head, re.MULTILINE):
@@ -64,14 +64,14 @@ def _unfenced(text: str) -> str | None:
 
 
 def _without_look_alikes(text: str) -> str | None:
-    """Characters that only look like Python's become Python's."""
+    """Replace characters that only look like Python's."""
     changed = "".join(_LOOKS_LIKE.get(c, c) for c in text)
     wide = "".join(unicodedata.normalize("NFKC", c) if "\uff01" <= c <= "\uff5e" else c for c in changed)
     return "".join(c for c in wide if c >= " " or c in "\t\n\r\f")
 
 
 def _without_prompts(text: str) -> str | None:
-    """The session's prompts and what it printed are left out."""
+    """Remove a session's prompts and what it printed."""
     lines = text.splitlines()
     first = next((line for line in lines if line.strip()), "")
     if not re.match(r"\s*(?:>>>|In \[\d*\]:)", first):
@@ -81,7 +81,7 @@ def _without_prompts(text: str) -> str | None:
 
 
 def _without_numbers(text: str) -> str | None:
-    """The numbers before the lines are left out."""
+    """Remove line numbers."""
     lines = text.splitlines()
     numbered = [line for line in lines if line.strip()]
     if len(numbered) < 2 or not all(_NUMBERED.match(line) for line in numbered):
@@ -90,7 +90,7 @@ def _without_numbers(text: str) -> str | None:
 
 
 def _without_marks(text: str) -> str | None:
-    """The marks of a diff or a quotation are left out."""
+    """Remove the marks of a diff or a quotation."""
     lines = [line for line in text.splitlines() if line.strip()]
     for mark in ("+", ">", "|"):
         if len(lines) > 1 and all(line.startswith(mark) for line in lines):
@@ -106,7 +106,7 @@ def _without_marks(text: str) -> str | None:
 
 
 def _without_prose(text: str) -> str | None:
-    """The sentences around the code are left out."""
+    """Remove the sentences around the code."""
     lines = text.splitlines()
     first = next((i for i, line in enumerate(lines) if line.strip() and _is_code(line)), None)
     if first is None:
@@ -131,7 +131,7 @@ def _is_prose(line: str) -> bool:
 
 
 def _dedented(text: str) -> str | None:
-    """All lines begin further in than they should."""
+    """Remove the indentation that all lines have."""
     lines = [line for line in text.splitlines() if line.strip()]
     if not lines or not lines[0].startswith((" ", "\t")):
         return None

@@ -1,4 +1,4 @@
-"""The first lines of blocks: their word and their colon."""
+"""Headers of blocks: their word and their colon."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from healkit.errors import near_misses
 from healkit.failures.syntax_repair.draft import KEYWORDS, Change, Draft, Token
 
-#: What begins a block.
+#: Words that begin a block.
 BLOCK = (
     "if",
     "for",
@@ -25,13 +25,13 @@ BLOCK = (
     "case",
     "async",
 )
-#: What begins a statement.
+#: Words that begin a statement.
 _WORDS = ("def", "class", "return", "import", "from", "while", "for", "elif", "else", "except", "finally", "with", "raise",
           "yield", "assert", "global", "nonlocal", "try", "pass", "break", "continue", "lambda", "async", "await", "del", "if")  # fmt: skip
 
 
 def changes(draft: Draft, number: int, found: list[Token], far: float) -> Iterator[Change]:
-    """The colon that ends a header, and the word that begins one."""
+    """Yield changes to the colon that ends a header and the word that begins one."""
     lines = draft.lines
     first, last = found[0], found[-1]
     in_line = f"in line {number}"
@@ -65,7 +65,7 @@ def changes(draft: Draft, number: int, found: list[Token], far: float) -> Iterat
 
 
 def _respelt(draft: Draft, first: Token, in_line: str, far: float) -> Iterator[Change]:
-    """The first word misspelt, in capitals, or grown together with the next one."""
+    """Correct a first word that is misspelt, in capitals, or joined with the next one."""
     if first.kind != "name" or first.text in KEYWORDS:
         return
     words = [*near_misses(first.text, _WORDS, 2), *({first.text.lower()} & KEYWORDS)]
@@ -79,7 +79,7 @@ def _respelt(draft: Draft, first: Token, in_line: str, far: float) -> Iterator[C
 
 
 def _missing_head(texts: list[str]) -> Iterator[tuple[str, float]]:
-    """Which words could begin a line that ends as a header does."""
+    """Yield the words that could begin a line that ends as a header does, with their costs."""
     if len(texts) == 1:
         yield from (("else", 0.6), ("try", 0.7), ("finally", 0.8), ("except", 0.8))
         return

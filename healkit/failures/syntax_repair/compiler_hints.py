@@ -1,4 +1,4 @@
-"""What Python's own message tells to do."""
+"""Changes that the compiler's message asks for."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from healkit.failures.syntax_repair.draft import Change, Draft, Lines, code_toke
 
 
 def changes(draft: Draft) -> Iterator[Change]:
-    """Changes that one message asks for; none for `invalid syntax`."""
+    """Yield the changes that the compiler's message asks for; none for `invalid syntax`."""
     message, number = draft.message, draft.line
     for pattern, make in _MAKERS:
         if re.search(pattern, message):
@@ -31,7 +31,7 @@ def _equals(draft: Draft, number: int) -> Iterator[Change]:
 
 
 def _outside(draft: Draft, number: int) -> Iterator[Change]:
-    """`await` in a plain function."""
+    """Make the function of an `await` asynchronous."""
     head = _header_above(draft.lines, number)
     if head and "async" not in draft.lines.line(head):
         at = draft.lines.start(head) + len(draft.lines.indent(head))
@@ -45,7 +45,7 @@ def _header_above(lines: Lines, number: int) -> int:
 
 
 def _reordered(draft: Draft, number: int) -> Iterator[Change]:
-    """Arguments by place after arguments by name, parameters without a default after those with one."""
+    """Put positional arguments before keyword arguments, and parameters without a default first."""
     stop = draft.end_at if draft.end_at > draft.at else draft.at + 1
     for opener in [m.start() for m in re.finditer(r"\(", draft.text[:stop])][-3:]:
         parts, end = _parts(draft.text, opener)
@@ -67,7 +67,7 @@ def _reordered(draft: Draft, number: int) -> Iterator[Change]:
 
 
 def _parts(text: str, opener: int) -> tuple[list[str], int]:
-    """What stands between a bracket and its partner, split at its commas."""
+    """Return what is between a bracket and its partner, split at its commas, and where it ends."""
     parts: list[str] = []
     depth, start = 0, opener + 1
     for token in code_tokens(text, opener):
@@ -84,7 +84,7 @@ def _parts(text: str, opener: int) -> tuple[list[str], int]:
 
 
 def _try(draft: Draft, number: int) -> Iterator[Change]:
-    """A `try` without an end: the block is ended by an `except` that hides nothing, or it was none."""
+    """End a `try` that has neither `except` nor `finally`, or leave the `try` out."""
     lines = draft.lines
     head = number - 1
     while head > 0 and lines.line(head).strip() != "try:":
@@ -111,7 +111,7 @@ def _try(draft: Draft, number: int) -> Iterator[Change]:
 
 
 def _decimal(draft: Draft, number: int) -> Iterator[Change]:
-    """`3x`, `2nd_place`, `10 px`: a name begins with a digit, or `*` is missing."""
+    """Rename a name that begins with a digit, or add `*`: `3x`, `2nd_place`, `10 px`."""
     line, start = draft.lines.line(number), draft.lines.start(number)
     for match in re.finditer(r"(?<![\w.])(\d+)([A-Za-z_]\w*)", line):
         at = start + match.start()
@@ -135,7 +135,7 @@ def _nonlocal(draft: Draft, number: int) -> Iterator[Change]:
 
 
 def _global_late(draft: Draft, number: int) -> Iterator[Change]:
-    """A `global` below the name's first use is moved to the top of its function."""
+    """Move a `global` below the name's first use to the top of its function."""
     lines = draft.lines
     head = _header_above(lines, number)
     below = lines.after(head) if head else 0
@@ -162,7 +162,7 @@ def _annotated(draft: Draft, number: int) -> Iterator[Change]:
 
 
 def _duplicate(draft: Draft, number: int) -> Iterator[Change]:
-    """An argument that is there twice."""
+    """Remove an argument that is given twice."""
     name = re.search(r"'(\w+)'|: (\w+)", draft.message)
     word = (name[1] or name[2]) if name else ""
     line, start = draft.lines.line(number), draft.lines.start(number)

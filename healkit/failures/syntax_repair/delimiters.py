@@ -1,4 +1,4 @@
-"""Brackets without a partner, and text that begins and does not end."""
+"""Brackets and quotation marks without a partner."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from healkit.failures.syntax_repair.draft import CLOSERS, OPENERS, STARTERS, Cha
 from healkit.pysource.scope import BUILTINS
 
 _LINES_MAX = 12
-#: What often comes right behind a closing bracket.
+#: Tokens that often follow a closing bracket.
 _AFTER = frozenset((":", ",", ".", "=", "==", "for", "if", "else", "in", "and", "or"))
 
 
 def unmatched(found: list[Token]) -> tuple[list[Token], list[tuple[Token | None, Token]]]:
-    """Openers that nothing closes, and closers with the opener of another kind that they met, or none."""
+    """Return openers that are never closed, and unmatched closers, each with the opener that it met."""
     stack: list[Token] = []
     wrong: list[tuple[Token | None, Token]] = []
     for token in found:
@@ -36,7 +36,7 @@ def unmatched(found: list[Token]) -> tuple[list[Token], list[tuple[Token | None,
 
 
 def bracket_changes(draft: Draft) -> Iterator[Change]:
-    """Each bracket without a partner gets one, becomes another kind, or goes."""
+    """Yield changes that give a bracket its partner, change its kind, or remove it."""
     found = code_tokens(draft.text)
     openers, closers = unmatched(found)
     stop = draft.lines.end(min(draft.line + 1, len(draft.lines)))
@@ -49,7 +49,7 @@ def bracket_changes(draft: Draft) -> Iterator[Change]:
 
 
 def _closed(draft: Draft, found: list[Token], opener: Token, far: float) -> Iterator[Change]:
-    """The partner of an opener: at the end of its line, of a line below, or between two tokens of them."""
+    """Close an opener: at the end of its line, of a line below, or between two tokens of them."""
     close, first = OPENERS[opener.text], draft.where(opener.start)
     lines = draft.lines
     done = f"`{close}` is added in line "
@@ -66,7 +66,7 @@ def _closed(draft: Draft, found: list[Token], opener: Token, far: float) -> Iter
         for place, cost in _ends(lines.line(number)):
             at = lines.start(number) + place
             if at > opener.start:
-                # The line that it was opened in is likelier, unless it plainly goes on.
+                # The line of the opener is the likeliest.
                 apart = 0.05 * min(number - first, 4)
                 yield draft.replaced(at, at, close, 0.5 + far + cost + apart, f"{done}{number}")
     here = [t for t in found if opener.end <= t.start and draft.where(t.start) <= first + 1]
@@ -88,7 +88,7 @@ def _closed(draft: Draft, found: list[Token], opener: Token, far: float) -> Iter
 
 
 def _begins(line: str, deeper: bool) -> bool:
-    """Whether a line begins a statement that cannot stand in brackets."""
+    """Return whether a line begins a statement that cannot be inside brackets."""
     word = re.match(r"\s*(\w+)", line)
     return bool(word and word[1] in STARTERS) or (
         not deeper and bool(re.match(r"\s*[\w.\[\]]+(?:\s*,\s*[\w.]+)*\s*[-+*/]?=(?!=)\s*\S+.*[^,]$", line))
@@ -96,7 +96,7 @@ def _begins(line: str, deeper: bool) -> bool:
 
 
 def _ends(line: str) -> list[tuple[int, float]]:
-    """Places near a line's end: before a `:` that begins a block, before a comma, at the very end."""
+    """Return places near a line's end: before a final `:` or comma, and at the very end."""
     body = re.sub(r"\s*#.*$", "", line).rstrip()
     places = []
     if body.endswith(":"):
@@ -109,7 +109,7 @@ def _ends(line: str) -> list[tuple[int, float]]:
 
 
 def _opened(draft: Draft, found: list[Token], opener: Token | None, closer: Token) -> Iterator[Change]:
-    """The partner of a closer: another kind for one of the two, an opener before, or neither."""
+    """Match a closer: change the kind of one of the two, add an opener, or remove the closer."""
     number = draft.where(closer.start)
     wanted = CLOSERS[closer.text]
     stray = 0.55 if draft.text[closer.start - 1 : closer.start] == closer.text else 0.7
@@ -131,7 +131,7 @@ def _opened(draft: Draft, found: list[Token], opener: Token | None, closer: Toke
 
 
 def _opener_before(draft: Draft, found: list[Token], closer: Token) -> Iterator[Change]:
-    """An opener in the line of the closer, or at the end of the one that it goes on with."""
+    """Add an opener in the line of the closer, or at the end of the line that it continues."""
     number, wanted = draft.where(closer.start), CLOSERS[closer.text]
     begin = draft.lines.start(number)
     before = [t for t in found if begin <= t.start < closer.start]
@@ -180,7 +180,7 @@ _FIELD = re.compile(r"\{[^{}]*\}")
 
 
 def quote_changes(draft: Draft) -> Iterator[Change]:
-    """Quotation marks added, taken away or exchanged in the line of the complaint, or at the end of a long text."""
+    """Yield changes that add, remove or exchange quotation marks near where the compiler stops."""
     message = draft.message
     if "f-string" in message or (
         "invalid syntax" in message and re.search(r"\b[fF][\"']", draft.lines.line(draft.line))
@@ -238,7 +238,7 @@ def _short(draft: Draft, number: int, far: float) -> Iterator[Change]:
 
 
 def _long(draft: Draft) -> Iterator[Change]:
-    """A text in three marks: where it ended short of them, below its first line, before the next code, at the end."""
+    """End a triple-quoted text: where it almost ends, below its first line, before the next code, at the end."""
     lines, number = draft.lines, draft.line
     match = _TRIPLE.search(lines.line(number), draft.column) or _TRIPLE.search(lines.line(number))
     mark = match[0] if match else '"""'
@@ -277,7 +277,7 @@ def _long(draft: Draft) -> Iterator[Change]:
 
 
 def _broken_word(draft: Draft) -> Iterator[Change]:
-    """Plain words where code should be: a comment without its sign, or a text without its marks."""
+    """Make a comment or a text of plain words where code is expected."""
     number = draft.line
     line, start = draft.lines.line(number), draft.lines.start(number)
     body = line.strip()
@@ -295,7 +295,7 @@ def _broken_word(draft: Draft) -> Iterator[Change]:
 
 
 def _fields(draft: Draft) -> Iterator[Change]:
-    """f-strings: marks of the same kind inside of a field, a brace that is not doubled or not closed."""
+    """Repair an f-string: quotation marks inside a field, a brace that is not doubled or not closed."""
     number = draft.line
     line, start = draft.lines.line(number), draft.lines.start(number)
     for mark, other in (('"', "'"), ("'", '"')):

@@ -1,4 +1,4 @@
-"""Text that does not compile yet: its tokens, its lines, and changes.
+"""Text that does not compile yet: tokens, lines, changes.
 
 `tokenize` stops at the first thing that it does not know. The tokens here never stop: what cannot be read is a token too.
 """
@@ -23,7 +23,7 @@ _TOKEN = re.compile(
 OPENERS = {"(": ")", "[": "]", "{": "}"}
 CLOSERS = {close: open_ for open_, close in OPENERS.items()}
 KEYWORDS = frozenset(keyword.kwlist) - {"None", "True", "False"}
-#: What begins a statement and nothing else.
+#: Words that only a statement begins with.
 STARTERS = frozenset(
     [
         "def",
@@ -49,7 +49,7 @@ STARTERS = frozenset(
 
 
 class Token(NamedTuple):
-    """One token: its kind, its text, and where it begins (characters from 0)."""
+    """A token: its kind, its text, and where it begins (characters from 0)."""
 
     kind: str
     text: str
@@ -57,19 +57,19 @@ class Token(NamedTuple):
 
     @property
     def end(self) -> int:
-        """Where it ends."""
+        """Position after its last character."""
         return self.start + len(self.text)
 
     @property
     def ends_value(self) -> bool:
-        """Whether a value can end with it."""
+        """True if a value can end with it."""
         if self.kind == "name":
             return self.text not in KEYWORDS
         return self.kind in {"string", "number"} or self.text in CLOSERS or self.text == "..."
 
     @property
     def begins_value(self) -> bool:
-        """Whether a value can begin with it."""
+        """True if a value can begin with it."""
         if self.kind == "name":
             return self.text not in KEYWORDS or self.text in {"not", "lambda", "await"}
         return (
@@ -78,7 +78,7 @@ class Token(NamedTuple):
 
 
 def tokens(text: str, start: int = 0, end: int | None = None) -> list[Token]:
-    """Every token of a text or a part of it, white space and comments included."""
+    """Return every token of a text or a part of it, white space and comments included."""
     return [
         Token(m.lastgroup or "other", m.group(), m.start())
         for m in _TOKEN.finditer(text, start, end or len(text))
@@ -86,13 +86,13 @@ def tokens(text: str, start: int = 0, end: int | None = None) -> list[Token]:
 
 
 def code_tokens(text: str, start: int = 0, end: int | None = None) -> list[Token]:
-    """Those that mean something."""
+    """Return the tokens that are neither white space nor comments."""
     return [t for t in tokens(text, start, end) if t.kind not in {"space", "comment", "newline"}]
 
 
 @lru_cache(maxsize=64)
 def masked(text: str) -> str:
-    """The text with the insides of strings and comments blanked out, each character in its place."""
+    """Blank out the insides of strings and comments, each character in its place."""
     parts = []
     for token in tokens(text):
         if token.kind == "string":
@@ -118,25 +118,25 @@ class Lines:
         return len(self.all)
 
     def line(self, number: int) -> str:
-        """A line without its end; empty beyond the text."""
+        """Return a line without its line end; empty beyond the text."""
         return self.all[number - 1].rstrip("\r\n") if 0 < number <= len(self.all) else ""
 
     def start(self, number: int) -> int:
-        """Its first character."""
+        """Return where a line begins."""
         return self.starts[min(max(number, 1), len(self.all)) - 1]
 
     def end(self, number: int) -> int:
-        """Just behind its last character, before its end."""
+        """Return where a line ends, before its line end."""
         return self.start(number) + len(self.line(number))
 
     def indent(self, number: int) -> str:
-        """What it begins with."""
+        """Return the white space at the start of a line."""
         line = self.line(number)
         return line[: len(line) - len(line.lstrip(" \t"))]
 
     @cached_property
     def continued(self) -> set[int]:
-        """Lines that go on with what an earlier one began: inside of brackets, or of a long text."""
+        """Lines that continue an earlier one: inside brackets, or inside a long text."""
         found: set[int] = set()
         depth, line = 0, 1
         for token in tokens(self.text):
@@ -149,19 +149,19 @@ class Lines:
         return found
 
     def blank(self, number: int) -> bool:
-        """Whether nothing stands in it, or only a comment."""
+        """Return whether a line is empty or only a comment."""
         stripped = self.line(number).strip()
         return not stripped or stripped.startswith("#")
 
     def before(self, number: int) -> int:
-        """The nearest line above that is not blank; 0 where there is none."""
+        """Return the nearest line above that is not blank; 0 if there is none."""
         number = min(number, len(self.all) + 1) - 1
         while number > 0 and self.blank(number):
             number -= 1
         return number
 
     def after(self, number: int) -> int:
-        """The nearest line below that is not blank; 0 where there is none."""
+        """Return the nearest line below that is not blank; 0 if there is none."""
         number += 1
         while number <= len(self.all) and self.blank(number):
             number += 1
@@ -169,7 +169,7 @@ class Lines:
 
 
 class Change(NamedTuple):
-    """What a text becomes, how far-fetched that is (about 1 for one sign), and what was done, as part of a sentence."""
+    """A new text, its cost (about 1 for one sign), and what was done, as part of a sentence."""
 
     text: str
     cost: float
@@ -177,7 +177,7 @@ class Change(NamedTuple):
 
 
 class Draft:
-    """A text, where Python stops reading it, and its lines."""
+    """A text that does not compile, and where Python stops reading it."""
 
     def __init__(self, text: str, complaint: CompilerMessage) -> None:
         self.text = text
@@ -192,13 +192,13 @@ class Draft:
 
     @property
     def left(self) -> tuple[int, int]:
-        """How much is not read yet: lines, and characters of the line."""
+        """Amount that is not read yet: lines, and characters of the line."""
         return len(self.lines) - self.line, len(self.lines.line(self.line)) - self.column
 
     def replaced(self, start: int, end: int, new: str, cost: float, done: str) -> Change:
-        """The change that puts something else between two places."""
+        """Return the change that replaces the text between two positions."""
         return Change(self.text[:start] + new + self.text[end:], cost, done)
 
     def where(self, at: int) -> int:
-        """The line of a place."""
+        """Return the line of a position."""
         return self.text.count("\n", 0, at) + 1

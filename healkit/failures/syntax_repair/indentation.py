@@ -1,4 +1,4 @@
-"""Lines that begin at another column than they should."""
+"""Lines that are indented wrongly."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _INDENT_WORDS = (
 
 
 def changes(draft: Draft) -> Iterator[Change]:
-    """Lines near the complaint moved in or out, alone or with the lines that go with them."""
+    """Yield changes that move lines near the compiler's stop in or out, alone or with the lines below."""
     lines = draft.lines
     if "tab" in draft.message.lower() or "\t" in lines.indent(draft.line) + lines.indent(
         lines.before(draft.line)
@@ -43,14 +43,14 @@ def changes(draft: Draft) -> Iterator[Change]:
 
 
 def _begun(draft: Draft, number: int) -> int:
-    """The line that began what this one goes on with."""
+    """Return the line that begins the statement that a line is part of."""
     while number > 1 and number in draft.lines.continued:
         number -= 1
     return number
 
 
 def _columns(draft: Draft, number: int) -> list[str]:
-    """Where the line could begin: as the lines around it do, or one step further in than its header."""
+    """Return indents that a line could have: those of the lines around it, or one level below its header."""
     lines = draft.lines
     unit = _unit(draft)
     above, below = _begun(draft, lines.before(number)), lines.after(number)
@@ -76,11 +76,11 @@ def _columns(draft: Draft, number: int) -> list[str]:
 
 
 def _moved(draft: Draft, number: int, indent: str, cost: float) -> Iterator[Change]:
-    """That line, that line with what is below it and as far in, and with all that follows in its block."""
+    """Yield the line, its nested block, and the rest of the block, each moved to that indent."""
     lines, here = draft.lines, draft.lines.indent(number)
     step = "in" if len(indent) > len(here) else "out"
     cost += 0.01 * abs(len(indent.expandtabs()) - len(here.expandtabs()))
-    # As far in as a neighbour costs less than a column that no line around it has.
+    # A neighbour's indent costs less than one that no line around has.
     near = {lines.indent(n) for n in (_begun(draft, lines.before(number)), lines.after(number)) if n}
     cost += 0.6 if indent in near else 0.7
     if (
@@ -113,7 +113,7 @@ def _moved(draft: Draft, number: int, indent: str, cost: float) -> Iterator[Chan
 
 
 def _with_body(draft: Draft, number: int) -> Iterator[Change]:
-    """A header with nothing to do gets `pass`."""
+    """Give a header without a body a `pass`."""
     lines = draft.lines
     if "expected an indented block" not in draft.message and number != lines.before(len(lines) + 1):
         return
@@ -125,7 +125,7 @@ def _with_body(draft: Draft, number: int) -> Iterator[Change]:
 
 
 def _unit(draft: Draft) -> str:
-    """The step of indentation that most lines with one show."""
+    """Return the unit of indentation: the shortest indent, if it is a usual one."""
     indents = [draft.lines.indent(n) for n in range(1, len(draft.lines) + 1) if not draft.lines.blank(n)]
     shortest = min((indent for indent in indents if indent), key=len, default="    ")
     return (

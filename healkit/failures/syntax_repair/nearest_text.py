@@ -1,8 +1,8 @@
-"""A search for the nearest text that Python can read.
+"""Search for the nearest text that Python can read.
 
-Each change is one or a few signs; up to three follow one another, each where Python stops after the one before. A
-change that lets Python read further is worth another one, and one that does not is dropped. The compiler is the only
-judge of what parses; among what parses, the cheaper change and the less odd outcome comes first.
+A change adds, removes or replaces a few characters where Python stops. If Python then reads further, another change is
+tried there, up to three in all; otherwise the change is dropped. The compiler alone decides what Python can read. Of
+the texts found, the cheaper and the less odd ones come first.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from healkit.pysource.source import Source
 CHANGES_MAX = 3
 _SECONDS_MAX = 2.0
 _TRIALS_MAX = 4000
-#: How much dearer than the cheapest a change may be and still be looked at.
+#: How much more than the cheapest text another may cost and still be tried.
 _SLACK = 0.75
 
 
 class Readable(NamedTuple):
-    """A text that parses, how far it is from the draft, and what was done, in the order in which it was."""
+    """A text that compiles, its distance from the draft, and what was done, in order."""
 
     text: str
     cost: float
@@ -55,7 +55,7 @@ class _Open(NamedTuple):
 
 
 def nearest(code: str, limit: int = 10) -> list[Readable]:
-    """Texts near a draft that parse, the likeliest first; empty where none was found in time."""
+    """Return texts near a draft that compile, likeliest first; empty if none was found in time."""
     found = list(_found(code))
     judged = sorted(((item.cost + oddness(item.text, code)[0], i, item) for i, item in enumerate(found)))
     kept: list[Readable] = []
@@ -69,7 +69,7 @@ def nearest(code: str, limit: int = 10) -> list[Readable]:
 
 
 def _essence(text: str) -> str:
-    """What two texts have in common that mean the same."""
+    """Return what two texts with the same meaning have in common."""
     return ast.dump(oddness(text)[1])
 
 
@@ -115,7 +115,7 @@ def _found(code: str) -> Iterator[Readable]:
 
 
 def _further(text: str, stop: CompilerMessage, before: Draft) -> bool:
-    """Whether Python comes further than it did; a bracket that is never closed is told where it was opened."""
+    """Return whether Python now reads further; an unclosed bracket is reported where it was opened."""
     after = Draft(text, stop)
     if "never closed" in stop.message and "never closed" not in before.message:
         return after.left[0] < before.left[0]
@@ -123,7 +123,7 @@ def _further(text: str, stop: CompilerMessage, before: Draft) -> bool:
 
 
 def _starts(code: str) -> Iterator[Readable]:
-    """The draft itself, and what it is without what stands around it, in other languages' words, or both."""
+    """Yield the draft, and the draft without what is around the code, in Python's words, or both."""
     yield Readable(code, 0.0, ())
     plain, done, cost = code, [], 0.0
     for _ in range(4):
@@ -139,7 +139,7 @@ def _starts(code: str) -> Iterator[Readable]:
 
 
 def _in_python(text: str, cost: float, done: tuple[str, ...]) -> Iterator[Readable]:
-    """A text with all of its foreign habits mended at once, where there are several."""
+    """Yield the text with all habits of other languages rewritten at once, if there are several."""
     habits: dict[str, None] = {}
     for row in (row for _ in range(2) for row in other_languages.REWRITES if row.cost <= 0.5):
         splices = other_languages.matches(row, text)
@@ -162,7 +162,7 @@ def _changes(draft: Draft) -> Iterable[Change]:
 
 
 def _rewritten(draft: Draft) -> Iterator[Change]:
-    """Other languages' habits, everywhere and at the place of the complaint only."""
+    """Yield rewrites of other languages' habits: everywhere, and near the compiler's stop only."""
     for row, splices in other_languages.rewrites(draft.text):
         done = f"what is written as in another language (`{row.name}`) is written as in Python"
         near = any(abs(draft.where(start) - draft.line) <= 1 for start, _, _ in splices)
@@ -174,10 +174,9 @@ def _rewritten(draft: Draft) -> Iterator[Change]:
 
 
 def repairs(code: str, limit: int = 10) -> list[tuple[str, str, float]]:
-    """Texts near a draft that parse: each with what was done, in one sentence, and a rank of 0 to 1; best first.
+    """Return texts near a draft that compile: the code, what was done, and a rank of 0 to 1; best first.
 
-    Where one of them uses well-known names that it does not import, it comes with the imports too, before the one
-    without.
+    A text that uses well-known names without importing them comes with the imports first, then without.
     """
     found = []
     for item in nearest(code, limit):

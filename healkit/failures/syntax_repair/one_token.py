@@ -1,4 +1,4 @@
-"""One token added, left out, or exchanged."""
+"""Single tokens: added, left out, exchanged."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from healkit.failures.syntax_repair import block_headers
 from healkit.failures.syntax_repair.block_headers import BLOCK
 from healkit.failures.syntax_repair.draft import CLOSERS, KEYWORDS, OPENERS, Change, Draft, Token, code_tokens
 
-#: Signs that are taken for one another.
+#: Signs that are confused with one another.
 _EXCHANGED = {
     ";": (":", ",", ""), ":": ("=", ",", ";", "", " in"), "=": ("==", ":", ""), "==": ("=",), ",": (".", ":", " and", ""), ".": (",", "", "0."),
     "->": (":", ".", ">"), "=>": (":", "->", ">=", "="), "!": ("not ", "!="), "?": ("", ":"), "%": ("",), "&": (" and ",), "|": (" or ",),
@@ -17,13 +17,13 @@ _EXCHANGED = {
     "{": ("(", "["), ")": ("]", "}", ":"), "]": (")", "}"), "}": (")", "]"), "~": ("",), "^": ("**",), "...": ("",), "<": (" in ", "<="), "-": ("_",),
 }  # fmt: skip
 _SHORT = ("in", "is", "as", "and", "or", "if")
-#: Words that the next or the last one may have grown together with.
+#: Words that lost the space before or after them.
 _GLUED = ("in", "if", "for", "or", "and", "not", "is", "as", "else", "import", "lambda", "return", "def")
 _WINDOW = 4
 
 
 def changes(draft: Draft) -> Iterator[Change]:
-    """Changes of single signs in the line of the complaint and the one above."""
+    """Yield changes of one token in the line where the compiler stops and in the one above."""
     lines = draft.lines
     numbers = [draft.line]
     above = lines.before(draft.line)
@@ -46,7 +46,7 @@ def changes(draft: Draft) -> Iterator[Change]:
 
 
 def _added(draft: Draft, found: list[Token], place: int, near: float) -> Iterator[Change]:
-    """Something between two tokens, by what stands on either side."""
+    """Add a token between two others, depending on what is on either side."""
     left = found[place - 1] if place else None
     right = found[place] if place < len(found) else None
     at = right.start if right is not None else found[-1].end
@@ -60,7 +60,7 @@ def _added(draft: Draft, found: list[Token], place: int, near: float) -> Iterato
 
 
 def _added_far(draft: Draft, found: list[Token], focus: int) -> Iterator[Change]:
-    """A comma or a colon elsewhere in the line: the complaint can come late."""
+    """Add a comma elsewhere in the line: the compiler may stop late."""
     for place in range(1, len(found)):
         if abs(place - focus) > _WINDOW and found[place - 1].ends_value and found[place].begins_value:
             at = found[place - 1].end
@@ -68,7 +68,7 @@ def _added_far(draft: Draft, found: list[Token], focus: int) -> Iterator[Change]
 
 
 def _bracket(before: list[Token]) -> str:
-    """The innermost bracket that is open there, in this line."""
+    """Return the innermost bracket of this line that is open there."""
     stack: list[str] = []
     for token in before:
         if token.text in OPENERS:
@@ -79,7 +79,7 @@ def _bracket(before: list[Token]) -> str:
 
 
 def _spaced(text: str, at: int, sign: str) -> str:
-    """The sign with the spaces that it has in good style."""
+    """Return a token with the spaces that good style puts around it."""
     if sign in {".", ")", "]", "}", ":", ",", "(", "[", "{", "**", "*"}:
         after = text[at : at + 1]
         return (
@@ -93,7 +93,7 @@ def _spaced(text: str, at: int, sign: str) -> str:
 
 
 def _exchanged(draft: Draft, found: list[Token], place: int, near: float) -> Iterator[Change]:
-    """One token left out, another in its place, or it and the next one the other way round."""
+    """Leave a token out, replace it, or swap it with the next one."""
     token = found[place]
     line = f"line {draft.where(token.start)}"
     sign = token.kind in {"op", "other"}
@@ -122,7 +122,7 @@ def _exchanged(draft: Draft, found: list[Token], place: int, near: float) -> Ite
 
 
 def _with_next(draft: Draft, token: Token, following: Token, near: float, line: str) -> Iterator[Change]:
-    """Two neighbours: one of them twice, in the wrong order, or one sign in two parts."""
+    """Join two neighbours, swap them, or leave out one that is doubled."""
     gap = draft.text[token.end : following.start]
     if following.text == token.text:
         cost = 0.5 if token.kind in {"op", "other"} else 0.35
@@ -146,12 +146,12 @@ _OPERATORS: tuple[Missing, ...] = (
     ("+", 0.75), ("==", 0.8), ("and", 0.8), ("in", 0.85), ("or", 0.85), ("-", 0.85), ("*", 0.85), ("<", 1.0), (">", 1.0),
     ("/", 1.0), ("!=", 1.0), ("is", 1.0), ("not in", 1.1), (">=", 1.1), ("<=", 1.1), ("is not", 1.3), ("//", 1.3),
 )  # fmt: skip
-#: Words that take a name behind them, and signs.
+#: Words and signs that a name follows.
 _NAMED = {".", "import", "as", "class", "for", "global", "nonlocal", "def"}
 
 
 def missing(found: list[Token], left: Token | None, right: Token | None, inside: str) -> Iterator[Missing]:
-    """What could stand between these two, with its cost.
+    """Yield what could be missing between two tokens, with its cost.
 
     found: the tokens of the line. left, right: the two; None at its ends. inside: the bracket that is open there.
     """
@@ -197,7 +197,7 @@ _TEXT_METHODS = frozenset(name for name in dir(str) if not name.startswith("_"))
 
 
 def _before_word(first: str, right: Token, inside: str) -> Iterator[Missing]:
-    """A value, and a word or a sign that no value begins with."""
+    """Yield what fits between a value and a word or sign that no value begins with."""
     if inside == "(" and right.text in KEYWORDS | {"="}:
         yield ")", 1.2
     if right.text in {"*", "**"} and first == "def" and inside == "(":
@@ -209,7 +209,7 @@ def _before_word(first: str, right: Token, inside: str) -> Iterator[Missing]:
 
 
 def _between_values(found: list[Token], left: Token, right: Token, inside: str) -> Iterator[Missing]:
-    """Two values side by side: an operator, a comma, a dot or a word is missing."""
+    """Yield an operator, a comma, a dot or a word for two adjacent values."""
     first, texts = found[0].text, {token.text for token in found}
     apart = left.end < right.start
     yield ",", 0.55 if inside else 0.85
@@ -243,7 +243,7 @@ def _between_values(found: list[Token], left: Token, right: Token, inside: str) 
 
 
 def _words(found: list[Token], left: Token, texts: set[str], inside: str) -> Iterator[Missing]:
-    """What the line's own beginning asks for, or the bracket."""
+    """Yield the word that the line's first token or its bracket asks for."""
     first = found[0].text
     if first == "for" and "in" not in texts:
         yield "in", 0.3
@@ -264,7 +264,7 @@ def _words(found: list[Token], left: Token, texts: set[str], inside: str) -> Ite
 
 
 def _operands(found: list[Token], left: Token, right: Token | None) -> Iterator[Missing]:
-    """A value is missing after an operator: a name of the line, or nothing in particular."""
+    """Yield a value for an operator that lacks one: a name of the line, or a neutral one."""
     names = [t.text for t in found if t.kind == "name" and t.text not in KEYWORDS]
     if left.text == "def" and (right is None or right.text == "("):
         yield "run", 1.0

@@ -1,4 +1,4 @@
-"""Other languages' words and signs, written as in Python 3."""
+"""Words and signs of other languages, written as in Python 3."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from healkit.failures.syntax_repair.draft import masked
 
 @dataclasses.dataclass(frozen=True)
 class Rewrite:
-    """One habit of writing: a pattern over the text (strings and comments blanked out), and what to write instead.
+    """A habit of writing: a pattern over the text (strings and comments blanked out), and its replacement.
 
-    `cost` is how little the pattern alone says that the habit is at work. before, after: an example that does not
-    parse, and what it becomes.
+    cost: how weak the evidence is if only the pattern matches. before, after: an example that does not compile, and the
+    text that it becomes.
     """
 
     name: str
@@ -25,7 +25,7 @@ class Rewrite:
     after: str
 
 
-#: What the patterns below are short for. `␣` is a space or a tab; an entry may use those below it.
+#: Abbreviations in the patterns below. `␣` is a space or a tab; an entry may use those below it.
 _SHORT = {
     "‹head›": r"(?P<head>^␣*(?:\}␣*)?(?:if|elif|while|for|def|class|else|try|finally|except|with)\b[^\n{}]*?)",
     "‹end›": r"(?P<rest>␣*(?:\x02+)?␣*)$",  # where it ends, but for a comment
@@ -37,19 +37,19 @@ _SHORT = {
 
 
 def _row(name: str, pattern: str, text: str, before: str, after: str, cost: float = 0.4) -> Rewrite:
-    """A row whose examples are whole texts."""
+    """Make a row whose examples are whole texts."""
     for short, long in _SHORT.items():
         pattern = pattern.replace(short, long)
     return Rewrite(name, re.compile(pattern.replace("␣", r"[ \t]"), re.MULTILINE), text, cost, before, after)
 
 
 def _line(name: str, pattern: str, text: str, before: str, after: str, cost: float = 0.4) -> Rewrite:
-    """A row whose examples are one line."""
+    """Make a row whose examples are one line."""
     return _row(name, pattern, text, f"{before}\n", f"{after}\n", cost)
 
 
 def _condition(name: str, pattern: str, text: str, before: str, after: str, cost: float = 0.4) -> Rewrite:
-    """A row whose examples are conditions."""
+    """Make a row whose examples are conditions."""
     return _line(name, pattern, text, f"if {before}:\n    pass", f"if {after}:\n    pass", cost)
 
 
@@ -173,7 +173,7 @@ REWRITES: tuple[Rewrite, ...] = (
 
 
 def matches(row: Rewrite, text: str) -> list[tuple[int, int, str]]:
-    """The splices that mend one habit everywhere in a text."""
+    """Return the splices that rewrite one habit everywhere in a text."""
     splices = []
     for match in row.pattern.finditer(masked(text)):
         groups = {
@@ -184,14 +184,14 @@ def matches(row: Rewrite, text: str) -> list[tuple[int, int, str]]:
 
 
 def rewrites(text: str) -> Iterator[tuple[Rewrite, list[tuple[int, int, str]]]]:
-    """Each habit that shows in a text, with its splices."""
+    """Yield each habit that a text shows, with its splices."""
     for row in REWRITES:
         if splices := matches(row, text):
             yield row, splices
 
 
 def spliced(text: str, splices: list[tuple[int, int, str]]) -> str:
-    """The text with those parts replaced; they come in order and do not overlap."""
+    """Replace parts of a text; they come in order and do not overlap."""
     for start, end, new in reversed(splices):
         text = text[:start] + new + text[end:]
     return text

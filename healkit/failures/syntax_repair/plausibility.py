@@ -1,6 +1,6 @@
-"""How odd a text is that parses.
+"""Oddness of a text that compiles.
 
-Among many texts that parse, one that somebody would have written is right sooner.
+Of many texts that compile, the one that a person would have written is the likeliest.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from healkit.failures.syntax_repair.draft import KEYWORDS, code_tokens
 from healkit.pysource.nodes import Function, own_nodes
 from healkit.pysource.scope import bound_names, unknown_names
 
-#: Expressions that do nothing in a line of their own.
+#: Expressions that have no effect as a statement.
 _IDLE = (ast.Name, ast.Compare, ast.BinOp, ast.Tuple, ast.Subscript, ast.UnaryOp, ast.List, ast.Attribute, ast.BoolOp,
          ast.IfExp, ast.Set, ast.Dict, ast.Lambda, ast.GeneratorExp)  # fmt: skip
 _NO_FUNCTION = (
@@ -27,15 +27,15 @@ _NO_FUNCTION = (
     ast.Set,
     ast.ListComp,
 )
-#: Functions that are hardly ever given a condition.
+#: Functions that rarely get a condition as an argument.
 _PLAIN_ARGUMENTS = frozenset(("len", "range", "int", "float", "abs", "open", "isinstance", "min", "max"))
 _LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 
 
 def oddness(text: str, draft: str = "") -> tuple[float, ast.Module]:
-    """What in a text is hardly meant, summed up, and its tree; the text must parse.
+    """Sum up what in a text is hardly meant, and return the sum with the tree; the text must parse.
 
-    A name that means nothing counts little where the draft has it too: what is around the code is not known.
+    An unknown name counts little if the draft has it too: the code around the draft is not known.
     """
     there = {token.text for token in code_tokens(draft)}
     with warnings.catch_warnings():
@@ -55,7 +55,7 @@ def oddness(text: str, draft: str = "") -> tuple[float, ast.Module]:
 
 
 def _left_behind(tree: ast.Module) -> set[str]:
-    """Names that the module's own lines read and only its functions bind: those lines were meant to be in one."""
+    """Return names that only functions bind and the module's own lines read: those belong in a function."""
     inside = {name for node in ast.walk(tree) if isinstance(node, Function) for name in bound_names(node)}
     read = {n.id for n in own_nodes(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
     return (read & inside) - bound_names(tree).keys()
@@ -111,14 +111,14 @@ def _odd_statement(node: ast.AST) -> float:
 
 
 def _gives(node: ast.AST) -> bool:
-    """Whether it is a way for a function to give a value, or to have none to give."""
+    """Return whether a node gives a function a value, or raises."""
     return isinstance(node, ast.Yield | ast.YieldFrom | ast.Raise) or (
         isinstance(node, ast.Return) and node.value is not None
     )
 
 
 def _odd_block(block: list[ast.stmt], module: bool) -> float:
-    """Lines that do nothing, and lines that nothing comes to."""
+    """Count lines that do nothing, and lines that are never reached."""
     odd = 0.0
     for place, stmt in enumerate(block):
         if place and isinstance(block[place - 1], _LEAVES):
