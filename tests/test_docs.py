@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import fnmatch
 import re
 from pathlib import Path
@@ -10,6 +11,8 @@ import pytest
 from tiers import MARKERS, files_with_tests
 
 from healkit import errors
+from healkit.failures import pattern as shapes
+from healkit.failures.catalogue import PATTERNS
 from healkit.workers.probe import NOT_STOPPED
 
 ROOT = Path(__file__).parent.parent
@@ -79,6 +82,17 @@ def test_the_contributors_page_names_every_test_that_writes_a_golden_file() -> N
         if variable in path.read_text() and path != Path(__file__)
     }
     assert writers <= set(re.findall(r"`(tests/[\w/]+\.py)`", CONTRIBUTING))
+
+
+def test_the_contributors_page_shows_a_row_of_the_failure_catalogue() -> None:
+    section = CONTRIBUTING.partition("## How to add an explanation or a rule")[2].partition("\n## ")[0]
+    (block,) = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
+    shown = eval(block, dict(vars(shapes)))
+    assert shown in PATTERNS
+    fields = {field.name for kind in (shapes.FailurePattern, shapes.ExplanationText, shapes.Fix)
+              for field in dataclasses.fields(kind)}  # fmt: skip
+    named = set(re.findall(r"`([A-Za-z_]+)`", section))
+    assert named <= fields | vars(shapes).keys() | {"PATTERNS"}
 
 
 @pytest.mark.parametrize("marker", MARKERS)

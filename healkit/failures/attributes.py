@@ -275,10 +275,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
         ),
     ),
     FailurePattern(
-        (
-            "TypeError",
-            "AttributeError",
-        ),
+        ("TypeError", "AttributeError"),
         r"'(?:builtin_function_or_method|method|method_descriptor|function|type)'",
         fixes=(
             Fix(

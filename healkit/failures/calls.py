@@ -169,8 +169,6 @@ _CALL = (
 
 
 _WAIT = "async def one(a):\n    return [a]\n\n\nasync def tool(a):\n    return {0}[0]\n"
-
-
 _SELF = "class Box:\n    def __init__(self):\n        self.items = []\n\n    def put({0}item):\n        {1}items.append(item)\n        return len(self.items)\n\n\ndef tool(a):\n    return Box().put(a)\n"
 
 
@@ -304,10 +302,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
         ),
     ),
     FailurePattern(
-        (
-            "TypeError",
-            "AttributeError",
-        ),
+        ("TypeError", "AttributeError"),
         r"coroutine",
         fixes=(
             Fix(

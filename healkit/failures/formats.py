@@ -128,10 +128,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
         ),
     ),
     FailurePattern(
-        (
-            "AttributeError",
-            "TypeError",
-        ),
+        ("AttributeError", "TypeError"),
         r"object has no attribute 'read'|the JSON object must be str, bytes or bytearray",
         fixes=(
             Fix(

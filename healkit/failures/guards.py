@@ -133,8 +133,6 @@ def _out(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 _NONE = "import re\n\n\ndef tool(a):\n    match = re.search('b', a)\n{0}    return match.group()\n"
-
-
 _MEAN = "def tool(a):\n{0}    return sum(a) / len(a)\n"
 
 
@@ -143,10 +141,7 @@ _LAST = "def tool(a):\n{0}    return a[0]\n"
 
 PATTERNS: tuple[FailurePattern, ...] = (
     FailurePattern(
-        (
-            "AttributeError",
-            "TypeError",
-        ),
+        ("AttributeError", "TypeError"),
         r"'NoneType' object (?:has no attribute '(?P<name>\w+)'|is not subscriptable)",
         fixes=(
             Fix(
@@ -209,13 +204,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
         ),
     ),
     FailurePattern(
-        (
-            "ValueError",
-            "IndexError",
-            "StatisticsError",
-            "StopIteration",
-            "TypeError",
-        ),
+        ("ValueError", "IndexError", "StatisticsError", "StopIteration", "TypeError"),
         r"empty|requires at least|no mode|^$|iterable argument|variance requires",
         fixes=(
             Fix(

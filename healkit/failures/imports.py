@@ -222,10 +222,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
         ),
     ),
     FailurePattern(
-        (
-            "AttributeError",
-            "ImportError",
-        ),
+        ("AttributeError", "ImportError"),
         r"partially initialized module '(?P<module>[\w.]+)'",
         explanations=(
             ExplanationText(

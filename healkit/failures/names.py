@@ -153,8 +153,6 @@ def _neutral(op: ast.operator, value: ast.expr) -> str | None:
 
 
 _NOTHING = FixExample("def tool(a):\n    return zzyzx(a)\n", arguments={"a": 1})
-
-
 _SELF = "class Box:\n    def __init__(self):\n        self.items = []\n\n    def put({0}item):\n        {1}items.append(item)\n        return len(self.items)\n\n\ndef tool(a):\n    return Box().put(a)\n"
 
 

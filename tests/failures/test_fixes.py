@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from failing_tools import case_of, declared, run
 
+from healkit.failures import explain
 from healkit.failures.catalogue import PATTERNS, SUBJECTS, proposals
 from healkit.failures.pattern import NO_EXCEPTION, Fix, FixExample
 from healkit.healing.advisor import Case
@@ -80,6 +81,18 @@ def test_fixes_have_names_of_their_own_and_say_what_they_mend():
     assert len(rows) == len(FIXES) > 80
     assert all(fix.mends and not fix.mends.endswith(".") for fix in FIXES.values())
     assert all(0 < fix.priority < 1 for fix in FIXES.values())
+
+
+@pytest.mark.parametrize("fix", FIXES.values(), ids=FIXES)
+def test_the_failure_of_each_example_is_one_of_its_own_pattern(fix, folder):
+    example = filled(fix.example, folder)
+    failure = case_for(fix, example, folder).failure
+    label, message = (
+        (NO_EXCEPTION, "") if failure is None else (failure.ename.rpartition(".")[2], failure.evalue)
+    )
+    own = [pattern for pattern in PATTERNS if fix in pattern.fixes]
+    assert any(pattern.match(label, message) for pattern in own)
+    assert failure is None or explain(failure).what
 
 
 def test_every_subject_is_of_use():
