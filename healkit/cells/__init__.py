@@ -1,4 +1,4 @@
-"""Notebook dataflow: which cells define what a failing cell lacks.
+"""Notebook dataflow: which cells define what a cell lacks.
 
 `advise(CellCase(…))` is pure: it takes what is known of the notebook, runs nothing, and returns data. `find_notebook`
 reads the notebook's file, if there is one. `extract_function` makes a cell the code of a tool. Modules are loaded when

@@ -1,4 +1,4 @@
-"""Dataflow of a cell: names that it binds, reads, changes and deletes.
+"""Dataflow of a cell: the names that it binds and reads.
 
 Code that runs when the cell runs is visited in the order in which it runs, so that a read before the cell binds the
 name differs from one after. Functions run later; for their bodies `symtable` tells which names are their own and which

@@ -1,4 +1,4 @@
-"""A visitor that follows the code of a cell in the order in which it runs.
+"""Visitor that follows a cell's code in the order it runs.
 
 A name that is read before the cell binds it has to come from elsewhere; one that is read after does not. Each branch is
 followed on its own; what all of them bind is bound.
@@ -42,7 +42,7 @@ class InnerName:
 
 
 class _Branch(NamedTuple):
-    """One of several paths through a statement; `leaves`: it does not go on to the next statement."""
+    """Path through a statement; `leaves`: it does not go on to the next statement."""
 
     visit: Callable[[], None]
     under: str

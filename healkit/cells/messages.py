@@ -15,7 +15,7 @@ _SHOWN_CELLS = 6
 
 
 def todo(labels: Sequence[str]) -> str:
-    """Return `Run cells 2 and 3, then this cell again.`"""
+    """Return the next step: `Run cells 2 and 3, then this cell again.`, or an empty text."""
     if not labels:
         return ""
     numbers = [label.removeprefix("cell ") for label in labels]

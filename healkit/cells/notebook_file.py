@@ -21,7 +21,7 @@ _SIBLINGS_MAX = 20
 
 @dataclass(frozen=True)
 class CellRun:
-    """One run of a cell in this kernel.
+    """Run of a cell in this kernel.
 
     count: the number of its prompt. ok: None if it ran before healkit was loaded. at: when it ended, in seconds since
     the epoch. failed_line: the line of the cell that failed. missing: the name of a NameError.
@@ -39,7 +39,7 @@ class CellRun:
 
 @dataclass(frozen=True)
 class NotebookCell:
-    """One code cell of a file; `number` counts all cells from 1, `count` is the prompt that was saved with it."""
+    """Code cell of a file; `number` counts all cells from 1, `count` is the prompt that was saved with it."""
 
     number: int
     source: str

@@ -1,4 +1,4 @@
-"""State of a notebook: its cells, from the file and the kernel's history together.
+"""State of a notebook, from its file and its history.
 
 The file has the order of the cells, the history has what was run. The two are matched by cell id, or by text if the
 frontend gives no ids. Of two texts of one cell the newer one counts: a file that was saved before the cell ran does not
@@ -23,7 +23,7 @@ _LINE_MAX_CHARS = 60
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell: its newest text, its position, and its last run.
+    """Cell of a notebook: its newest text, its position, and its last run.
 
     position: larger is further down. run: the last run, if it was of this text; older: the last run, if it was of
     another. deleted: in the history, but no longer in the notebook. saved_count: the prompt in the file.
@@ -40,7 +40,7 @@ class Cell:
 
     @functools.cached_property
     def flow(self) -> CellDataflow:
-        """What its text binds and reads."""
+        """Dataflow of its text."""
         return dataflow_of(self.source)
 
     @property

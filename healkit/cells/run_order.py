@@ -1,4 +1,4 @@
-"""Cell order: what a failing cell of a notebook lacks, and which cells define it.
+"""Run order: which cells define what a failing cell lacks.
 
 Two thirds of the NameErrors in real notebooks come from cells run out of order, or after a cell that failed; one in
 fifteen is a misspelling. So the notebook is searched first: which cell defines the name, and whether it ran. Missing
@@ -35,7 +35,7 @@ Confidence = Literal["sure", "likely", "guess"]
 
 @dataclass(frozen=True)
 class CellStep:
-    """One cell to run: its text, the reason, and its number (from 1; None if it is not in the file)."""
+    """Cell to run: its text, the reason, and its number (from 1; None if it is not in the file)."""
 
     source: str
     why: str

@@ -1,9 +1,9 @@
-"""Examples in a tool's docstring, as data.
+"""Examples in docstrings, as data.
 
-`>>> double(4)` and the line `8` below it say what is right, as the standard library's `doctest` reads them. A line
-that shows a literal becomes a value, so that it can be compared as values are; a traceback becomes the exception's
-name; anything else is compared as text, through `repr`. What only text of an output could settle (an ellipsis, lines
-that a loop prints) is left out, because a wrong example is worse than none. Nothing is run here.
+`>>> double(4)` and the line `8` below it are read as the standard library's `doctest` reads them. A line that shows a
+literal becomes a value, so that it is compared as values are; a traceback becomes the name of the exception; anything
+else is compared as text, through `repr`. Examples that depend on the text of an output (an ellipsis, lines that a loop
+prints) are left out, because a wrong example is worse than none. Nothing is run here.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _NOT_A_LITERAL = object()
 
 
 def examples_in(tree: ast.Module, shape: Shape) -> list[dict[str, Any]]:
-    """The examples in the docstring of a tool's entry, in the form of `contracts.examples`."""
+    """Return the examples in the docstring of a tool's entry, in the form of `contracts.examples`."""
     prints = _prints(tree)
     found: list[dict[str, Any]] = []
     for text in _docstrings(tree, shape):
@@ -43,7 +43,7 @@ def _docstrings(tree: ast.Module, shape: Shape) -> Iterator[str]:
 
 
 class _Reader:
-    """One docstring, line by line; later lines may need what earlier ones have set."""
+    """Reader of a docstring, line by line; later lines may need what earlier ones assign."""
 
     def __init__(self, tree: ast.Module, shape: Shape, prints: bool) -> None:
         functions = (node for node in tree.body if isinstance(node, Function) and node.name == shape.entry)
@@ -53,8 +53,8 @@ class _Reader:
         self.before: list[str] = []
 
     def read(self, text: str) -> list[dict[str, Any]]:
-        """All that a docstring says; nothing where it is no doctest after all."""
-        import doctest  # takes a while to load, and few docstrings need it
+        """Return the examples of a docstring; none if `doctest` cannot read it."""
+        import doctest  # slow to load, and few docstrings need it
 
         try:
             lines = doctest.DocTestParser().get_examples(text)
@@ -68,7 +68,7 @@ class _Reader:
             example = self._example(line, body)
             if example is not None:
                 found.append(example)
-            # An expression before anything was set has left nothing behind that a later line could need.
+            # A plain expression leaves nothing behind that a later line could need.
             if line.exc_msg is None and (self.before or not isinstance(body[-1], ast.Expr)):
                 self.before.append(ast.unparse(ast.Module(body, [])))
         return found
@@ -88,7 +88,7 @@ class _Reader:
         return self._shown(last.value, line.want.rstrip("\n"), exact=not any(line.options.values()))
 
     def _shown(self, value: ast.expr, want: str, *, exact: bool) -> dict[str, Any] | None:
-        """An expression and the text below it; exact: no option says that the text is not the whole of it."""
+        """Return an example of an expression and the text below it; exact: the text is the whole output."""
         if (printed := _printed(value)) is not None:
             text = want.replace("<BLANKLINE>", "")
             return {**self._wrapped("str", printed), "result": text} if exact else None
@@ -110,7 +110,7 @@ class _Reader:
         return self._call([ast.Expr(call)], None)
 
     def _call(self, body: list[ast.stmt], last: ast.stmt | None) -> dict[str, Any]:
-        """The arguments of a plain call, which say more than source; else the source, with what it needs before it."""
+        """Return the arguments of a plain call, which tell more than source; else the source to run."""
         if not self.before and len(body) == 1 and isinstance(last, ast.Expr):
             arguments = self._arguments(last.value)
             if arguments is not None:
@@ -119,7 +119,7 @@ class _Reader:
         return {"call": "\n".join([*self.before, source])}
 
     def _arguments(self, value: ast.expr) -> dict[str, Any] | None:
-        """What a call of the entry with literals gives it by name; None where it is not just that."""
+        """Return the arguments by name of a call of the entry with literals; None for anything else."""
         if self.function is None or not isinstance(value, ast.Call) or not _is_name(value.func, self.entry):
             return None
         known = self.function.args
@@ -136,7 +136,7 @@ class _Reader:
         return found if all(is_plain(argument) for argument in found.values()) else None
 
     def _calls_the_tool(self, body: list[ast.stmt]) -> bool:
-        """Whether the tool is named here, or where something was set that may be used here."""
+        """Return whether the tool is named here, or in lines before that this one may use."""
         text = "\n".join([*self.before, ast.unparse(ast.Module(body, []))])
         return any(_is_name(node, self.entry) for node in ast.walk(ast.parse(text)))
 
@@ -150,7 +150,7 @@ def _prints(node: ast.AST) -> bool:
 
 
 def _printed(value: ast.expr) -> ast.expr | None:
-    """What a `print(…)` of one value prints."""
+    """Return what a `print(…)` of one value prints."""
     if not isinstance(value, ast.Call) or not _is_name(value.func, "print"):
         return None
     plain = len(value.args) == 1 and not value.keywords and not isinstance(value.args[0], ast.Starred)

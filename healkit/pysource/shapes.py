@@ -1,10 +1,10 @@
-"""Tool shapes: the three kinds of Python tool, told apart by reading.
+"""Tool shapes: the three kinds of Python tool.
 
 1. a class that derives from `Tool` (or from anything named `…Tool`) and defines `run`;
 2. a plain function: `run`, or one named like the tool, or the only public one;
 3. the older script, which reads `arguments` and sets `result`.
 
-The code is never run for it. The host reads the shape to refuse what cannot run and to derive an input schema; the
+The code is read, never run. The host reads the shape to refuse what cannot run and to derive an input schema; the
 worker reads it again to know what to call. Both use this module, so they cannot disagree.
 """
 

@@ -27,10 +27,10 @@ _ATOMS = (ast.Name, ast.Constant, ast.Attribute, ast.Subscript, ast.Call, ast.Li
 
 
 class Source:
-    """A source text with its tree; maps nodes to places in the text and makes edits there.
+    """Source text with its tree; maps nodes to places in the text and makes edits there.
 
-    tree: of that text, if it was parsed already. Raises `SyntaxError` or `ValueError` if the text does not parse.
-    Lines count from 1, positions are characters, spans are half-open. `newline` is the text's own line end.
+    tree: of that text, if it was parsed already. Raises `SyntaxError` or `ValueError` if the text does not parse. Lines
+    count from 1, positions are characters, spans are half-open. `newline` is the text's own line end.
     """
 
     def __init__(self, text: str, tree: ast.Module | None = None) -> None:
@@ -46,7 +46,7 @@ class Source:
 
     @cached_property
     def lines(self) -> list[str]:
-        """The lines with their line ends."""
+        """Lines of the text with their line ends."""
         lines = [self.text[start:stop] for start, stop in pairwise([*self._starts, len(self.text)])]
         return lines if lines[-1] else lines[:-1]
 
@@ -110,7 +110,7 @@ class Source:
 
     @cached_property
     def indent_unit(self) -> str:
-        """One level of indentation, as the first block has it; four spaces if there is none."""
+        """White space of one level, as the first block has it; four spaces if there is none."""
         for stmt in _statements(self.tree):
             body = getattr(stmt, "body", None)
             if body and self.starts_line(body[0]) and self.starts_line(stmt):

@@ -1,4 +1,4 @@
-"""Search-based repair: edits by rule, tried by the thousand."""
+"""Search-based repair: edits made by operators, validated."""
 
 from healkit.healing.advisors.search.advisor import SearchAdvisor
 

@@ -1,4 +1,4 @@
-"""Baseline: how the code behaves before any patch, found by running its checks."""
+"""Baseline: how the code behaves before any patch."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ class Baseline:
 
     @property
     def fails_loudly(self) -> bool:
-        """Whether every failure is an exception: it never returned a wrong result, and always ended."""
+        """True if every failure is an exception: no result was wrong, and all runs ended."""
         return not set(self.before) & set("wt")
 
     @property
     def hangs(self) -> bool:
-        """Whether it ended on no check."""
+        """True if it ended on no check."""
         return set(self.before) == {"t"}
 
     def space(self, seen: set[int]) -> EditSpace | None:

@@ -88,9 +88,7 @@ class EditSpace:
     def _changes(self, row: Operator, node: ast.AST) -> Iterator[Change]:
         try:
             yield from row.make(self._program, node)
-        except (
-            SyntaxError
-        ):  # a piece of the text is no code by itself, such as a line continued by a backslash
+        except SyntaxError:  # a part of the text is no code by itself, such as a continued line
             return
 
 

@@ -1,4 +1,4 @@
-"""Evaluation of candidates: which pass every check, and when to stop trying."""
+"""Evaluation of candidates, and when to stop trying."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class StopCriterion:
 
     @property
     def overdue(self) -> bool:
-        """Whether to stop waiting for candidates that are still running."""
+        """True if candidates that are still running are not worth waiting for."""
         return self._ended is not None and self._clock() - self._ended > _OVERDUE_S
 
     def _enough_after_success(self, tried: int, score: float) -> bool:
@@ -102,7 +102,7 @@ class Evaluated:
 
 
 class CandidateEvaluator:
-    """Runs candidates for a code against its checks; `found` has those that passed all and were not proposed yet.
+    """Runner of candidates for a code; `found` has those that passed all checks and were not proposed yet.
 
     before: the outcomes of the code as it is, by letter (`Workbench.score`). Checks on which it does not end are run
     last: most variants do not end there either, which costs the whole time limit, and many of them fail a quick check.

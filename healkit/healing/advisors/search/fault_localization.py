@@ -1,4 +1,4 @@
-"""Fault localization: which lines are likely to have the mistake.
+"""Fault localization: which lines are likely to be wrong.
 
 Ochiai's coefficient over passing and failing checks (Abreu et al., "On the Accuracy of Spectrum-based Fault
 Localization", 2007): for a line executed by `f` of the `F` failing checks and by `p` passing ones,

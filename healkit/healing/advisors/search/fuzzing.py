@@ -1,7 +1,7 @@
 """Inputs near those of the checks, to compare patches on.
 
-Nobody knows what is right there; what counts is on how many of them a patch does as the code did, and which patches
-agree with each other. The inputs depend on the checks alone, not on chance.
+It is not known what is right there. What counts is on how many of them a patch does what the code did, and which
+patches agree with each other. The inputs depend on the checks alone, not on chance.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _MOST = 14
 
 
 def nearby(checks: Sequence[Check], most: int = _MOST) -> list[Check]:
-    """Checks without an expected value, each near one of the given, in turn; no two alike, none of the given."""
+    """Return checks without an expected value, each near one of the given in turn; all different and new."""
     given = {_key(check) for check in checks}
     sources = [_variants(check, random.Random(position)) for position, check in enumerate(checks)]  # noqa: S311 - no secret
     found: list[Check] = []
@@ -35,7 +35,7 @@ def nearby(checks: Sequence[Check], most: int = _MOST) -> list[Check]:
 
 
 def edges(checks: Sequence[Check], most: int) -> list[Check]:
-    """Checks without an expected value at the edges of what is given: nothing, one of it, zero."""
+    """Return checks without an expected value at edges of the given arguments: empty, one element, zero."""
     given = {_key(check) for check in checks}
     found: list[Check] = []
     for check in checks:
@@ -66,7 +66,7 @@ def _edges_of(value: Any) -> list[Any]:
 
 
 def _edge_calls(call: str) -> Iterator[Check]:
-    """The source with one literal list or text of its last expression emptied."""
+    """Yield the source with one literal list or text of its last expression emptied."""
     try:
         tree = ast.parse(call)
     except (SyntaxError, ValueError):
@@ -100,7 +100,7 @@ def _variants(check: Check, chance: random.Random) -> Iterator[Check]:
 
 
 def _other_arguments(arguments: dict[str, Any], chance: random.Random) -> dict[str, Any]:
-    """The arguments with one of them changed; a scalar often to one that is somewhere in the others."""
+    """Return the arguments with one of them changed; a scalar often to one found in the others."""
     name = chance.choice(sorted(arguments))
     value = arguments[name]
     alike = [one for one in _scalars(arguments) if type(one) is type(value) and one != value]
@@ -118,7 +118,7 @@ def _scalars(value: Any) -> Iterator[Any]:
 
 
 def other(value: Any, chance: random.Random) -> Any:
-    """A value of the same kind and about the same size."""
+    """Return another value of the same kind and about the same size."""
     if isinstance(value, bool):
         return not value
     if isinstance(value, int):
@@ -173,7 +173,7 @@ def _other_list(value: list[Any], chance: random.Random) -> list[Any]:
 
 
 def _other_call(call: str, chance: random.Random) -> str | None:
-    """The source with one literal changed, one element of a list left out, or one name for another that it binds."""
+    """Return the source with one literal or name changed, or one element of a list removed."""
     try:
         tree = ast.parse(call)
     except (SyntaxError, ValueError):
@@ -192,7 +192,7 @@ def _other_call(call: str, chance: random.Random) -> str | None:
             for one in _places(tree, [])
             if isinstance(one, ast.Constant) and type(one.value) is type(node.value)
         ]
-        # What is looked for is often somewhere in what it is looked for in.
+        # A value that is searched for is often an element of the collection.
         node.value = (
             chance.choice(alike) if node in arguments and chance.random() < 0.5 else other(node.value, chance)
         )

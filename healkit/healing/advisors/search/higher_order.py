@@ -1,4 +1,4 @@
-"""Several edits at once: single edits of promising variants, and pairs.
+"""Several edits at once: variants of variants, and pairs.
 
 A tool with two mistakes passes its checks only when both are fixed, but fixing one is often visible: a failing check
 passes and none breaks, or a failure becomes another one. Such variants are bases. The single edits of each base are

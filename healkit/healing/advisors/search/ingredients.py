@@ -1,8 +1,8 @@
-"""What patches are made of: conditions, values and statements.
+"""Ingredients of patches: conditions, values, statements.
 
-Most of what a wrong program lacks stands somewhere in it already, or in another program for the same purpose (the
-"plastic surgery hypothesis", Barr et al. 2014). Beside that come the constants of the values that are expected. Nothing
-is offered at a place where its names are not in scope.
+Most of what a wrong program lacks is somewhere in it already, or in another program for the same purpose (the "plastic
+surgery hypothesis", Barr et al. 2014). Constants of the expected values are added. An ingredient is offered only where
+its names are in scope.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MOST_CONSTANTS, _MOST_CONDITIONS = 40, 60
 
 
 def constants(checks: list[Check]) -> tuple[str, ...]:
-    """Python literals of what is expected, scalars and keys, in the checks' order; then the given records' keys."""
+    """Return Python literals of the expected values (scalars and keys), then of keys of given records."""
     found: dict[str, None] = {}
     for check in checks:
         if check.known and not check.raises:
@@ -55,7 +55,7 @@ def _leaves(value: Any) -> Iterator[Any]:
 
 
 def _keys(value: Any, depth: int = 0) -> Iterator[str]:
-    """The keys of the records that a tool is given; the first level are its arguments' names."""
+    """Yield the keys of the records in a tool's arguments; the names of the arguments are left out."""
     if isinstance(value, dict):
         if depth:
             yield from (key for key in value if key.isidentifier())
@@ -67,7 +67,7 @@ def _keys(value: Any, depth: int = 0) -> Iterator[str]:
 
 
 def names_in(node: ast.AST) -> frozenset[str]:
-    """The names that have to be in scope for a piece of code to run."""
+    """Return the names that have to be in scope for a piece of code to run."""
     bound = {
         part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)
     }
@@ -91,7 +91,7 @@ def _peers(program: Program) -> tuple[Program, ...]:
 
 @functools.lru_cache(maxsize=32)
 def _mined_conditions(program: Program) -> dict[str, frozenset[str]]:
-    """The conditions of the program and of its peers, with the names that they need."""
+    """Return the conditions of the program and its peers, each with the names that it needs."""
     found: dict[str, frozenset[str]] = {}
     for one in (program, *_peers(program)):
         for node in one.nodes:
@@ -110,7 +110,7 @@ def _mined_conditions(program: Program) -> dict[str, frozenset[str]]:
 
 
 def conditions(program: Program, node: ast.AST) -> list[str]:
-    """Conditions that can be asked at a node: the program's own, its peers', and questions about the names in scope."""
+    """Return conditions for a node: the program's own, its peers', and tests of the names in scope."""
     names = program.names(node)
     known = {*names, *program.defined, *_imported(program)}
     found = {text: None for text, needed in _mined_conditions(program).items() if needed <= known}
@@ -162,7 +162,7 @@ def _imported(program: Program) -> frozenset[str]:
 
 @functools.lru_cache(maxsize=256)
 def results(program: Program, function: ast.AST) -> tuple[str, ...]:
-    """What a function may return early: its own plain results, expected values, its parameters."""
+    """Return values that a function may return early: its own plain results, expected values, parameters."""
     found: dict[str, None] = {}
     for node in ast.walk(function):
         if isinstance(node, ast.Return) and isinstance(
@@ -203,7 +203,7 @@ def _mined_expressions(program: Program) -> dict[str, tuple[ast.expr | None, fro
 
 
 def expressions(program: Program, node: ast.AST) -> list[tuple[ast.expr | None, str]]:
-    """Expressions of the program (with their node) and of its peers whose names are in scope at a node."""
+    """Return expressions (the program's own with their node) whose names are in scope at a node."""
     known = {*program.names(node), *program.defined, *_imported(program)}
     return [
         (found, text) for text, (found, needed) in _mined_expressions(program).items() if needed <= known
@@ -228,7 +228,7 @@ def _mined_statements(program: Program) -> dict[str, tuple[ast.stmt, frozenset[s
 
 
 def statements(program: Program, node: ast.stmt) -> list[tuple[str, float]]:
-    """Simple statements of the program and of its peers for a place, some with one of their names exchanged."""
+    """Return simple statements for a place, with weights; some with one of their names exchanged."""
     names = program.names(node)
     known = {*names, *program.defined, *_imported(program)}
     found: dict[str, float] = {}

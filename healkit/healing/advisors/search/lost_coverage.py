@@ -1,4 +1,4 @@
-"""Lost coverage: code that the original ran and a patch no longer reaches.
+"""Lost coverage: code that a patch no longer reaches.
 
 A patch that makes a condition constant passes a few examples by never reaching the mistake. To detect that, a statement
 is made to fail: a patch that still passes every check never reaches it.

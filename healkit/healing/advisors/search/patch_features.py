@@ -1,9 +1,9 @@
-"""Whether a change makes sense, read off the text alone.
+"""Features of a patch, read off the text alone.
 
-A patch may pass every check and be one that nobody would write: it divides a number by itself, no longer reads what it
-was given, or has a number in it that stands nowhere in the program. What a person changes is small, counted in tokens,
-and leaves a program in which everything is used. (Of patches that overfit: Xin and Reiss, "Identifying
-Test-Suite-Overfitted Patches through Test Case Generation", ISSTA 2017, and Ye et al., "Automated Classification of
+A patch may pass every check and still be one that nobody would write: it divides a number by itself, no longer
+reads its input, or has a number that is nowhere else in the program. Human changes are small, counted in tokens,
+and leave a program in which everything is used. (On patches that overfit: Xin and Reiss, "Identifying Test-Suite-
+Overfitted Patches through Test Case Generation", ISSTA 2017, and Ye et al., "Automated Classification of
 Overfitting Patches with Statically Extracted Code Features", TSE 2021, whose features are of this kind.)
 """
 
@@ -20,7 +20,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 _NO_TOKENS = (tokenize.COMMENT, tokenize.NL, tokenize.ENCODING)
-#: Numbers that may come from anywhere.
+#: Numbers that are common in any program.
 _USUAL = (0, 1, -1, 2)
 _SAME_ON_BOTH_SIDES = (ast.Sub, ast.Div, ast.FloorDiv, ast.Mod, ast.BitXor, ast.BitAnd, ast.BitOr)
 _HOLDS: dict[type[ast.cmpop], Callable[[float, float], bool]] = {
@@ -36,12 +36,12 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 @dataclasses.dataclass(frozen=True)
 class PatchFeatures:
-    """What a change does to the text: tokens out, in, and elsewhere, and what is odd about it.
+    """Effects of a change on the text: tokens removed, added and moved, and oddities.
 
-    unread: how many names are bound and no longer read, and functions that no longer call themselves. foreign: how many
-    literals stand nowhere in the program and are not usual. idle: how many expressions always give the same, or what
-    they are given, and how many loops take from or add to what they go over; mended: how many no longer do. silent: how
-    many functions that return something may now end without.
+    unread: names that are bound and no longer read, and functions that no longer call themselves. foreign: weight of
+    literals that are new and unusual. idle: expressions that are constant or return their operand, and loops that
+    change what they iterate over; mended: how many of these are gone. silent: functions that return a value and may now
+    end without one.
     """
 
     removed: int = 0
@@ -56,7 +56,7 @@ class PatchFeatures:
 
 @dataclasses.dataclass(frozen=True)
 class _Facts:
-    """What is odd about one text, before anything is compared."""
+    """Oddities of one text."""
 
     unread: set[tuple[str, str]]
     recursive: set[str]
@@ -65,11 +65,9 @@ class _Facts:
     silent: set[str]
 
 
-@functools.lru_cache(
-    maxsize=128
-)  # each patch is asked about twice: how likely it is, and whether to vouch for it
+@functools.lru_cache(maxsize=128)  # each patch is looked up twice: for its rank and its doubt
 def patch_features(before: str, after: str) -> PatchFeatures:
-    """What the change from one code to another does; nothing is said of what does not parse."""
+    """Return the features of a change; all zero if a text does not parse."""
     old, new = _facts(before), _facts(after)
     if old is None or new is None:
         return PatchFeatures()
@@ -83,7 +81,7 @@ def patch_features(before: str, after: str) -> PatchFeatures:
     )
 
 
-@functools.lru_cache(maxsize=128)  # the code as it was is asked about with each of its patches
+@functools.lru_cache(maxsize=128)  # the original code is looked up for each patch
 def _facts(text: str) -> _Facts | None:
     try:
         tree = ast.parse(text)
@@ -93,10 +91,10 @@ def _facts(text: str) -> _Facts | None:
 
 
 def _tokens(before: str, after: str) -> tuple[int, int, int]:
-    """How many tokens are taken out, put in, and taken from one place to another; a level of indentation is one."""
+    """Return the numbers of tokens removed, added and moved; a level of indentation is one token."""
     old, new = _words(before), _words(after)
     same = next((at for at, (one, other) in enumerate(zip(old, new, strict=False)) if one != other), 0)
-    old, new = old[same:], new[same:]  # most of two programs is the same, and need not be searched
+    old, new = old[same:], new[same:]  # skip the common beginning
     removed, added = Counter[str](), Counter[str]()
     for kind, low, high, other_low, other_high in difflib.SequenceMatcher(
         None, old, new, autojunk=False
@@ -119,7 +117,7 @@ def _words(text: str) -> list[str]:
 
 
 def _unread(tree: ast.Module) -> set[tuple[str, str]]:
-    """The parameters and variables of functions that nothing in them reads."""
+    """Return the parameters and variables of functions that nothing in them reads."""
     found = set()
     for function in ast.walk(tree):
         if not isinstance(function, _FUNCTIONS):
@@ -142,7 +140,7 @@ def _recursive(tree: ast.Module) -> set[str]:
 
 
 def _silent(tree: ast.Module) -> set[str]:
-    """The functions that return something on one way, and on another just end."""
+    """Return the functions that return a value on one path and end without one on another."""
     return {
         function.name
         for function in ast.walk(tree)
@@ -154,7 +152,7 @@ def _silent(tree: ast.Module) -> set[str]:
 
 
 def _leaves(block: list[ast.stmt]) -> bool:
-    """Whether the end of a block is never reached; as far as its last statement says."""
+    """Return whether the end of a block is never reached, judged by its last statement."""
     last = block[-1] if block else ast.Pass()
     match last:
         case ast.Return() | ast.Raise():
@@ -182,7 +180,7 @@ def _literals(tree: ast.Module) -> set[tuple[str, object]]:
 
 
 def _foreign(old: set[tuple[str, object]], new: set[tuple[str, object]]) -> Iterator[float]:
-    """For each literal that came from nowhere, how odd that is."""
+    """Yield for each new literal how odd it is."""
     numbers = {abs(value) for _, value in old if isinstance(value, int | float)}
     for kind, value in new - old:
         if kind in ("int", "float"):
@@ -193,7 +191,7 @@ def _foreign(old: set[tuple[str, object]], new: set[tuple[str, object]]) -> Iter
 
 
 def _idle(tree: ast.Module) -> Iterator[str]:
-    """Expressions and statements that do nothing, or always the same."""
+    """Yield expressions and statements without an effect, or with a constant result."""
     followed = set(_followed(tree))
     for node in ast.walk(tree):
         if (
@@ -242,9 +240,9 @@ def _idle_question(node: ast.Compare) -> bool:
 
 
 def _idle_bounds(node: ast.BoolOp) -> bool:
-    """Two questions about one value that leave nothing, leave everything, or of which one says all.
+    """Return whether two comparisons of one value are contradictory, always true or redundant.
 
-    As `a < 3 and a > 12`, or `a < 3 and not a > 12`; of bounds that are no numbers, two in one direction.
+    Examples: `a < 3 and a > 12`, `a < 3 and not a > 12`. For bounds that are not numbers, two in one direction count.
     """
     asked: dict[str, list[tuple[type[ast.cmpop], float | None]]] = {}
     for part in node.values:
@@ -281,7 +279,7 @@ def _number(node: ast.expr) -> float | None:
 
 
 def _changes_its_own(node: ast.For) -> bool:
-    """Whether a loop takes from what it goes over, or adds to it."""
+    """Return whether a loop removes from what it iterates over, or adds to it."""
     if not isinstance(node.iter, ast.Name):
         return False
     for part in ast.walk(node):
@@ -297,7 +295,7 @@ def _changes_its_own(node: ast.For) -> bool:
 
 
 def _idle_call(node: ast.Call) -> bool:
-    """The least of one and the same, or a type called with nothing."""
+    """Return whether a call is a `min` or `max` of equal arguments, or a type called without any."""
     name = node.func.id if isinstance(node.func, ast.Name) else ""
     if name in ("min", "max"):
         return _repeats(node.args)
@@ -316,7 +314,7 @@ def _repeats(nodes: list[ast.expr]) -> bool:
 
 
 def _followed(tree: ast.Module) -> Iterator[ast.stmt]:
-    """The statements that something stands behind in their block."""
+    """Yield the statements that are not the last of their block."""
     for node in ast.walk(tree):
         for field in ("body", "orelse", "finalbody"):
             block = getattr(node, field, None)

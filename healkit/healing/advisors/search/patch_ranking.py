@@ -1,4 +1,4 @@
-"""Ranking of plausible patches: which one is most likely correct.
+"""Ranking of plausible patches by evidence beyond the checks.
 
 All of them pass every check, so other evidence decides: how likely the kind of edit is and how suspicious its line, how
 small the patch is and whether its code makes sense, and what it does on inputs near those of the checks. A patch is

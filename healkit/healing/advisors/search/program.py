@@ -1,7 +1,7 @@
-"""A tool's code as the operators see it: nodes, scopes, types.
+"""A parsed tool as the operators see it.
 
-Everything an operator asks of the code around a node is here, so that an operator itself is only the few lines that
-make its edits. A `Change` is what it yields; who made it and how likely it is are added by the search.
+Everything that an operator needs to know about the code around a node is here, so an operator is only the few lines
+that make its edits. It yields a `Change`; the search adds which operator made it and how likely it is.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from healkit.pysource.shapes import is_script
 from healkit.pysource.source import Source
 
 _BLOCKS = ("body", "orelse", "finalbody")
-#: What holds no expression to change: annotations, decorators.
+#: Fields without an expression to change: annotations, decorators.
 _OUT_OF_REACH = {"annotation", "returns", "decorator_list", "type_params", "type_comment"}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Change:
-    """Other text for a place of the program.
+    """Edits of a program that make one variant.
 
-    weight: its share of the operator's prior, up to the operator's `most`. guard: it keeps something from happening,
-    and says nothing of what is right instead. line: where it is suspicious, where that is not the node's own line.
+    weight: its share of the operator's prior, up to the operator's `most`. guard: it avoids a failure without knowing
+    the right result. line: the line whose suspicion counts, if that is not the node's own line.
     """
 
     edits: tuple[Edit, ...]
@@ -40,9 +40,9 @@ class Change:
 
 @dataclasses.dataclass(frozen=True)
 class Hints:
-    """What is known beside the code: constants of the expected values, types seen at run time, peers' code.
+    """Facts from outside the code: constants of expected values, types seen at run time, peers' code.
 
-    errors: exceptions that are right. raised: those that were seen, and are not.
+    errors: exceptions that are right. raised: exceptions that were seen and are wrong.
     """
 
     constants: tuple[str, ...] = ()
@@ -53,7 +53,7 @@ class Hints:
 
 
 class Program:
-    """A parsed tool: where each node stands and what is in scope there; raises `SyntaxError` if it does not parse."""
+    """Parsed tool: places of its nodes and names in scope; raises `SyntaxError` if it does not parse."""
 
     def __init__(self, text: str, hints: Hints | None = None) -> None:
         self.source = Source(text)
@@ -61,9 +61,9 @@ class Program:
         self.tree = self.source.tree
         self.hints = hints or Hints()
         self.parents: dict[ast.AST, tuple[ast.AST, str]] = {}
-        #: Every node that may be changed, in the order of the text.
+        #: Nodes that may be changed, in text order.
         self.nodes: list[ast.AST] = []
-        #: Each statement's block and its place in it.
+        #: Each statement's block and its index there.
         self.places: dict[ast.stmt, tuple[list[ast.stmt], int]] = {}
         self._statement: dict[ast.AST, ast.stmt] = {}
         self._rows: dict[ast.stmt, tuple[int, int] | None] = {}
@@ -91,7 +91,7 @@ class Program:
                     self._visit(child, inside)
 
     def _visit_fstring(self, string: ast.JoinedStr, statement: ast.stmt | None) -> None:
-        """The expressions in an f-string, where their places are right: before Python 3.12 not all of them are."""
+        """Visit the expressions in an f-string whose places are right; before Python 3.12 some are not."""
         for part in string.values:
             if not isinstance(part, ast.FormattedValue):
                 continue
@@ -107,39 +107,39 @@ class Program:
             self.nodes.append(part.value)
             self._visit(part.value, statement)
 
-    # What stands where
+    # Nodes
 
     def segment(self, node: ast.AST) -> str:
-        """A node's text."""
+        """Return a node's text."""
         return self.source.segment(node)
 
     def piece(self, node: ast.expr, needed: int) -> str:
-        """An expression's text for a place that needs a certain binding."""
+        """Return an expression's text for a place that needs a certain precedence."""
         return parenthesized(self.segment(node), needed)
 
     def parent(self, node: ast.AST) -> ast.AST | None:
-        """The node around a node."""
+        """Return the node around a node."""
         found = self.parents.get(node)
         return found[0] if found else None
 
     def field(self, node: ast.AST) -> str:
-        """In which field of its parent a node stands."""
+        """Return the field of its parent that a node is in."""
         found = self.parents.get(node)
         return found[1] if found else ""
 
     def statement(self, node: ast.AST) -> ast.stmt:
-        """The innermost statement around a node, or itself."""
+        """Return the innermost statement around a node, or the node itself."""
         return node if isinstance(node, ast.stmt) else self._statement[node]
 
     def function(self, node: ast.AST) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
-        """The innermost `def` around a node."""
+        """Return the innermost `def` around a node."""
         for around in self.around(node):
             if isinstance(around, ast.FunctionDef | ast.AsyncFunctionDef):
                 return around
         return None
 
     def home(self, node: ast.AST) -> ast.FunctionDef | ast.AsyncFunctionDef | ast.Module | None:
-        """The innermost `def` around a node; of a script, the module; None for what stands beside functions."""
+        """Return the innermost `def` around a node; the module in a script; None for code beside functions."""
         return self.function(node) or (self.tree if self._is_script else None)
 
     @functools.cached_property
@@ -147,13 +147,13 @@ class Program:
         return is_script(self.tree)
 
     def around(self, node: ast.AST) -> Iterator[ast.AST]:
-        """The nodes around a node, innermost first."""
+        """Yield the nodes around a node, innermost first."""
         while (found := self.parents.get(node)) is not None:
             node = found[0]
             yield node
 
     def is_value(self, node: ast.AST) -> bool:
-        """Whether a node is an expression whose value is read."""
+        """Return whether a node is an expression whose value is read."""
         if not isinstance(node, ast.expr) or isinstance(node, ast.Starred | ast.Slice):
             return False
         return isinstance(getattr(node, "ctx", None), ast.Load | None)
@@ -161,23 +161,23 @@ class Program:
     # Edits
 
     def replace(self, node: ast.expr, text: str) -> Edit:
-        """Another expression in an expression's place, in parentheses where it needs them."""
+        """Return an edit that replaces an expression, in parentheses if needed."""
         found = self.parents.get(node)
         if found is not None and not self.source.in_parentheses(node):
             text = parenthesized(text, required_precedence(*found))
         return Edit(*self.source.span(node), text)
 
     def put(self, node: ast.expr, text: str, weight: float = 1.0, *, guard: bool = False) -> Iterator[Change]:
-        """The change that puts another expression in an expression's place; nothing where it would be the same."""
+        """Yield the change that replaces an expression; nothing if the text stays the same."""
         if text != self.segment(node):
             text = self.quoted(text)
             try:
                 yield Change((self.replace(node, text),), weight, guard)
-            except SyntaxError:  # a piece of the text that is no expression by itself
+            except SyntaxError:  # the text is no expression by itself
                 return
 
     def quoted(self, text: str) -> str:
-        """The text; a plain string literal with the quotes that the program uses."""
+        """Return the text; a plain string literal gets the quotes that the program uses."""
         if (
             len(text) < 2
             or text[0] != "'"
@@ -193,7 +193,7 @@ class Program:
         return self.text.count('"') > self.text.count("'")
 
     def rows(self, statement: ast.stmt) -> tuple[int, int] | None:
-        """The whole lines of a statement, from its first character's line; None where others stand on them too."""
+        """Return the first and last line of a statement; None if other statements share them."""
         if statement not in self._rows:
             self._rows[statement] = self._rows_of(statement)
         return self._rows[statement]
@@ -207,11 +207,14 @@ class Program:
         return None if before.strip() or (after and not after.startswith("#")) else (first, last)
 
     def indent(self, statement: ast.stmt) -> str:
-        """The white space before a statement."""
+        """Return the white space before a statement."""
         return self.text[self.source.line_start(statement.lineno) : self.source.span(statement)[0]]
 
     def insert(self, statement: ast.stmt, lines: Sequence[str], *, after: bool = False) -> Edit | None:
-        """New lines before or after a statement, indented like it; None where they would not stand alone."""
+        """Return an edit that inserts lines before or after a statement, indented like it.
+
+        A tab in a line is one level of indentation. None if the statement shares its lines with others.
+        """
         rows = self.rows(statement)
         if rows is None:
             return None
@@ -224,10 +227,10 @@ class Program:
         at = self.source.line_start(rows[0])
         return Edit(at, at, newline.join(block) + newline)
 
-    # What is in scope
+    # Names in scope
 
     def names(self, node: ast.AST) -> list[str]:
-        """The variables that can be read at a node, innermost first."""
+        """Return the variables that can be read at a node, innermost first."""
         found: dict[str, None] = {}
         for around in self.around(node):
             if isinstance(around, ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp):
@@ -240,7 +243,7 @@ class Program:
         return list(found)
 
     def locals(self, owner: Any) -> list[str]:
-        """The variables of a function or of the module, parameters first; its functions and imports are none."""
+        """Return the variables of a function or module, parameters first, without functions and imports."""
         known: list[str] | None = getattr(owner, "_locals", None)
         if known is None:
             found = bound_names(owner, "parameter", "variable")
@@ -249,7 +252,7 @@ class Program:
 
     @functools.cached_property
     def defined(self) -> dict[str, ast.FunctionDef | ast.AsyncFunctionDef]:
-        """The program's own functions by name."""
+        """Functions of the program by name."""
         return {
             node.name: node
             for node in ast.walk(self.tree)
@@ -257,7 +260,7 @@ class Program:
         }
 
     def types(self, name: str, node: ast.AST) -> frozenset[str]:
-        """The type names that a variable was seen to have; empty where it was not seen."""
+        """Return the type names that a variable was seen to have; empty if it was not seen."""
         function = self.function(node)
         seen = self.hints.types
         if function is not None and (found := seen.get(f"{function.name}.{name}")):
@@ -266,7 +269,7 @@ class Program:
 
 
 def _is_docstring(field: str, child: Any) -> bool:
-    """Whether a node is a string that is there to be read by people."""
+    """Return whether a node is a string for the reader, such as a docstring."""
     return (
         field == "body"
         and isinstance(child, ast.Expr)

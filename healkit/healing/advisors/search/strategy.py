@@ -1,4 +1,4 @@
-"""Strategy of the search: its stages, from a baseline to patches.
+"""Strategy of the search: stages from a baseline to patches.
 
 Each stage uses the results of the one before: every single edit, likeliest first; then candidates that only ran out of
 time, with more time; then two and more edits, from variants that made progress.
@@ -32,7 +32,7 @@ from healkit.healing.advisors.search.patch_ranking import PlausiblePatch, Ranked
 from healkit.healing.inputs import accepted
 
 #: If the top patch keeps less than this share of the behaviour, and fixes so few failing checks that it may be chance,
-#: this many higher_order candidates are tried, in this part of the budget.
+#: this many further candidates are tried, in this part of the budget.
 _KEPT_ENOUGH, _FEW, _LOOK_ON, _LOOK_ON_PART = 0.75, 2, 1000, 0.15
 #: How many single edits are tried before anything else, as far as time allows.
 _FIRST_LEAST = 3000

@@ -1,7 +1,7 @@
-"""Guesses of what type an expression has.
+"""Guesses of the types of expressions.
 
-From literals, from what built-in functions and methods return, and from the types that were seen at run time. An empty
-set means that nothing is known; what is known is used to leave out changes that could only raise a TypeError.
+They come from literals, from the results of built-in functions and methods, and from types seen at run time. An
+empty set means that nothing is known. Guesses serve to leave out changes that could only raise a TypeError.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _LITERALS: dict[type[ast.expr], str] = {
 
 
 def guess_types(program: Program, node: ast.expr) -> TypeNames:
-    """The type names that an expression's value may have; empty where nothing is known."""
+    """Return the type names that an expression's value may have; empty if nothing is known."""
     if isinstance(node, ast.Constant):
         return frozenset({type(node.value).__name__})
     if (literal := _LITERALS.get(type(node))) is not None:
@@ -89,12 +89,12 @@ def _of_binary(program: Program, node: ast.BinOp) -> TypeNames:
 
 
 def may_have_type(kinds: TypeNames, wanted: TypeNames) -> bool:
-    """Whether a value of one of these types may be one of those; what is not known may be anything."""
+    """Return whether a value of some of these types may have one of those; unknown types may be anything."""
     return not kinds or bool(kinds & wanted)
 
 
 def type_agreement(first: TypeNames, second: TypeNames) -> float:
-    """How likely one can stand for the other: 1 the same types, 0.65 not known, 0.5 related, 0 never."""
+    """Return how likely one type can replace another: 1 same, 0.65 unknown, 0.5 related, 0 never."""
     if not first or not second:
         return 0.65
     if first & second:

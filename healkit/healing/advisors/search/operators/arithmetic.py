@@ -19,7 +19,7 @@ from healkit.pysource.precedence import SUM, TERM, parenthesized, precedence, re
 
 _TOKEN = re.compile(r"\*\*|//|<<|>>|[-+*/%@&|^]")
 _SETS = ("|", "&", "-", "^")
-#: For each operator what is meant instead, with its share: its inverse, its neighbour, and what is hardly ever meant.
+#: Replacements of each operator with their weights: its inverse, its neighbours, then unlikely ones.
 _OTHERS: dict[str, dict[str, float]] = {
     "+": {"-": 1.0, "*": 0.8, "//": 0.5, "/": 0.5, "%": 0.5, "|": 0.3, "^": 0.3},
     "-": {"+": 1.0, "*": 0.6, "//": 0.6, "%": 0.6, "/": 0.5, "&": 0.3},
@@ -75,7 +75,7 @@ def _possible(sign: str, kinds: TypeNames) -> bool:
 
 
 def _joined(program: Program, left: ast.expr, token: str, right: ast.expr) -> str:
-    """Two operands with an operator between them, each in parentheses where it needs them."""
+    """Return two operands with an operator between them, in parentheses where needed."""
     own = ast.BinOp(left, _node(token), right)
     return f"{program.piece(left, required_precedence(own, 'left'))} {token} {program.piece(right, required_precedence(own, 'right'))}"
 
@@ -119,7 +119,7 @@ def dropped(program: Program, node: ast.BinOp) -> Changes:
 
 @operator("one operation before the other", 0.4, ast.BinOp, before="x = (a + 1) % 12", after="x = a % 12 + 1")
 def exchanged(program: Program, node: ast.BinOp) -> Changes:
-    """What is done first and what then, as where something goes round from the last to the first."""
+    """Exchange the order of two operations, as in arithmetic that wraps around."""
     outer, inner = _token(program, node), None
     if isinstance(node.left, ast.BinOp):
         inner = _token(program, node.left)
@@ -133,7 +133,7 @@ def exchanged(program: Program, node: ast.BinOp) -> Changes:
 
 
 def _needed(sign: str) -> int:
-    """How tightly what stands before an operator has to bind."""
+    """Return the precedence that an operator needs from its left operand."""
     return precedence(ast.parse(f"a {sign} b", mode="eval").body)
 
 
@@ -155,7 +155,7 @@ def off_by_one(program: Program, node: ast.expr) -> Changes:
 
 
 def _bound(program: Program, node: ast.expr, parent: ast.AST, field: str) -> float:
-    """How likely an expression in that place is a bound, an index or a count; over 1 lifts it over the prior."""
+    """Return how likely an expression is a bound, an index or a count; over 1 lifts it above the prior."""
     if isinstance(parent, ast.Slice) or _is_range(parent):
         return 1.2
     if isinstance(parent, ast.Tuple):  # of an index of several parts
@@ -164,7 +164,7 @@ def _bound(program: Program, node: ast.expr, parent: ast.AST, field: str) -> flo
         return 1.0
     if isinstance(parent, ast.Compare):
         if any(isinstance(side, ast.Constant) for side in (parent.left, *parent.comparators)):
-            return 0.0  # the number that it is compared with is changed instead
+            return 0.0  # the number beside it is changed instead
         if isinstance(node, ast.Call) and guess_types(program, node) != {"int"}:
             return 0.5
         lengths = any("len(" in program.segment(side) for side in (parent.left, *parent.comparators))
@@ -183,7 +183,7 @@ def _is_range(node: ast.AST) -> bool:
 
 
 def _asked(program: Program, statement: ast.stmt) -> set[str]:
-    """The names in the condition under which a statement is run: what was asked about is what counts there."""
+    """Return the names in the nearest condition around a statement."""
     for outer in program.around(statement):
         if isinstance(outer, ast.If | ast.While):
             return {node.id for node in ast.walk(outer.test) if isinstance(node, ast.Name)}
@@ -246,7 +246,7 @@ def grown(program: Program, node: ast.expr) -> Changes:
     after="x = len(a) // 60 % 60\ny = 'abc'",
 )
 def grown_by_number(program: Program, node: ast.expr) -> Changes:
-    """By a number of the program, or by as much as one of its short texts takes."""
+    """Add an operation with a number of the program, or with the length of one of its short texts."""
     parent, field = program.parents[node]
     if (
         isinstance(node, ast.Constant)

@@ -1,4 +1,4 @@
-"""Edits of the order in which questions are asked."""
+"""Edits of the order of conditions."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from healkit.contracts.healing import Edit
 from healkit.healing.advisors.search.operators.table import Changes, operator
 from healkit.healing.advisors.search.program import Change, Program
 
-#: A branch: where its question stands and which lines follow from it.
+#: Branch: the span of its condition, and the first and last line of its block.
 _Branch = tuple[tuple[int, int], tuple[int, int]]
 _LEAVING = (ast.Return, ast.Raise, ast.Break, ast.Continue)
-#: Of longer chains no two questions are exchanged.
+#: Longer chains are not reordered.
 _MOST = 8
 
 
@@ -25,7 +25,7 @@ _MOST = 8
     after="if a > 9:\n    b = 2\nelif a > 0:\n    b = 1\nelse:\n    b = 3\n",
 )
 def reordered(program: Program, node: ast.If) -> Changes:
-    """The wider question asked first leaves nothing for the narrower ones behind it."""
+    """Reorder branches: a wider condition that is tested first leaves nothing for a narrower one."""
     branches = _chain(program, node)
     if branches is None or not 2 <= len(branches) <= _MOST:
         return
@@ -38,7 +38,7 @@ def reordered(program: Program, node: ast.If) -> Changes:
 
 
 def _chain(program: Program, node: ast.If) -> list[_Branch] | None:
-    """The branches of an if with its elifs, or of ifs in a row that each leave; None where none begins here."""
+    """Return the branches of an `if` with its `elif`s, or of `if`s in a row that each leave; None otherwise."""
     if program.text.startswith("elif", program.source.span(node)[0]):
         return None
     found = [node]

@@ -1,4 +1,4 @@
-"""Edits of what a call is given and of what it is put around."""
+"""Edits of calls and their arguments."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def swapped(program: Program, node: ast.Call) -> Changes:
 
 
 def _without(program: Program, parts: list[ast.expr] | list[ast.AST], leave: int) -> Edit:
-    """The edit that takes one of a comma-separated list out, with its comma."""
+    """Return the edit that removes one part of a comma-separated list, with its comma."""
     start, stop = program.source.span(parts[leave])
     if leave + 1 < len(parts):
         return Edit(start, program.source.span(parts[leave + 1])[0], "")

@@ -12,20 +12,20 @@ from healkit.healing.advisors.search.type_guesses import NUMBERS, guess_types, m
 from healkit.pysource.precedence import ATOM, BIT_OR
 
 _TOKEN = re.compile(r"not\s+in|is\s+not|==|!=|<=|>=|<|>|\bin\b|\bis\b")
-#: For each comparison what is meant instead, likeliest first: the bound, then the direction, then another question.
+#: Replacements of each comparison, likeliest first: the bound, the direction, then another kind.
 _OTHERS = {
     "<": ("<=", ">", ">=", "!=", "=="), "<=": ("<", ">=", ">", "==", "!="), ">": (">=", "<", "<=", "!=", "=="),
     ">=": (">", "<=", "<", "==", "!="), "==": ("!=", "<=", ">=", "in", "<", ">", "is"), "!=": ("==", "<", ">", "not in", "is not"),
     "is": ("==", "is not", "!="), "is not": ("!=", "is", "=="), "in": ("not in", "=="), "not in": ("in", "!="),
 }  # fmt: skip
 _WEIGHTS = (1.0, 0.95, 0.85, 0.7, 0.7, 0.6, 0.5)
-#: Who asks whether two are the same seldom means which comes first.
+#: An equality test is seldom meant as an ordering.
 _WEIGHTS_OF_SAME = (1.0, 0.75, 0.7, 0.7, 0.55, 0.55, 0.5)
 _ORDER = ("<", "<=", ">", ">=")
 
 
 def _token(program: Program, node: ast.Compare, position: int) -> tuple[int, int, str] | None:
-    """Where the operator before a comparison's operand stands, and which it is."""
+    """Return the place and the text of the operator before a comparison's operand."""
     left = node.left if position == 0 else node.comparators[position - 1]
     start, end = program.source.span(left)[1], program.source.span(node.comparators[position])[0]
     between = program.text[start:end]
@@ -57,7 +57,7 @@ def _sides(node: ast.Compare, position: int) -> tuple[ast.expr, ast.expr]:
 
 
 def _is_literal(node: ast.Compare, position: int) -> bool:
-    """Whether one side is a number or a text, of which nobody asks whether it is the same object."""
+    """Return whether one side is a number or a text, which nobody compares by identity."""
     return any(
         isinstance(side, ast.Constant) and not isinstance(side.value, bool | None)
         for side in _sides(node, position)
@@ -65,7 +65,7 @@ def _is_literal(node: ast.Compare, position: int) -> bool:
 
 
 def _is_text(program: Program, node: ast.Compare, position: int) -> bool:
-    """Whether one side is a text: who asks whether two of them are equal does not mean which comes first."""
+    """Return whether one side is a text: an equality test of texts is seldom meant as an ordering."""
     return any(guess_types(program, side) == {"str"} for side in _sides(node, position))
 
 
@@ -104,7 +104,7 @@ def truth(program: Program, node: ast.If | ast.While | ast.IfExp) -> Changes:
 
 @operator("both sides measured", 0.35, ast.Compare, before="x = a > b", after="x = len(a) > len(b)")
 def measured(program: Program, node: ast.Compare) -> Changes:
-    """What is compared is not the values but how long they are, how far from zero, or their letters in any case."""
+    """Compare lengths, absolute values or lower-case texts instead of the values."""
     right, sign = node.comparators[0], node.ops[0]
     if len(node.ops) != 1 or isinstance(sign, ast.Is | ast.IsNot | ast.In | ast.NotIn):
         return
@@ -131,7 +131,7 @@ def measured(program: Program, node: ast.Compare) -> Changes:
 
 @operator("up to a bound", 0.5, ast.Compare, before="x = a == 0", after="x = a <= 1")
 def bounds(program: Program, node: ast.Compare) -> Changes:
-    """Equal to a number where everything up to it is meant, or the next one too."""
+    """Replace equality with a number by a comparison with the next number."""
     right = node.comparators[0]
     if len(node.ops) != 1 or not isinstance(node.ops[0], ast.Eq | ast.NotEq):
         return
@@ -146,7 +146,7 @@ def bounds(program: Program, node: ast.Compare) -> Changes:
     "both bounds asked", 0.5, ast.Compare, ast.BoolOp, most=1.5, before="x = a < b", after="x = 0 <= a < b"
 )
 def both(program: Program, node: ast.Compare | ast.BoolOp) -> Changes:
-    """An index asked to lie below a length, or above zero, only; of a row and a column both at once."""
+    """Test both bounds of an index; of a row and a column at once."""
     parts = node.values if isinstance(node, ast.BoolOp) else [node]
     edits = []
     for part in parts:

@@ -12,8 +12,8 @@ from healkit.healing.advisors.search.program import Change, Program
 from healkit.pysource.precedence import AND, BIT_OR, NOT
 from healkit.pysource.scope import bound_names
 
-#: What a condition about something else weighs that is put beside another one. (Of 85 such patches that passed every
-#: check, 14 of the 41 about a name in the same line were right, and none of the others.)
+#: Weight of an added condition about other names. (Of 85 such patches that passed every check, 14 of the 41 about a name
+#: in the same line were right, and none of the others.)
 _BESIDE = 0.6
 _NO_NAMES = {"and", "or", "not", "in", "is", "len", "None"}
 
@@ -39,7 +39,7 @@ def and_or(program: Program, node: ast.BoolOp) -> Changes:
     after="def f(d, k):\n    if k in d:\n        return 1",
 )
 def there(program: Program, node: ast.Call | ast.Subscript) -> Changes:
-    """A value may be 0 or empty, and its key there all the same."""
+    """Test whether a key is present instead of its value, which may be 0 or empty."""
     if isinstance(node, ast.Call):
         if not (isinstance(node.func, ast.Attribute) and node.func.attr == "get" and node.args):
             return
@@ -102,7 +102,7 @@ def one_more(program: Program, node: ast.If | ast.While | ast.IfExp | ast.compre
     for test in tests:
         if isinstance(test, ast.Constant):
             continue
-        # What is asked besides is mostly about what is asked about already, or about what the function was given.
+        # An added condition is mostly about names in the condition, or about parameters.
         about = (
             _names(program.segment(test)) | bound_names(program.function(test) or test, "parameter").keys()
         )
@@ -112,7 +112,7 @@ def one_more(program: Program, node: ast.If | ast.While | ast.IfExp | ast.compre
                 weight = 1.0 if _names(text) & about else _BESIDE
                 for word, need in (("or", AND), ("and", NOT)):
                     yield from program.put(test, f"{program.piece(test, need)} {word} {text}", weight)
-                    # What is asked first may keep the rest from being asked.
+                    # Order matters: the first operand may short-circuit.
                     yield from program.put(test, f"{text} {word} {program.piece(test, need)}", 0.8 * weight)
 
 
@@ -142,7 +142,7 @@ def filters(program: Program, node: ast.ListComp | ast.SetComp | ast.GeneratorEx
 
 
 def _names(text: str) -> set[str]:
-    """The words in a condition, its names among them."""
+    """Return the words in a condition, its names among them."""
     return set(re.findall(r"[A-Za-z_]\w*", text)) - _NO_NAMES
 
 
@@ -154,7 +154,7 @@ def _names(text: str) -> set[str]:
     after="def f(n):\n    while n > 1:\n        n -= 2\n    return n == 0",
 )
 def answered(program: Program, node: ast.Return) -> Changes:
-    """What is said to be always so, or never, may depend on something, most likely on what was found out until then."""
+    """Return a condition instead of a fixed truth value, most likely about variables computed before."""
     if not isinstance(node.value, ast.Constant) or not isinstance(node.value.value, bool):
         return
     given = bound_names(program.function(node) or program.tree, "parameter").keys()

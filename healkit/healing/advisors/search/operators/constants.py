@@ -25,7 +25,7 @@ def whole(program: Program, node: ast.Constant) -> Changes:
 
 
 def _near(program: Program, node: ast.Constant, number: int) -> float:
-    """A bound is often off by one; what is divided by hardly ever, nor is the first element meant to be the last."""
+    """Return the weight of an adjacent number: bounds are often off by one, divisors seldom."""
     parent, field = program.parents[node]
     if isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.FloorDiv | ast.Mod | ast.Div | ast.Pow):
         return 1.0 if field == "left" else 0.6
@@ -77,7 +77,7 @@ def decimal(program: Program, node: ast.Constant) -> Changes:
     after="x = 12\ny = 12",
 )
 def mined(program: Program, node: ast.Constant) -> Changes:
-    """A number that stands elsewhere: never right on the sets, but a search that may use it ends far sooner."""
+    """Replace a number by one from elsewhere; never right on the sets, but it ends searches sooner."""
     kind = type(node.value)
     if kind not in (int, float) or isinstance(program.parent(node), ast.FormattedValue | ast.JoinedStr):
         return

@@ -10,17 +10,17 @@ from healkit.healing.advisors.search.program import Change, Program
 from healkit.healing.advisors.search.type_guesses import SEQUENCES, guess_types, may_have_type
 from healkit.pysource.precedence import TEST
 
-#: What makes something new each time that it is evaluated, and can be changed afterwards.
+#: Expressions that make a new mutable object each time.
 _OWN = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.Call)
 
 
 @operator("two elements swapped", 0.8, ast.List, ast.Tuple, ast.Dict, before="x = [a, b]", after="x = [b, a]")
 def swapped(program: Program, node: ast.List | ast.Tuple | ast.Dict) -> Changes:
     groups = [node.elts] if not isinstance(node, ast.Dict) else [node.values]
-    share = 1.0 if len(groups[0]) < 4 else 0.5  # of many, each pair is the less likely
+    share = 1.0 if len(groups[0]) < 4 else 0.5  # with many elements each pair is less likely
     match program.parent(node):
         case ast.For(target=target, iter=iterable) | ast.comprehension(target=target, iter=iterable):
-            # With `items()` or `enumerate()` the order is mixed up; else nothing in such a loop would ever be right.
+            # Targets are mixed up with `items()` or `enumerate()`; in other loops the code would never have worked.
             share *= 0.5 if target is node and not isinstance(iterable, ast.Call) else 1.0
     for group in groups:
         for first in range(len(group)):
@@ -54,7 +54,7 @@ def swapped(program: Program, node: ast.List | ast.Tuple | ast.Dict) -> Changes:
     after="def f(n):\n    return [[] for _ in range(n)]",
 )
 def each(program: Program, node: ast.BinOp) -> Changes:
-    """A list repeated is one list at many places."""
+    """Build a new list for each element: repeating a list repeats references to one object."""
     if isinstance(node.op, ast.Mult) and isinstance(node.left, ast.List) and len(node.left.elts) == 1:
         one = node.left.elts[0]
         if isinstance(one, (*_OWN, ast.BinOp)):
@@ -70,7 +70,7 @@ def each(program: Program, node: ast.BinOp) -> Changes:
     after="class A:\n\n    def __init__(self, n):\n        self.items = []\n        self.n = n\n",
 )
 def each_object(program: Program, node: ast.ClassDef) -> Changes:
-    """What stands in a class's body is one for all of its objects."""
+    """Move a mutable class attribute into `__init__`: all objects of a class share it."""
     makers = [one for one in node.body if isinstance(one, ast.FunctionDef) and one.name == "__init__"]
     for statement in node.body:
         if not (makers and makers[0].args.args and isinstance(statement, ast.Assign)):

@@ -1,4 +1,4 @@
-"""Edits that add a statement, or put one in another's place."""
+"""Edits that insert or replace a statement."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _METHODS = {
 
 
 def _at(program: Program, node: ast.stmt, line: str, weight: float) -> Changes:
-    """The line before the statement, and after it where the statement is its block's last."""
+    """Insert a line before a statement, and after it if it is the last of its block."""
     block, position = program.places[node]
     edit = program.insert(node, [line])
     if edit is not None and not program.text.startswith("elif", program.source.span(node)[0]):
@@ -95,7 +95,7 @@ def assigned(program: Program, node: ast.stmt) -> Changes:
 
 
 def _numbers(program: Program) -> list[int]:
-    """Some whole numbers of the program that are more than one."""
+    """Return some whole numbers of the program above one."""
     found = dict.fromkeys(
         n.value for n in program.nodes if isinstance(n, ast.Constant) and type(n.value) is int
     )
@@ -111,7 +111,7 @@ def _numbers(program: Program) -> list[int]:
     after="def f(a):\n    for x in a:\n        if x:\n            b = x\n            break\n    return b",
 )
 def left(program: Program, node: ast.If | ast.For) -> Changes:
-    """`break` or `continue` where a branch of a loop has done what it is for."""
+    """Add `break` or `continue` at the end of a branch in a loop."""
     inside = isinstance(node, ast.If) and any(
         isinstance(a, ast.For | ast.While) for a in program.around(node)
     )

@@ -1,4 +1,4 @@
-"""Edits that add what is missing: a case, a condition, a return at the end."""
+"""Edits that add a missing case, condition or return."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def only_if(program: Program, node: ast.stmt) -> Changes:
 
 
 def _unequal(program: Program, node: ast.Expr) -> Iterator[str]:
-    """Of what is put somewhere, whether it is something else than a name that it is made of."""
+    """Yield conditions that a stored value differs from a name that it is made of."""
     for part in ast.walk(node):
         if isinstance(part, ast.BinOp | ast.Subscript) and program.is_value(part):
             for name in sorted(names_in(part) & set(program.names(node)))[:3]:
@@ -159,7 +159,7 @@ def started(program: Program, node: ast.For | ast.While) -> Changes:
 
 
 def _outer(program: Program, node: ast.stmt) -> set[str]:
-    """The names that the loop around a loop reads and that are bound before it."""
+    """Return the variables of the function around a loop."""
     home = program.home(node)
     return set(program.locals(home)[:12]) if home else set()
 

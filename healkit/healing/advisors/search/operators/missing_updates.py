@@ -1,4 +1,4 @@
-"""Edits that finish what was begun: a value to be kept, a counter to be moved on, a visit to be noted."""
+"""Edits that add a missing update of a variable."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SIGNS: dict[type[ast.operator], str] = {
     after="def f(n):\n    n //= 2\n    return n",
 )
 def thrown_away(program: Program, node: ast.Expr) -> Changes:
-    """A statement that only computes something does nothing, so what it computes was meant to be kept."""
+    """Keep the result of a statement that only computes one."""
     value, (start, end) = node.value, program.source.span(node)
     if isinstance(value, ast.BinOp) and isinstance(value.left, ast.Name | ast.Attribute | ast.Subscript):
         target, right = program.segment(value.left), program.segment(value.right)
@@ -43,7 +43,7 @@ def thrown_away(program: Program, node: ast.Expr) -> Changes:
 
 
 def _of_own_function(program: Program, node: ast.Expr, value: ast.Call) -> Changes:
-    """The result of a call to one of the program's functions, most often of the one that it stands in."""
+    """Keep the result of a call of the program's own function, often a recursive one."""
     (start, end), text = program.source.span(node), program.segment(value)
     called = program.defined[program.segment(value.func)]
     if any(isinstance(part, ast.Yield | ast.YieldFrom) for part in ast.walk(called)):
@@ -71,7 +71,7 @@ def _of_own_function(program: Program, node: ast.Expr, value: ast.Call) -> Chang
     after="def f(a):\n    i = 0\n    while i < len(a):\n        print(a[i])\n        i += 1\n    return i",
 )
 def moved_on(program: Program, node: ast.While) -> Changes:
-    """On each way through a loop something that its condition asks about has to change, or it does not end."""
+    """Change a variable of the loop's condition on a path that does not, so that the loop ends."""
     asked = {part.id for part in ast.walk(node.test) if isinstance(part, ast.Name)}
     asked -= set(program.defined) | {"len", "abs", "min", "max", "any", "all", "int"}
     steps = dict.fromkeys(
@@ -89,7 +89,7 @@ def moved_on(program: Program, node: ast.While) -> Changes:
 
 
 def _ways_through(loop: ast.While) -> Iterator[tuple[ast.stmt, bool]]:
-    """Before each `continue`, after the last statement, and after the last of each branch."""
+    """Yield the ends of the paths: before each `continue`, after the last statement, after each branch."""
     for part in ast.walk(loop):
         if isinstance(part, ast.Continue):
             yield part, False
@@ -100,7 +100,7 @@ def _ways_through(loop: ast.While) -> Iterator[tuple[ast.stmt, bool]]:
     for branch in branches:
         for block in (branch.body, branch.orelse):
             if len(block) == 1 and isinstance(block[0], ast.If):
-                branches.append(block[0])  # an elif, or an if that is all there is in a branch
+                branches.append(block[0])  # an elif, or the only statement of a branch
             elif block and not isinstance(block[-1], leaving):
                 yield block[-1], True
 
@@ -116,7 +116,7 @@ def _ways_through(loop: ast.While) -> Iterator[tuple[ast.stmt, bool]]:
     "        c.append(x)\n    if c:\n        b.append(c)\n    return b",
 )
 def left_over(program: Program, node: ast.For | ast.While) -> Changes:
-    """What a loop puts away when the next group begins is left over when there is no next one."""
+    """Store the last group after a loop that stores a group when the next one begins."""
     own = (
         {part.id for part in ast.walk(node.target) if isinstance(part, ast.Name)}
         if isinstance(node, ast.For)
@@ -143,7 +143,7 @@ def left_over(program: Program, node: ast.For | ast.While) -> Changes:
 
 
 def _put_away(statement: ast.AST) -> ast.expr | None:
-    """What a statement puts into a collection or adds to a total."""
+    """Return what a statement puts into a collection or adds to a total."""
     match statement:
         case ast.Expr(value=ast.Call(func=ast.Attribute(attr="append" | "add" | "extend"), args=[value])):
             return value
@@ -160,7 +160,7 @@ def _put_away(statement: ast.AST) -> ast.expr | None:
     after="def f(a, seen):\n    if a in seen:\n        return 0\n    seen.add(a)\n    return 1 + f(a, seen)",
 )
 def noted(program: Program, node: ast.If) -> Changes:
-    """What is asked to be in a collection has to get there: after the question, or where the answer was no."""
+    """Add an item to the collection that a condition looks for it in."""
     leaves = isinstance(node.body[-1], ast.Return | ast.Continue | ast.Break | ast.Raise)
     for part in ast.walk(node.test):
         if not isinstance(part, ast.Compare) or not isinstance(part.ops[-1], ast.In | ast.NotIn):
@@ -186,7 +186,7 @@ def noted(program: Program, node: ast.If) -> Changes:
 
 
 def _last_way(node: ast.If) -> ast.stmt:
-    """The first statement of what is done where none of an `if`'s and its `elif`s' questions is answered by yes."""
+    """Return the first statement of the final `else` of an `if` with its `elif`s."""
     block = node.orelse
     while len(block) == 1 and isinstance(block[0], ast.If) and block[0].orelse:
         block = block[0].orelse
@@ -209,7 +209,7 @@ _NOTES = (
     after="def f(d, a, b):\n    d[a].append(b)\n    d[b].append(a)\n    return d",
 )
 def mirrored(program: Program, node: ast.stmt) -> Changes:
-    """A relation between two things holds of both."""
+    """Repeat a statement with two names exchanged, for a symmetric relation."""
     text = program.segment(node)
     used = [name for name in program.names(node)[:8] if re.search(rf"\b{re.escape(name)}\b", text)]
     for place, one in enumerate(used):
@@ -235,7 +235,7 @@ def _by_name(instead: dict[str, str]) -> Callable[[re.Match[str]], str]:
     after="def f(a):\n    if len(a) == 1:\n        return a[0]\n    return g(a)",
 )
 def alone(program: Program, node: ast.FunctionDef) -> Changes:
-    """A collection of one, of which that one is the answer."""
+    """Handle a collection of one element, which is the result itself."""
     for arg in node.args.args[:3]:
         kinds = program.types(arg.arg, node.body[0])
         if not may_have_type(kinds, COLLECTIONS - {"dict"}) or arg.arg == "self":

@@ -1,4 +1,4 @@
-"""Edits of several places that are one mistake: both bounds, every place of a name, all of a line's parts."""
+"""Edits of several places that are one mistake."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _STRICTNESS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
     after="x = 0 <= a < 8",
 )
 def bounds(program: Program, node: ast.BoolOp | ast.Compare) -> Changes:
-    """Who takes one bound for exclusive that is inclusive takes the others so too."""
+    """Change the strictness of all bounds of a condition."""
     if isinstance(program.parent(node), ast.BoolOp):
         return
     edits: list[Edit] = []
@@ -49,7 +49,7 @@ def bounds(program: Program, node: ast.BoolOp | ast.Compare) -> Changes:
     after="x = a['m']\ny = b['m']\nz = c['m']",
 )
 def everywhere(program: Program, node: ast.Constant) -> Changes:
-    """The same key or number written wrong each time."""
+    """Replace a key or number at all its places."""
     if not isinstance(node.value, str | int) or isinstance(node.value, bool) or not node.value:
         return
     if isinstance(program.parent(node), ast.FormattedValue | ast.JoinedStr):
@@ -87,7 +87,7 @@ def everywhere(program: Program, node: ast.Constant) -> Changes:
     after="def f(name):\n    return f'hello {name}'",
 )
 def forgotten_f(program: Program, node: ast.Constant) -> Changes:
-    """A text with the name of a variable in braces."""
+    """Make a text with a variable's name in braces an f-string."""
     if not isinstance(node.value, str) or isinstance(
         program.parent(node), ast.FormattedValue | ast.JoinedStr | ast.Attribute
     ):
@@ -99,7 +99,7 @@ def forgotten_f(program: Program, node: ast.Constant) -> Changes:
 
 
 def _filled_in(text: str) -> frozenset[str]:
-    """The names that a text would read were it an f-string; none where it would be no expression."""
+    """Return the names that a text would read as an f-string; none if it cannot be one."""
     try:
         tree = ast.parse(f"f{text!r}", mode="eval")
     except (SyntaxError, ValueError):
@@ -116,7 +116,7 @@ def _filled_in(text: str) -> frozenset[str]:
     after="def f(a, b):\n    if a < b:\n        a += 1\n    if b < 9:\n        return a",
 )
 def signs(program: Program, node: ast.FunctionDef | ast.Module) -> Changes:
-    """Who takes a bound for inclusive takes the others of that kind for inclusive too."""
+    """Change the strictness of all comparisons of one kind."""
     places: dict[str, list[Edit]] = {}
     for part in ast.walk(node):
         if isinstance(part, ast.Compare) and part in program.parents:
@@ -138,7 +138,7 @@ def signs(program: Program, node: ast.FunctionDef | ast.Module) -> Changes:
     after="def f(d, k):\n    if str(k) in d:\n        return d[str(k)]",
 )
 def keys(program: Program, node: ast.Compare) -> Changes:
-    """A number looked for among texts, as JSON's keys are; the same at each place where it is looked up."""
+    """Convert a key to a text or a number at each place where it is looked up, as for JSON's keys."""
     if len(node.ops) != 1 or not isinstance(node.ops[0], ast.In | ast.NotIn):
         return
     key, owner = node.left, node.comparators[0]

@@ -1,4 +1,4 @@
-"""Edits of which variable, expression, attribute or target is meant."""
+"""Edits of variables, expressions, attributes and targets."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def expression(program: Program, node: ast.expr) -> Changes:
     key = isinstance(node, ast.Constant) and isinstance(parent, ast.Subscript) and isinstance(node.value, str)
     own = guess_types(program, node)
     for other, text in expressions(program, node):
-        if key and not isinstance(other, ast.Attribute):  # a key that is written down may be one that changes
+        if key and not isinstance(other, ast.Attribute):  # a fixed key may have been meant to vary
             continue
         weight = type_agreement(own, guess_types(program, other)) if other is not None else 0.6
         if weight:
@@ -143,7 +143,7 @@ def attribute(program: Program, node: ast.Attribute) -> Changes:
 
 @functools.lru_cache(maxsize=64)
 def _attributes(program: Program) -> list[tuple[str, str]]:
-    """Attributes that the program reads or sets, each with what it is read off."""
+    """Return attributes that the program reads or sets, each with its owner."""
     called = {id(node.func) for node in program.nodes if isinstance(node, ast.Call)}
     found: dict[tuple[str, str], None] = {}
     for node in program.nodes:

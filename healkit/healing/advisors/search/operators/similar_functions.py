@@ -1,4 +1,4 @@
-"""Functions and methods that are taken for one another."""
+"""Edits that exchange similar functions and methods."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def functions(program: Program, node: ast.Name | ast.Attribute) -> Changes:
         return
     for other in _family(name, _FUNCTIONS):
         weight = 1.0 if program.field(node) == "func" else 0.5
-        if (name, other) == ("sorted", "set"):  # whoever sorts means an order, and a set has one by chance
+        if (name, other) == ("sorted", "set"):  # sorting is done for an order, which a set does not have
             weight *= 0.4
         yield from program.put(node, other, weight)
 
@@ -89,7 +89,7 @@ def methods(program: Program, node: ast.Attribute) -> Changes:
     after="d[k] = d.get(k, 0) + 1",
 )
 def kept_up(program: Program, node: ast.Assign | ast.AugAssign | ast.Expr) -> Changes:
-    """Counting and collecting by key: what a key has at first, and that the next does not take its place."""
+    """Update a dictionary's value by key: start from a default, and add to it instead of replacing it."""
     span = program.source.span(node)
     if isinstance(node, ast.Expr):
         call = node.value

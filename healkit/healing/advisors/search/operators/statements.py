@@ -1,4 +1,4 @@
-"""Edits of whole statements: out, up, down, in, and of another kind."""
+"""Edits that delete, move or change whole statements."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _NO_STATEMENT = (
 
 
 def _block(program: Program, first: int, last: int) -> str:
-    """The whole lines from `first` to `last`, without the last one's end."""
+    """Return whole lines from `first` to `last`, without the last line end."""
     return program.text[program.source.line_start(first) : program.source.line_end(last)]
 
 
 def _has_text_lines(node: ast.AST) -> bool:
-    """Whether a text over several lines stands in it, whose lines may not be moved sideways."""
+    """Return whether a node has a text over several lines, whose indentation may not change."""
     return any(
         isinstance(part, ast.Constant | ast.JoinedStr)
         and part.end_lineno != part.lineno
@@ -208,7 +208,7 @@ def way_on(program: Program, node: ast.stmt) -> Changes:
             )
 
 
-#: What a handler is for, where what it handles was not foreseen; with what it is often named together.
+#: Exceptions that handlers are often for.
 _FAILURES = (
     "ValueError",
     "KeyError",
@@ -229,7 +229,7 @@ _FAILURES = (
     after="try:\n    a = 1\nexcept KeyError:\n    a = 0",
 )
 def handled(program: Program, node: ast.ExceptHandler) -> Changes:
-    """Those that were seen, all of them at once or beside what is handled already; then the usual ones."""
+    """Handle other exceptions: those that were seen, alone or with the present ones; then common ones."""
     if node.type is None:
         return
     own = node.type.elts if isinstance(node.type, ast.Tuple) else [node.type]

@@ -11,7 +11,7 @@ from healkit.contracts.healing import Edit
 from healkit.healing.advisors.search.operators.table import Changes, operator
 from healkit.healing.advisors.search.program import Change, Program
 
-#: Codes of date formats that are taken for one another.
+#: Codes of date formats that are easily confused.
 _DATES = {
     "m": "Mb",
     "M": "m",
@@ -33,7 +33,7 @@ _DIGITS = re.compile(r"\.(\d)(?=[fge%]?\})|(?<=\.)(\d)(?=[fge%]$)")
 
 
 def _text(program: Program, node: ast.AST) -> str | None:
-    """The text of a literal that is not a part of an f-string."""
+    """Return the text of a literal that is not part of an f-string."""
     if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
         return None
     return None if isinstance(program.parent(node), ast.FormattedValue | ast.JoinedStr) else node.value

@@ -1,15 +1,15 @@
-"""The table of edit operators, and how a row gets into it.
+"""Table of edit operators.
 
-A row names a small function that looks at one node and yields changes. Its prior is how likely a change of that kind is
-the right one, compared with the others. The priors began with a study of single-fault programs (what people's mistakes
-were, and how many candidates of each kind have to be tried for one that is right): a kind with few candidates and many
-hits stands high, and what can put anything anywhere stands low. Then they were corrected by a part of how much oftener or
-seldomer than its rank said a kind was right, on the project's own sets of broken tools (`own`, `fresh`, `held_out`; not
-QuixBugs, not `sealed`). They are about kinds of mistakes and know nothing of any program. A change's own `weight` lowers it further within its
-row. A kind that made no right patch on any of these sets, nor on QuixBugs and the mutants, has no row; one exception is
-in `constants`.
+A row has a small function that looks at one node and yields changes. Its prior is how likely a change of that kind is
+the right one, compared with the others. The priors began with a study of single-fault programs: people's mistakes, and
+how many candidates of each kind have to be tried for a right one. A kind with few candidates and many hits has a high
+prior, one that can put anything anywhere a low one. Then they were corrected by a part of how much more or less often
+than its rank suggests a kind was right on the project's own sets of broken tools (`own`, `fresh`, `held_out`; not
+QuixBugs, not `sealed`). They are about kinds of mistakes and know nothing of any program. A change's own `weight` lowers
+it further within its row. A kind that made no right patch on any of these sets, nor on QuixBugs and the mutants, has no
+row; one exception is in `constants`.
 
-Each row carries an example, which the tests run: one of the changes turns `before` into `after`.
+Each row has an example, which the tests run: one of the changes turns `before` into `after`.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ Changes = Iterator[Change]
 
 @dataclasses.dataclass(frozen=True)
 class Operator:
-    """One kind of edit: for which nodes, how likely, and what it is called in a patch's reason.
+    """Kind of edit: its nodes, its prior, and its name in a patch's reason.
 
-    most: no change of it weighs more. Until something so likely is wanted, its changes need not be made.
+    most: the highest weight of its changes. They are made only when a candidate of that score is wanted.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Edits of what is made of the parts of a text, and of how a part is written."""
+"""Edits of the parts of a text and their formats."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from healkit.healing.advisors.search.type_guesses import NUMBERS, guess_types, m
 from healkit.pysource.precedence import ATOM
 
 _TEXTS = frozenset({"str"})
-#: How a number is written in an f-string, for whole ones and for others.
+#: Format specifications for whole numbers, and for others.
 _WHOLE, _DECIMAL = (":02d", ":02", ":03d", ":,", ":04d"), (":.2f", ":.1f", ":.0f", ":,.2f", ":.3f", ":g")
 
 
@@ -27,7 +27,7 @@ def formatted(program: Program, node: ast.JoinedStr) -> Changes:
     for part in node.values:
         if not isinstance(part, ast.FormattedValue) or part.format_spec is not None or part.conversion != -1:
             continue
-        if part.value not in program.parents:  # its place in the text is not known
+        if part.value not in program.parents:  # its place in the text is unknown
             continue
         stop = program.source.span(part.value)[1]
         if not start < stop < end or program.text[stop : stop + 1] != "}":
@@ -79,7 +79,7 @@ def edge(program: Program, node: ast.expr) -> Changes:
     after="def f(s):\n    return [int(part) for part in s.split('.')]",
 )
 def converted(program: Program, node: ast.expr) -> Changes:
-    """Parts of a text that are compared or added as numbers, that have spaces around them, or that may be empty."""
+    """Convert or filter the parts of a split text: numbers, surrounding spaces, empty parts."""
     parent, field = program.parents[node]
     if not program.is_value(node) or field == "func" or isinstance(parent, ast.Attribute | ast.Expr):
         return
@@ -102,7 +102,7 @@ def converted(program: Program, node: ast.expr) -> Changes:
     after="def f(s):\n    a, b = s.split('=', 1)",
 )
 def split_once(program: Program, node: ast.Assign) -> Changes:
-    """A text split into two names, where it may have more of the separator, or none."""
+    """Split a text into two names at one separator only, or even if there is none."""
     target, value = node.targets[0], node.value
     if not isinstance(target, ast.Tuple) or len(target.elts) != 2 or not isinstance(value, ast.Call):
         return
@@ -112,7 +112,7 @@ def split_once(program: Program, node: ast.Assign) -> Changes:
     names = [program.segment(one) for one in target.elts]
     own, given = program.segment(func.value), ", ".join(map(program.segment, value.args[:1])) or "' '"
     start, end = program.source.span(node)
-    if start != program.source.span(target.elts[0])[0]:  # brackets around the names
+    if start != program.source.span(target.elts[0])[0]:  # parentheses around the names
         return
     for text in (
         f"{', '.join(names)} = {own}.split({given}, 1)",

@@ -9,7 +9,7 @@ from healkit.healing.advisors.search.program import Program
 from healkit.healing.advisors.search.type_guesses import COLLECTIONS, NUMBERS, guess_types, may_have_type
 from healkit.pysource.precedence import ATOM
 
-#: Which function, what it may be put around, its share.
+#: Function, types that it may wrap, weight.
 _FUNCTIONS: tuple[tuple[str, frozenset[str], float], ...] = (
     ("len", COLLECTIONS, 1.0), ("abs", NUMBERS, 1.0), ("int", NUMBERS | {"str"}, 1.0), ("str", NUMBERS | {"NoneType", "list"}, 1.0),
     ("float", frozenset({"int", "str"}), 0.7), ("list", COLLECTIONS, 0.9), ("sorted", COLLECTIONS, 0.9), ("set", COLLECTIONS, 0.8),
@@ -29,7 +29,7 @@ _METHODS: tuple[tuple[str, frozenset[str], float], ...] = (
 
 
 def _place(program: Program, node: ast.expr) -> float:
-    """How likely it is that an expression in that place lacks a call; 0 where none can stand."""
+    """Return how likely an expression in that place lacks a call; 0 if no call can be there."""
     parent, field = program.parents[node]
     if (
         not program.is_value(node)
@@ -119,7 +119,7 @@ def bounded(program: Program, node: ast.expr) -> Changes:
     target = parent.targets[0] if isinstance(parent, ast.Assign) else None
     best = program.segment(target) if target is not None and _kept_up(program, target) else ""
     if best and may_have_type(program.types(best, node), NUMBERS):
-        for function in ("max", "min"):  # the best so far, which each round was to beat
+        for function in ("max", "min"):  # the best value so far
             yield from program.put(node, f"{function}({best}, {text})", 2.0)
     for name in ["0", *program.names(node)[:10], "1", "100"]:
         if name not in (text, best) and may_have_type(program.types(name, node), NUMBERS):
@@ -137,7 +137,7 @@ def bounded(program: Program, node: ast.expr) -> Changes:
 
 
 def _kept_up(program: Program, target: ast.expr) -> bool:
-    """Whether a name is given its first value before the loop in which this is another assignment to it."""
+    """Return whether a name gets its first value before the loop that assigns it again."""
     loops = [outer for outer in program.around(target) if isinstance(outer, ast.For | ast.While)]
     if not loops or not isinstance(target, ast.Name):
         return False
