@@ -1,1 +1,4 @@
-"""Frozen data that crosses borders; standard library and msgspec only."""
+"""Frozen data that crosses borders.
+
+Standard library and msgspec only: a worker imports it too.
+"""

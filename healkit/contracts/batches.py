@@ -1,4 +1,4 @@
-"""Many variants of one code against the same checks: the messages.
+"""Messages that try many variants of one code on its checks.
 
 host → trial server: `batch` once, then `share` after `share`, each answered by `outcomes` as they come and a
 `share_done`. A candidate is a list of splices of the batch's code, so that a variant travels in a few bytes.
@@ -19,7 +19,7 @@ SHARE_MAX, SHARE_OUTCOMES_MAX = 4000, 1_000_000
 
 
 class BatchCheck(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One check as a trial server gets it (`contracts.healing.Check`), with its time limit in seconds.
+    """Check as a trial server gets it (`contracts.healing.Check`), with its time limit in seconds.
 
     Arguments travel as JSON, because they are decoded afresh for each candidate.
     """
@@ -33,10 +33,10 @@ class BatchCheck(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Batch(msgspec.Struct, frozen=True, tag="batch", kw_only=True):
-    """What stays the same for all candidates; `every` goes on after the first check that is not passed.
+    """Part of a search that stays the same for all candidates; `every` goes on after the first failed check.
 
-    as_code: where nothing is known of a check, what the code itself does there is right, be it a value or an exception;
-    where it does not end, any value is.
+    as_code: where a check's right answer is unknown, the code's own result there is right, a value or an exception;
+    where the code does not end, any value is.
     """
 
     entry: EntryRef
@@ -50,20 +50,20 @@ class Batch(msgspec.Struct, frozen=True, tag="batch", kw_only=True):
 
 
 class Share(msgspec.Struct, frozen=True, tag="share"):
-    """The next candidates of the batch."""
+    """Next candidates of the batch."""
 
     candidates: list[list[Edit]]
 
 
 class Outcomes(msgspec.Struct, frozen=True, tag="outcomes"):
-    """What became of some candidates: from `first` on in the share, as many letters each as there are checks."""
+    """Outcomes of some candidates: from `first` on in the share, as many letters each as there are checks."""
 
     first: int
     letters: list[str]
 
 
 class ShareDone(msgspec.Struct, frozen=True, tag="share_done"):
-    """All candidates of the share have been told of; `setup_s` is what was spent on getting ready for them."""
+    """End of a share; `setup_s` is the time spent on getting ready for it."""
 
     setup_s: float
     children: int

@@ -1,11 +1,11 @@
-"""The closed catalogue of codes, and which may be retried.
+"""Closed catalogue of codes, and which may be retried.
 
 One list for everything that carries a code: the log's `error_code`, a failure's `code`, the error objects of
-trace.jsonl. It is read off `healkit.errors`, so that a new error cannot be forgotten here.
+trace.jsonl. It is read from `healkit.errors`, so that a new error cannot be forgotten here.
 
 `retryable` is a promise to a loop: the same action with nothing changed may end differently, and a first attempt has
-done no harm that a second one would double. A tool's own failure is never retryable in that sense: what would be the
-same again is not worth the time, and what a killed host's tool had done by then is unknown.
+done no harm that a second one would double. A tool's own failure is never retryable in that sense: repeating the same
+failure wastes time, and what a killed host's tool had done by then is unknown.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ RETRYABLE = frozenset(
 
 @cache
 def catalogue() -> dict[str, str]:
-    """Every code with what it means, sorted; a code that is not here is nobody's."""
+    """Return every code with its meaning, sorted; there are no other codes."""
     classes = [
         kind
         for kind in vars(errors).values()
@@ -36,5 +36,5 @@ def catalogue() -> dict[str, str]:
 
 
 def is_retryable(code: str) -> bool:
-    """Whether the same action may be tried again with nothing changed."""
+    """Return True if the same action may be tried again with nothing changed."""
     return code in RETRYABLE

@@ -1,4 +1,4 @@
-"""What a machine can enforce, and where healkit stands on it."""
+"""State of a machine and of healkit, as data."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from healkit.contracts.outbox import OutboxState
 
 @dataclasses.dataclass(frozen=True)
 class DoctorCheck:
-    """One thing that was tried: whether it is as it should be, what was found, and the command that mends it."""
+    """Result of one check of the machine: whether it passed, what was found, and the command that fixes it."""
 
     name: str
     ok: bool
@@ -20,7 +20,7 @@ class DoctorCheck:
 
 @dataclasses.dataclass(frozen=True)
 class DoctorReport:
-    """The tier that executions get here ("" for none), every check, and what that tier does not stop."""
+    """Tier that executions get here ("" for none), with every check, and what that tier does not stop."""
 
     tier: str
     checks: list[DoctorCheck]
@@ -28,17 +28,16 @@ class DoctorReport:
 
     @property
     def ok(self) -> bool:
-        """Whether tools are run behind a boundary here."""
+        """True if tools run behind a boundary here."""
         return self.tier in {"namespaces", "landlock"}
 
 
 @dataclasses.dataclass(frozen=True)
 class Status:
-    """Where healkit stands: `problem` is empty when nothing is wrong with the log.
+    """State of healkit; `problem` is empty when nothing is wrong with the log.
 
-    `requests` is how many patches wait for the user's word.
-    `traces` says how many traces are where, and what is wrong with sending them. `settings` are those that `Config`
-    lists for it, by their headings.
+    `requests` is the number of patches that wait for the user's consent. `traces` says how many traces are where, and
+    what is wrong with sending them. `settings` are those that `Config` lists for it, by their headings.
     """
 
     url: str

@@ -1,9 +1,9 @@
-"""Any Python value as JSON: exactly where JSON can hold it, readably where it cannot.
+"""JSON encoding of any Python value.
 
-Used on both sides of the border: in the worker for results and call arguments, on the host for arguments
-and for what host functions return. It never raises for a value it is given, never calls into numpy or
-pandas unless the value is theirs already, and keeps a list of what it had to convert, path by path, so that
-a person can be told.
+It is exact where JSON can hold the value, and readable where it cannot. Both sides of the border use it: the worker for
+results and call arguments, the host for arguments and for what host functions return. It never raises for a value it is
+given, never calls into numpy or pandas unless the value is already theirs, and lists what it had to convert, path by
+path, so that a person can be told.
 
 Non-finite floats are the strings of the protobuf JSON mapping ("NaN", "Infinity", "-Infinity").
 """
@@ -35,19 +35,19 @@ _PLAIN = (
 
 
 def type_only(value: object) -> str:
-    """`<package.Class object>`: what can be said of a stranger without running any of its code."""
+    """Return `<package.Class object>`: all that can be said of a foreign object without running its code."""
     kind = type(value)
     return f"<{kind.__module__}.{kind.__qualname__} object>"
 
 
 class ValueTooLarge(Exception):
-    """The value would be longer than its limit; found before anything of that size is built."""
+    """Error for a value longer than its limit, raised before anything of that size is built."""
 
 
 def to_jsonable(
     value: object, describe: Callable[[object], str] = type_only, *, max_chars: int | None = None
 ) -> tuple[Any, list[str]]:
-    """The value as plain dicts, lists, strings and numbers, and what had to be converted on the way.
+    """Convert a value to plain dicts, lists, strings and numbers, and list the conversions.
 
     `describe` turns an object of an unknown class into text. The host uses `type_only`, because a foreign `__repr__`
     may run for ever there; the worker passes one with a time limit. Raises `ValueTooLarge` when there is more than
@@ -58,7 +58,7 @@ def to_jsonable(
 
 
 def is_plain(value: object) -> bool:
-    """Whether it comes back from JSON as it was: lists, dicts with text for keys, text, numbers, None."""
+    """Return True for a value that JSON returns unchanged: lists, dicts with text for keys, text, numbers, None."""
     if type(value) is dict:
         return all(type(key) is str and is_plain(item) for key, item in value.items())
     if type(value) is list:
@@ -67,7 +67,7 @@ def is_plain(value: object) -> bool:
 
 
 class _Walker:
-    """One conversion: the notes so far, and the containers it is inside of (to see a cycle)."""
+    """Conversion of one value: the notes so far, and the containers around the current item (to see a cycle)."""
 
     def __init__(self, describe: Callable[[object], str], max_chars: int | None) -> None:
         self.describe = describe
@@ -147,7 +147,7 @@ class _Walker:
         return self.text(text, path)
 
     def scientific(self, value: object, path: str, depth: int) -> tuple[Any] | None:
-        """numpy's and pandas' own values, if those modules are loaded; a 1-tuple, because None is a value."""
+        """Convert a value of numpy or pandas, if those modules are loaded; a 1-tuple, because None is a value."""
         numpy, pandas = sys.modules.get("numpy"), sys.modules.get("pandas")
         if numpy is not None:
             if isinstance(value, numpy.generic):

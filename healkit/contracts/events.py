@@ -1,12 +1,12 @@
-"""One line of trace.jsonl, and what it holds.
+"""Events: the lines of trace.jsonl.
 
 A run is a list of events in the order in which they happened, numbered by `seq` from 1 without a gap. Their times are
-for people: a clock may be set back, and `seq` alone says what came first. `None` is null on the wire for the three
-fields that every event has (`step_id`, the two signatures); the other optional fields are left out.
+for people: a clock may be set back, and `seq` alone gives the order. `None` is null on the wire for the three fields
+that every event has (`step_id`, the two signatures); the other optional fields are left out.
 
-Payload (what a tool was given, printed, returned or raised) stands in known places only and is redacted there; all
-else is the contract's own words, ids and hashes, and is never touched. `CONTRACT_KEYS` draws that line inside the
-three open fields `result`, `metadata` and `error.details`.
+Payload (what a tool was given, printed, returned or raised) stands in known places only and is redacted there; the rest
+is the contract's own words, ids and hashes, and is never changed. `CONTRACT_KEYS` draws that line inside the three open
+fields `result`, `metadata` and `error.details`.
 """
 
 from __future__ import annotations
@@ -66,10 +66,10 @@ CONTRACT_KEYS = frozenset(
 
 
 class ActionSpec(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What is to be done, resolved: which code, with what, within which limits.
+    """Resolved action: which code, with which arguments, within which limits.
 
-    `kind` is `run`, `try` (code that no revision holds), `rerun` (arguments off the log) or `validate` (a patch held
-    against every check; its `arguments` are those of the failure). `arguments` is payload.
+    `kind` is `run`, `try` (code that no revision holds), `rerun` (arguments from the log) or `validate` (all checks run
+    on a patch; its `arguments` are those of the failure). `arguments` is payload.
     """
 
     kind: Literal["run", "try", "rerun", "validate"]
@@ -85,7 +85,7 @@ class ActionSpec(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown
 
 
 class ErrorObject(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Something that went wrong, with a code of the closed catalogue (`healkit.contracts.catalogue`).
+    """Error with a code of the closed catalogue (`healkit.contracts.catalogue`).
 
     `retryable`: the same action may be tried again with nothing changed. `message` is payload.
     """
@@ -101,7 +101,7 @@ class ErrorObject(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class EvidenceRef(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An item of the evidence manifest, as an event refers to it."""
+    """Reference of an event to an item of the evidence manifest."""
 
     kind: EvidenceKind
     path: EvidencePath
@@ -109,9 +109,9 @@ class EvidenceRef(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class TraceEvent(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """One thing that happened, at the moment it did.
+    """Event of a run, written at the moment it happened.
 
-    `result` says what came of it; `metadata` what else is known; `evidence_refs` where more of it is kept.
+    `result` is the outcome; `metadata` what else is known; `evidence_refs` where more of it is stored.
     """
 
     seq: Annotated[int, msgspec.Meta(ge=1)]
@@ -137,7 +137,7 @@ def error_object(
     severity: Severity = "error",
     details: dict[str, Any] | None = None,
 ) -> ErrorObject:
-    """An error object whose `retryable` is the catalogue's."""
+    """Make an error object, with `retryable` from the catalogue."""
     return ErrorObject(
         SCHEMA_VERSION, code, stage, severity, message, is_retryable(code), details or {}, created_at
     )

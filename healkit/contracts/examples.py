@@ -1,8 +1,8 @@
 """Examples of a tool: what a call of it has to do, as data.
 
-Three forms. `{"arguments": {…}, "result": …}`: for these arguments, this is right. `{"arguments": {…}, "raises":
-"ValueError"}`: this exception is. `{"call": "…"}` with either: Python source beside the tool's code, statements and a
-last expression, for what arguments alone cannot say. With neither result nor raises, returning is all that is asked.
+Three forms. `{"arguments": {…}, "result": …}`: the right result for these arguments. `{"arguments": {…}, "raises":
+"ValueError"}`: the right exception. `{"call": "…"}` with either: Python source beside the tool's code, statements and a
+last expression, for what arguments alone cannot say. With neither result nor raises, the tool only has to return.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _HINT = (
 
 
 def checked_examples(examples: Iterable[Any], *, sql: bool = False) -> list[dict[str, Any]]:
-    """The examples as JSON data; raises `ExamplesInvalid` for the first that says nothing, with its number and why."""
+    """Return the examples as JSON data; raise `ExamplesInvalid` for the first bad one, by number."""
     if isinstance(examples, str | Mapping):
         raise ExamplesInvalid(f"The examples must be a list, not a {type(examples).__name__}.", hint=_HINT)
     found = []
@@ -36,7 +36,7 @@ def checked_examples(examples: Iterable[Any], *, sql: bool = False) -> list[dict
 
 
 def _wrong(example: Any, sql: bool) -> str:
-    """What is wrong with one, or an empty text."""
+    """Return the fault of one example, or an empty text."""
     if not isinstance(example, Mapping):
         return f"it is a {type(example).__name__}, not a dict"
     for name in example:

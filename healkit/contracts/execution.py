@@ -1,4 +1,4 @@
-"""One execution as data: what its caller gets, and what the log gives back."""
+"""Execution as data, for its caller and from the log."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from healkit.contracts.records import CallRecord, DecisionRecord, Grants
 
 @dataclasses.dataclass(frozen=True)
 class ExecutionData:
-    """The outcome of one tool call: a value or a failure, and where it is on record.
+    """Outcome of one tool call: a value or a failure, and its place on record.
 
-    Fresh from `Healkit.execute` it holds the `value` itself; read back from the log it holds the summary only,
-    and `value` is None. `outputs` are nbformat output dicts. `decisions` are the branches that the tool told of.
+    Fresh from `Healkit.execute` it holds the `value` itself; read back from the log it holds the summary only, and
+    `value` is None. `outputs` are nbformat output dicts. `decisions` are the branches that the tool reported.
     `conversions` says what of the arguments or the result JSON could not hold. `warnings` are healkit's own: what else
     the caller should know. `grants` are those it ran with. `run_id` is the run whose folder records it, if one does.
-    `status` is `SUCCESS`, `FAILURE`, or `RUNNING` for a row of the log that has not ended. `code` is what was run,
+    `status` is `SUCCESS`, `FAILURE`, or `RUNNING` for a row of the log that has not ended. `code` is the code that ran,
     where it is at hand. `explained` is how far the configuration lets a failure be explained.
 
     A failing cell of a notebook's own has this form too, with the origin `cell`: it ran in that notebook's kernel, not
@@ -53,12 +53,12 @@ class ExecutionData:
 
     @property
     def label(self) -> str:
-        """`fibonacci@2`, or `fibonacci.teacher@2` for another persona."""
+        """Name and revision: `fibonacci@2`, or `fibonacci.teacher@2` for another persona."""
         persona = "" if self.persona == "default" else f".{self.persona}"
         revision = "" if self.revision is None else f"@{self.revision}"
         return f"{self.tool_name}{persona}{revision}"
 
     @property
     def ok(self) -> bool:
-        """Whether it ended with a value."""
+        """True if it ended with a value."""
         return self.status == "SUCCESS"

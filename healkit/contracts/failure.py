@@ -14,7 +14,7 @@ import msgspec
 
 
 class Frame(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One frame, outermost first in a failure's list.
+    """Frame of a failure, outermost first in its list.
 
     `lineno` counts from 1. `in_tool` is true for the vault entry's own code, false for libraries'.
     """
@@ -27,11 +27,11 @@ class Frame(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Why an execution has no value.
+    """Reason why an execution has no value.
 
-    `code` is from the closed catalogue in `healkit.errors` and says how the execution ended
-    (`TOOL_EXCEPTION`, `TOOL_TIMEOUT`, …). `traceback` is the full text. `hint` is the next step. Where it is about a
-    name, a key or a file that was not found, `near` are those like it, and `known` the first of those that were there.
+    `code` is from the closed catalogue in `healkit.errors` and says how the execution ended (`TOOL_EXCEPTION`,
+    `TOOL_TIMEOUT`, …). `traceback` is the full text. `hint` is the next step. Where a name, a key or a file was not
+    found, `near` are similar ones, and `known` the first that exist.
     """
 
     code: str
@@ -45,12 +45,12 @@ class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def summary(self) -> str:
-        """`ZeroDivisionError: division by zero`: the line a person looks for first."""
+        """Line that a person looks for first: `ZeroDivisionError: division by zero`."""
         return f"{self.ename}: {self.evalue}" if self.evalue else self.ename
 
     @property
     def tool_frame(self) -> Frame | None:
-        """The innermost frame of the tool's own code: where its author would look."""
+        """Innermost frame of the tool's own code, where its author would look."""
         return next((frame for frame in reversed(self.frames) if frame.in_tool), None)
 
 
@@ -58,7 +58,7 @@ def read_traceback(error: BaseException) -> TracebackException:
     """Read an exception for its text and frames.
 
     Since Python 3.12 this guesses the name that was meant, for which it runs the `__dir__` of an object that lacks an
-    attribute. Where that tries to end the process, it is read without the guess.
+    attribute. Where that tries to end the process, the exception is read without the guess.
     """
     try:
         return TracebackException.from_exception(error, compact=True)
@@ -78,10 +78,10 @@ _FAULTHANDLER_FRAME = re.compile(
 
 
 def frames_from_faulthandler(text: str, filename: str, source: str) -> list[Frame]:
-    """The tool's frames in a dump that CPython's `faulthandler` wrote, outermost first.
+    """Read the tool's frames from a dump of CPython's `faulthandler`, outermost first.
 
-    That dump is all there is after a crash, or when a hang in C code never let Python speak. It lists the
-    most recent call first and holds no source lines, so those are taken from `source`.
+    There is only that dump after a crash, or when a hang in C code kept Python from running. It lists the most recent
+    call first and holds no source lines, so those are taken from `source`.
     """
     lines = source.splitlines()
     found = [
@@ -93,7 +93,7 @@ def frames_from_faulthandler(text: str, filename: str, source: str) -> list[Fram
 
 
 def format_frames(frames: list[Frame], last_line: str) -> str:
-    """Frames in the layout of a Python traceback, ending in `last_line`."""
+    """Format frames in the layout of a Python traceback, ending in `last_line`."""
     parts = ["Traceback (most recent call last):"] if frames else []
     for frame in frames:
         parts.append(f'  File "{frame.filename}", line {frame.lineno}, in {frame.name}')

@@ -1,8 +1,8 @@
-"""Fingerprints: one name for all the failures that are the same failure.
+"""Fingerprints: one name for all instances of one failure.
 
-Exception type, the tool's own frames (function and code line each) and the message with everything taken out that
-changes from run to run. Line numbers, revisions, libraries' frames and values are left out: a comment added above,
-another input, another machine's paths do not make it another failure. A helper that raises two messages from one line
+Made of the exception's type, the tool's own frames (function and code line each) and the message without everything
+that changes from run to run. Line numbers, revisions, libraries' frames and values are left out: a comment added above,
+another input, or another machine's paths do not make another failure. A helper that raises two messages from one line
 does make two.
 
 The number in front is the algorithm's: fingerprints of two versions are never equal, so a change never mixes groups.
@@ -57,16 +57,16 @@ _SEVERAL = re.compile(r"(<\w+>)(?:,?\s+<\w+>)+|(<\w+>)(?:\s*[,:]\s*<\w+>)+")
 
 
 def fingerprint(failure: Failure) -> str:
-    """`v1:` and 16 hexadecimal digits; equal for failures that should be grouped."""
+    """Return `v1:` and 16 hexadecimal digits; equal for failures that should be grouped."""
     parts = [failure.code, failure.ename, *_stack(failure), normalise(failure.evalue)]
     digest = hashlib.sha256("\n".join(parts).encode(errors="backslashreplace")).hexdigest()
     return f"{VERSION}:{digest[:16]}"
 
 
 def normalise(message: str) -> str:
-    """The message with paths, quoted values, numbers, times and ids as `<path>`, `<value>`, `<number>`, …
+    """Replace paths, quoted values, numbers, times and ids of a message by `<path>`, `<value>`, `<number>` and so on.
 
-    Several in a row are one: a list of three values and one of four are the same message.
+    Several in a row become one: a list of three values and one of four give the same message.
     """
     short = message[:_MESSAGE_MAX_CHARS]
     marked = _ANY.sub(lambda match: f"<{str(match.lastgroup).rstrip('0123456789')}>", short)
@@ -74,7 +74,7 @@ def normalise(message: str) -> str:
 
 
 def _stack(failure: Failure) -> list[str]:
-    """The tool's own frames, outermost first, each function and line once however deep it recurses."""
+    """Return the tool's own frames, outermost first, each function and line once however deep it recurses."""
     own = [f"{frame.name}|{' '.join(frame.line.split())}" for frame in failure.frames if frame.in_tool]
     if failure.code in _STOPPED:
         return own[:1]

@@ -1,4 +1,4 @@
-"""What came of a healing, as data."""
+"""Report of a healing, as data."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Outcome = Literal[
 
 @dataclasses.dataclass(frozen=True)
 class Answered:
-    """A question that was asked: the input, what each plausible patch makes of it, and the answer, as JSON text."""
+    """Question that was asked: the input, each plausible patch's result, and the answer, as JSON text."""
 
     call: str
     choices: tuple[str, ...]
@@ -29,14 +29,14 @@ class Answered:
 
 @dataclasses.dataclass(frozen=True)
 class HealReportData:
-    """One healing from observation to revision.
+    """Report of one healing from observation to revision.
 
-    revision: what is active now, where the outcome is `kept`. best: the attempt that was chosen. reason: one sentence.
-    notes: what did not go as planned on the way, such as an advisor that could not be asked. cost: what the advisors'
-    work took, summed by unit. folder: the run folder; `healkit trace show` reads it.
+    revision: the active one, where the outcome is `kept`. best: the attempt that was chosen. reason: one sentence.
+    notes: deviations on the way, such as an advisor that could not be asked. cost: of the advisors' work, summed by
+    unit. folder: the run folder; `healkit trace show` reads it.
 
-    duration_s: wall-clock time, all of it. think_time_s: the part of it in which a person was waited for, at a
-    question, for consent, or in an editor.
+    duration_s: wall-clock time of all of it. think_time_s: the part in which a person was waited for, at a question,
+    for consent, or in an editor.
     """
 
     tool_name: str
@@ -66,7 +66,7 @@ class HealReportData:
 
     @property
     def ok(self) -> bool:
-        """Whether the tool has a patch now that was kept, or needs none."""
+        """True if a patch was kept, or none was needed."""
         return self.outcome in ("kept", "healthy")
 
     @property
@@ -81,5 +81,5 @@ class HealReportData:
 
     @property
     def plausible(self) -> tuple[Attempt, ...]:
-        """The attempts that pass every check, likeliest first."""
+        """Attempts that pass every check, likeliest first."""
         return tuple(attempt for attempt in self.attempts if attempt.verdict != "not_cured")

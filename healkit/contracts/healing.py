@@ -1,7 +1,7 @@
-"""What a patch is held against, a patch, and what became of it.
+"""Checks, patches and attempts of a healing.
 
 A *check* says what a tool has to do: for these arguments, return this. A *patch* is other code for the tool, proposed
-by an advisor. A patch that passes every check is *plausible*; it is *correct* only as far as somebody has said what is
+by an advisor. A patch that passes every check is *plausible*; it is *correct* only as far as a person has said what is
 right. The verdict keeps the two apart.
 """
 
@@ -33,7 +33,7 @@ VERDICTS: dict[Verdict, str] = {
 
 
 class Edit(msgspec.Struct, frozen=True, array_like=True):
-    """One splice of a source text: what stands from `start` to `end` (characters, half-open) becomes `text`."""
+    """Splice of a source text: `text` replaces the characters from `start` to `end` (half-open)."""
 
     start: int
     end: int
@@ -41,11 +41,11 @@ class Edit(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One thing that a patch has to do.
+    """Check on a tool: one thing that a patch has to do.
 
     arguments: what the tool is called with. call: Python source instead, evaluated beside the tool's code: statements
-    and a last expression, whose value counts (a doctest's line). known: whether it is known what is right; then
-    `expected` is the value as JSON, or `raises` the name of the exception that is right. Without, returning is enough.
+    and a last expression, whose value counts (a doctest's line). known: the right outcome is known; then `expected` is
+    the value as JSON, or `raises` the name of the right exception. Otherwise the tool only has to return.
     """
 
     origin: CheckOrigin
@@ -58,12 +58,12 @@ class Check(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def binding(self) -> bool:
-        """Whether it says what is right, by somebody's word and not only by how it was."""
+        """True if a person has said what is right; False for a recorded outcome."""
         return self.known and self.origin in ("declared", "answered")
 
 
 class CheckResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How one check went: the value as JSON where it returned, else the failure in one line."""
+    """Result of one check: the value as JSON where it returned, else the failure in one line."""
 
     outcome: CheckOutcome
     value: Any = None
@@ -74,11 +74,11 @@ class CheckResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class Observed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One check run under observation.
+    """Result of one check run under observation.
 
-    lines: the lines of the tool's code that were executed (from 1). failed_lines: those that the traceback passes
-    through, innermost last. types: for each local or global name of the tool's own functions, the type names seen at
-    their returns and exceptions, `function.name` → names.
+    lines: the executed lines of the tool's code (from 1). failed_lines: those that the traceback passes through,
+    innermost last. types: for each local or global name of the tool's own functions, the type names seen at their
+    returns and exceptions, `function.name` → names.
     """
 
     result: CheckResult
@@ -88,12 +88,12 @@ class Observed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Patch(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Other code for a tool. `rank` compares an advisor's own patches: higher is likelier right.
+    """New code for a tool. `rank` compares an advisor's own patches: higher is likelier right.
 
     `reason` says in one sentence what is changed and why. `guard`: it keeps the failure from happening without saying
-    what is right instead. `doubt`: why the advisor itself would not vouch for it, in a sentence; such a patch is never
-    called cured, unless a person has said meanwhile what is right. `cost` is what it took to get, in the advisor's
-    units (`{"input_tokens": 812, …}`).
+    what is right instead. `doubt`: why the advisor itself is not sure, in a sentence; such a patch is never called
+    cured, unless a person has said meanwhile what is right. `cost` is what it took to get, in the advisor's units
+    (`{"input_tokens": 812, …}`).
     """
 
     code: str
@@ -107,7 +107,7 @@ class Patch(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One patch and what its validation found; `why` names the first check that speaks against it, in one sentence."""
+    """Patch with the results of its validation; `why` names the first failed check, in one sentence."""
 
     number: int
     patch: Patch
@@ -122,7 +122,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def same_value(expected: Any, found: Any) -> bool:
-    """Whether two JSON values are the same: numbers to nine digits (1 is 1.0, but True is not 1), the rest exactly."""
+    """Compare two JSON values: numbers to nine digits (1 is 1.0, but True is not 1), the rest exactly."""
     if isinstance(expected, bool) or isinstance(found, bool):
         return expected is found
     if isinstance(expected, int | float) and isinstance(found, int | float):
@@ -139,7 +139,7 @@ def same_value(expected: Any, found: Any) -> bool:
 
 
 def apply_edits(code: str, edits: list[Edit]) -> str:
-    """The text with the edits made; they may not overlap."""
+    """Return the text with the edits made; they may not overlap."""
     if len(edits) > 1:
         edits = sorted(edits, key=lambda edit: (edit.start, edit.end), reverse=True)
     for edit in edits:
@@ -148,14 +148,14 @@ def apply_edits(code: str, edits: list[Edit]) -> str:
 
 
 def difference(before: str, after: str) -> Edit:
-    """One edit that makes a text of another."""
+    """Return the one edit that turns the first text into the second."""
     start = _alike(before, after)
     end = _alike(before[start:][::-1], after[start:][::-1])
     return Edit(start, len(before) - end, after[start : len(after) - end])
 
 
 def _alike(one: str, other: str) -> int:
-    """How many characters two texts have in common at their beginnings."""
+    """Count the characters that two texts have in common at their beginnings."""
     low, high = 0, min(len(one), len(other))
     while low < high:
         middle = (low + high + 1) // 2

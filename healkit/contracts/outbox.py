@@ -1,4 +1,4 @@
-"""What the outbox and whoever empties it say to each other."""
+"""Messages between the outbox and its sender."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 
 
 class Waiting(msgspec.Struct, frozen=True):
-    """One trace that is to be sent, as its sender gets it: `attempts` are the refusals so far."""
+    """Trace that is to be sent, as its sender gets it; `attempts` are the refusals so far."""
 
     trace_id: str
     wire: str
@@ -18,10 +18,10 @@ class Waiting(msgspec.Struct, frozen=True):
 
 
 class DeliveryVerdict(msgspec.Struct, frozen=True):
-    """What became of one trace that was sent.
+    """Verdict on one trace that was sent.
 
     `sent`: the collector has it. `parked`: it will not be sent again by itself. `pending`: again after `delay_s`;
-    `counted` where the trace itself was refused, and not merely nobody there to take it.
+    `counted` where the trace itself was refused, and the collector was not merely away.
     """
 
     trace_id: str
@@ -32,7 +32,7 @@ class DeliveryVerdict(msgspec.Struct, frozen=True):
 
 
 class OutboxState(msgspec.Struct, frozen=True):
-    """How many traces are in which state, why the parked ones are (reason → how many), and what went wrong last."""
+    """Number of traces in each state, why traces are parked (reason → how many), and the last error."""
 
     local: int = 0
     pending: int = 0

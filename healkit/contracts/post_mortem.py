@@ -1,7 +1,7 @@
 """Questions to a failed run's worker, and its answers.
 
-They travel as one message type of Jupyter's shell channel, each as JSON text in the message's content. An answer is a
-claim of the worker's: the host takes it only in these types, and at most `ANSWER_MAX_BYTES` of it.
+They travel as one message type of Jupyter's shell channel, each as JSON text in the message's content. An answer is the
+worker's claim: the host accepts it only in these types, and at most `ANSWER_MAX_BYTES` of it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ FRAMES_MAX, LOCALS_MAX = 200, 200
 
 
 class KeptFrame(msgspec.Struct, frozen=True):
-    """One frame of the failed stack: `number` counts from the outermost, 0. `in_tool` is false for a library's."""
+    """Frame of the failed stack: `number` counts from the outermost, 0. `in_tool` is false for a library's."""
 
     number: int
     filename: str
@@ -28,7 +28,7 @@ class KeptFrame(msgspec.Struct, frozen=True):
 
 
 class Local(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One local variable: its type, its shape where it has one (as numpy means it), and a short repr."""
+    """Local variable: its type, its shape where it has one (as numpy means it), and a short repr."""
 
     name: str
     type: str
@@ -37,7 +37,7 @@ class Local(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class FrameSource(msgspec.Struct, frozen=True):
-    """The code around a frame: `text` starts at line `first_lineno`, the frame stands at `lineno`."""
+    """Code around a frame: `text` starts at line `first_lineno`, the frame stands at `lineno`."""
 
     text: str
     first_lineno: int
@@ -45,7 +45,7 @@ class FrameSource(msgspec.Struct, frozen=True):
 
 
 class Evaluated(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What came of an expression: its value as type, shape and short repr, or what it raised (`ename`, `evalue`).
+    """Result of an expression: its value as type, shape and short repr, or the exception (`ename`, `evalue`).
 
     `output` is what it printed, cut.
     """
@@ -59,29 +59,29 @@ class Evaluated(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def ok(self) -> bool:
-        """Whether it has a value."""
+        """True if it has a value."""
         return not self.ename
 
 
 class AskFrames(msgspec.Struct, frozen=True, tag="frames"):
-    """Which frames there are."""
+    """Question for the frames."""
 
 
 class AskLocals(msgspec.Struct, frozen=True, tag="locals"):
-    """The locals of one frame; in passing (`contracts.preview`), or as their own reprs show them, within a time."""
+    """Question for one frame's locals, as previews (`contracts.preview`), or as their own reprs within a time."""
 
     frame: int
     in_passing: bool = False
 
 
 class AskSource(msgspec.Struct, frozen=True, tag="source"):
-    """The code of one frame."""
+    """Question for the code of one frame."""
 
     frame: int
 
 
 class AskEval(msgspec.Struct, frozen=True, tag="eval"):
-    """The value of an expression in one frame, within a time."""
+    """Question for the value of an expression in one frame, within a time."""
 
     frame: int
     expression: str
@@ -89,43 +89,43 @@ class AskEval(msgspec.Struct, frozen=True, tag="eval"):
 
 
 class AskConsole(msgspec.Struct, frozen=True, tag="console"):
-    """Put one frame's names at the prompt of a console that is about to attach."""
+    """Request to put one frame's names at the prompt of a console that is about to attach."""
 
     frame: int
 
 
 class Frames(msgspec.Struct, frozen=True, tag="frames"):
-    """All frames that were kept, libraries' too."""
+    """Answer with all frames, libraries' too."""
 
     frames: list[KeptFrame]
 
 
 class Locals(msgspec.Struct, frozen=True, tag="locals"):
-    """One frame's locals."""
+    """Answer with one frame's locals."""
 
     locals: list[Local]
 
 
 class SourceFound(msgspec.Struct, frozen=True, tag="source"):
-    """The answer to `AskSource`."""
+    """Answer to `AskSource`."""
 
     source: FrameSource
 
 
 class EvalDone(msgspec.Struct, frozen=True, tag="eval"):
-    """The answer to `AskEval`."""
+    """Answer to `AskEval`."""
 
     evaluated: Evaluated
 
 
 class Refused(msgspec.Struct, frozen=True, tag="refused"):
-    """The question has no answer: why."""
+    """Answer that there is none, with the reason."""
 
     reason: str
 
 
 class Done(msgspec.Struct, frozen=True, tag="done"):
-    """Done as asked."""
+    """Answer to a request that was carried out."""
 
 
 Question = AskFrames | AskLocals | AskSource | AskEval | AskConsole
@@ -139,5 +139,5 @@ decode_answer = _answer.decode
 
 
 def encode(message: Question | Answer) -> str:
-    """A question or an answer as the text that travels."""
+    """Encode a question or an answer as the text that travels."""
     return _encoder.encode(message).decode()

@@ -1,9 +1,9 @@
-"""A value seen in passing: type, shape, and the beginning of its text.
+"""Preview of a value: type, shape, beginning of its text.
 
-A card under a failing cell is drawn unasked, in the middle of somebody's work, so it must not run their code: a
-`__repr__` may take for ever, return a gigabyte, or send a request. Here only the interpreter's own types, numpy's and
-pandas' are read, each of them a little; of a stranger it says the class and what lies in its `__dict__`. Whoever wants
-the true repr asks for it (`Execution.post_mortem`), under a time limit.
+A card under a failing cell is drawn without being asked for, in the middle of a user's work, so it must not run the
+user's code: a `__repr__` may take for ever, return a gigabyte, or send a request. A preview only reads the
+interpreter's own types, and numpy's and pandas', a little of each; of a foreign object it gives the class and what lies
+in its `__dict__`. To get the true repr, ask for it under a time limit (`Execution.post_mortem`).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _qualname_of, _module_of = type.__dict__["__qualname__"].__get__, type.__dict__[
 
 
 def preview(name: str, value: object) -> Local:
-    """One variable as a `Local`; takes microseconds, whatever it is, and never raises."""
+    """Return a variable as a `Local`; takes microseconds for any value, and never raises."""
     try:
         shape, text = _scientific(value) or (None, _text(value, 0))
     except Exception:  # noqa: BLE001 - whatever it was that lay in there
@@ -50,7 +50,7 @@ def preview(name: str, value: object) -> Local:
 
 
 def type_name(value: object) -> str:
-    """`pandas.DataFrame`, read past a metaclass that would have its own code run for it."""
+    """Return a name such as `pandas.DataFrame`, past a metaclass that would run its own code for it."""
     kind = type(value)
     module, name = _module_of(kind), str(_qualname_of(kind))[:200]
     if type(module) is not str or module in {"builtins", "__main__"} or module.startswith("__healkit"):
@@ -112,7 +112,7 @@ def _stranger(value: object, depth: int) -> str:
 
 
 def _scientific(value: Any) -> tuple[list[int] | None, str] | None:
-    """Arrays and tables, by their first values and by their columns; None for everything else."""
+    """Preview arrays by their first values and tables by their columns; None for anything else."""
     kind, numpy, pandas = type(value), sys.modules.get("numpy"), sys.modules.get("pandas")
     if numpy is not None and kind is getattr(numpy, "ndarray", None):
         return list(value.shape), f"{value.dtype} {_first(value.flat[:_ITEMS_MAX].tolist(), value.size)}"

@@ -1,4 +1,4 @@
-"""A patch that waits for the user's word, and what became of it."""
+"""Patch requests: patches that wait for consent."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ RequestAuthor = Literal["person", "rule", "search", "model", "agent"]
 
 
 class PatchRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """Other code for a tool, as somebody proposed it.
+    """Proposed code for a tool.
 
-    parent: the revision that it was made from. diff: from that one's code to this. advisor: who proposed it, in the
-    advisor's own name for itself. verdict: what validation found, empty where nothing was validated.
-    motivating_log_id, run_id: the execution that it answers, and the healing that made it. revision: what it became
-    once it was accepted. note: why it was declined, or both sides where it was overtaken.
+    parent: the revision that it was made from. diff: from that one's code to this. advisor: the proposer, in the
+    advisor's own name for itself. verdict: of its validation, empty without one. motivating_log_id, run_id: the
+    execution that it answers, and the healing that made it. revision: the one that it became once it was accepted.
+    note: why it was declined, or both sides where it was overtaken.
     """
 
     id: int
@@ -47,11 +47,11 @@ class PatchRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def label(self) -> str:
-        """`fibonacci@2`, or `fibonacci.teacher@2`: what it was made from."""
+        """Revision that it was made from: `fibonacci@2`, or `fibonacci.teacher@2`."""
         persona = "" if self.persona == "default" else f".{self.persona}"
         return f"{self.tool_name}{persona}@{self.parent}"
 
     @property
     def said(self) -> str:
-        """The verdict in the words of the screen."""
+        """Verdict in words."""
         return VERDICTS[self.verdict] if self.verdict else "not validated"

@@ -1,6 +1,6 @@
-"""What a run's policy is asked, and what it answers.
+"""Questions to a run's policy, and its answers.
 
-The policy itself is `healkit.healing.run_policy`; whoever executes steps knows it as a `StepPolicy` and is handed one.
+The policy itself is `healkit.healing.run_policy`; the code that executes steps gets one as a `StepPolicy`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from healkit.contracts.runs import PolicyDefaults
 
 @dataclasses.dataclass(frozen=True)
 class Observation:
-    """What a step was seen to end in. `failed` is whether the state is one to get out of."""
+    """State in which a step ended; `failed` is True for a state to get out of."""
 
     state_key: str
     failed: bool
@@ -22,7 +22,7 @@ class Observation:
 
 @dataclasses.dataclass(frozen=True)
 class Halt:
-    """Why a run was ended: the rule, in words, the numbers behind it, and the state where one was the reason."""
+    """Reason why a run was ended: the cap, in words, the numbers behind it, and the state where one was the reason."""
 
     rule: str
     reason: str
@@ -33,7 +33,7 @@ class Halt:
 
 @dataclasses.dataclass(frozen=True)
 class PolicyVerdict:
-    """The answer: go on, go on after `wait_ms`, do not (`refusal` says why), or the run is over (`halt`)."""
+    """Answer of a policy: go on, go on after `wait_ms`, do not (`refusal` says why), or the run is over (`halt`)."""
 
     halt: Halt | None = None
     refusal: str = ""
@@ -42,26 +42,26 @@ class PolicyVerdict:
 
     @property
     def granted(self) -> bool:
-        """Whether what was asked for may be done."""
+        """True if the action may be done."""
         return self.halt is None and not self.refusal
 
 
 class StepPolicy(Protocol):
-    """Asked before each step and told of its end; it does nothing itself, and never waits."""
+    """Policy that is asked before each step and told of its end; it does nothing itself, and never waits."""
 
     @property
     def defaults(self) -> PolicyDefaults:
-        """The caps in force, for the manifest."""
+        """Caps in force, for the manifest."""
         ...
 
     def step(self) -> PolicyVerdict:
-        """Asked before a step begins; one that is granted counts."""
+        """Ask for a step before it begins; a granted one counts."""
         ...
 
     def seen(self, state_key: str) -> int:
-        """How often that failing state has been observed so far."""
+        """Return how often that failing state was observed so far."""
         ...
 
     def observe(self, observation: Observation) -> PolicyVerdict:
-        """Told how a step ended; the verdict is on the run, not on the step."""
+        """Tell how a step ended; the verdict is on the run, not on the step."""
         ...

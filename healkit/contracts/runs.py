@@ -34,12 +34,12 @@ Positive = Annotated[int, msgspec.Meta(ge=1)]
 
 
 class PolicyDefaults(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The caps of a run; what is over one of them ends it (`healkit.healing.run_policy`).
+    """Caps of a run; a run over one of them ends (`healkit.healing.run_policy`).
 
     same_state_threshold: how often the same failing state may be observed. max_retries: of one action. backoff_ms: the
-    pauses before the first, second and further retries; the last one stands for all that follow. max_identical_errors
-    and max_ping_pong are asked in a healing only: how often in a row different code may fail alike, and how many
-    observations may go to and fro between two failing states.
+    pauses before the first, second and further retries; the last one holds for all that follow. max_identical_errors
+    and max_ping_pong hold in a healing only: how often in a row different code may fail alike, and how many
+    observations may alternate between two failing states.
     """
 
     same_state_threshold: Positive = 2
@@ -52,7 +52,7 @@ class PolicyDefaults(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RedactionPolicy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What becomes of payload: `sanitised` or, by explicit opt-in, `raw`; and where it is cut."""
+    """Treatment of payload: `sanitised` or, by explicit opt-in, `raw`; and the size at which it is cut."""
 
     payload: Literal["sanitised", "raw"]
     payload_max_bytes: Count
@@ -60,7 +60,7 @@ class RedactionPolicy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RunManifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """run_manifest.json: written once, before the first event.
+    """Contents of run_manifest.json: written once, before the first event.
 
     `allowlist` are the tools that the run may execute, as patterns.
     """
@@ -78,7 +78,7 @@ class RunManifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class EvidenceItem(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """One piece of evidence; the same file may be several (the same code in two steps).
+    """Item of evidence; the same file may be several (the same code in two steps).
 
     `redacted` says that something was hidden in it, `hidden` how much by which rule; `truncated_from` is its size in
     bytes before it was cut.
@@ -96,7 +96,7 @@ class EvidenceItem(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unkno
 
 
 class EvidenceManifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """evidence_manifest.json: replaced as a whole, after the files it names are there."""
+    """Contents of evidence_manifest.json: replaced as a whole, after the files it names are there."""
 
     schema_version: int
     run_id: RunId
@@ -113,7 +113,7 @@ ProblemKind = Literal[
 
 @dataclasses.dataclass(frozen=True)
 class Problem:
-    """One thing about a run folder: in which file, on which line (from 1), and what.
+    """Problem of a run folder: in which file, on which line (from 1), and what.
 
     A `fault` is damage. Without it, this is only worth knowing: a run that a crash ended, or that still goes on.
     """
@@ -131,7 +131,7 @@ class Problem:
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-    """A run folder as it is on disk; whatever can be read of it is here, and `problems` say what cannot.
+    """Run folder as it is on disk: all that can be read of it, and `problems` for the rest.
 
     `lines` are the line numbers of `events` in trace.jsonl. `evidence` is what the evidence manifest lists.
     """
@@ -145,22 +145,22 @@ class Run:
 
     @property
     def run_id(self) -> str:
-        """The manifest's id, else the folder's name."""
+        """Id from the manifest, else the folder's name."""
         return self.manifest.run_id if self.manifest is not None else self.path.name
 
     @property
     def finished(self) -> bool:
-        """Whether its last event says that it ended."""
+        """True if the last event says that the run ended."""
         return bool(self.events) and self.events[-1].event_type == "run_finished"
 
     def read_evidence(self, item: EvidenceItem) -> bytes:
-        """The content of one item, as it is on disk; raises `OSError` where it is gone."""
+        """Return the content of one item, as it is on disk; raise `OSError` where it is gone."""
         return (self.path / item.path).read_bytes()
 
 
 @dataclasses.dataclass(frozen=True)
 class Difference:
-    """One place where two runs part: an event of one only, or a pair with fields that differ.
+    """Difference between two runs: an event of only one, or a pair with fields that differ.
 
     `fields` maps a path such as `result.status` to its two values; it is empty where one side has no such event.
     """
@@ -172,7 +172,7 @@ class Difference:
 
 @dataclasses.dataclass(frozen=True)
 class RunDiff:
-    """Two runs held against each other: how many events are alike, and where the others differ, in order."""
+    """Comparison of two runs: the number of equal events, and the differences, in order."""
 
     left: Run
     right: Run
@@ -181,5 +181,5 @@ class RunDiff:
 
 
 def empty_evidence(run_id: str) -> EvidenceManifest:
-    """The evidence manifest of a run that has none yet."""
+    """Return the evidence manifest of a run that has no evidence yet."""
     return EvidenceManifest(SCHEMA_VERSION, run_id, [])

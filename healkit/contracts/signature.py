@@ -1,12 +1,12 @@
-"""State signatures: what the world looks like, as hashes.
+"""State signatures: the state of a tool's world, as hashes.
 
 Five hashes, each its own field, so that two signatures say *what* differs: the tool (name, persona and code), the
 normalised failure (its fingerprint), the arguments, the outputs, and the worker. `state_key` joins the first three:
-same code, same arguments, same failure is the same state, whatever was printed on the way and however isolated it was.
-A revision's number is left out: to revert to a revision's code is to be back in its state.
+same code, same arguments and same failure are the same state, whatever was printed on the way and however isolated it
+was. A revision's number is left out: to revert to a revision's code is to be back in its state.
 
 A hash is the first 32 hexadecimal digits of the SHA-256 of `<version>:<field>:` and the value as JSON with sorted keys.
-Whoever makes a signature passes values that are clean already: a hash of a short secret can be guessed back.
+The caller passes values that are already clean: a hash of a short secret can be guessed back.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 class StateSignature(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One moment of a tool's world; a part that is not there yet (no failure, no outputs) is null."""
+    """Signature of one state; a part that is not there yet (no failure, no outputs) is null."""
 
     schema_version: int
     algorithm: str
@@ -47,7 +47,7 @@ def sign(
     outputs: Any = None,
     worker: Any = None,
 ) -> StateSignature:
-    """The signature of a state given by its parts: JSON values, and a failure's fingerprint or None."""
+    """Sign a state given by its parts: JSON values, and a failure's fingerprint or None."""
     tool = digest("tool", [tool_name, persona, code_hash])
     failure = None if fingerprint is None else digest("failure", fingerprint)
     given = digest("arguments", arguments)
@@ -64,12 +64,12 @@ def sign(
 
 
 def state_key(tool: str, failure: str | None, arguments: str) -> str:
-    """The one hash that two states share if they are the same state."""
+    """Return the one hash that two signatures share if they are of the same state."""
     return digest("state", [tool, failure, arguments])
 
 
 def digest(field: str, value: Any) -> str:
-    """A JSON value's hash as that field; equal for equal values whatever the order of their keys."""
+    """Hash a JSON value as that field; equal for equal values whatever the order of their keys."""
     try:
         encoded = _encode(value)
     except UnicodeEncodeError:  # a lone surrogate, which JSON's UTF-8 cannot hold

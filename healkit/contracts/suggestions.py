@@ -1,9 +1,9 @@
-"""Names near the one that failed.
+"""Suggestions: existing names like the one that failed.
 
-Read off the live exception and the innermost frame of the reader's own code, while both exist; what is left of a
-failure afterwards is text. Nothing of a stranger's is run for it: names come out of dicts, classes and folders, never
-out of a `__dir__` or a `__getattr__`. The interpreter's own "Did you mean" knows names and attributes only, and one
-each; what is wanted most is the key or the column.
+They are read from the live exception and the innermost frame of the user's own code, while both exist; a stored failure
+is only text. No foreign code runs for it: names come out of dicts, classes and folders, never out of a `__dir__` or a
+`__getattr__`. The interpreter's own "Did you mean" knows names and attributes only, and one each; most often a key or a
+column is wanted.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _COLUMN = re.compile(r"(?:Column not found: |\[?')?(.*?)(?:'\] not in index|' no
 
 
 def suggestions(error: BaseException, innermost: TracebackType | None) -> tuple[list[str], list[str]]:
-    """Names like the one that was not found, best first, and the first names that were there.
+    """Return names like the missing one, best first, and the first names that exist.
 
-    innermost: the traceback entry of the reader's own frame. Both lists are short, and empty where the failure is
-    not about a name; never raises.
+    innermost: the traceback entry of the user's own frame. Both lists are short, and empty where the failure is not
+    about a name; never raises.
     """
     try:
         wanted, known = _asked(error, innermost)
@@ -47,7 +47,7 @@ def suggestions(error: BaseException, innermost: TracebackType | None) -> tuple[
 
 
 def _asked(error: BaseException, innermost: TracebackType | None) -> tuple[str, Iterable[Any]]:
-    """The name that was not found, and the names of what was there."""
+    """Return the missing name, and the existing names."""
     if isinstance(error, NameError):
         return str(error.name or ""), _in_scope(innermost)
     if isinstance(error, AttributeError):
@@ -73,7 +73,7 @@ def _asked(error: BaseException, innermost: TracebackType | None) -> tuple[str, 
 
 
 def _column(text: str) -> str:
-    """The column's name in what pandas says of it."""
+    """Return the column's name from pandas' message."""
     match = _COLUMN.match(text)
     return match[1] if match else text
 
@@ -87,7 +87,7 @@ def _in_scope(told: TracebackType | None) -> Iterator[str]:
 
 
 def _attributes(value: object) -> Iterator[str]:
-    """Names in an object's and its classes' dicts, without asking the object."""
+    """Yield the names in an object's and its classes' dicts, without asking the object."""
     if type(value) is ModuleType:
         yield from (name for name in vars(value) if not name.startswith("_"))
         return
@@ -114,7 +114,7 @@ def _parameters(function: str, told: TracebackType | None) -> Iterator[str]:
 
 
 def _keys(wanted: object, told: TracebackType | None) -> Iterator[object]:
-    """The keys of what the failing expression looked into; else of all that has a key like the one wanted."""
+    """Yield the keys of the failing expression's object; else of all objects with a key like the missing one."""
     if told is None:
         return
     container = _subscripted(told)
@@ -144,7 +144,7 @@ def _is_frame(value: object) -> bool:
 
 
 def _subscripted(told: TracebackType) -> object | None:
-    """What stands before the brackets of the expression that failed, if reading it runs no code."""
+    """Return the object before the brackets of the failing expression, if reading it runs no code."""
     positions = list(told.tb_frame.f_code.co_positions())
     line, end_line, start, end = positions[told.tb_lasti // 2]
     if line is None or line != end_line or start is None or end is None:
@@ -178,7 +178,7 @@ def _name(node: ast.expr, told: TracebackType) -> object | None:
 
 
 def _told(names: Iterable[Any]) -> list[str]:
-    """Those that are text, short, and nothing that somebody would not want to read here."""
+    """Return those names that are text, short, and no secret or personal data."""
     found: dict[str, None] = {}
     for name in itertools.islice(names, _CANDIDATES_MAX):
         text = name if type(name) is str else repr(name) if type(name) in {int, float, bool} else ""

@@ -1,7 +1,7 @@
 """Tools as data: what may cross the border to a worker.
 
-A worker never receives a function of the host. It receives a definition (names, text, a JSON schema)
-and builds a proxy from it, so nothing that runs inside can reach an object that lives outside.
+A worker never receives a function of the host. It receives a definition (names, text, a JSON schema) and builds a proxy
+from it, so that no code inside can reach an object outside.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Json = Any
 
 
 class ToolDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One tool as its caller sees it: `mcp.<server>.<name>(**arguments)`.
+    """Tool as its caller sees it: `mcp.<server>.<name>(**arguments)`.
 
     `input_schema` is a JSON Schema (draft 2020-12) of the arguments object.
     """
@@ -28,10 +28,10 @@ class ToolDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class EntryRef(msgspec.Struct, frozen=True):
-    """Which revision of which vault entry an execution runs.
+    """Reference to the revision of a vault entry that an execution runs.
 
-    `filename` is what a traceback prints for it: `<fibonacci@2>`, or `<fibonacci.teacher@2>`
-    for another persona than `default`.
+    `filename` is what a traceback prints for it: `<fibonacci@2>`, or `<fibonacci.teacher@2>` for another persona than
+    `default`.
     """
 
     tool_name: str
@@ -41,18 +41,18 @@ class EntryRef(msgspec.Struct, frozen=True):
 
     @property
     def label(self) -> str:
-        """`fibonacci@2`, as people write and read it."""
+        """Name and revision as people write and read it: `fibonacci@2`."""
         persona = "" if self.persona == "default" else f".{self.persona}"
         return f"{self.tool_name}{persona}@{self.revision}"
 
     @property
     def filename(self) -> str:
-        """The label as a code object's file name; angle brackets say that no such file exists."""
+        """File name of the code object; angle brackets say that no such file exists."""
         return f"<{self.label}>"
 
 
 class Tool:
-    """The base of tools written as a class: derive from it and define `run(arguments)`.
+    """Base of tools written as a class: derive from it and define `run(arguments)`.
 
     The worker makes one instance for each execution and calls `run` once, with the validated arguments.
     """
@@ -63,5 +63,5 @@ class Tool:
 
 
 def is_valid_name(name: str) -> bool:
-    """Whether `name` can stand in `mcp.<server>.<name>`: an identifier, no keyword, no leading underscore."""
+    """Return True if `name` can stand in `mcp.<server>.<name>`: an identifier, no keyword, no leading underscore."""
     return name.isidentifier() and not keyword.iskeyword(name) and not name.startswith("_")

@@ -1,8 +1,8 @@
-"""One execution as a trace, and its wire form.
+"""Execution traces, and their wire form.
 
 The wire form is JSON in camelCase with exactly the names of the classes below (`taskResults`, `nodeId`, …); times are
-ISO 8601 in UTC. What comes from elsewhere is read by `read_trace` and `read_batch`, which trust nothing of it: ids,
-names, times and numbers are checked, and what is wrong with one trace is said without losing the others.
+ISO 8601 in UTC. Foreign traces are read by `read_trace` and `read_batch`, which trust nothing of it: ids, names, times
+and numbers are checked, and the fault of one trace does not lose the others.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ Milliseconds = Annotated[float, msgspec.Meta(ge=0)]
 
 
 class TaskResult(msgspec.Struct, frozen=True, rename="camel"):
-    """One call that the execution made, `t1` being the first; `tool` is `namespace:action`.
+    """Call that the execution made, `t1` being the first; `tool` is `namespace:action`.
 
-    `duration_ms` is None for a call that had no answer when the run ended; such a call did not succeed. `result` is
-    the value of one that did, else what was said instead.
+    `duration_ms` is None for a call that had no answer when the run ended; such a call did not succeed. `result` is the
+    value of a successful call, else the error's text.
     """
 
     task_id: Annotated[str, msgspec.Meta(pattern=r"^t[1-9][0-9]{0,8}$(?!\n)")]
@@ -47,7 +47,7 @@ class TaskResult(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class BranchDecision(msgspec.Struct, frozen=True, rename="camel"):
-    """Which way the execution took at a fork of its own: at `node_id`, `outcome`, because of `condition`."""
+    """Branch that the execution took: at `node_id`, `outcome`, because of `condition`."""
 
     node_id: Annotated[str, msgspec.Meta(max_length=1000)]
     outcome: Annotated[str, msgspec.Meta(max_length=1000)]
@@ -55,7 +55,7 @@ class BranchDecision(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class ExecutionTrace(msgspec.Struct, frozen=True, rename="camel"):
-    """One execution: `id` was made as it started, so that the executions it caused could name it as their parent.
+    """Trace of one execution; `id` is made at its start, so that the executions it causes can name their parent.
 
     `capability_id` is `org.project.namespace.action.hash`, see `capability_id_of`. `error` is the failure on one line;
     `timestamp` is the start. `metadata` holds whatever else is known, see the page on traces.
@@ -74,7 +74,7 @@ class ExecutionTrace(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class TraceFault(msgspec.Struct, frozen=True):
-    """What is wrong with one trace of a batch, in its place there; `id` is None where not even that can be read."""
+    """Fault of one trace, in its place in the batch; `id` is None where even that cannot be read."""
 
     index: int
     id: str | None
@@ -100,18 +100,18 @@ _batch: msgspec.json.Decoder[list[msgspec.Raw] | _Batch] = msgspec.json.Decoder(
 
 
 def capability_id_of(org: str, project: str, namespace: str, action: str, code_hash: str | None) -> str:
-    """`org.project.namespace.action.hash`; whatever could not stand between two dots becomes an underscore."""
+    """Return `org.project.namespace.action.hash`; characters not allowed between two dots become underscores."""
     parts = (re.sub(r"[^\w-]", "_", part)[:200] or "_" for part in (org, project, namespace, action))
     return ".".join([*parts, code_hash[:HASH_DIGITS] if code_hash else NO_HASH])
 
 
 def encode_trace(trace: ExecutionTrace) -> bytes:
-    """The wire form."""
+    """Encode the trace in its wire form."""
     return _encode(trace)
 
 
 def read_trace(data: bytes | str) -> ExecutionTrace:
-    """One trace from the wire; raises `TraceInvalid` with the place of what is wrong."""
+    """Read one trace from the wire; raise `TraceInvalid` with the place of the fault."""
     try:
         return _trace.decode(data)
     except (msgspec.MsgspecError, UnicodeError) as error:
@@ -121,7 +121,7 @@ def read_trace(data: bytes | str) -> ExecutionTrace:
 
 
 def read_batch(body: bytes, limit: int) -> list[ExecutionTrace | TraceFault]:
-    """The traces of a request, `[…]` or `{"traces": […]}`, with a fault in the place of each that is none.
+    """Read the traces of a request, `[…]` or `{"traces": […]}`, with a fault in place of each bad one.
 
     Raises `TraceInvalid` where the body as a whole is not readable, `BatchTooLarge` where it holds more than `limit`.
     """
@@ -151,7 +151,7 @@ def _read_item(index: int, item: bytes) -> ExecutionTrace | TraceFault:
 
 
 def _id_in(item: bytes) -> str | None:
-    """The id of a trace that is otherwise wrong, if it has one that can be read."""
+    """Return the id of a trace that is otherwise wrong, if it has a readable one."""
     try:
         claimed = _identified.decode(item).id
     except (msgspec.MsgspecError, UnicodeError, RecursionError):

@@ -1,4 +1,4 @@
-"""Everything healkit raises, and the closed catalogue of codes.
+"""Errors of healkit, and the closed catalogue of codes.
 
 HealkitError
 ├── ConfigError                    CONFIG_INVALID
@@ -59,7 +59,7 @@ HealkitError
 
 Constructors only store. A message names the value, the place and the next step.
 
-Its modules go by subject; `healkit.errors` is where all of it is imported from, and the name that a traceback shows.
+The modules go by subject; import every error from `healkit.errors`, which is also the name in a traceback.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The root of the errors, wrong settings and wrong lines."""
+"""Base of the errors, and errors of settings and lines."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Iterable
 
 
 def near_misses(name: str, known: Iterable[str], limit: int = 3) -> list[str]:
-    """Up to `limit` of the known names that look like `name`, best first."""
+    """Return up to `limit` of the known names that look like `name`, best first."""
     by_folded = {candidate.casefold(): candidate for candidate in known}
     found = difflib.get_close_matches(name.casefold(), by_folded, n=limit, cutoff=0.6)
     return [by_folded[match] for match in found]
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """` Did you mean 'fibonacci'?`, or an empty text when nothing is near."""
+    """Return ` Did you mean 'fibonacci'?`, or an empty text when nothing is near."""
     found = near_misses(name, known)
     return f" Did you mean {' or '.join(map(repr, found))}?" if found else ""
 
@@ -22,8 +22,8 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 class HealkitError(Exception):
     """Base of all errors that healkit raises on purpose.
 
-    `code` is stable and machine-readable; `hint` is the next step; `log_id` is the ExecutionLog row that
-    holds the call, where there was one.
+    `code` is stable and machine-readable; `hint` is the next step; `log_id` is the ExecutionLog row of the call, where
+    there was one.
     """
 
     code: str = "HEALKIT_ERROR"
@@ -38,7 +38,7 @@ class HealkitError(Exception):
         return f"{self.message} {self.hint}".rstrip()
 
     def _render_traceback_(self) -> list[str]:
-        """One line for a notebook; called by IPython instead of printing our stack (the log holds the rest)."""
+        """Return one line for a notebook; IPython calls it instead of printing our stack (the log holds the rest)."""
         return [f"{type(self).__name__} [{self.code}]: {self}"]
 
 

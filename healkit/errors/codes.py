@@ -1,4 +1,4 @@
-"""Codes that are not an error class's own, with what they mean."""
+"""Codes that belong to no error class, with their meanings."""
 
 from __future__ import annotations
 

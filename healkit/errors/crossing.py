@@ -44,7 +44,7 @@ class RequestRefused(HealkitError):
 
     @property
     def status(self) -> int:
-        """The HTTP status to answer with."""
+        """HTTP status to answer with."""
         return REQUEST_CODES.get(self.code, 400)
 
 
@@ -67,24 +67,24 @@ class ModelError(HealkitError):
 
 
 class ModelKeyRefused(ModelError):
-    """The language model's server does not take the key, or not for that model."""
+    """A key that the language model's server does not accept, or not for that model."""
 
     code = "MODEL_KEY_REFUSED"
 
 
 class ModelUnavailable(ModelError):
-    """The language model's server cannot be reached, is busy, too slow, or broke off in the middle."""
+    """A language model's server that cannot be reached, is busy, too slow, or broke off in the middle."""
 
     code = "MODEL_UNAVAILABLE"
 
 
 class ModelInputTooLarge(ModelError):
-    """The code does not fit into what may be sent to a language model; nothing was sent."""
+    """Code that does not fit into a request to a language model; nothing was sent."""
 
     code = "MODEL_INPUT_TOO_LARGE"
 
 
 class ModelRefused(ModelError):
-    """The language model declined, or gave no answer that holds whole new code."""
+    """A language model that declined, or gave no answer with whole new code."""
 
     code = "MODEL_REFUSED"

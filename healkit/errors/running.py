@@ -1,4 +1,4 @@
-"""Errors of what runs: tools, workers, runs and healings."""
+"""Errors of executions: tools, workers, runs, healings."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class PostMortemError(HealkitError):
 
 
 class PostMortemGone(PostMortemError):
-    """The failed run's worker is not there to be asked: it was never kept, or has gone since."""
+    """A failed run whose worker is not there to be asked: it was never kept, or has gone since."""
 
     code = "POST_MORTEM_GONE"
 
@@ -101,13 +101,13 @@ class HealError(HealkitError):
 
 
 class BudgetSpent(HealError):
-    """The healing's time is up, or it was stopped; what was found until then stands."""
+    """A healing whose time is up, or that was stopped; its results until then stand."""
 
     code = "BUDGET_SPENT"
 
 
 class ToolExecutionError(HealkitError):
-    """The tool ran and failed: `failure` is its traceback as data, `log_id` its row in the ExecutionLog."""
+    """A tool that ran and failed: `failure` is its traceback as data, `log_id` its row in the ExecutionLog."""
 
     def __init__(self, label: str, failure: Failure, log_id: int | None, trace_id: str) -> None:
         super().__init__(f"{label} failed: {failure.summary}", hint=failure.hint)
@@ -119,17 +119,17 @@ class ToolExecutionError(HealkitError):
 
     @property
     def ename(self) -> str:
-        """The type name of the tool's exception."""
+        """Type name of the tool's exception."""
         return self.failure.ename
 
     @property
     def evalue(self) -> str:
-        """The message of the tool's exception."""
+        """Message of the tool's exception."""
         return self.failure.evalue
 
     @property
     def frames(self) -> list[Any]:
-        """The traceback's frames, outermost first."""
+        """Frames of the traceback, outermost first."""
         return list(self.failure.frames)
 
     def _render_traceback_(self) -> list[str]:

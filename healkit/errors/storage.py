@@ -1,4 +1,4 @@
-"""Errors of what is kept: the database, the vault, log files."""
+"""Errors of storage: the database, the vault, log files."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from healkit.errors.base import HealkitError
 
 
 class DatabaseError(HealkitError):
-    """The database did not do what was asked; every backend exception arrives as one of these."""
+    """A database that did not do what was asked; every backend exception arrives as one of these."""
 
     code = "DB_ERROR"
 
@@ -24,19 +24,19 @@ class DatabaseLocked(DatabaseError):
 
 
 class DatabaseReadOnly(DatabaseError):
-    """The file, its folder or the server lets healkit read only."""
+    """A database that healkit may only read, because of its file, its folder or the server."""
 
     code = "DB_READONLY"
 
 
 class DatabaseFull(DatabaseError):
-    """The disk (or the database's own size limit) is full."""
+    """A disk (or the database's own size limit) that is full."""
 
     code = "DB_FULL"
 
 
 class DatabaseCorrupt(DatabaseError):
-    """The file is not a database, or is damaged."""
+    """A file that is not a database, or is damaged."""
 
     code = "DB_CORRUPT"
 
@@ -48,7 +48,7 @@ class DatabaseNewer(DatabaseError):
 
 
 class VaultError(HealkitError):
-    """The vault cannot do what was asked."""
+    """An operation that the vault cannot do."""
 
     code = "VAULT_ERROR"
 
@@ -60,13 +60,13 @@ class ToolNotFound(VaultError):
 
 
 class PersonaNotFound(VaultError):
-    """The tool exists, but neither for that persona nor for `default`."""
+    """A tool that exists, but neither for that persona nor for `default`."""
 
     code = "PERSONA_NOT_FOUND"
 
 
 class RevisionNotFound(VaultError):
-    """The tool has no revision of that number."""
+    """A revision number that the tool does not have."""
 
     code = "REVISION_NOT_FOUND"
 

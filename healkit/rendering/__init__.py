@@ -1,8 +1,8 @@
-"""What healkit shows: documents, and the two writers that make text and HTML of them.
+"""Rendering: documents, and their writers for text and HTML.
 
 A subject's module (`execution`, `listings`, `healing` and so on) builds a document; `text_of` and `html_of` write it.
-The worker side never imports this package; a writer is loaded when it is first used, since an `Execution` that is
-never looked at needs none.
+The worker side never imports this package; a writer is loaded when it is first used, since an `Execution` that is never
+shown needs none.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a card adds when it is drawn right after the failure.
+"""Aside of a card that is drawn right after the failure.
 
 An `Execution` read back from the log has no live variables. While the failed frame still exists, a notebook's card
 shows them, says what was hidden of them, and how often this has happened.
@@ -21,11 +21,11 @@ _OPEN_MAX, _TEXT_MAX = 6, 12
 
 @dataclasses.dataclass(frozen=True)
 class Aside:
-    """What else is known at the moment of a failure.
+    """Further facts at the moment of a failure.
 
-    locals: the variables of the innermost own frame, cleaned already. hidden: how many values were taken out of them.
-    history: how often it happened, as one sentence. tip: shown once, at the end. explained: at most so far, if given.
-    why and mend: what is known better than the tables of explanations know it, in the place of their words.
+    locals: the variables of the innermost own frame, already cleaned. hidden: how many values were taken out of them.
+    history: how often it happened, as one sentence. tip: shown once, at the end. explained: the most that is explained,
+    if given. why and mend: better words than those of the failure catalogue, in their place.
     """
 
     locals: Sequence[Local] = ()

@@ -1,8 +1,8 @@
-"""What healkit shows, as data: a document that two writers turn into text and into HTML.
+"""Documents: what healkit shows, as data.
 
 A subject (an execution, a list of tools, a healing) builds one document; `to_text` writes it for a terminal and
-`to_html` for a page. Both write the same words in the same order. Where a form must differ, the document says so:
-a terminal cannot fold, colour or align a button, so a `Span` may have other words there (`plain`), a `Fold` says what
+`to_html` for a page. Both write the same words in the same order. Where a form must differ, the document says so: a
+terminal cannot fold, colour or align a button, so a `Span` may have other words there (`plain`), a `Fold` says how much
 of it a terminal shows, and `Only` keeps a part to one form.
 """
 
@@ -31,7 +31,7 @@ Form = Literal["text", "html"]
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A few words with a look; `plain` are the words in a terminal, where they are others."""
+    """Few words with a look; `plain` are the words in a terminal, where they differ."""
 
     text: str
     look: Look = ""
@@ -44,7 +44,7 @@ Inline = str | Span | tuple[str | Span, ...]
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line; `label` is what a terminal writes before it, "" for a line that belongs to the one above."""
+    """Line of a document; `label` is what a terminal writes before it, "" for a line that belongs to the one above."""
 
     content: Inline
     look: LineLook = ""
@@ -54,14 +54,14 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """A list of sentences with dashes or bullets."""
+    """List of sentences with dashes or bullets."""
 
     items: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """Preformatted text, as long as it is; a page scrolls what is higher than `max_height_px`."""
+    """Preformatted text, as long as it is; a page scrolls it above `max_height_px`."""
 
     text: str
     max_height_px: int = 0
@@ -131,7 +131,7 @@ class Only:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One of `Steps`: in full, and in one line; the one with the lower `rank` is shown in full first."""
+    """Step of `Steps`: in full, and in one line; the one with the lower `rank` is shown in full first."""
 
     full: Part
     brief: Part
@@ -151,10 +151,10 @@ class Steps:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """One thing that healkit shows: a mark and a title, what belongs right under them, and parts.
+    """Card: a mark and a title, lines right under them, and parts.
 
-    `line` is a terminal's first line, where it is not the mark and the title. A card without a title is its parts, in
-    a frame with the tone's colour.
+    `line` is a terminal's first line, where it is not the mark and the title. A card without a title is its parts, in a
+    frame with the tone's colour.
     """
 
     title: str = ""

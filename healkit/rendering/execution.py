@@ -1,7 +1,7 @@
-"""One execution as a card.
+"""Card of an execution.
 
-The message comes first: what a person looks for is the sentence, then the own line, and only then the
-stack. Frames of libraries are folded with their count, since they are seldom where the mistake is.
+The message comes first: a person looks for the sentence, then for the own line, and only then for the stack. Frames of
+libraries are folded with their count, since they are seldom where the mistake is.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def _failure_card(
 
 
 def _below(execution: ExecutionData, failure: Failure, aside: Aside) -> Iterator[Part]:
-    """Where it failed, how it ended, and how often that has happened."""
+    """Say where it failed, how it ended, and how often that has happened."""
     where = parts.place(execution)
     line = Line((Span(execution.label, "label", "bad", plain="at" if where else ""), " ", where))
     yield line if where else Only("html", line)
@@ -104,7 +104,7 @@ def _below(execution: ExecutionData, failure: Failure, aside: Aside) -> Iterator
 
 
 def _explanation(execution: ExecutionData, failure: Failure, aside: Aside) -> list[Part]:
-    """What and why as text, the hint set apart, the way to mend it behind a click: try yourself first.
+    """Show what and why as text, the hint set apart, and the fix behind a click: try yourself first.
 
     Leaves out what the headline says already, and what either of the two limits does not allow.
     """
@@ -127,7 +127,7 @@ def _explanation(execution: ExecutionData, failure: Failure, aside: Aside) -> li
 
 
 def _frames(failure: Failure, innermost: int | None) -> Section:
-    """The stack, its neighbouring library frames folded, and the traceback as Python prints it."""
+    """Show the stack, its neighbouring library frames folded, and the traceback as Python prints it."""
     groups = parts.grouped(failure.frames, innermost)
     items: list[Part] = []
     for group in groups if parts.worth_listing(groups) else ():
@@ -152,7 +152,7 @@ def _frames(failure: Failure, innermost: int | None) -> Section:
 
 
 def _details(execution: ExecutionData) -> list[Part]:
-    """What it was given, printed, was allowed and did, and where that is on record."""
+    """Show its input, its output, its grants, its calls, and its place on record."""
     rows: list[tuple[str, Fact]] = []
     if parts.has_arguments(execution):
         given = plain.value_text(execution.arguments)
@@ -194,7 +194,7 @@ def _decisions(execution: ExecutionData) -> Table:
 
 
 def _steps(execution: ExecutionData) -> Iterator[tuple[str, Fact]]:
-    """Calls and decisions in the order in which they were made, as a terminal lists them."""
+    """List calls and decisions in order, as a terminal shows them."""
 
     def decided(after_task: str) -> Iterator[tuple[str, Fact]]:
         for decision in execution.decisions:

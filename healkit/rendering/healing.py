@@ -1,6 +1,6 @@
-"""What came of a healing, as text and as a card.
+"""Report of a healing, as text and as a card.
 
-The verdict's words are on top, because they are what is easily misread: a patch that passes is not thereby right.
+The verdict's words are on top, because they are easily misread: a patch that passes is not thereby right.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def report_facts(report: HealReportData) -> list[tuple[str, str]]:
 
 
 def _next(report: HealReportData) -> list[tuple[str, Fact]]:
-    """Where it is on record, and what can be done next, as each face types it."""
+    """Say where it is on record, and what can be done next, as each face types it."""
     told, tool = f'hk.timeline("{report.run_id}")', report.label.partition("@")[0]
     found = [("record", f"`{told}`", f"{told}, or healkit trace show {report.run_id}")]
     if report.outcome == "pending":

@@ -190,7 +190,7 @@ def _saved_facts(found: VaultEntry) -> list[tuple[str, str]]:
 
 
 def _given(found: VaultEntry) -> list[tuple[str, str]]:
-    """Arguments to run it with: those of its first example where they are short, else their names alone."""
+    """Write the arguments to run it with: those of its first example where they are short, else their names alone."""
     for example in found.examples[:1]:
         given = [(str(name), repr(value)) for name, value in dict(example.get("arguments") or {}).items()]
         if sum(len(value) for _, value in given) <= _EXAMPLE_MAX_CHARS:
@@ -204,7 +204,7 @@ def _granted(found: VaultEntry) -> list[str]:
 
 
 def _signature(schema: dict[str, Any]) -> str:
-    """`n: integer, start: number = 0.5`, read off the JSON Schema."""
+    """Write the signature from the JSON Schema: `n: integer, start: number = 0.5`."""
     required = set(schema.get("required", ()))
     words = []
     for name, rule in (schema.get("properties") or {}).items():

@@ -1,11 +1,10 @@
-"""HTML from escaped parts, with literal colours and those of the page's theme.
+"""HTML from escaped parts, in literal and theme colours.
 
-An untrusted notebook loses `<style>`, scripts, SVG, roles and `var()`, so every element carries its own
-colours: a card brings background and text colour together and reads the same on a light and on a dark page.
-After each literal colour stands the same one in the page's theme: a trusted notebook in JupyterLab takes that, and so
-does a page that nbconvert wrote. Where JupyterLab's variables are not defined, the literal one is what is meant.
-Text that came from a worker is escaped because everything is, unless it is `Html` already; there is no way
-to forget it.
+An untrusted notebook loses `<style>`, scripts, SVG, roles and `var()`, so every element carries its own colours: a card
+brings background and text colour together and reads the same on a light and on a dark page. After each literal colour
+stands the same one in the page's theme: a trusted notebook in JupyterLab takes that, and so does a page that nbconvert
+wrote. Where JupyterLab's variables are not defined, the literal colour is used. All text is escaped, so text from a
+worker is too, unless it is `Html` already; escaping cannot be forgotten.
 """
 
 from __future__ import annotations

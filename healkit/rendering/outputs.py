@@ -1,9 +1,8 @@
-"""What a restricted tool may display in the user's notebook.
+"""Outputs that a restricted tool may display in a notebook.
 
-A worker has no network and no files, but what it displays is drawn by the user's browser, which has both.
-So only kinds of output that cannot run or fetch anything pass: text, raster images, JSON, and HTML cleaned
-by nh3. Scripts, SVG, widgets and vendor types do not. A kind that was left out is named where nothing else
-would be shown.
+A worker has no network and no files, but its outputs are drawn by the user's browser, which has both. So only kinds of
+output that cannot run or fetch anything pass: text, raster images, JSON, and HTML cleaned by nh3. Scripts, SVG, widgets
+and vendor types do not. A kind that was left out is named where nothing else would be shown.
 """
 
 from __future__ import annotations
@@ -89,7 +88,7 @@ def _bundle(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def _safe_value(kind: str, value: Any) -> Any:
-    """The value of one kind, made safe; None when the kind or the value cannot be."""
+    """Return the value of one kind, made safe; None when the kind or the value cannot be."""
     if kind == "application/json":
         return value if _is_json(value) else None
     text = _text(value)
@@ -133,7 +132,7 @@ def clean_html(text: str) -> str:
 
 
 def _attribute(_tag: str, name: str, value: str) -> str | None:
-    """Called by nh3 for each attribute: the value to keep, or None."""
+    """Return the attribute's value to keep, or None; nh3 calls it for each attribute."""
     if name == "src":
         return value if _DATA_IMAGE.match(value) else None
     if name == "href":
@@ -144,7 +143,7 @@ def _attribute(_tag: str, name: str, value: str) -> str | None:
 
 
 def _clean_markdown(text: str) -> str:
-    """Markdown with its HTML spelt out and its images as links: nothing is fetched by being drawn."""
+    """Write Markdown with its HTML escaped and its images as links, so that drawing fetches nothing."""
     text = _HTML_START.sub("&lt;", text)
     text = re.sub(r"!\[", "[", text)
     text = re.sub(r"(?i)\b(javascript|vbscript|data)\s*:(?=\S)", r"\1 :", text)
@@ -152,7 +151,7 @@ def _clean_markdown(text: str) -> str:
 
 
 def _metadata(metadata: Any, shown: dict[str, Any]) -> dict[str, Any]:
-    """The size of an image; nothing else of it changes how an output is drawn for the better."""
+    """Return the size of an image; no other metadata improves an output."""
     kept: dict[str, Any] = {}
     for kind in _IMAGES & shown.keys():
         given = metadata.get(kind) if isinstance(metadata, dict) else None
@@ -167,7 +166,7 @@ def _metadata(metadata: Any, shown: dict[str, Any]) -> dict[str, Any]:
 
 
 def _text(value: Any) -> str:
-    """nbformat also writes text as a list of lines."""
+    """Join a list of lines, the other form in which nbformat writes text."""
     if isinstance(value, list):
         return "".join(str(line) for line in value)
     return value if isinstance(value, str) else str(value)

@@ -1,4 +1,4 @@
-"""What an execution's card says, before it is text or HTML."""
+"""Sentences of an execution's card, before text or HTML."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ class FrameGroup:
 
     @property
     def where(self) -> str:
-        """`fibonacci@1, line 3, in fibonacci`."""
+        """Place such as `fibonacci@1, line 3, in fibonacci`."""
         frame = self.frames[0]
         times = f"  (× {self.repeats})" if self.repeats > 1 else ""
         return f"{frame.filename.strip('<>')}, line {frame.lineno}, in {frame.name}{times}"
 
     @property
     def folded(self) -> str:
-        """`4 library frames folded: json/decoder.py, json/__init__.py`."""
+        """Summary such as `4 library frames folded: json/decoder.py, json/__init__.py`."""
         files: dict[str, None] = {}
         for frame in self.frames:
             files["/".join(PurePosixPath(frame.filename).parts[-2:])] = None
@@ -207,7 +207,7 @@ def next_steps(execution: ExecutionData, face: Face) -> list[str]:
 
 
 def _notebook_arguments(arguments: dict[str, Any]) -> str:
-    """` n=10 name='Ada'`, or ` --args '{…}'` where a name could not stand before an equals sign."""
+    """Write ` n=10 name='Ada'`, or ` --args '{…}'` where a name could not stand before an equals sign."""
     if all(key.isidentifier() for key in arguments):
         return "".join(f" {key}={value!r}" for key, value in arguments.items())
     return f" --args {json.dumps(arguments, ensure_ascii=False)}"

@@ -1,7 +1,7 @@
-"""Failure rates and durations over time, drawn.
+"""Plots of failure rates and durations over time.
 
 matplotlib is an extra (`healkit[plot]`). The figure is made without pyplot, which would keep it in a global list and
-ask for a backend; so it is drawn into a PNG by the object itself, and a notebook shows it whatever backend is set.
+ask for a backend; so the object itself draws it into a PNG, and a notebook shows it whatever backend is set.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _COLUMNS = ("tool", "runs", "failed", "p50 ≤", "p95 ≤")
 
 
 class Plot:
-    """A figure, and the numbers in it as a table; `figure` is matplotlib's."""
+    """Figure, and its numbers as a table; `figure` is matplotlib's."""
 
     def __init__(self, figure: Figure, table: str) -> None:
         self.figure = figure

@@ -85,7 +85,7 @@ def _facts(request: PatchRequest) -> list[tuple[str, Fact]]:
 
 
 def _steps(request: PatchRequest, face: Face) -> list[tuple[str, Fact]]:
-    """What can be done about it, as commands of that face."""
+    """List the possible next steps, as commands of that face."""
     if request.state != "pending":
         return []
     command = "%healkit requests" if face == "notebook" else "healkit requests"

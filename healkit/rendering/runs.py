@@ -1,7 +1,4 @@
-"""Runs as cards.
-
-What happened, what is wrong with the record, and where two runs part.
-"""
+"""Cards of runs, of their problems, and of differences."""
 
 from __future__ import annotations
 
@@ -103,7 +100,7 @@ def _facts(run: Run) -> Iterator[tuple[str, str]]:
 
 
 def _after(start: datetime | None, moment: datetime) -> str:
-    """How long after the run's beginning; a clock that was set back shows as a minus."""
+    """Write the time since the run's beginning; a clock that was set back shows as a minus."""
     if start is None:
         return ""
     milliseconds = (moment - start).total_seconds() * 1000
@@ -111,7 +108,7 @@ def _after(start: datetime | None, moment: datetime) -> str:
 
 
 def _what(event: TraceEvent) -> str:
-    """The one thing about an event that a person looks for."""
+    """Pick the one thing about an event that a person looks for."""
     if event.error is not None:
         again = ", may be retried" if event.error.retryable else ""
         return f"✗ {event.error.error_code}: {plain.one_line(event.error.message, _VALUE_MAX_CHARS)}{again}"

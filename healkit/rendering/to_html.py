@@ -1,6 +1,7 @@
-"""A document as static HTML, which reads without a kernel, untrusted, on light and on dark pages.
+"""Writer of documents as static HTML.
 
-Each part of a document has one method of writing here, and each look one style; a subject knows no HTML.
+The HTML reads without a kernel, in an untrusted notebook, on light and on dark pages. Each part of a document has one
+function here, and each look one style; a subject knows no HTML.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ def _card(card: Card) -> Html:
 
 
 def _block(part: Part) -> Html:
-    """A part of a card, with the padding that it wants."""
+    """Write a part of a card, with its padding."""
     if isinstance(part, Only):
         return _block(part.part) if part.form == "html" else Html("")
     stands_alone = isinstance(part, Section | Diff) or (isinstance(part, Line) and part.look == "note")
@@ -140,7 +141,7 @@ def _span(span: Span) -> Html:
 
 
 def _cell(cell: Cell) -> str:
-    """A cell; plain words stay text, which the table measures."""
+    """Write a cell; plain words stay text, which the table measures."""
     return cell if isinstance(cell, str) else m.join(map(_part, cell if isinstance(cell, tuple) else (cell,)))
 
 
@@ -158,7 +159,7 @@ def _fold(fold: Fold) -> Html:
 
 
 def _steps(steps: Steps) -> Html:
-    """The steps within a card's size: in full as far as there is room, then one line each, then counted."""
+    """Write steps within a card's size: in full as far as there is room, then one line each, then counted."""
     drawn = [_part(step.brief) for step in steps.steps]
     room = steps.max_chars - sum(map(len, drawn))
     for at in sorted(range(len(drawn)), key=lambda at: (steps.steps[at].rank, at)):
@@ -194,7 +195,7 @@ def _compact_line(line: str) -> Html:
 
 
 def _side(line: str) -> tuple[str, str, str]:
-    """Element, ink and paper of one line of a diff."""
+    """Return element, ink and paper of one line of a diff."""
     if line.startswith(("+++", "---", "@@")):
         return "span", m.MUTED, m.SOFT
     if line.startswith("+"):

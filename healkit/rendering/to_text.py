@@ -1,6 +1,7 @@
-"""A document as plain text, for a terminal, a log or `str()`.
+"""Writer of documents as plain text.
 
-All of it is made `visible`: what a worker says cannot move the cursor or colour the line around it.
+For a terminal, a log or `str()`. All of it is made `visible`: a worker's text cannot move the cursor or colour the line
+around it.
 """
 
 from __future__ import annotations
@@ -125,12 +126,12 @@ def _table(table: Table, width: int | None) -> Iterator[str]:
 
 
 def _rows(table: Table) -> Iterator[str]:
-    """The rows of a table without headers, each as one text."""
+    """Write the rows of a table without headers, each as one text."""
     return (" ".join(map(_cell, row)).rstrip() for row in table.rows)
 
 
 def _cell(cell: Cell) -> str:
-    """A cell's words; what it has below them is a line of its own."""
+    """Return a cell's words; the words below them are a line of its own."""
     parts: Sequence[Part] = cell if isinstance(cell, tuple) else (cell,)
     words = ""
     for part in parts:

@@ -1,4 +1,4 @@
-"""Frames with their local variables, asked of a kept worker."""
+"""Frames with their local variables, from a retained worker."""
 
 from __future__ import annotations
 

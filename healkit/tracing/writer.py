@@ -33,6 +33,7 @@ from healkit.contracts.events import (
     EvidenceRef,
     TraceEvent,
 )
+from healkit.contracts.plain_text import count
 from healkit.contracts.runs import RunManifest
 from healkit.contracts.signature import StateSignature
 from healkit.errors import RunFolderError
@@ -58,8 +59,8 @@ class EventRedactor:
     def payload(self, value: Any) -> Any:
         """Clean one value that a tool was given or returned."""
         cleaned = clean_bounded(self._cleaner, value, self._max_bytes)
-        for rule, count in cleaned.hidden.items():
-            self.hidden[rule] = self.hidden.get(rule, 0) + count
+        for rule, times in cleaned.hidden.items():
+            self.hidden[rule] = self.hidden.get(rule, 0) + times
         return cleaned.value
 
     def open_field(self, fields: Mapping[str, Any] | None) -> dict[str, Any] | None:
@@ -131,8 +132,7 @@ class RunWriter:
         """Sentence for the user on what is missing in the record; empty when nothing is."""
         parts = []
         if waiting := len(self._waiting) + self._lost:
-            events = "event" if waiting == 1 else "events"
-            parts.append(f"{waiting:,} {events} could not be written ({self._trouble})")
+            parts.append(f"{count(waiting, 'event')} could not be written ({self._trouble})")
         if self._evidence.lost:
             kinds = ", ".join(self._evidence.lost)
             parts.append(f"evidence could not be kept ({kinds}: {self._evidence.problem})")

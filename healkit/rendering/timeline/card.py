@@ -1,4 +1,4 @@
-"""A timeline as a card that needs neither kernel nor script."""
+"""Card of a timeline, which needs neither kernel nor script."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ def _title(story: Mapping[str, Any]) -> str:
 
 
 def _tone(story: Mapping[str, Any]) -> Tone:
-    """How it went, as far as it is decided."""
+    """Pick the tone by the outcome, as far as it is decided."""
     decided = [step["tone"] for step in story["steps"] if step["kind"] in ("decided", "recovered", "halted")]
     return _TONES[decided[-1] if decided else ""]
 
 
 def _chips(attempts: Sequence[Mapping[str, Any]]) -> list[Part]:
-    """The attempts in one line; a page has the first of them only."""
+    """Show the attempts in one line; a page has the first of them only."""
     if not attempts:
         return []
     shown = [(_chip(attempt), _TONES.get(attempt["tone"], "ink")) for attempt in attempts]
@@ -94,7 +94,7 @@ def _step(number: int, step: Mapping[str, Any], rank: int) -> Step:
 
 
 def _below(step: Mapping[str, Any]) -> list[Part]:
-    """What was said of a step, the checks that did not pass, its diff, and its facts; those on a page only."""
+    """Show a step's text, its failed checks, its diff and its facts; the facts on a page only."""
     below: list[Part] = [Line(Span(said, "ticked"), indent=_INDENT) for said in step["text"]]
     if rows := [row for row in step.get("checks", ()) if row["mark"] != "✓"][:_ROWS_MAX]:
         names = ("mark", "origin", "what", "outcome", "wanted", "got")

@@ -1,4 +1,4 @@
-"""Code in a timeline: what a patch changes, and where it failed."""
+"""Code in a timeline: a patch's diff, and the failing line."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def difference(before: str, after: str) -> str:
 
 
 def failing_line(failure: dict[str, Any]) -> int | None:
-    """Find the innermost line of the tool's own that a recorded failure passes through, from 1."""
+    """Find the innermost line of the tool's own code in a recorded failure, from 1."""
     frames = failure.get("frames")
     own = [f for f in frames if isinstance(f, dict) and f.get("in_tool")] if isinstance(frames, list) else []
     if own and isinstance(own[-1].get("lineno"), int):

@@ -1,4 +1,4 @@
-"""What a telling stands on: the run, the steps so far, and what belongs to what."""
+"""Notes for telling a run: the steps so far, and their links."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CODE_MAX_CHARS = 40_000
 
 
 class Notes:
-    """What was told so far, in its attributes; a subclass has a method `_<event type>` for each event it tells of."""
+    """Notes on the events told so far; a subclass has a method `_<event type>` for each event it tells of."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
@@ -37,7 +37,7 @@ class Notes:
         self.failing: dict[str, Any] | None = None
 
     def tell(self, event: TraceEvent) -> None:
-        """Take one more event; one that says nothing to a person is passed over."""
+        """Take one more event; skip one that says nothing to a person."""
         teller: Callable[[TraceEvent], None] | None = getattr(self, f"_{event.event_type}", None)
         if teller is not None:
             teller(event)
@@ -58,7 +58,7 @@ class Notes:
         return step
 
     def _earlier(self, event: TraceEvent, *kinds: str) -> dict[str, Any] | None:
-        """The newest step of one of these kinds that belongs to the same step of the run."""
+        """Return the newest step of one of these kinds that belongs to the same step of the run."""
         own = (s for s in reversed(self.steps) if s["step_id"] == event.step_id and s["kind"] in kinds)
         return None if event.step_id is None else next(own, None)
 
@@ -67,7 +67,7 @@ class Notes:
         return next(own, None)
 
     def _evidence(self, event: TraceEvent, kind: str) -> str:
-        """A piece of evidence as text; empty where there is none, or no longer."""
+        """Return a piece of evidence as text; empty where there is none, or no longer."""
         path = self._kept.get((event.step_id, kind))
         try:
             return "" if path is None else (self._run.path / path).read_text(errors="replace")
@@ -85,6 +85,6 @@ class Notes:
 
 
 def _after(start: datetime | None, moment: datetime) -> str:
-    """How long after the run's beginning; empty where a clock was set back."""
+    """Write the time since the run's beginning; empty where a clock was set back."""
     took = (moment - start).total_seconds() * 1000 if start is not None else -1.0
     return plain.duration(took) if took >= 0 else ""

@@ -1,8 +1,8 @@
-"""A run's events as steps to go through.
+"""Steps of a timeline, told from a run's events.
 
-Several events make one step (an assertion for each check, evidence, what was compiled), and some are none; what a step
-holds is told by the first of them and completed by those that follow. Metadata that is not known is passed over, so
-that a run of a later healkit is told as far as this one understands it.
+Several events make one step (an assertion for each check, evidence, the compiled action), and some are none; the first
+of them begins a step, and those that follow complete it. Unknown metadata is skipped, so that a run of a later healkit
+is told as far as this one understands it.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def story_of(run: Run) -> dict[str, Any]:
 
 
 class Teller(Notes):
-    """Goes through the events once, in order."""
+    """Teller of one run: goes through the events once, in order."""
 
     # What begins and ends the run.
 
@@ -232,7 +232,7 @@ class Teller(Notes):
         )
 
     def _checked(self, event: TraceEvent) -> dict[str, Any]:
-        """The step that holds this step's checks; begun where there is none."""
+        """Return the step that holds this step's checks; begin one where there is none."""
         step = self._earlier(event, "checked")
         if step is None:
             more = {"checks": [], "held": 0, "passed": 0, **self._number(event)}

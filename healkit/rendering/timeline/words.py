@@ -1,4 +1,4 @@
-"""What a timeline says, as tables of words."""
+"""Words of a timeline, as tables."""
 
 from __future__ import annotations
 
