@@ -24,7 +24,7 @@ from healkit.contracts.failure import Failure, Frame, format_frames
 from healkit.contracts.fingerprint import fingerprint
 from healkit.contracts.records import CallRecord, Finished, Started, host_identity, new_trace_id, utc_now
 from healkit.store.database import Database
-from healkit.store.log import LogWriter
+from healkit.store.log_writer import LogWriter
 from healkit.store.statements import finished_values, started_values
 
 ROUNDS = 3000

@@ -21,7 +21,7 @@ from log_samples import BASE, SPAN, crowd, old_log
 
 from healkit.contracts.records import utc_now
 from healkit.store.database import Database
-from healkit.store.log import Log
+from healkit.store.log_reader import Log
 
 SMALL, BIG, LARGE = 10_000, 1_000_000, 10_000_000
 ROUNDS = 41

@@ -28,7 +28,7 @@ from healkit.contracts.records import (
 )
 from healkit.sanitizer import Sanitizer
 from healkit.store.database import Database
-from healkit.store.log import LogWriter
+from healkit.store.log_writer import LogWriter
 from healkit.tracing.collector import Tracer
 
 ROUNDS, WARM_UP, PART_ROUNDS = 100, 10, 1500

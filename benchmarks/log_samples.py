@@ -31,7 +31,7 @@ _CROWD = """
 import json, sys, time
 from bench_log import finished, started
 from healkit.store.database import Database
-from healkit.store.log import LogWriter
+from healkit.store.log_writer import LogWriter
 path, count, rate = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
 writer, waits, errors = LogWriter(Database(path)), [], 0
 print("ready", flush=True)

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from healkit.contracts.doctor import DoctorReport, Status
     from healkit.contracts.entries import VaultEntry
     from healkit.seeding import SeedReport
-    from healkit.store.log import Log
+    from healkit.store.log_reader import Log
     from healkit.store.requests import Requests
     from healkit.store.vault import Vault
 
@@ -126,7 +126,7 @@ class Healkit:
     @functools.cached_property
     def log(self) -> Log:
         """Every execution on record."""
-        from healkit.store.log import Log
+        from healkit.store.log_reader import Log
 
         return Log(
             self.database,

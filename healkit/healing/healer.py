@@ -32,7 +32,7 @@ from healkit.healing.run_policy import HEAL_CAPS, RunPolicy
 from healkit.healing.workbench import Bench
 from healkit.runtime.execution import Execution
 from healkit.runtime.runs import OpenRun, Runs
-from healkit.store.log import Log
+from healkit.store.log_reader import Log
 from healkit.store.requests import Requests
 from healkit.store.vault import Vault
 

@@ -26,7 +26,7 @@ from healkit.healing.disambiguation import Disambiguator
 from healkit.healing.heal_record import HealRecord
 from healkit.healing.questions import AskPerson
 from healkit.rendering import plain
-from healkit.store.log import Log
+from healkit.store.log_reader import Log
 from healkit.store.vault import Vault
 
 #: How much longer an advisor is asked after a cured patch of its own, in seconds and patches.

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from healkit.healing.questions import AskPerson
     from healkit.healing.report import HealReport
     from healkit.healing.workbench import Bench
-    from healkit.store.log import Log
+    from healkit.store.log_reader import Log
     from healkit.store.requests import Requests
     from healkit.store.vault import Vault
 

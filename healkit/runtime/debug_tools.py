@@ -17,7 +17,7 @@ from healkit.runtime.history import last_error_report
 from healkit.runtime.router import CallContext
 
 if TYPE_CHECKING:
-    from healkit.store.log import Log
+    from healkit.store.log_reader import Log
     from healkit.store.vault import Vault
 
 _MAX_ROWS = 200

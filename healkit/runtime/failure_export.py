@@ -29,7 +29,7 @@ from healkit.sanitizer.records import UNLIMITED
 
 if TYPE_CHECKING:
     from healkit.runtime.execution import Execution  # an execution writes itself by this module
-    from healkit.store.log import Log
+    from healkit.store.log_reader import Log
 
 #: How many later successes are looked through for one of the same arguments.
 _REPLAYS_MAX = 200

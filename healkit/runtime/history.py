@@ -34,7 +34,7 @@ from healkit.store.fast_reads import Newest
 from healkit.store.statements import OWNERS
 
 if TYPE_CHECKING:
-    from healkit.store.log import Log
+    from healkit.store.log_reader import Log
     from healkit.store.models import ExecutionCall, ExecutionDecision, ExecutionLog
     from healkit.store.vault import Vault
 

@@ -34,7 +34,7 @@ from healkit.store.statements import RUNNING
 from healkit.tracing.collector import Collector, Tracer
 
 if TYPE_CHECKING:
-    from healkit.store.log import Log
+    from healkit.store.log_reader import Log
 
 #: How many records are kept in memory when not even a spool file can be written.
 MEMORY_RECORDS = 1000
@@ -76,7 +76,7 @@ class Recorder:
     @functools.cached_property
     def _log(self) -> Log:
         """The log as it is read; loaded where something was left behind."""
-        from healkit.store.log import Log
+        from healkit.store.log_reader import Log
 
         return Log(self._database)
 

@@ -28,7 +28,7 @@ from healkit.runtime.steps import StepKind
 from healkit.runtime.trials import Trial, TrialResult, Trials
 
 if TYPE_CHECKING:
-    from healkit.store.log import Log
+    from healkit.store.log_reader import Log
 
 
 class Runner:

@@ -15,7 +15,7 @@ from healkit.store.database import Database
 from healkit.tracing.collector import Tracer
 
 if TYPE_CHECKING:
-    from healkit.store.log import Log
+    from healkit.store.log_reader import Log
     from healkit.store.outbox import Outbox
     from healkit.tracing.otel import OtelExporter
     from healkit.tracing.syncer import Syncer
@@ -42,7 +42,7 @@ class Traces:
             _sanitizer(config)  # what is wrong with a user's own rules is to be heard now
         self._otel: OtelExporter | None = None
         if config.otel:
-            from healkit.store.log import Log
+            from healkit.store.log_reader import Log
             from healkit.tracing.otel import OtelExporter
 
             self._otel = OtelExporter(config, lambda: _sanitizer(config), root_finder(Log(database)))

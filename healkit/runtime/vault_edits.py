@@ -15,7 +15,7 @@ from healkit.runtime.history import execution_of
 
 if TYPE_CHECKING:
     from healkit.contracts.entries import VaultEntry
-    from healkit.store.log import Log
+    from healkit.store.log_reader import Log
     from healkit.store.vault import Vault
 
 

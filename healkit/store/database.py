@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from healkit.errors import DatabaseMissing, DatabaseReadOnly
 from healkit.store import migrate
-from healkit.store.backend import mapped
+from healkit.store.database_errors import mapped
 from healkit.store.locations import is_writable, resolve_url, sqlite_path, sqlite_uri
 from healkit.store.statements import prepared, rows_of
 

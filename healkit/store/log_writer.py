@@ -27,8 +27,8 @@ from healkit.contracts.records import (
 )
 from healkit.errors import DatabaseError, DatabaseFull, DatabaseLocked
 from healkit.store import statements
-from healkit.store.backend import translate
 from healkit.store.database import Database
+from healkit.store.database_errors import translate
 from healkit.store.statements import (
     Prepared,
     call_values,

@@ -23,7 +23,7 @@ from sqlalchemy.orm import Session
 
 from healkit.contracts.filters import Filters, Moment
 from healkit.contracts.stats import GroupInfo, ToolSummary
-from healkit.store.filters import moment
+from healkit.store.log_pages import moment
 from healkit.store.models import DAYS, GROUPS, LOG, TOOLS
 
 if TYPE_CHECKING:

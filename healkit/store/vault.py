@@ -22,36 +22,23 @@ from sqlmodel import col, select
 
 from healkit.contracts.entries import DEFAULT_PERSONA, Blame, RevisionInfo, VaultEntry
 from healkit.contracts.examples import checked_examples
-from healkit.contracts.records import Grants, utc_now
-from healkit.contracts.tools import EntryRef
+from healkit.contracts.records import Grants
 from healkit.errors import RevisionConflict, ToolExists, UsageInvalid, VaultError
 from healkit.store import revision_history, revisions, vault_rows
-from healkit.store.arguments import check_schema
 from healkit.store.database import Database
 from healkit.store.entries import (
     CodeType,
     EntryRows,
     check_names,
     check_untampered,
-    code_hash,
-    describe,
     entry_of,
 )
 from healkit.store.fast_reads import Lookup
 from healkit.store.grants import checked_grants
-from healkit.store.models import Author, CodeVault, Revision, ToolRegistry
+from healkit.store.models import Author, CodeVault, ToolRegistry
 from healkit.store.revisions import Patch
 
 __all__ = ["Blame", "RevisionInfo", "Vault", "VaultEntry"]
-
-#: Every tool with its active revision and that one's code.
-_ACTIVE = (
-    select(ToolRegistry, Revision, CodeVault)
-    .where(Revision.tool_name == ToolRegistry.tool_name)
-    .where(Revision.target_persona == ToolRegistry.target_persona)
-    .where(Revision.number == ToolRegistry.active_revision)
-    .where(CodeVault.hash == Revision.code_hash)
-)
 
 
 class Vault:
@@ -104,7 +91,7 @@ class Vault:
         revisions.check_words(type, author)
         given = msgspec.to_builtins(grants) if isinstance(grants, Grants) else grants or {}
         granted = self._checked(given)
-        tool = _new_tool(
+        tool = vault_rows.new_tool(
             name, persona, code, type, description, input_schema, examples, self._database.dialect_name, draft
         )
         tool.group_name = group
@@ -208,15 +195,10 @@ class Vault:
 
     def list(self, persona: str | None = None) -> builtins.list[VaultEntry]:
         """Return the active revision of every tool, of one persona if given, sorted by name and persona."""
-        statement = _ACTIVE.order_by(col(ToolRegistry.tool_name), col(ToolRegistry.target_persona))
-        if persona is not None:
-            statement = statement.where(ToolRegistry.target_persona == persona)
         with self._database.read() as session:
+            rows = vault_rows.active_rows(session, persona)
             # A tampered entry is listed like any other, and refused when it is to be run.
-            return [
-                entry_of(EntryRows(*rows), self._entry_type, check=False)
-                for rows in session.execute(statement)
-            ]
+            return [entry_of(row, self._entry_type, check=False) for row in rows]
 
     def names(self) -> builtins.list[str]:
         """Return the names of all tools, sorted."""
@@ -353,38 +335,3 @@ class Vault:
                 hint=f"Change them: vault.set_grants({tool.tool_name!r}, …).",
             )
         return entry
-
-
-def _new_tool(
-    name: str,
-    persona: str,
-    code: str,
-    kind: str,
-    description: str,
-    input_schema: dict[str, Any] | None,
-    examples: Iterable[Any],
-    dialect: str,
-    draft: bool,
-) -> ToolRegistry:
-    """Make the row of a tool, with what is not given read off its code; `derived` says which."""
-    digest = code_hash(code)
-    described = describe(code, kind, EntryRef(name, persona, 1, digest), dialect, draft=draft)
-    declared = checked_examples(examples, sql=kind == "sql") or described.examples
-    derived = [n for n, given in (("input_schema", input_schema), ("description", description)) if not given]
-    derived += ["examples"] if declared and declared is described.examples else []
-    schema = described.input_schema if input_schema is None else input_schema
-    check_schema(schema, name)
-    now = utc_now()
-    return ToolRegistry(
-        tool_name=name,
-        target_persona=persona,
-        description=description or described.description,
-        input_schema=schema,
-        active_hash=digest,
-        active_revision=1,
-        flags={"derived": derived},
-        grants={},
-        examples=declared,
-        created_at=now,
-        updated_at=now,
-    )

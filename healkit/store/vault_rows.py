@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NoReturn
 
 import msgspec
 from sqlalchemy import func
 from sqlalchemy.orm import Session
-from sqlmodel import select
+from sqlmodel import col, select
 
 from healkit.contracts.entries import DEFAULT_PERSONA
 from healkit.contracts.examples import checked_examples
@@ -16,7 +16,7 @@ from healkit.contracts.records import utc_now
 from healkit.contracts.tools import EntryRef
 from healkit.errors import PersonaNotFound, RevisionNotFound, ToolNotFound, VaultError, did_you_mean
 from healkit.store.arguments import check_schema
-from healkit.store.entries import Described, EntryRows, describe
+from healkit.store.entries import Described, EntryRows, code_hash, describe
 from healkit.store.grants import make_grants
 from healkit.store.models import CodeVault, Revision, ToolRegistry
 
@@ -110,6 +110,57 @@ def rows_of(session: Session, tool: ToolRegistry, number: int | None = None) -> 
     """Return the rows of a tool's entry, of its active revision unless another number is given."""
     revision = find_revision(session, tool, number)
     return EntryRows(tool, revision, stored_code(session, revision))
+
+
+def active_rows(session: Session, persona: str | None) -> Iterator[EntryRows]:
+    """Yield the active entry of every tool, of one persona if given, sorted by name and persona."""
+    statement = (
+        select(ToolRegistry, Revision, CodeVault)
+        .where(Revision.tool_name == ToolRegistry.tool_name)
+        .where(Revision.target_persona == ToolRegistry.target_persona)
+        .where(Revision.number == ToolRegistry.active_revision)
+        .where(CodeVault.hash == Revision.code_hash)
+        .order_by(col(ToolRegistry.tool_name), col(ToolRegistry.target_persona))
+    )
+    if persona is not None:
+        statement = statement.where(ToolRegistry.target_persona == persona)
+    for rows in session.execute(statement):
+        yield EntryRows(*rows)
+
+
+def new_tool(
+    name: str,
+    persona: str,
+    code: str,
+    kind: str,
+    description: str,
+    input_schema: dict[str, Any] | None,
+    examples: Iterable[Any],
+    dialect: str,
+    draft: bool,
+) -> ToolRegistry:
+    """Make the row of a tool, with what is not given read off its code; `derived` says which."""
+    digest = code_hash(code)
+    described = describe(code, kind, EntryRef(name, persona, 1, digest), dialect, draft=draft)
+    declared = checked_examples(examples, sql=kind == "sql") or described.examples
+    derived = [n for n, given in (("input_schema", input_schema), ("description", description)) if not given]
+    derived += ["examples"] if declared and declared is described.examples else []
+    schema = described.input_schema if input_schema is None else input_schema
+    check_schema(schema, name)
+    now = utc_now()
+    return ToolRegistry(
+        tool_name=name,
+        target_persona=persona,
+        description=description or described.description,
+        input_schema=schema,
+        active_hash=digest,
+        active_revision=1,
+        flags={"derived": derived},
+        grants={},
+        examples=declared,
+        created_at=now,
+        updated_at=now,
+    )
 
 
 def change_grants(tool: ToolRegistry, changes: Mapping[str, Any], *, clear: bool = False) -> None:

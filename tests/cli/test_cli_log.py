@@ -15,7 +15,7 @@ from healkit.contracts.failure import Failure, Frame
 from healkit.contracts.fingerprint import fingerprint
 from healkit.contracts.records import Finished, Started, host_identity, new_trace_id, utc_now
 from healkit.store.database import Database
-from healkit.store.log import LogWriter
+from healkit.store.log_writer import LogWriter
 
 DAY = timedelta(days=1)
 Cli = Callable[..., Done]

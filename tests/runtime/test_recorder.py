@@ -35,7 +35,7 @@ from healkit.config import Config
 from healkit.contracts.records import Finished, HostIdentity, Started, host_identity, utc_now
 from healkit.runtime.recorder import Recorder
 from healkit.store.database import Database
-from healkit.store.log import Log
+from healkit.store.log_reader import Log
 
 CONFIG = Config(log_wait_s=0.2)
 LOG_2, LOG_4, LOG_7 = (pytest.mark.requirement(f"LOG-{n}") for n in (2, 4, 7))

@@ -17,7 +17,8 @@ from healkit.contracts.failure import Failure
 from healkit.contracts.records import Finished, Started, utc_now
 from healkit.runtime.recorder import Recorder
 from healkit.store.database import Database
-from healkit.store.log import Log, LogWriter
+from healkit.store.log_reader import Log
+from healkit.store.log_writer import LogWriter
 from healkit.store.vault import Vault
 
 LOG_10, LOG_11 = (pytest.mark.requirement(f"LOG-{n}") for n in (10, 11))

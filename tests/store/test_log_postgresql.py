@@ -23,7 +23,8 @@ from healkit.runtime.recorder import Recorder
 from healkit.store import migrate
 from healkit.store.database import Database
 from healkit.store.fast_reads import Newest
-from healkit.store.log import Log, LogWriter
+from healkit.store.log_reader import Log
+from healkit.store.log_writer import LogWriter
 from healkit.store.models import DAYS, GROUPS, LOG, Base
 
 TRACEBACK = """Traceback (most recent call last):

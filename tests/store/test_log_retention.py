@@ -38,10 +38,11 @@ from healkit.contracts.filters import Filters
 from healkit.contracts.records import DecisionRecord, utc_now
 from healkit.errors import ArchiveBusy, ConfigError, LogFileError
 from healkit.store.database import Database
-from healkit.store.log import Log, LogWriter
-from healkit.store.logfiles import digest_of, write_unfinished
+from healkit.store.log_files import digest_of, write_unfinished
+from healkit.store.log_reader import Log
+from healkit.store.log_writer import LogWriter
 from healkit.store.models import TraceRow
-from healkit.store.portable import read_records
+from healkit.store.serialization import read_records
 from healkit.store.vault import Vault
 
 LOG_12 = pytest.mark.requirement("LOG-12")
@@ -238,7 +239,7 @@ def traces_in(file: Path) -> list[str]:
 ARCHIVING = """
 import os, sys
 from healkit.store.database import Database
-from healkit.store.log import Log
+from healkit.store.log_reader import Log
 database = Database(sys.argv[1])
 Log(database).count()  # loads what a child would else load before it archives anything
 database.close()

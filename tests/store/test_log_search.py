@@ -17,7 +17,8 @@ from store_samples import failed, moment, started, succeeded
 from healkit.contracts.failure import Failure
 from healkit.contracts.records import Finished, utc_now
 from healkit.store.database import Database
-from healkit.store.log import Log, LogWriter
+from healkit.store.log_reader import Log
+from healkit.store.log_writer import LogWriter
 
 LOG_10 = pytest.mark.requirement("LOG-10")
 TRACEBACK = """Traceback (most recent call last):

@@ -21,7 +21,8 @@ from store_samples import call, failed, fill, log_rows, moment, started, succeed
 from healkit.contracts.records import DecisionRecord, Finished, Grants, new_trace_id, utc_now
 from healkit.errors import LogFileError
 from healkit.store.database import Database
-from healkit.store.log import Log, LogWriter
+from healkit.store.log_reader import Log
+from healkit.store.log_writer import LogWriter
 from healkit.store.models import CALLS, DAYS, DECISIONS, LOG, TraceRow
 
 LOG_12 = pytest.mark.requirement("LOG-12")

@@ -17,7 +17,8 @@ from healkit.contracts.records import Finished
 from healkit.store import migrate
 from healkit.store.database import Database
 from healkit.store.fast_reads import Newest
-from healkit.store.log import Log, LogWriter
+from healkit.store.log_reader import Log
+from healkit.store.log_writer import LogWriter
 from healkit.store.vault import Vault
 
 TRIED = ["trial", "search"]

@@ -30,9 +30,10 @@ from healkit.errors import (
     DatabaseReadOnly,
 )
 from healkit.store import migrate
-from healkit.store.backend import SQLITE_CODES, SQLSTATES, translate
 from healkit.store.database import Database, resolve_url
-from healkit.store.log import Log, LogWriter
+from healkit.store.database_errors import SQLITE_CODES, SQLSTATES, translate
+from healkit.store.log_reader import Log
+from healkit.store.log_writer import LogWriter
 from healkit.store.models import Base, ExecutionLog
 from healkit.store.vault import Vault
 

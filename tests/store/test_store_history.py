@@ -13,7 +13,7 @@ from healkit.contracts.records import utc_now
 from healkit.errors import UsageInvalid
 from healkit.healing.case import peers_of
 from healkit.store.database import Database
-from healkit.store.log import LogWriter
+from healkit.store.log_writer import LogWriter
 from healkit.store.models import Revision
 from healkit.store.vault import Vault
 

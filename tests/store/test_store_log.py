@@ -19,7 +19,8 @@ from store_samples import call, failed, locked_by_another_process, log_rows, mom
 from healkit.contracts.records import Grants, new_trace_id, utc_now
 from healkit.errors import DatabaseLocked
 from healkit.store.database import Database
-from healkit.store.log import Log, LogWriter, RecordRefused, RowMissing
+from healkit.store.log_reader import Log
+from healkit.store.log_writer import LogWriter, RecordRefused, RowMissing
 
 LOG_1, LOG_2, LOG_4 = (pytest.mark.requirement(f"LOG-{n}") for n in (1, 2, 4))
 LOG_5, LOG_6, LOG_9, LOG_10 = (pytest.mark.requirement(f"LOG-{n}") for n in (5, 6, 9, 10))

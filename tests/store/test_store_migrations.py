@@ -16,7 +16,7 @@ from healkit.errors import DatabaseError
 from healkit.runtime.history import execution_of
 from healkit.store import migrate
 from healkit.store.database import Database
-from healkit.store.log import Log
+from healkit.store.log_reader import Log
 from healkit.store.vault import Vault
 
 LOG_14, LOG_15 = pytest.mark.requirement("LOG-14"), pytest.mark.requirement("LOG-15")

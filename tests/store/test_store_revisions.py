@@ -14,7 +14,8 @@ from healkit.errors import (
     RevisionConflict,
 )
 from healkit.store.database import Database
-from healkit.store.log import Log, LogWriter
+from healkit.store.log_reader import Log
+from healkit.store.log_writer import LogWriter
 from healkit.store.vault import Vault
 
 

@@ -1,23 +1,23 @@
-"""Words looked for in tracebacks.
+"""Full-text search of tracebacks.
 
-A user types anything: words, a path, `KeyError: 'x'`, half a quotation. None of it is the full-text index's own
-query language. What is matched:
+People type anything: words, a path, `KeyError: 'x'`, half a quotation. None of it is the full-text index's own query
+language. The rules of matching:
 
-- letters and digits make words, everything else only separates them, `_` too: `my_func` is `my` next to `func`;
-- a word is found whole, whatever its case, on SQLite whatever its accents; a word of three letters or more that is
-  nowhere in the log is taken for the beginning of longer ones: `Zero` finds `ZeroDivisionError` (`Division` does
-  not), and `Zero*` does so in any case;
-- what hangs together, such as `lib/foo.py`, must stand together, in that order;
-- what is in double quotes must stand so, in whole words;
-- several of them must all be there, in any order;
+- letters and digits make words, everything else separates them, `_` too: `my_func` is `my` next to `func`;
+- a word is matched whole, whatever its case, on SQLite whatever its accents; a word of three letters or more that is
+  nowhere in the log is taken for the beginning of longer ones: `Zero` matches `ZeroDivisionError` (`Division` does
+  not), and `Zero*` always is a beginning;
+- words that are typed without a space between them, such as `lib/foo.py`, must stand together, in that order;
+- words in double quotes must stand together too, as whole words;
+- all of several words must be there, in any order;
 - a text without any letter or digit is looked for as it stands, which no index helps with.
 
-Beginnings are not looked for at once, because an index has to gather all the words that begin so before it knows the
-newest row: 0.4 s for a common beginning in 100,000 tracebacks, where a whole word is read off in 1 ms.
+Beginnings are a second attempt, because an index has to gather all the words that begin so before it knows the newest
+row: 0.4 s for a common beginning in 100,000 tracebacks, where a whole word is read off in 1 ms.
 
-SQLite's index is FTS5 with its tokenizer unicode61; its rows are numbered by time (migration 0002), so that the
-newest matches come first without a sort. `facts` holds what is filtered by most, so that a rare tool's common word is
-not looked for among everybody's; the columns themselves decide in the end.
+SQLite's index is FTS5 with its tokenizer unicode61; its rows are numbered by time (migration 0002), so that the newest
+matches come first without a sort. Its column `facts` holds the values that are filtered by most, so that a common word
+of a rare tool is not looked for among all tools; the columns themselves decide in the end.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _KEY_ID_BITS = 21
 
 _PIECE = re.compile(r'"([^"]*)"|(\S+)')
 _WORD = re.compile(r"[^\W_]")
-#: What separates words besides spaces on PostgreSQL, whose own parser would keep paths and names whole.
+#: Separates words on PostgreSQL, like spaces; its own parser would keep paths and names whole.
 _PUNCTUATION = string.punctuation
 _SPACES = str.maketrans(dict.fromkeys(_PUNCTUATION, " "))
 #: A shorter word is never taken for a beginning: there are too many words that begin so.
@@ -47,19 +47,19 @@ _BEGINNING_MIN_CHARS = 3
 
 
 class Piece(NamedTuple):
-    """Words that must stand together; whether the last of them may go on."""
+    """Words that must stand together; `goes_on`: the last of them may be the beginning of a longer one."""
 
     text: str
     goes_on: bool
 
 
 def has_words(text: str) -> bool:
-    """Whether there is a letter or digit in it, which is what the index knows."""
+    """Return True for a text with a letter or digit, which the index holds words of."""
     return _WORD.search(text) is not None
 
 
 def read_pieces(session: Session, text: str) -> list[Piece]:
-    """What was typed, piece by piece, each with whether its last word may go on; asks the index."""
+    """Split a typed text into pieces; a last word that the index does not hold is taken for a beginning."""
     found = []
     for quoted, loose in _PIECE.findall(text):
         piece = Piece(quoted or loose, goes_on=loose.endswith("*"))
@@ -72,16 +72,16 @@ def read_pieces(session: Session, text: str) -> list[Piece]:
 
 
 def newest_matches(pieces: list[Piece], facts: list[str]) -> Select[Any]:
-    """The rows whose tracebacks hold all pieces, newest first, on SQLite; add conditions and a limit.
+    """Select the rows whose tracebacks hold all pieces, newest first, on SQLite; add conditions and a limit.
 
-    facts: exact values of filtered columns that the index knows too; they must be filtered by themselves as well.
+    facts: exact values of filtered columns that the index holds too; the columns must be filtered as well.
     """
     return (
         select(ExecutionLog)
         .select_from(
             _FTS.join(_FTS_ROWS, _FTS_ROWS.c.key == _FTS.c.rowid).join(LOG, LOG.c.id == _FTS_ROWS.c.log_id)
         )
-        # A row is looked up by its id, never the other way round, whatever the planner makes of the filters.
+        # Always look rows up by id: the planner would start from a filter's index and test each row for the text.
         .with_hint(LOG, "NOT INDEXED", "sqlite")
         .where(_matching(pieces, facts))
         .order_by(_FTS.c.rowid.desc())
@@ -89,28 +89,28 @@ def newest_matches(pieces: list[Piece], facts: list[str]) -> Select[Any]:
 
 
 def match_key(moment: datetime, log_id: int = 0) -> int:
-    """A row's number in SQLite's index: the ms of its time, then the low bits of its id."""
+    """Return a row's number in SQLite's index: the ms of its time, then the low bits of its id."""
     milliseconds = (moment.astimezone(UTC) - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
     return (milliseconds << _KEY_ID_BITS) + log_id % (1 << _KEY_ID_BITS)
 
 
 def before(key: int) -> ColumnElement[bool]:
-    """Older than the row with that number."""
+    """Return the condition on matches older than the row with that number."""
     return _FTS.c.rowid < key
 
 
 def from_key(key: int) -> ColumnElement[bool]:
-    """As new as the row with that number, or newer."""
+    """Return the condition on matches as new as the row with that number, or newer."""
     return _FTS.c.rowid >= key
 
 
 def oldest_first(statement: Select[Any]) -> Select[Any]:
-    """The same matches the other way round."""
+    """Return the statement with its matches oldest first."""
     return statement.order_by(None).order_by(_FTS.c.rowid)
 
 
 def holds_words(pieces: list[Piece]) -> ColumnElement[bool]:
-    """The condition on PostgreSQL, over the very expression that migration 0002 has an index on."""
+    """Return the condition on PostgreSQL, over the very expression that migration 0002 has an index on."""
     spaced = func.translate(
         func.left(LOG.c.error_traceback, literal_column("100000")),
         literal_column(_quoted(_PUNCTUATION)),
@@ -122,7 +122,7 @@ def holds_words(pieces: list[Piece]) -> ColumnElement[bool]:
 
 
 def _is_anywhere(session: Session, piece: Piece) -> bool:
-    """Whether any traceback holds the piece as it stands."""
+    """Return True when any traceback holds the piece as it stands."""
     if session.get_bind().dialect.name == "sqlite":
         statement = select(_FTS.c.rowid).where(_matching([piece], [])).limit(1)
     else:
@@ -131,7 +131,7 @@ def _is_anywhere(session: Session, piece: Piece) -> bool:
 
 
 def _matching(pieces: list[Piece], facts: list[str]) -> ColumnElement[bool]:
-    """FTS5's condition; all that was typed is in quotes, so that none of it is an operator."""
+    """Return FTS5's condition; all typed text is in quotes, so that none of it is an operator."""
     parts = [f"{{traceback}} : {_phrase(p.text)}{' *' if p.goes_on else ''}" for p in pieces]
     parts += [f"{{facts}} : {_phrase(fact)}" for fact in facts if has_words(fact)]
     return literal_column("executionlog_fts").op("MATCH")(" AND ".join(parts))
@@ -143,7 +143,7 @@ def _phrase(text: str) -> str:
 
 
 def _tsquery(piece: Piece) -> str:
-    """PostgreSQL's expression for it; each word is in quotes and has no punctuation left."""
+    """Return PostgreSQL's expression; each word is in quotes and has no punctuation left."""
     words = [f"'{word}'" for word in piece.text.translate(_SPACES).split() if has_words(word)]
     return f"({' <-> '.join(words)}{':*' if piece.goes_on else ''})"
 

@@ -1,9 +1,9 @@
-"""Files of executions: JSON lines, and Parquet.
+"""Files of executions: exported and imported as JSON lines or Parquet.
 
-JSON lines need nothing; each line is one record, strict JSON in UTF-8 wherever the stored values are. Parquet needs
-the extra `healkit[parquet]`; its columns are the log's, times as timestamps in UTC, JSON and what belongs to an
-execution as JSON text. Both are written and read a few hundred records at a time, and a file appears under its name
-only when it is whole and on disk.
+JSON lines need no package; each line is one record, strict JSON in UTF-8 wherever the stored values are. Parquet needs
+the extra `healkit[parquet]`; its columns are the log's, times as timestamps in UTC, JSON and the parts of an execution
+as JSON text. Both are written and read a few hundred records at a time, and a file appears under its name only when it
+is whole and on disk.
 """
 
 from __future__ import annotations
@@ -17,22 +17,69 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 from sqlalchemy import JSON, Boolean, Float, Integer
 
+from healkit.contracts.filters import Filters
 from healkit.errors import LogFileError
 from healkit.store.columns import UtcDateTime
-from healkit.store.portable import COLUMNS, PARTS, Record
+from healkit.store.database import Database
+from healkit.store.serialization import (
+    COLUMNS,
+    PARTS,
+    Record,
+    RecordRows,
+    checked,
+    read_records,
+    store_records,
+)
 
 _CHUNK = 500
+#: Executions imported in one transaction, during which no other process can write.
+_BATCH = 200
 _SUFFIXES = (".jsonl", ".parquet")
 
+#: Records, each with where it was read.
 Numbered = Iterator[tuple[str, Record]]
 
 
+class Imported(NamedTuple):
+    """Number of executions in a file, and of those that were new here."""
+
+    read: int
+    added: int
+
+
+def export_log(database: Database, path: Path, filters: Filters, *, overwrite: bool = False) -> int:
+    """Write the finished executions that the filters hold for, oldest first; return how many."""
+    return write_file(path, read_records(database, filters), overwrite=overwrite)
+
+
+def import_log(database: Database, path: Path) -> Imported:
+    """Import the executions of a file that are not here yet, by trace id.
+
+    Raises `LogFileError` at the first record that cannot be read; those before it are imported by then, and importing
+    the corrected file again doubles none of them.
+    """
+    read = added = 0
+    batch: list[RecordRows] = []
+    try:
+        for where, record in read_file(path):
+            batch.append(checked(database.dialect_name, where, record))
+            read += 1
+            if len(batch) == _BATCH:
+                full, batch = batch, []
+                added += store_records(database, full)
+    except LogFileError:
+        if batch:
+            store_records(database, batch)
+        raise
+    return Imported(read, added + (store_records(database, batch) if batch else 0))
+
+
 def check_suffix(path: Path) -> None:
-    """Raise `LogFileError` unless the name says which of the two formats is meant."""
+    """Raise `LogFileError` unless the name ends in that of a format, whose package is installed."""
     if path.suffix not in _SUFFIXES:
         raise LogFileError(
             f"{str(path)!r} does not say which format is meant.",
@@ -43,7 +90,7 @@ def check_suffix(path: Path) -> None:
 
 
 def write_file(path: Path, records: Iterable[Record], *, overwrite: bool = False) -> int:
-    """Write them to a file of that name, whole or not at all; returns how many. Raises `LogFileError`."""
+    """Write records to a file of that name, whole or not at all; return how many. Raises `LogFileError`."""
     check_suffix(path)
     if path.exists() and not overwrite:
         raise LogFileError(f"{str(path)!r} is there already.", hint="Name another file, or remove it first.")
@@ -61,7 +108,7 @@ def write_file(path: Path, records: Iterable[Record], *, overwrite: bool = False
 
 
 def write_unfinished(path: Path, suffix: str, records: Iterable[Record]) -> tuple[int, str]:
-    """Write them in that suffix's format, to disk; how many, and the digest that `digest_of` must find again."""
+    """Write records to disk in that suffix's format; return how many, and the digest that `digest_of` must find."""
     count, digest = 0, hashlib.sha256()
 
     def counted() -> Iterator[Record]:
@@ -71,7 +118,7 @@ def write_unfinished(path: Path, suffix: str, records: Iterable[Record]) -> tupl
             digest.update(_canonical(record))
             yield record
 
-    # It holds arguments and tracebacks, as the database does: its owner's business only.
+    # It holds arguments and tracebacks, as the database does, so only its owner may read it.
     with open(path, "wb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
         (_write_jsonl if suffix == ".jsonl" else _write_parquet)(file, counted())
         file.flush()
@@ -80,7 +127,7 @@ def write_unfinished(path: Path, suffix: str, records: Iterable[Record]) -> tupl
 
 
 def digest_of(path: Path, suffix: str) -> tuple[int, str]:
-    """How many records the file holds, and their digest; raises `LogFileError` where it cannot be read."""
+    """Return how many records the file holds, and their digest; raise `LogFileError` where it cannot be read."""
     count, digest = 0, hashlib.sha256()
     for _, record in read_file(path, suffix):
         count += 1
@@ -89,7 +136,7 @@ def digest_of(path: Path, suffix: str) -> tuple[int, str]:
 
 
 def read_file(path: Path, suffix: str | None = None) -> Numbered:
-    """Each record of the file with where it is (`'f.jsonl', line 3`); raises `LogFileError` at the first bad one."""
+    """Read each record with its place (`'f.jsonl', line 3`); raise `LogFileError` at the first bad one."""
     if suffix is None:
         check_suffix(path)
     try:
@@ -100,7 +147,7 @@ def read_file(path: Path, suffix: str | None = None) -> Numbered:
 
 
 def sync_folder(folder: Path) -> None:
-    """Have the folder's entries on disk, so that a file renamed in it stays renamed after a power cut."""
+    """Flush the folder's entries to disk, so that a file renamed in it stays renamed after a power cut."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -163,7 +210,7 @@ def _schema(pa: Any) -> Any:
 
 
 def _convert(record: Record, time: Callable[[Any], Any], jsonish: Callable[[Any], Any]) -> Record:
-    """The record with its times and what is JSON converted; None stays None."""
+    """Return the record with its times and its JSON converted; None stays None."""
     converted = dict(record)
     for column in COLUMNS:
         value = record.get(column.name)

@@ -1,11 +1,10 @@
-"""Executions as they leave the database, and come back.
+"""Executions as records: read from the database, and stored.
 
-One execution is one record: a dict with the log's columns by name (but the id, which is this database's own), and
-under `calls`, `decisions` and `traces` the rows of the other tables that belong to it. Times are ISO 8601 with their
-offset, JSON is JSON, so a record is equal to the one it was read from. An execution that is still running has no
-record yet.
+One execution is one record: a dict with the log's columns by name (but the id, which is this database's own), and under
+`calls`, `decisions` and `traces` the rows of the other tables that belong to it. Times are ISO 8601 with their offset,
+JSON is JSON, so that an exported record and its re-import are equal. An execution that still runs has no record yet.
 
-A trace arrives as it stood, but never as one that waits to be sent: the database that it came from sends it.
+A trace is imported as it stood, but never as one that waits to be sent: the database that it came from sends it.
 """
 
 from __future__ import annotations
@@ -23,13 +22,13 @@ from healkit.contracts.records import escaped
 from healkit.errors import LogFileError
 from healkit.store.columns import UtcDateTime
 from healkit.store.database import Database
+from healkit.store.log_pages import oldest_first
 from healkit.store.models import CALLS, DECISIONS, LOG, TRACES
-from healkit.store.pages import oldest_first
 from healkit.store.stats import lock_stats
 
 Record = dict[str, Any]
 
-#: The name in a record → the table whose rows with the same trace id belong to it, and what tells those apart.
+#: The name in a record → the table whose rows with the same trace id belong to it, and the key of those rows.
 PARTS: dict[str, tuple[Table, list[str]]] = {
     "calls": (CALLS, ["trace_id", "task_id"]),
     "decisions": (DECISIONS, ["trace_id", "number"]),
@@ -43,7 +42,7 @@ _NUMBERS: dict[type, tuple[type, ...]] = {Boolean: (bool,), Integer: (int,), Flo
 
 
 def read_records(database: Database, filters: Filters) -> Iterator[Record]:
-    """The finished executions that the filters hold for, oldest first; a few hundred are in memory at a time."""
+    """Read the finished executions that the filters hold for, oldest first, a few hundred at a time."""
     last: tuple[datetime, int] | None = None
     while True:
         with database.read() as session:
@@ -57,7 +56,7 @@ def read_records(database: Database, filters: Filters) -> Iterator[Record]:
 
 
 def records_of(session: Session, rows: Sequence[Any]) -> list[Record]:
-    """The records of those rows of the log, with all that belongs to them."""
+    """Return the records of those rows of the log, with all that belongs to them."""
     records = [{column.name: _outward(getattr(row, column.name)) for column in COLUMNS} for row in rows]
     by_trace: dict[str, Record] = {record["trace_id"]: record for record in records}
     for name, (table, _) in PARTS.items():
@@ -71,7 +70,7 @@ def records_of(session: Session, rows: Sequence[Any]) -> list[Record]:
 
 
 def count_parts(session: Session, trace_ids: Sequence[str]) -> dict[str, int]:
-    """How many rows of other tables belong to each of those executions; none is left out of the answer."""
+    """Count the rows of other tables that belong to each of those executions, 0 included."""
     found = dict.fromkeys(trace_ids, 0)
     for table, _ in PARTS.values():
         counted = select(table.c.trace_id, func.count()).where(table.c.trace_id.in_(trace_ids))
@@ -80,15 +79,15 @@ def count_parts(session: Session, trace_ids: Sequence[str]) -> dict[str, int]:
     return found
 
 
-class Arrival(NamedTuple):
-    """One record as the tables take it: the log's row, and the rows of each part."""
+class RecordRows(NamedTuple):
+    """Rows of one record: the log's, and those of each part."""
 
     row: dict[str, Any]
     parts: dict[str, list[dict[str, Any]]]
 
 
-def read_in(dialect_name: str, where: str, record: Record) -> Arrival:
-    """The record, checked; raises `LogFileError`, which says `where` it was read."""
+def checked(dialect_name: str, where: str, record: Record) -> RecordRows:
+    """Check a record and return its rows; raise `LogFileError` that says `where` the record was read."""
     row = _inward(where, record, COLUMNS)
     if row["status"] not in {"SUCCESS", "FAILURE"}:
         raise LogFileError(f"{where}: {row['status']!r} is no way for an execution to end.", hint=_HINT)
@@ -98,13 +97,13 @@ def read_in(dialect_name: str, where: str, record: Record) -> Arrival:
     }
     for trace in parts["traces"]:
         trace["state"] = "local" if trace["state"] == "pending" else trace["state"]
-    arrival = Arrival(row, parts)
-    return arrival if dialect_name == "sqlite" else Arrival(escaped(row), escaped(parts))
+    rows = RecordRows(row, parts)
+    return rows if dialect_name == "sqlite" else RecordRows(escaped(row), escaped(parts))
 
 
-def store(database: Database, arrivals: Sequence[Arrival]) -> int:
-    """Take them in, in one transaction; how many were new. Executions that are there already stay as they are."""
-    rows = [arrival.row for arrival in arrivals]
+def store_records(database: Database, records: Sequence[RecordRows]) -> int:
+    """Insert the rows in one transaction; return how many executions were new. Existing ones stay as they are."""
+    rows = [record.row for record in records]
     there = select(func.count()).where(LOG.c.trace_id.in_([row["trace_id"] for row in rows]))
     with database.write() as session:
         lock_stats(session)
@@ -112,7 +111,7 @@ def store(database: Database, arrivals: Sequence[Arrival]) -> int:
         for table, key, values in [
             (LOG, ["trace_id"], rows),
             *(
-                (table, key, [v for a in arrivals for v in a.parts[name]])
+                (table, key, [v for record in records for v in record.parts[name]])
                 for name, (table, key) in PARTS.items()
             ),
         ]:
@@ -123,7 +122,7 @@ def store(database: Database, arrivals: Sequence[Arrival]) -> int:
 
 
 def _own_columns(table: Table) -> list[Column[Any]]:
-    """All but the id, and who is just now sending it."""
+    """Return all columns but the id and the lease of a sending process."""
     return [c for c in table.columns if c.name != "id" and not c.name.startswith("lease_")]
 
 
@@ -138,14 +137,14 @@ def _list_of(where: str, record: Record, name: str) -> list[Any]:
     return [{**item, "trace_id": record["trace_id"]} for item in value]
 
 
-#: What to do about a record that is none.
+#: The next step for a record that cannot be read.
 _HINT = (
     "What came before it was taken in; mend or remove it and import the file again, nothing will be doubled."
 )
 
 
 def _inward(where: str, record: Record, columns: Sequence[Column[Any]]) -> dict[str, Any]:
-    """The record's values as the columns take them; raises `LogFileError` for one that they do not."""
+    """Return the record's values as the columns take them; raise `LogFileError` for one that they refuse."""
     names = {column.name for column in columns}
     if unknown := [name for name in record if name not in names and name not in PARTS]:
         raise LogFileError(
@@ -160,7 +159,7 @@ def _inward(where: str, record: Record, columns: Sequence[Column[Any]]) -> dict[
 
 
 def _value(where: str, column: Column[Any], value: Any) -> Any:
-    """One value, checked against its column's type."""
+    """Check one value against its column's type and return it."""
     kind = column.type
     if value is None:
         if not column.nullable and isinstance(kind, UtcDateTime):

@@ -1,8 +1,7 @@
-"""What a backend's exception means, as healkit's own.
+"""Exceptions of drivers and SQLAlchemy, mapped to healkit's own.
 
-Every SQLite result code and every PostgreSQL SQLSTATE class that a user can meet is in one of the two tables
-below; whatever is not there arrives as a plain `DatabaseError`. Nothing of a driver or of SQLAlchemy leaves
-the store.
+Every SQLite result code and every PostgreSQL SQLSTATE class that a user can meet is in one of the two tables below; all
+others become a plain `DatabaseError`. No exception of a driver or of SQLAlchemy leaves the store.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from healkit.errors import (
     HealkitError,
 )
 
-#: SQLite's primary result code → what it means here.
+#: SQLite's primary result code → healkit's error.
 SQLITE_CODES: dict[int, type[DatabaseError]] = {
     sqlite3.SQLITE_BUSY: DatabaseLocked,
     sqlite3.SQLITE_LOCKED: DatabaseLocked,
@@ -36,7 +35,7 @@ SQLITE_CODES: dict[int, type[DatabaseError]] = {
     sqlite3.SQLITE_CANTOPEN: DatabaseMissing,
 }
 
-#: The beginning of a PostgreSQL SQLSTATE → what it means here; the longest match wins.
+#: The beginning of a PostgreSQL SQLSTATE → healkit's error; the longest match wins.
 SQLSTATES: dict[str, type[DatabaseError]] = {
     "08": DatabaseMissing,  # connection_exception
     "3D": DatabaseMissing,  # invalid_catalog_name
@@ -67,10 +66,10 @@ _WHAT: dict[type[DatabaseError], str] = {
 
 
 def translate(error: BaseException, where: str, path: Path | None = None) -> DatabaseError:
-    """The healkit error for an exception of SQLAlchemy, a driver or the file system.
+    """Return the healkit error for an exception of SQLAlchemy, a driver or the file system.
 
-    `where` names the database in the message; `path` is its file, where it has one, and decides what a failed
-    open or an input/output error really was.
+    where: names the database in the message. path: its file, where it has one; the cause of a failed open or of an
+    input/output error is read off it.
     """
     if isinstance(error, DatabaseError):
         return error
@@ -87,7 +86,7 @@ def translate(error: BaseException, where: str, path: Path | None = None) -> Dat
 
 @contextmanager
 def mapped(where: str, path: Path | None = None, also: tuple[type[Exception], ...] = ()) -> Iterator[None]:
-    """A block in which backend exceptions, and those of `also`, become `DatabaseError`s."""
+    """Raise backend exceptions of the block, and those of `also`, as `DatabaseError`s."""
     expected: tuple[type[Exception], ...] = (sqlite3.Error, *also)
     try:
         yield
@@ -118,7 +117,7 @@ def _kind(error: BaseException, path: Path | None) -> type[DatabaseError]:
 
 def _kind_of_sqlite(code: int, path: Path | None) -> type[DatabaseError]:
     if code == sqlite3.SQLITE_CANTOPEN and path is not None and path.exists():
-        # The file is there, so what could not be opened is it itself, or its WAL files in the same folder.
+        # The file exists, so it or its WAL files in the same folder could not be opened.
         return DatabaseFull if _is_full(path) else DatabaseReadOnly
     if code == sqlite3.SQLITE_IOERR and path is not None and _is_full(path):
         return DatabaseFull
@@ -134,7 +133,7 @@ def _kind_of_os_error(error: OSError) -> type[DatabaseError]:
 
 
 def _is_full(path: Path) -> bool:
-    """Whether not even one more shared-memory block of SQLite's WAL fits on that disk."""
+    """Return True when no further shared-memory block of SQLite's WAL fits on that disk."""
     try:
         return shutil.disk_usage(path.parent).free < 64 * 1024
     except OSError:

@@ -1,7 +1,7 @@
-"""The log as it is read: newest first, a page at a time.
+"""The log as it is read, exported and pruned.
 
-Every question is answered from an index, or from what migration 0002 has triggers keep beside the log, so that it
-costs at a million rows what it costs at ten thousand.
+Every question is answered from an index, or from the counts that triggers keep beside the log (migration 0002), so that
+it costs at a million rows what it costs at ten thousand.
 """
 
 from __future__ import annotations
@@ -15,26 +15,22 @@ from sqlalchemy import Select, func, select
 
 from healkit.contracts.filters import GROUP_FILTERS, SUMMARY_FILTERS, Filters, takes_filters
 from healkit.errors import ConfigError
+from healkit.store.archive import ArchiveFormat, PruneReport, Retention
 from healkit.store.database import Database
-from healkit.store.filters import own_only, status_is
-from healkit.store.log_writer import LogWriter, RecordRefused, RowMissing
+from healkit.store.log_files import Imported, export_log, import_log
+from healkit.store.log_pages import Page, newest_first, own_only, read_page, status_is
 from healkit.store.models import CALLS, DAYS, DECISIONS, LOG, ExecutionCall, ExecutionDecision, ExecutionLog
-from healkit.store.pages import Page, newest_first, read_page
-from healkit.store.retention import ArchiveFormat, PruneReport, Retention
 from healkit.store.stats import Groups, Summary, read_groups, read_summary
-from healkit.store.transfer import Imported, export_log, import_log
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Log", "LogWriter", "Page", "RecordRefused", "RowMissing"]
-
 
 class Log:
-    """Questions to the log, and its upkeep.
+    """The executions on record; `hk.log`.
 
-    `refresh` is called before each, to bring in what waits in the spool. `retention_days` and `retention_rows` are
-    what `prune` keeps unless it is told otherwise; 0 sets no bound.
+    refresh: called before each question, to bring in the records that wait in the spool. retention_days,
+    retention_rows: the defaults of `prune`; 0 sets no bound.
     """
 
     def __init__(
@@ -68,31 +64,31 @@ class Log:
             return read_page(session, filters, limit, before_id, after_id)
 
     def get(self, log_id: int) -> ExecutionLog | None:
-        """The row of that id, or None."""
+        """Return the row of that id, or None."""
         return self._first(select(ExecutionLog).where(LOG.c.id == log_id))
 
     def by_trace(self, trace_id: str) -> ExecutionLog | None:
-        """The row of that execution, or None."""
+        """Return the row of that execution, or None."""
         return self._first(select(ExecutionLog).where(LOG.c.trace_id == trace_id))
 
     def calls(self, trace_id: str) -> list[ExecutionCall]:
-        """The calls that execution made through the bridge, in the order in which the host received them."""
+        """Return the calls of that execution through the bridge, in the order in which the host received them."""
         statement = select(ExecutionCall).where(CALLS.c.trace_id == trace_id)
         with self._reading() as session:
             calls = list(session.scalars(statement))
-        # t10 comes after t9, which no text order of a database says.
+        # t10 comes after t9, unlike in a database's order of texts.
         return sorted(calls, key=lambda call: (len(call.task_id), call.task_id))
 
     def decisions(self, trace_id: str) -> list[ExecutionDecision]:
-        """The branches that execution said it took, in the order in which it did."""
+        """Return the branches that the execution reported, in order."""
         statement = select(ExecutionDecision).where(DECISIONS.c.trace_id == trace_id)
         with self._reading() as session:
             return list(session.scalars(statement.order_by(DECISIONS.c.number)))
 
     def last_error(self, tool: str | None = None, persona: str | None = None) -> ExecutionLog | None:
-        """The newest failure, of one tool and persona where they are given; None when there is none.
+        """Return the newest failure, of one tool and persona where they are given; None when there is none.
 
-        Trials and searches are not looked at, here and wherever it is told how a tool fares.
+        Trials and searches do not count, here and in all that reports how a tool fares.
         """
         conditions = [status_is("FAILURE"), *own_only()]
         conditions += [LOG.c.tool_name == tool] if tool is not None else []
@@ -100,7 +96,7 @@ class Log:
         return self._first(newest_first(conditions).limit(1))
 
     def tools_with_errors(self) -> list[str]:
-        """The names of tools that ever failed, sorted."""
+        """Return the names of tools that ever failed, sorted."""
         # One jump through the index for each name; DISTINCT would read every failure there is.
         names: list[str] = []
         failed = [status_is("FAILURE"), *own_only()]
@@ -113,13 +109,13 @@ class Log:
                 names.append(name)
 
     def running(self) -> list[ExecutionLog]:
-        """The rows that have not ended, newest first: in progress, or orphans of a host that died."""
+        """Return the rows that have not ended, newest first: in progress, or orphans of a host that died."""
         with self._reading() as session:
             return list(session.scalars(newest_first([status_is("RUNNING")])))
 
     def count(self, *, status: str | None = None, tool: str | None = None) -> int:
-        """How many rows there are, of one status or tool where they are given."""
-        wanted = None if status is None else status_is(status)  # refuses one that there is not
+        """Count the rows, of one status or tool where they are given."""
+        wanted = None if status is None else status_is(status)  # raises for one that does not exist
         mine = [LOG.c.tool_name == tool] if tool is not None else []
         running = select(func.count()).select_from(LOG).where(status_is("RUNNING"), *mine)
         days = select(func.sum(DAYS.c.runs), func.sum(DAYS.c.failures))
@@ -166,14 +162,14 @@ class Log:
 
         The filters are those of `query`. The file appears when it is whole. Raises `LogFileError`.
         """
-        self._look_up_to_date()
+        self._bring_in_records()
         return export_log(self._database, Path(path), filters, overwrite=overwrite)
 
     def import_file(self, path: str | Path) -> Imported:
-        """Take in the executions of an exported or archived file that are not here yet; how many there were.
+        """Import the executions of an exported or archived file that are not here yet; return the counts.
 
-        They get ids of their own; their trace ids say which they are, so that a second import changes nothing. Raises
-        `LogFileError` at the first record that cannot be read, with those before it taken in.
+        They get ids of their own; their trace ids identify them, so that a second import changes nothing. Raises
+        `LogFileError` at the first record that cannot be read; those before it are imported.
         """
         return import_log(self._database, Path(path))
 
@@ -188,7 +184,7 @@ class Log:
         """Delete old executions, a few at a time, after moving them to a file in the folder `archive`, if given.
 
         older_than: their age, in days unless it is a timedelta. keep: how many of the newest stay; both may be given.
-        Without either, `retention_days` and `retention_rows` of the configuration count. `store.retention` says
+        Without either, `retention_days` and `retention_rows` of the configuration count. `store.archive` lists
         what stays in any case. Raises `ConfigError`, and `LogFileError` with nothing lost.
         """
         days, rows = self._retention
@@ -202,16 +198,16 @@ class Log:
         age = timedelta(days=older_than) if isinstance(older_than, int | float) else older_than
         if (age is not None and age < timedelta(0)) or (keep is not None and keep < 0):
             raise ConfigError(f"older_than={older_than!r} and keep={keep!r} cannot be negative.")
-        self._look_up_to_date()
+        self._bring_in_records()
         folder = None if archive is None else Path(archive)
         return Retention(self._database).prune(age, keep, folder, format)
 
-    def _look_up_to_date(self) -> None:
+    def _bring_in_records(self) -> None:
         if self._refresh is not None:
             self._refresh()
 
     def _reading(self) -> Any:
-        self._look_up_to_date()
+        self._bring_in_records()
         return self._database.read()
 
     def _first(self, statement: Select[Any]) -> ExecutionLog | None:

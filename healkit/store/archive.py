@@ -1,23 +1,23 @@
 """Retention: old executions deleted, or moved to an archive.
 
-Only finished executions go, oldest first, with all that belongs to them. What stays whatever is asked:
+Only finished executions go, oldest first, with all that belongs to them. These stay in any case:
 
-- what still runs;
-- the failure that made somebody write a revision (`motivating_log_id`), which the vault's history tells of;
-- what a collector has not been sent yet;
+- executions that still run;
+- the failure that a revision answers (`motivating_log_id`), which the vault's history refers to;
+- executions whose trace still waits to be sent to a collector;
 - the newest row, so that no id is ever given twice.
 
 Rows are deleted a few at a time, in transactions as short as an ordinary write is willing to wait for, with a pause as
-long after each; so nobody's record has to wait for more than one of them.
+long after each, so that no record waits for more than one of them.
 
-An archive is one more file in a folder for each time there was something to move:
+Each archiving that moves anything adds one file to the folder:
 
     executions-…jsonl.partial    being written; nothing is deleted yet
     executions-…jsonl.verified   whole, on disk, read back, counted and compared; its rows are being deleted
     executions-…jsonl            done
 
 A kill between any two steps loses nothing and doubles nothing: a partial file is written anew, and the rows of a
-verified one are deleted by the next archiving, before anything else is. Which rows those are is read from the file.
+verified one are deleted by the next archiving, before anything else. Which rows those are is read from the file.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ from sqlalchemy import ColumnElement, and_, delete, func, select, tuple_
 from healkit.contracts.records import utc_now
 from healkit.errors import ArchiveBusy, LogFileError
 from healkit.store.database import Database
-from healkit.store.logfiles import check_suffix, digest_of, read_file, sync_folder, write_unfinished
+from healkit.store.log_files import check_suffix, digest_of, read_file, sync_folder, write_unfinished
 from healkit.store.models import LOG, REVISIONS, TRACES
-from healkit.store.portable import PARTS, Record, count_parts, records_of
+from healkit.store.serialization import PARTS, Record, count_parts, records_of
 from healkit.store.stats import lock_stats
 
 ArchiveFormat = Literal["jsonl", "parquet"]
@@ -53,10 +53,10 @@ _FIRST_BATCH, _LARGEST_BATCH = 50, 2000
 
 @dataclasses.dataclass(frozen=True)
 class PruneReport:
-    """What retention did: rows deleted, and the archives that hold them (none where nothing was to be archived).
+    """Result of retention: rows deleted, and the archives that hold them.
 
-    `resumed` counts those of them that an interrupted archiving had left; `longest_hold_ms` is the longest that
-    another writer had to wait.
+    `resumed` counts those that an interrupted archiving had left; `longest_hold_ms` is the longest that another writer
+    had to wait.
     """
 
     deleted: int
@@ -66,7 +66,7 @@ class PruneReport:
 
 
 class Retention:
-    """One round of retention on one database."""
+    """Round of retention on one database."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -80,7 +80,7 @@ class Retention:
         archive: Path | None = None,
         archive_format: ArchiveFormat = "jsonl",
     ) -> PruneReport:
-        """Delete what is older than that or beyond the newest so many, after it is in the archive's folder."""
+        """Delete executions older than that or beyond the newest so many, archived first where a folder is given."""
         if archive is None:
             deleted = self._delete_due(self._due(older_than, keep))
             return PruneReport(deleted, longest_hold_ms=self._longest_s * 1000)
@@ -122,7 +122,7 @@ class Retention:
         return PruneReport(resumed + deleted, archives, resumed, self._longest_s * 1000)
 
     def _due(self, older_than: timedelta | None, keep: int | None) -> ColumnElement[bool]:
-        """The condition on rows to go, fixed now: later calls of the database mean the same rows."""
+        """Return the condition on rows to go, fixed now, so that later statements mean the same rows."""
         ends: list[tuple[datetime, int]] = []
         if older_than is not None:
             ends.append((utc_now() - older_than, 0))
@@ -132,14 +132,14 @@ class Retention:
                 first = session.execute(newest.offset(keep).limit(1)).first()
             if first is not None:
                 ends.append((first.timestamp, first.id))
-        # One end, not two conditions: the walk through the index of times ends there.
+        # One condition instead of two, so that the scan of the time index ends there.
         due: ColumnElement[bool] = LOG.c.id < 0
         if ends:
             due = tuple_(LOG.c.timestamp, LOG.c.id) <= tuple_(*max(ends))
         return due
 
     def _chunks(self, due: ColumnElement[bool], size: Callable[[], int]) -> Iterator[list[int]]:
-        """The ids of rows that may go, oldest first."""
+        """Yield the ids of rows that may go, oldest first."""
         last: tuple[datetime, int] | None = None
         while True:
             statement = select(LOG.c.timestamp, LOG.c.id).where(due, _may_go())
@@ -167,7 +167,7 @@ class Retention:
         return sum(self._delete(LOG.c.id.in_(ids)) for ids in self._chunks(due, lambda: self._batch))
 
     def _delete_archived(self, verified: Path, archives: list[Path]) -> int:
-        """Delete what that file holds, as far as it still is here, and give the file its last name."""
+        """Delete the rows that the file holds, as far as they are still here, and give the file its last name."""
         suffix = Path(verified.stem).suffix
         records: Iterable[Record] = (record for _, record in read_file(verified, suffix))
         records, deleted = iter(records), 0
@@ -183,9 +183,9 @@ class Retention:
         return deleted
 
     def _delete(self, which: ColumnElement[bool], archived_parts: dict[str, int] | None = None) -> int:
-        """Delete those rows that may go, with what belongs to them, in one transaction; how many rows.
+        """Delete those rows that may go, with their parts, in one transaction; return how many.
 
-        archived_parts: how many parts of each execution the archive holds; one that has more by now stays.
+        archived_parts: how many parts of each execution the archive holds; an execution with more by now stays.
         """
         with self._database.write() as session:
             lock_stats(session)
@@ -201,12 +201,12 @@ class Retention:
         held_s = time.monotonic() - begun
         self._longest_s = max(self._longest_s, held_s)
         self._batch = max(1, min(_LARGEST_BATCH, int(self._batch * min(2.0, _HOLD_S / max(held_s, 1e-6)))))
-        time.sleep(min(held_s, 1.0))  # SQLite has no queue: without a pause, nobody else would get a turn
+        time.sleep(min(held_s, 1.0))  # SQLite has no queue: without a pause, no other writer would get a turn
         return len(trace_ids)
 
 
 def _may_go() -> ColumnElement[bool]:
-    """What no wish for space may delete is none of these."""
+    """Return the condition on rows that retention may delete at all."""
     motives = select(REVISIONS.c.motivating_log_id).where(REVISIONS.c.motivating_log_id.is_not(None))
     waiting = select(TRACES.c.id).where(TRACES.c.trace_id == LOG.c.trace_id, TRACES.c.state == "pending")
     newest = select(func.max(LOG.c.id)).correlate(None).scalar_subquery()
@@ -215,7 +215,7 @@ def _may_go() -> ColumnElement[bool]:
 
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """The archive's folder for this process alone, made where it is missing; raises `ArchiveBusy`."""
+    """Lock the archive's folder for this process, made where it is missing; raise `ArchiveBusy`."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:

@@ -1,0 +1,233 @@
+"""Pages of the log, newest first, and filters as SQL conditions.
+
+Pages are keyset pages: the next one begins after the last row of this one, found by index, so that page 10,000 costs
+what page 1 does; OFFSET took 600 ms at that depth. Rows are in the order of their time, then their id, because a row
+that waited in the spool has a late id and an early time. (Among matches of a text on SQLite, rows of one and the same
+millisecond are in the order of their ids.)
+
+Conditions on `status`, `origin` and `persona` are literals in the SQL text: a partial index is used only where the
+planner can prove its condition. SQLite plans again for a bound value; a generic plan of PostgreSQL cannot.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import ColumnElement, Select, func, literal_column, or_, select, tuple_
+from sqlalchemy.orm import Session
+
+from healkit.contracts.filters import STATUSES, Filters, Moment
+from healkit.contracts.records import TRIED_COUNTED_MAX, TRIED_ORIGINS
+from healkit.store import full_text
+from healkit.store.models import LOG, ExecutionLog
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclasses.dataclass(frozen=True)
+class Page:
+    """Rows of the log, newest first.
+
+    `next_before_id` asks for the next page, of older rows; None at the end. `next_after_id` asks for the one before
+    this, of newer rows; None at the beginning, where new rows come in: ask again with the first row's id.
+    `left_out` counts the trials and searches that would stand on this page without `tried=False`, up to
+    `TRIED_COUNTED_MAX`; each of them is counted on one page, going from the newest to the oldest.
+    """
+
+    rows: list[ExecutionLog]
+    next_before_id: int | None = None
+    next_after_id: int | None = None
+    left_out: int = 0
+
+    def __iter__(self) -> Iterator[ExecutionLog]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the rows as a DataFrame with the table's columns in their order, indexed by id."""
+        import pandas as pd
+
+        names = [column.name for column in LOG.columns]
+        records = [[getattr(row, name) for name in names] for row in self.rows]
+        return pd.DataFrame(records, columns=names).set_index("id")
+
+
+def read_page(
+    session: Session, filters: Filters, limit: int, before_id: int | None = None, after_id: int | None = None
+) -> Page:
+    """Read at most `limit` rows: the newest, those before one row, or those right after one.
+
+    Raises `ValueError` where both a row before and a row after are given.
+    """
+    if before_id is not None and after_id is not None:
+        raise ValueError(f"before_id={before_id} and after_id={after_id} cannot both be given")
+    limit = max(1, limit)
+    anchor = before_id if after_id is None else after_id
+    newer = after_id is not None
+    time = None if anchor is None else session.scalar(select(LOG.c.timestamp).where(LOG.c.id == anchor))
+    statement = _statement(session, filters, anchor, time, newer=newer)
+    rows = list(session.scalars(statement.limit(limit + 1)))
+    more, rows = len(rows) > limit, rows[:limit]
+    left_out = 0
+    if filters.leaves_out_tried:
+        end = rows[-1] if more else None
+        left_out = _left_out(session, filters, anchor, time, end, newer=newer)
+    if newer:
+        rows.reverse()
+        return Page(rows, rows[-1].id if rows else None, rows[0].id if more else None, left_out)
+    after = rows[0].id if rows and before_id is not None else None
+    return Page(rows, rows[-1].id if more else None, after, left_out)
+
+
+def oldest_first(session: Session, filters: Filters, last: tuple[datetime, int] | None) -> Select[Any]:
+    """Select the filtered rows, oldest first, after the row with that time and id."""
+    time, anchor = (None, None) if last is None else last
+    return _statement(session, filters, anchor, time, newer=True)
+
+
+def newest_first(conditions: list[ColumnElement[bool]]) -> Select[Any]:
+    """Select the rows that the conditions hold for, in the log's order."""
+    return select(ExecutionLog).where(*conditions).order_by(LOG.c.timestamp.desc(), LOG.c.id.desc())
+
+
+def _statement(
+    session: Session, filters: Filters, anchor: int | None, time: datetime | None, *, newer: bool
+) -> Select[Any]:
+    """Select the filtered rows older than that row, newest first, or `newer` than it, oldest first."""
+    pieces = full_text.read_pieces(session, filters.text or "")
+    if pieces and session.get_bind().dialect.name == "sqlite":
+        statement = _matches(pieces, filters, anchor, time, newer=newer)
+    else:
+        statement = newest_first(_all_conditions(pieces, filters))
+        if newer:
+            statement = statement.order_by(None).order_by(LOG.c.timestamp, LOG.c.id)
+        if anchor is not None:
+            statement = statement.where(_beyond(anchor, time, newer=newer))
+    return statement
+
+
+def _left_out(
+    session: Session,
+    filters: Filters,
+    anchor: int | None,
+    time: datetime | None,
+    end: ExecutionLog | None,
+    *,
+    newer: bool,
+) -> int:
+    """Count the trials and searches from that row to the page's `end`; None is the end of the log."""
+    both = dataclasses.replace(filters, tried=True)
+    statement = _statement(session, both, anchor, time, newer=newer).where(tried_only())
+    if end is not None:
+        assert end.id is not None
+        statement = statement.where(_beyond(end.id, end.timestamp, newer=not newer))
+    found = statement.with_only_columns(LOG.c.id).limit(TRIED_COUNTED_MAX).subquery()
+    return session.scalar(select(func.count()).select_from(found)) or 0
+
+
+def _all_conditions(pieces: list[full_text.Piece], filters: Filters) -> list[ColumnElement[bool]]:
+    """Return all conditions, for PostgreSQL or a text that the full-text index cannot find."""
+    conditions = conditions_of(filters)
+    if pieces:
+        conditions.append(full_text.holds_words(pieces))
+    elif filters.text:
+        conditions.append(LOG.c.error_traceback.icontains(filters.text, autoescape=True))
+    return conditions
+
+
+def _beyond(anchor: int, time: datetime | None, *, newer: bool) -> ColumnElement[bool]:
+    """Return the condition on rows older than that row, or newer."""
+    if time is None:
+        # A row that was deleted in between has no time any more; its id says roughly where it was.
+        return LOG.c.id > anchor if newer else LOG.c.id < anchor
+    row, key = tuple_(LOG.c.timestamp, LOG.c.id), tuple_(time, anchor)
+    found: ColumnElement[bool] = row > key if newer else row < key
+    return found
+
+
+def _matches(
+    pieces: list[full_text.Piece], filters: Filters, anchor: int | None, time: datetime | None, *, newer: bool
+) -> Select[Any]:
+    """Select by SQLite's full-text index, which is in the order of time itself."""
+    statement = full_text.newest_matches(pieces, indexed_facts(filters)).where(*conditions_of(filters))
+    if newer:
+        statement = full_text.oldest_first(statement)
+    # The rows' own times decide; these two only limit the part of the index that is read.
+    if filters.since is not None:
+        statement = statement.where(full_text.from_key(full_text.match_key(moment(filters.since))))
+    if filters.until is not None:
+        end = moment(filters.until) + timedelta(milliseconds=1)
+        statement = statement.where(full_text.before(full_text.match_key(end)))
+    if anchor is not None and time is None:
+        statement = statement.where(_beyond(anchor, None, newer=newer))
+    elif anchor is not None and time is not None:
+        key = full_text.match_key(time, anchor)
+        statement = statement.where(full_text.from_key(key + 1) if newer else full_text.before(key))
+    return statement
+
+
+def conditions_of(filters: Filters) -> list[ColumnElement[bool]]:
+    """Make a condition of each filter but `text`, which each kind of database is searched for in its own way."""
+    found: list[ColumnElement[bool]] = []
+    if filters.status is not None:
+        found.append(status_is(filters.status))
+    if filters.persona not in {None, "default"}:
+        found.append(LOG.c.persona != literal_column("'default'"))  # the condition of an index
+    for column, value in (
+        (LOG.c.tool_name, filters.tool),
+        (LOG.c.persona, filters.persona),
+        (LOG.c.fingerprint, filters.fingerprint),
+        (LOG.c.run_id, filters.run),
+        (LOG.c.origin, filters.origin),
+    ):
+        if value is not None:
+            found.append(column == value)
+    if filters.leaves_out_tried:
+        found += own_only()
+    if filters.since is not None:
+        found.append(LOG.c.timestamp >= moment(filters.since))
+    if filters.until is not None:
+        found.append(LOG.c.timestamp < moment(filters.until))
+    if filters.trace is not None:
+        found.append(or_(LOG.c.trace_id == filters.trace, LOG.c.parent_trace_id == filters.trace))
+    return found
+
+
+def indexed_facts(filters: Filters) -> list[str]:
+    """Return the values that the full-text index holds too; FAILURE says nothing, as only failures have a traceback."""
+    status = None if filters.status is None or filters.status.upper() == "FAILURE" else filters.status
+    known = (filters.tool, filters.persona, filters.fingerprint, filters.run, status)
+    return [value for value in known if value is not None]
+
+
+def status_is(status: str) -> ColumnElement[bool]:
+    """Return the condition on `status`, in any case; raise `ValueError` for one that does not exist."""
+    wanted = status.upper()
+    if wanted not in STATUSES:
+        raise ValueError(f"status={status!r} is none of {', '.join(STATUSES)}")
+    return LOG.c.status == literal_column(f"'{wanted}'")
+
+
+def own_only() -> list[ColumnElement[bool]]:
+    """Return the conditions that leave out executions that only tried code out, as the partial indexes have them."""
+    return [LOG.c.origin != literal_column(f"'{origin}'") for origin in TRIED_ORIGINS]
+
+
+def tried_only() -> ColumnElement[bool]:
+    """Return the condition on executions that only tried code out."""
+    return or_(*(LOG.c.origin == literal_column(f"'{origin}'") for origin in TRIED_ORIGINS))
+
+
+def moment(value: Moment) -> datetime:
+    """Return the moment in UTC; a time without a zone is in the reader's own."""
+    if isinstance(value, str):
+        value = datetime.fromisoformat(value)
+    if not isinstance(value, datetime):
+        value = datetime.combine(value, datetime.min.time())
+    return value.astimezone(UTC)
