@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from healkit.contracts.filters import NAMES, STATUSES, Filters
+from healkit.contracts.filters import GROUP_FILTERS, NAMES, STATUSES, SUMMARY_FILTERS, Filters
 from healkit.errors import ArgumentsInvalid, UsageInvalid, did_you_mean
 from healkit.options import GRANTS
 
@@ -134,6 +134,19 @@ def read_filters(options: Mapping[str, Any], *, whole_days: bool = False) -> Fil
     if whole_days and re.fullmatch(r"\d{4}-\d\d-\d\d", texts.get("until", "")):
         found["until"] = date.fromisoformat(texts["until"]) + timedelta(days=1)
     return Filters(**{**found, "tried": "tried" in found})
+
+
+def check_tallied(filters: Filters, *, group: bool, summary: bool, **more: bool) -> None:
+    """Refuse what a list of executions takes and groups of failures, or sums, do not; raises `UsageInvalid`.
+
+    more: options of the list besides the filters, and whether each was given.
+    """
+    flag = "--summary" if summary else "--group"
+    beyond = filters.given.keys() - set(SUMMARY_FILTERS if summary else GROUP_FILTERS)
+    other = {"group": group and summary, "trials": filters.tried, **more}
+    if left := sorted({*beyond, *(name for name, given in other.items() if given)}):
+        first = "group" if group and summary else left[0]
+        raise UsageInvalid(f"--{first} cannot be combined with {flag}.")
 
 
 def parse_age(text: str) -> timedelta:

@@ -27,8 +27,8 @@ from healkit.cli.command import (
     typed,
     wrong,
 )
-from healkit.contracts.filters import GROUP_FILTERS, SUMMARY_FILTERS, Filters
-from healkit.parsing import parse_age, read_filters
+from healkit.contracts.filters import Filters
+from healkit.parsing import check_tallied, parse_age, read_filters
 from healkit.rendering import plain
 
 _BY = ("persona", "revision", "day")
@@ -68,11 +68,10 @@ def listing(
                 "The options of `healkit log` stand after its subcommand.", f"Move --{given[0]} to the end."
             )
         return OK
+    filters = dataclasses.replace(filters, tried=tried)
     if group or summary:
-        if tried:
-            wrong(f"--trials cannot be combined with {'--group' if group else '--summary'}.")
         return _tallied(filters, group, summary, by or [], limit, as_json, db)
-    return _listed(dataclasses.replace(filters, tried=tried), before, after, limit, as_json, db)
+    return _listed(filters, before, after, limit, as_json, db)
 
 
 app.callback(invoke_without_command=True)(listing)
@@ -110,10 +109,7 @@ def _tallied(
     """Groups of failures, or tools' sums, which are kept beside the log."""
     from healkit.rendering import stats, text_of
 
-    if group and summary:
-        wrong("--group and --summary cannot both be given.")
-    if left := sorted(filters.given.keys() - set(GROUP_FILTERS if group else SUMMARY_FILTERS)):
-        wrong(f"--{left[0]} cannot be combined with {'--group' if group else '--summary'}.")
+    check_tallied(filters, group=group, summary=summary)
     if unknown := [word for word in by if word not in _BY]:
         wrong(f"--by {unknown[0]!r} is none of {', '.join(_BY)}.")
     with open_healkit(db, create=False) as healkit:

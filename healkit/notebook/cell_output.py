@@ -14,6 +14,7 @@ from healkit.rendering import html_of, listings, text_of
 from healkit.rendering.document import Card, Document, Part
 
 if TYPE_CHECKING:
+    from healkit.app import Healkit
     from healkit.runtime.execution import Executions
 
 
@@ -73,3 +74,18 @@ class CellOutput:
 def listed(rows: Executions, live: MakePanel | None = None) -> CellOutput:
     """A page of the log, with what it leaves out and the magic that lists it."""
     return CellOutput.of(listings.executions(rows, left_out=rows.left_out, ask="%executions --trials"), live)
+
+
+def panel_of(healkit: Healkit, kind: str, *about: Any, **more: Any) -> MakePanel | None:
+    """Return what makes a live panel of that kind; None where the configuration wants none.
+
+    The panels are loaded when one is opened: a notebook that never fails need not wait for them.
+    """
+
+    def make() -> LivePanel:
+        from healkit.notebook import widgets
+
+        made: LivePanel = getattr(widgets, kind)(healkit, *about, **more)
+        return made
+
+    return make if healkit.config.panels else None

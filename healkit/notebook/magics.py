@@ -8,36 +8,27 @@ from __future__ import annotations
 import dataclasses
 import functools
 import sys
-from argparse import Namespace
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, get_args
 
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, no_var_expand
 from traitlets import Enum
 
-from healkit import cells
 from healkit.config import ExplainLevel
 from healkit.errors import CodeDoesNotParse, HealkitError, ToolExecutionError, UsageInvalid
-from healkit.notebook import browsing, cards, commands, consenting, exporting
-from healkit.notebook.cell_output import CellOutput
+from healkit.notebook import cards, commands, healkit_magic, log_magics, vault_magic
+from healkit.notebook.cell_output import CellOutput, panel_of
 from healkit.notebook.failed_cells import FailedCells
 from healkit.notebook.parser import HelpWanted, take_assignments, words_of
 from healkit.parsing import parse_arguments, split_words, unknown
 from healkit.rendering import execution as rendered
 from healkit.rendering import reports
-from healkit.rendering.document import Card, Code, Line, Section, Span
-from healkit.runtime import vault_edits
+from healkit.rendering.document import Card, Code
 from healkit.runtime.display import show as show_output
 from healkit.runtime.execution import Execution
 
 if TYPE_CHECKING:
     from healkit.app import Healkit
-    from healkit.contracts.entries import VaultEntry
-
-_KEPT_NOTE = (
-    "The tool runs in a restricted worker, not in this kernel: it has no network and sees no files until it is granted "
-    "some (%vault grant)."
-)
 
 
 def _helps(magic: Callable[..., Any]) -> Callable[..., Any]:
@@ -99,7 +90,7 @@ class HealkitMagics(Magics):
     def _show_failure(self, healkit: Healkit, execution: Execution) -> None:
         """A tool's card, and the live panel below it, both of the database that holds the failure."""
         card = cards.of_tool(healkit, execution, self.explain)
-        panel = browsing.panel(healkit, "TracebackView", execution)
+        panel = panel_of(healkit, "TracebackView", execution)
         self._show(dataclasses.replace(card, panel=panel))
 
     def _after_error(self, error: BaseException, result: Any, carded: set[str]) -> None:
@@ -133,25 +124,8 @@ class HealkitMagics(Magics):
         """Save the cell's body in the vault as a tool."""
         options = commands.tool_parser().read(words_of(line, self.shell.user_ns))
         arguments = None if options.run is None else parse_arguments(options.run, "--run")
-        if not cell.strip():
-            raise UsageInvalid("This %%tool cell is empty.", hint="Put the tool's code below the first line.")
-        if options.name is None and options.sql:
-            raise UsageInvalid("A SQL tool needs a name.", hint="Write %%tool NAME --sql.")
-        entry, before = vault_edits.add_or_patch(
-            self.healkit.vault,
-            self.healkit.log,
-            options.name or vault_edits.name_in(cell),
-            cell,
-            persona=options.persona,
-            description=options.description,
-            sql=options.sql,
-            draft=options.draft,
-            reason=options.reason,
-            grants=browsing.grants_typed(options),
-            examples=[parse_arguments(text, "--example") for text in options.example or ()],
-        )
-        draft = " as a draft, which cannot be run" if entry.draft else ""
-        self._show(CellOutput.done(_saved(entry, before) + draft))
+        entry, said = vault_magic.save(self.healkit, options, cell)
+        self._show(CellOutput.done(said))
         if arguments is None:
             return None
         return self._run(entry.tool_name, entry.persona, arguments, None)
@@ -177,9 +151,9 @@ class HealkitMagics(Magics):
         """Show the newest failure on record."""
         options = commands.trace_parser().read(words_of(line, self.shell.user_ns))
         if options.notebook is not None or options.markdown:
-            exporting.export(self.healkit, options, self.cells.last, self.shell.user_ns).show()
+            log_magics.export(self.healkit, options, self.cells.last, self.shell.user_ns).show()
             return
-        browsing.last_error(self.healkit, options, self.cells.last, self.explain).show()
+        log_magics.last_error(self.healkit, options, self.cells.last, self.explain).show()
 
     @no_var_expand
     @line_magic
@@ -187,7 +161,7 @@ class HealkitMagics(Magics):
     def post_mortem(self, line: str) -> Any:
         """Look into the newest failure; returns what can be asked."""
         options = commands.post_mortem_parser().read(words_of(line, self.shell.user_ns))
-        return browsing.post_mortem(self.healkit, options)
+        return log_magics.post_mortem(self.healkit, options)
 
     @no_var_expand
     @line_magic
@@ -205,11 +179,11 @@ class HealkitMagics(Magics):
     def vault(self, line: str) -> None:
         """Look at the vault."""
         options = commands.vault_parser().read(words_of(line, self.shell.user_ns))
-        browsing.check_vault_words(options)
+        vault_magic.check_vault_words(options)
         if options.command == "show" and options.edit:
-            self.shell.set_next_input(browsing.editing_cell(self.healkit, options))
+            self.shell.set_next_input(vault_magic.editing_cell(self.healkit, options))
             return
-        browsing.VAULT[options.command](self.healkit, options).show()
+        vault_magic.VAULT[options.command](self.healkit, options).show()
 
     @no_var_expand
     @line_magic
@@ -217,7 +191,7 @@ class HealkitMagics(Magics):
     def executions(self, line: str) -> None:
         """List executions, newest first."""
         options = commands.executions_parser().read(words_of(line, self.shell.user_ns))
-        browsing.executions(self.healkit, options).show()
+        log_magics.executions(self.healkit, options).show()
 
     @no_var_expand
     @line_magic("healkit")
@@ -229,9 +203,9 @@ class HealkitMagics(Magics):
         if command not in commands.HEALKIT_COMMANDS:
             raise unknown("subcommand of %healkit called", command, commands.HEALKIT_COMMANDS)
         if command == "keep":
-            self._keep(options)
+            self._show(healkit_magic.keep(self.healkit, options, self.shell, self.cells.last))
         elif command == "requests":
-            consenting.requests(self.healkit, options).show()
+            healkit_magic.requests(self.healkit, options).show()
         elif options.name is not None or options.cell is not None:
             raise UsageInvalid(f"%healkit {command} takes no name.", hint="Write %healkit keep NAME.")
         elif command in {"on", "off"}:
@@ -242,34 +216,6 @@ class HealkitMagics(Magics):
             CellOutput.of(reports.status(self.healkit.status())).show()
         else:
             CellOutput.of(reports.doctor(self.healkit.doctor())).show()
-
-    def _keep(self, options: Namespace) -> None:
-        """Save a cell as a tool, and say what it takes and how to run it."""
-        if options.name is None or options.number is not None:
-            raise UsageInvalid("The tool needs a name, of one word.", hint="Write %healkit keep NAME.")
-        kept = cells.extract_function(options.name, self._cell(options.cell), self.shell.user_ns)
-        vault, log = self.healkit.vault, self.healkit.log
-        entry, before = vault_edits.add_or_patch(
-            vault, log, options.name, kept.code, persona=options.persona, reason=options.reason
-        )
-        flag = "" if entry.persona == "default" else f" --persona {entry.persona}"
-        run = " ".join([f"%run_tool {entry.tool_name}{flag}", *(f"{one}={one}" for one in kept.arguments)])
-        command = Line((Span(run, "code", "info"), Span("  run it", "quiet", plain="")), label="next")
-        note = Line(Span(_KEPT_NOTE, "quiet"), "bare", "note")
-        self._show(
-            CellOutput.done(_saved(entry, before), Section((Code(kept.code, indent=4), command, note)))
-        )
-
-    def _cell(self, number: int | None) -> str:
-        """The text of the cell with that prompt number, or of the one that failed last."""
-        if number is None:
-            if self.cells.last is None:
-                raise UsageInvalid("No cell has failed yet.", hint="Name one by its prompt: --cell 12.")
-            return self.cells.last.execution.code or ""
-        cells = self.shell.history_manager.input_hist_raw
-        if not 0 < number < len(cells):
-            raise UsageInvalid(f"There is no cell {number!r}.", hint=f"The last one is {len(cells) - 1}.")
-        return str(cells[number])
 
     def _run(
         self,
@@ -309,17 +255,6 @@ def _raised(result: Any) -> BaseException | None:
         return None
     error: BaseException | None = result.error_in_exec or result.error_before_exec
     return error
-
-
-def _saved(entry: VaultEntry, before: VaultEntry | None) -> str:
-    """Say in one line what was saved: `fibonacci@2 saved (patched from @1)`."""
-    if before is None:
-        return f"{entry.label} saved"
-    if entry.revision == before.revision and entry.grants != before.grants:
-        return f"{entry.label} has other grants now, and the code it had"
-    if entry.revision == before.revision:
-        return f"{entry.label} unchanged (the vault has this code already)"
-    return f"{entry.label} saved (patched from @{before.revision})"
 
 
 def _success(execution: Execution) -> CellOutput:

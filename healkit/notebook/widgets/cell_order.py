@@ -11,7 +11,7 @@ from IPython import get_ipython
 
 from healkit.cells import CellAdvice
 from healkit.errors import UsageInvalid
-from healkit.notebook.rerunning import rerun
+from healkit.notebook.cell_rerun import rerun
 from healkit.notebook.widgets.panel import Panel
 
 _SHOWN_MAX_CHARS = 5000

@@ -1,0 +1,134 @@
+"""The magics on the log: `%executions`, `%trace_last_error`, `%post_mortem`."""
+
+from __future__ import annotations
+
+import dataclasses
+import keyword
+from argparse import Namespace
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from healkit import cells
+from healkit.config import ExplainLevel
+from healkit.contracts.filters import Filters
+from healkit.errors import PostMortemError, UsageInvalid
+from healkit.notebook import cards
+from healkit.notebook.cell_output import CellOutput, listed, panel_of
+from healkit.notebook.failed_cells import FailedCell
+from healkit.parsing import check_tallied, read_filters
+from healkit.rendering import execution as rendered
+from healkit.rendering import html_of, stats, variables
+from healkit.rendering.asides import Aside
+from healkit.rendering.document import Card, Code
+from healkit.runtime.execution import Execution
+
+if TYPE_CHECKING:
+    from healkit.app import Healkit
+    from healkit.runtime.post_mortem import PostMortem
+
+
+def is_newest(cell: FailedCell, logged: Execution | None, options: Namespace) -> bool:
+    """Whether the notebook's own failing cell is what is meant: the newest failure, with no tool named."""
+    if options.tool is not None or options.persona is not None:
+        return False
+    return logged is None or logged.timestamp < cell.execution.timestamp
+
+
+def last_error(
+    healkit: Healkit, options: Namespace, cell: FailedCell | None = None, explained: ExplainLevel = "fix"
+) -> CellOutput:
+    """The newest failure's card, or the report that says there is none.
+
+    Unless a tool or persona is named, a failing cell of the notebook's own counts too.
+    """
+    if options.frames is not None and options.frames < 1:
+        raise UsageInvalid(f"--frames must be 1 or more, got {options.frames}.")
+    execution = healkit.last_error(options.tool, options.persona)
+    if cell is not None and is_newest(cell, execution, options):
+        return cards.of_cell(cell, explained)
+    if execution is None:
+        text = healkit.last_error_report(options.tool)
+        if options.persona is not None and not text.startswith("No errors found"):
+            text = f"No errors found for persona {options.persona!r}."
+        return CellOutput.of(Card(parts=(text,)))
+    note, asked = "", None
+    if options.locals:
+        from healkit.runtime.post_mortem import SHOWN_FRAMES
+
+        try:
+            asked = execution.post_mortem().all_locals(options.frames or SHOWN_FRAMES)
+        except PostMortemError as error:
+            note = f"Local variables cannot be shown. {error}"
+    aside = Aside(explained=explained)
+    card = rendered.card(execution, frames=options.frames, note=note, aside=aside)
+    cards_shown = (card,) if asked is None else (card, variables.card(asked))
+    return CellOutput.of(cards_shown, panel_of(healkit, "TracebackView", execution))
+
+
+def post_mortem(healkit: Healkit, options: Namespace) -> PostMortem:
+    """The newest failure's worker, to be asked."""
+    execution = healkit.last_error(options.tool, options.persona)
+    if execution is None:
+        raise PostMortemError("There is no failure on record to look into.")
+    return execution.post_mortem()
+
+
+def executions(healkit: Healkit, options: Namespace) -> CellOutput:
+    """One page of the log, its groups of failures, or each tool's sums."""
+    if options.limit < 1:
+        raise UsageInvalid(f"--limit must be 1 or more, got {options.limit}.")
+    filters = read_filters(vars(options))
+    if options.dock:
+        return _docked(healkit, options, filters)
+    if options.group or options.summary:
+        return _stats(healkit, options, filters)
+    rows = healkit.executions(filters=filters, before_id=options.before, limit=options.limit)
+    return listed(rows, panel_of(healkit, "LogBrowser", **filters.given, tried=filters.tried))
+
+
+def _docked(healkit: Healkit, options: Namespace, filters: Filters) -> CellOutput:
+    for name in ("group", "summary", "before"):
+        if getattr(options, name):
+            raise UsageInvalid(f"--{name} cannot be combined with --dock.", hint="Choose it in the panel.")
+    shown: CellOutput = healkit.browse(dock=True, **filters.given, tried=filters.tried).static_card()
+    return shown
+
+
+def _stats(healkit: Healkit, options: Namespace, filters: Filters) -> CellOutput:
+    before = options.before is not None
+    check_tallied(filters, group=options.group, summary=options.summary, before=before)
+    if options.summary:
+        sums = healkit.log.summary(**filters.given).rows
+        return CellOutput.of(stats.summary(sums))
+    groups = healkit.log.groups(**filters.given, limit=options.limit).rows
+    return CellOutput.of(stats.groups(groups))
+
+
+def export(
+    healkit: Healkit, options: Namespace, cell: FailedCell | None, namespace: Mapping[str, Any]
+) -> CellOutput:
+    """Write the newest failure's notebook, or show its bug report."""
+    logged = healkit.last_error(options.tool, options.persona)
+    own = cell is not None and is_newest(cell, logged, options)
+    failed = cell.execution if cell is not None and own else logged
+    if failed is None:
+        raise UsageInvalid("There is no failure on record to write about.")
+    if options.markdown:
+        text = failed.to_markdown()
+        return CellOutput(text, html_of(Card(parts=(Code(text, 400),))))
+    replay = None if own else healkit.replay_of(failed)
+    file = (_with_arguments(failed, namespace) if own else failed).to_notebook(
+        options.notebook, replay=replay
+    )
+    said = f"{file} written: it runs without healkit"
+    return CellOutput.done(said)
+
+
+def _with_arguments(cell: Execution, namespace: Mapping[str, Any]) -> Execution:
+    """The cell as a function with what it read as arguments, so that it fails on its own too."""
+    name = cell.tool_name.replace("[", "_").replace("]", "").replace("*", "x")
+    assert name.isidentifier()
+    assert not keyword.iskeyword(name)
+    kept = cells.extract_function(name, cell.code or "", namespace)
+    given = {one: namespace[one] for one in kept.arguments}
+    return dataclasses.replace(cell, tool_name=name, code=kept.code, arguments=given)
