@@ -1,4 +1,4 @@
-"""Healkit: builds the parts, owns them, and is the face they have together.
+"""`Healkit`: builds the parts, owns them, has their methods.
 
 Each part can be used by its name (`hk.vault`, `hk.log`, `hk.requests`, …). What callers do most is on `Healkit` itself:
 its methods are those of the parts, under the same names.
@@ -117,7 +117,7 @@ class Healkit:
 
     @functools.cached_property
     def vault(self) -> Vault:
-        """The tools and their revisions."""
+        """Tools and their revisions."""
         from healkit.rendering.vault_entry import ShownVaultEntry
         from healkit.store.vault import Vault
 
@@ -144,17 +144,17 @@ class Healkit:
 
     @property
     def runs_dir(self) -> Path:
-        """The folder of run folders."""
+        """Folder of the run folders."""
         return self.runs.runs_dir
 
     @property
     def url(self) -> str:
-        """The database's URL."""
+        """URL of the database."""
         return self.database.url
 
     @property
     def path(self) -> Path | None:
-        """The database's file, or None where it is on a server."""
+        """File of the database, or None where it is on a server."""
         return self.database.path
 
     # Running tools, in runtime/runner.py

@@ -49,7 +49,7 @@ class Secret(str):
 
 @dataclasses.dataclass(frozen=True)
 class Setting:
-    """One setting, as `Config` declares it.
+    """Setting, as `Config` declares it.
 
     help: what it does. zero: whether 0 is allowed, where it is a number. choices: all that a text may be; wrong: what
     anything else is called. shown: its heading in `healkit status`, which lists it where it is set; empty: not listed.
@@ -65,12 +65,12 @@ class Setting:
 
     @property
     def variable(self) -> str:
-        """The environment variable that sets it."""
+        """Environment variable that sets it."""
         return f"HEALKIT_{self.name.upper()}"
 
     @property
     def unit(self) -> str:
-        """The unit of its number; empty where it has none."""
+        """Unit of its number; empty where it has none."""
         return next((unit for ending, unit in _UNITS.items() if self.name.endswith(f"_{ending}")), "")
 
     def check(self, value: Any) -> None:
@@ -110,7 +110,7 @@ def _set(default: Any, help: str, *, hidden: bool = False, **about: Any) -> Any:
 
 @dataclasses.dataclass(frozen=True)
 class Config:
-    """How healkit runs, limits and records; the defaults suit a laptop and a small tool."""
+    """Settings of healkit: how it runs, limits and records; the defaults suit a laptop and a small tool."""
 
     # Workers
     isolation: Isolation = _set(

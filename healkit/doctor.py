@@ -1,4 +1,4 @@
-"""What this machine can enforce, and how healkit is doing on it."""
+"""Report on what this machine can enforce, and how healkit is."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def examine(config: Config) -> DoctorReport:
 
 
 def status_of(url: str, config: Config, tools: int, log: Log, problem: str, traces: OutboxState) -> Status:
-    """The counts and the tier; asks the log three questions."""
+    """Collect the counts and the tier; the log is asked three questions."""
     try:
         tier: str = achieved_tier(config)
     except IsolationUnavailable:
@@ -56,7 +56,7 @@ def status_of(url: str, config: Config, tools: int, log: Log, problem: str, trac
 
 
 def _memory(config: Config) -> DoctorCheck:
-    """Whether one tool that takes all it may still leaves the machine something."""
+    """Check that a tool that takes all it may still leaves the machine something."""
     memory = psutil.virtual_memory()
     found = f"{memory.available // MIB:,} of {memory.total // MIB:,} MiB free; a tool may take {config.memory_mb:,}"
     return DoctorCheck(
@@ -84,7 +84,7 @@ def _layers(*reports: TierReport) -> list[DoctorCheck]:
 
 
 def _attempts(report: TierReport) -> list[DoctorCheck]:
-    """What a worker tried to do, in the tier that is used."""
+    """List what a worker tried to do, in the tier that is used."""
     return [
         DoctorCheck(f"a worker tries to {name}", got == "denied", got)
         for name, got in report.attempts.items()

@@ -1,4 +1,4 @@
-"""Names of a package that are loaded when they are first used; the one mechanism for it."""
+"""Names of a package that are loaded when first used."""
 
 from __future__ import annotations
 

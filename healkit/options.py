@@ -15,7 +15,7 @@ from healkit.contracts.filters import STATUSES
 
 @dataclasses.dataclass(frozen=True)
 class Option:
-    """One option of a command or a magic.
+    """Option of a command or a magic.
 
     name: what the value is called in code. help: without a capital and a full stop, which the faces add as they write.
     flag: where it is not `--name`. type: of one value; bool makes a switch. many: whether it may be given again.
@@ -33,12 +33,12 @@ class Option:
 
     @property
     def long_flag(self) -> str:
-        """The flag as it is typed."""
+        """Flag, as it is typed."""
         return self.flag or f"--{self.name.replace('_', '-')}"
 
     @property
     def text(self) -> str:
-        """The help, with what goes for every option that may be given again."""
+        """Help text, with what goes for every option that may be given again."""
         return f"{self.help}; may be repeated" if self.many else self.help
 
     def but(self, **changes: Any) -> Option:

@@ -1,4 +1,4 @@
-"""What people type, as data: words, arguments, labels, times.
+"""Typed text as data: words, arguments, labels, times.
 
 Magics and the command line share it, so that both read the same text in the same way and refuse it in the
 same words.
@@ -23,7 +23,7 @@ _LABEL = re.compile(r"(?P<name>[^.@]+)(?:\.(?P<persona>[^@]+))?(?:@(?P<revision>
 
 
 def split_words(line: str, *, partial: bool = False) -> list[str]:
-    """The words of a line; quotes and brackets hold a word together, and stay part of it.
+    """Split a line into words; quotes and brackets hold a word together, and stay part of it.
 
     `n=[1, 2] name='Ada L' --args {"n": 10}` is four words. Raises `UsageInvalid` for a quote or bracket that never
     closes, unless the line is `partial` (one that is still being typed).
@@ -53,19 +53,19 @@ def split_words(line: str, *, partial: bool = False) -> list[str]:
 
 
 def _opens_quote(word: str, in_brackets: bool) -> bool:
-    """An apostrophe inside a plain word (`don't`) opens nothing; after `=` it does, and so does `r'…'` there."""
+    """Tell if a quote opens here: not inside a plain word (`don't`), but after `=`, and so does `r'…'` there."""
     return in_brackets or not word or "=" in word or not word[-1].isalnum()
 
 
 def unquote(word: str) -> str:
-    """The word without the pair of quotes around it, if there is one."""
+    """Return the word without the pair of quotes around it, if there is one."""
     if len(word) >= 2 and word[0] == word[-1] and word[0] in "'\"":
         return word[1:-1]
     return word
 
 
 def parse_arguments(text: str, flag: str = "--args") -> dict[str, Any]:
-    """A JSON object; raises `ArgumentsInvalid` with line, column and a caret under the place."""
+    """Read a JSON object; raise `ArgumentsInvalid` with line, column and a caret under the place."""
     try:
         value = json.loads(text)
     except json.JSONDecodeError as error:
@@ -192,7 +192,7 @@ def _names(words: Iterable[str] | None) -> list[str] | None:
 
 
 def unknown(kind: str, word: str, known: Iterable[str]) -> UsageInvalid:
-    """The error for a flag or subcommand that does not exist: near matches, or all there are."""
+    """Return the error for a flag or subcommand that does not exist: near matches, or all there are."""
     known = list(known)
     near = did_you_mean(word, known)
     return UsageInvalid(

@@ -1,4 +1,4 @@
-"""Seeding: the debug tools, the samples and the gallery, put into a database once.
+"""Seeding: debug tools, samples and the gallery, added once.
 
 Seeding again changes nothing: what is there is kept, whatever was done to it since. `reset` takes the gallery
 and the samples back to how they were shipped, by a new revision in front of the old ones, so that not even a
@@ -37,7 +37,7 @@ UPDATE_REASON = "seed: the debug tool of this version of healkit"
 
 @dataclasses.dataclass(frozen=True)
 class SeedReport:
-    """What a seeding did, by name: tools added, kept, taken back to their seeded code; tables made."""
+    """Result of a seeding, by name: tools added, kept, reset to their seeded code; tables made."""
 
     tools_added: tuple[str, ...] = ()
     tools_kept: tuple[str, ...] = ()
@@ -45,7 +45,7 @@ class SeedReport:
     tables_created: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """One line for a terminal: `41 tools added, 0 kept, 0 reset; 2 tables created`."""
+        """Return one line for a terminal: `41 tools added, 0 kept, 0 reset; 2 tables created`."""
         added, made = (
             plain.count(len(self.tools_added), "tool"),
             plain.count(len(self.tables_created), "table"),
@@ -55,7 +55,7 @@ class SeedReport:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class _Seed:
-    """One tool to be there: what the vault is told when it is not."""
+    """Tool to be there: what the vault is told when it is not."""
 
     name: str
     code: str
@@ -81,7 +81,7 @@ def seed(
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The command line of `seed_db.py`; returns the exit code, 2 where the database or the call was wrong."""
+    """Run the command line of `seed_db.py`; return the exit code, 2 where the database or the call was wrong."""
     parser = argparse.ArgumentParser(prog="seed_db.py", description=(__doc__ or "").split("\n")[0])
     parser.add_argument(
         "--db", metavar="URL_OR_PATH", help="the database (default: HEALKIT_DB, or the nearest healkit.db)"
@@ -199,5 +199,5 @@ def _make_table(connection: Connection, sample: SampleTable, reset: bool) -> boo
 
 
 def _typed(row: dict[str, str | None], columns: dict[str, ColumnType]) -> dict[str, Any]:
-    """A row of text cells in the columns' Python types."""
+    """Return a row of text cells in the columns' Python types."""
     return {name: None if cell is None else _FROM_TEXT[columns[name]](cell) for name, cell in row.items()}

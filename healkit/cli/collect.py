@@ -1,4 +1,4 @@
-"""The command that collects traces: collect."""
+"""Command that collects traces: collect."""
 
 from __future__ import annotations
 

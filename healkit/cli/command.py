@@ -1,4 +1,4 @@
-"""What all commands share: options, exit codes, errors, JSON."""
+"""Shared parts of all commands: options, exit codes, JSON."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ ErrorJson = Callable[[HealkitError], Any]
 
 
 def error_json(error: HealkitError) -> dict[str, Any]:
-    """A wrong call as JSON: what every command but `run` prints for one."""
+    """Return a wrong call as JSON, as every command but `run` prints it."""
     return {
         "error": {
             "code": error.code,
@@ -108,7 +108,7 @@ def command(
 
 
 def told(function: Callable[..., int], on_error: ErrorJson = error_json) -> Callable[..., None]:
-    """The function with its errors told and its exit code left with; for `command`, and for groups that do work."""
+    """Wrap a command: print its errors, exit with its code; for `command`, and for groups that do work."""
 
     @functools.wraps(function)
     def guarded(**options: Any) -> None:
@@ -131,7 +131,7 @@ def told(function: Callable[..., int], on_error: ErrorJson = error_json) -> Call
 
 
 def open_healkit(db: str | None, *, create: bool, many_runs: bool = False) -> Healkit:
-    """The Healkit of `--db`; a command that only reads passes create=False and never makes a database.
+    """Open the Healkit of `--db`; a command that only reads passes create=False and never makes a database.
 
     `many_runs` says that the command executes several times, so that it is worth keeping workers warm.
     """
@@ -145,23 +145,23 @@ def open_healkit(db: str | None, *, create: bool, many_runs: bool = False) -> He
 
 
 def say(text: str) -> None:
-    """A line for the person, on stderr."""
+    """Print a line for the person, on stderr."""
     typer.echo(text, err=True)
 
 
 def print_json(value: Any) -> None:
-    """The value on stdout, as JSON that any terminal's encoding can hold."""
+    """Print the value on stdout, as JSON that any terminal's encoding can hold."""
     utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
     typer.echo(json.dumps(value, ensure_ascii=not utf8, default=str, indent=2))
 
 
 def terminal_width() -> int | None:
-    """The terminal's width, or None where stdout is no terminal and nothing should be cut."""
+    """Return the terminal's width, or None where stdout is no terminal and nothing should be cut."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 def read_code(source: str) -> str:
-    """The text of a file, or of stdin for `-`; raises `UsageInvalid`."""
+    """Read the text of a file, or of stdin for `-`; raise `UsageInvalid` where that fails."""
     try:
         return sys.stdin.read() if source == "-" else Path(source).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -172,7 +172,7 @@ def read_code(source: str) -> str:
 
 
 def failure_json(failure: Failure | None) -> dict[str, str] | None:
-    """A failure as `{code, ename, evalue, traceback}`."""
+    """Return a failure as `{code, ename, evalue, traceback}`."""
     if failure is None:
         return None
     return {
@@ -184,7 +184,7 @@ def failure_json(failure: Failure | None) -> dict[str, str] | None:
 
 
 def execution_json(execution: Execution) -> dict[str, Any]:
-    """A row of the log as JSON."""
+    """Return a row of the log as JSON."""
     return {
         "log_id": execution.log_id,
         "timestamp": execution.timestamp.isoformat(),

@@ -1,4 +1,4 @@
-"""The command of a tool's examples: list, add, set anew."""
+"""Command of a tool's examples: list, add, set again."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def examples(
     as_json: JsonOption = False,
     db: DbOption = None,
 ) -> int:
-    """What calls of a tool have to do: the examples that a patch is held against."""
+    """List, add or set the examples of a tool: what its calls have to do, and each patch too."""
     if docstring and clear:
         wrong("--docstring cannot be combined with --clear.", "Take one of them.")
     more = [parse_arguments(text, "--add") for text in add or ()]

@@ -1,4 +1,4 @@
-"""The command that heals: heal."""
+"""Command that heals a tool: heal."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def heal(
 
 
 def report_json(report: HealReport) -> dict[str, Any]:
-    """A healing as JSON."""
+    """Return the report of a healing as JSON."""
     best = report.best
     return {
         "tool_name": report.tool_name,
@@ -118,7 +118,7 @@ def _edit(case: Case, code: str, problem: str) -> str | None:
 
 
 def _edited(code: str, suffix: str) -> str | None:
-    """The code as it was left in the user's editor; None where it was not saved there."""
+    """Open the code in the user's editor; return it as it was saved, or None where it was not."""
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
     with tempfile.TemporaryDirectory(prefix="healkit-edit-") as folder:
         file = Path(folder) / f"tool{suffix}"

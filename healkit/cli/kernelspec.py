@@ -1,4 +1,4 @@
-"""Commands on the restricted kernel: kernelspec install, kernelspec remove."""
+"""Commands on the restricted kernel: install, remove."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def remove(
 
 
 def _folder(user: bool, sys_prefix: bool, prefix: str | None) -> Path | None:
-    """The place that was named; None for none."""
+    """Return the folder that was named; None for none."""
     from healkit.workers import kernelspec
 
     if user + sys_prefix + (prefix is not None) > 1:

@@ -1,4 +1,4 @@
-"""The command that starts JupyterLab on healkit's notebooks: lab."""
+"""Command that starts JupyterLab on healkit's notebooks: lab."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def lab(
 
 
 def notebooks_folder() -> Path:
-    """A folder with healkit's notebooks that the user may write to.
+    """Return a folder with healkit's notebooks that the user may write to.
 
     A checkout's own; else a copy of the shipped ones in the user's data folder, where a newer healkit adds what is
     missing and leaves alone what the user may have changed.
@@ -55,7 +55,7 @@ def notebooks_folder() -> Path:
 
 
 def lab_command(folder: Path, *, port: int | None, browser: bool, extra: list[str]) -> list[str]:
-    """The command line of JupyterLab."""
+    """Return the command line of JupyterLab."""
     words = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={folder}"]
     words += [] if port is None else [f"--port={port}"]
     words += [] if browser else ["--no-browser"]

@@ -1,4 +1,4 @@
-"""The log: listed, summed up, moved and pruned; errors.
+"""Commands on the log: list, sum up, move, prune; errors.
 
 `healkit log` alone lists; its subcommands change or move what is on record.
 """
@@ -106,7 +106,7 @@ def _tallied(
     as_json: bool,
     db: str | None,
 ) -> int:
-    """Groups of failures, or tools' sums, which are kept beside the log."""
+    """Print groups of failures, or tools' sums, which are kept beside the log."""
     from healkit.rendering import stats, text_of
 
     check_tallied(filters, group=group, summary=summary)

@@ -54,7 +54,7 @@ def list_requests(
 
 
 def show(number: NumberArgument, as_json: JsonOption = False, db: DbOption = None) -> int:
-    """One request in full, with its diff."""
+    """Show one request in full, with its diff."""
     from healkit.rendering import requests, text_of
 
     with open_healkit(db, create=False) as healkit:

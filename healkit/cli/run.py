@@ -1,4 +1,4 @@
-"""Commands that run tools, and seed the vault with them: run, demo, seed."""
+"""Commands that run tools, or add some: run, demo, seed."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def _outcome(execution: Execution) -> dict[str, Any]:
 
 
 def refusal(error: HealkitError) -> dict[str, Any]:
-    """A call that ran nothing, in the shape of an outcome; its row, if it has one, says FAILURE too."""
+    """Return a call that ran nothing in the form of an outcome; its row, if it has one, says FAILURE too."""
     told = {"code": error.code, "ename": type(error).__name__, "evalue": str(error), "traceback": ""}
     nothing = dict.fromkeys(("trace_id", "duration_ms", "isolation"))
     return {"status": "FAILURE", "value": None, "log_id": error.log_id, **nothing, "error": told}
@@ -161,7 +161,7 @@ def _to_stderr(output: dict[str, Any]) -> None:
 
 
 def _pass_on(output: dict[str, Any], stdout: Any) -> None:
-    """What the tool printed or displayed, as text; its traceback is told at the end."""
+    """Write what the tool printed or displayed, as text; its traceback is printed at the end."""
     if output.get("output_type") == "stream":
         text, stream = output.get("text", ""), sys.stderr if output.get("name") == "stderr" else stdout
     else:

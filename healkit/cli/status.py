@@ -18,7 +18,7 @@ from healkit.cli.command import (
 
 
 def status(as_json: JsonOption = False, db: DbOption = None) -> int:
-    """Where the database is and what is in it, which traces wait to be sent, and what is wrong, if anything."""
+    """Show where the database is, what is in it, which traces wait to be sent, and what is wrong, if anything."""
     from healkit.rendering import reports, text_of
 
     with open_healkit(db, create=False) as healkit:
@@ -33,7 +33,7 @@ def status(as_json: JsonOption = False, db: DbOption = None) -> int:
 
 
 def doctor(as_json: JsonOption = False, db: DbOption = None) -> int:
-    """What isolation this machine can enforce, tried for real. Exit 1 if tools get no boundary here."""
+    """Try for real what isolation this machine can enforce. Exit 1 if tools get no boundary here."""
     from healkit.config import Config
     from healkit.doctor import examine
     from healkit.errors import DatabaseError

@@ -1,4 +1,4 @@
-"""Commands on recorded runs: trace list, show, validate, diff, sync."""
+"""Commands on recorded runs: list, show, validate, diff, sync."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def list_runs(
     as_json: JsonOption = False,
     db: DbOption = None,
 ) -> int:
-    """The recorded runs, newest first."""
+    """List the recorded runs, newest first."""
     from healkit.rendering import runs, text_of
     from healkit.tracing.reader import read_run
     from healkit.tracing.run_folders import run_folders
@@ -60,7 +60,7 @@ def show(
     as_json: JsonOption = False,
     db: DbOption = None,
 ) -> int:
-    """One run, event by event; with --story, step by step in plain words, each patch as a diff."""
+    """Show one run, event by event; with --story, step by step in plain words, each patch as a diff."""
     from healkit.rendering import plain, runs, text_of, timeline
 
     read = _validated(run, db)
@@ -76,7 +76,7 @@ def show(
 
 
 def validate(run: RunArgument = "last", as_json: JsonOption = False, db: DbOption = None) -> int:
-    """Whether a run's record is whole and true. Exit 0: it is; 1: it is damaged, with file, line and fault."""
+    """Check that a run's record is complete and true. Exit 0: it is; 1: it is damaged, with file, line and fault."""
     from healkit.rendering import runs, text_of
     from healkit.tracing.validate import in_order
 
@@ -94,7 +94,7 @@ def diff(
     as_json: JsonOption = False,
     db: DbOption = None,
 ) -> int:
-    """Where two runs part, event by event. Exit 0: they are alike; 1: they differ."""
+    """Show where two runs differ, event by event. Exit 0: they are alike; 1: they differ."""
     from healkit.rendering import runs, text_of
     from healkit.tracing.diff import diff_runs
     from healkit.tracing.reader import read_run
@@ -133,7 +133,7 @@ def sync(
 
 
 def _runs_dir(db: str | None) -> Path:
-    """Where the runs of that database are; the database itself is not opened, and need not be there."""
+    """Return the folder of that database's runs; the database itself is not opened, and need not exist."""
     from healkit.config import Config
     from healkit.store.locations import resolve_url, sqlite_path
     from healkit.tracing.run_folders import runs_folder

@@ -92,7 +92,7 @@ def patch(
     as_json: JsonOption = False,
     db: DbOption = None,
 ) -> int:
-    """A new revision of a tool; refused when somebody else patched the same parent first."""
+    """Save a new revision of a tool; refused when somebody else patched the same parent first."""
     from healkit.runtime import vault_edits
 
     code = read_code(file)
@@ -171,7 +171,7 @@ def show(
     as_json: JsonOption = False,
     db: DbOption = None,
 ) -> int:
-    """One tool in full: code, arguments, grants."""
+    """Show one tool in full: code, arguments, grants."""
     from healkit.rendering import listings, text_of
 
     tool, in_label, revision = split_label(name)
@@ -231,7 +231,7 @@ def diff(
     persona: PersonaOption = PERSONA,
     db: DbOption = None,
 ) -> int:
-    """A unified diff of two revisions."""
+    """Show a unified diff of two revisions."""
     ends = [None if end is None else parse_revision(end) for end in (a, b)]
     with open_healkit(db, create=False) as healkit:
         text = healkit.vault.diff(name, ends[0], ends[1], persona=persona)
@@ -247,7 +247,7 @@ def revert(
     as_json: JsonOption = False,
     db: DbOption = None,
 ) -> int:
-    """A new revision with an earlier one's code; the history stays whole."""
+    """Save a new revision with an earlier one's code; the history stays complete."""
     number = parse_revision(to)
     with open_healkit(db, create=False) as healkit:
         entry = healkit.vault.revert(name, number, persona=persona, reason=reason)

@@ -1,4 +1,4 @@
-"""The notebook face: extension, magics, completion, live panels.
+"""Notebook face: extension, magics, completion, live panels.
 
 Importing it hands the panels to the app, which is on a floor below and cannot import them.
 """

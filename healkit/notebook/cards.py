@@ -1,4 +1,4 @@
-"""The card below a failing cell: drawn from what is known while the cell has just failed.
+"""Card below a failing cell, drawn as it has just failed.
 
 All that is shown of live values goes through the sanitiser first. The error output above the card is Python's own and
 untouched.
@@ -36,7 +36,7 @@ TIP = "%healkit keep NAME makes a failing cell a tool; %healkit off hides these 
 
 @cache
 def own_cleaner() -> Cleaner:
-    """The sanitiser as the environment configures it; for cells, which belong to no database."""
+    """Return the sanitiser as the environment configures it; for cells, which belong to no database."""
     from healkit.sanitizer import Sanitizer
 
     return Sanitizer.from_config(Config.from_environment())
@@ -53,13 +53,13 @@ def warm() -> None:
 
 
 def of_tool(healkit: Healkit, execution: Execution, explained: ExplainLevel, tip: str = "") -> CellOutput:
-    """The card of a tool's failure that has just happened."""
+    """Draw the card of a tool's failure that has just happened."""
     found, hidden = _cleaned(_kept_locals(execution), healkit.traces.tracer.cleaner)
     return _shown(execution, Aside(found, hidden, _history(healkit, execution), tip, explained))
 
 
 def of_cell(cell: FailedCell, explained: ExplainLevel, tip: str = "") -> CellOutput:
-    """The card of a failing cell of the user's own."""
+    """Draw the card of a failing cell of the user's own."""
     found, hidden = _cleaned(cell.locals, own_cleaner())
     history = ""
     if cell.seen > 1:
@@ -78,7 +78,7 @@ def _shown(execution: Execution, aside: Aside) -> CellOutput:
 
 
 def _kept_locals(execution: Execution) -> Sequence[Local]:
-    """The variables of the tool's innermost frame, if its worker can still be asked."""
+    """List the variables of the tool's innermost frame, if its worker can still be asked."""
     try:
         return execution.post_mortem().previews()
     except HealkitError:
@@ -86,7 +86,7 @@ def _kept_locals(execution: Execution) -> Sequence[Local]:
 
 
 def _cleaned(found: Sequence[Local], cleaner: Cleaner) -> tuple[tuple[Local, ...], int]:
-    """The variables without secrets, and how many of them had one."""
+    """Return the variables without secrets, and how many of them had one."""
     kept, hidden = [], 0
     for one in found:
         if one.name == "_":  # what a loop throws away
@@ -99,7 +99,7 @@ def _cleaned(found: Sequence[Local], cleaner: Cleaner) -> tuple[tuple[Local, ...
 
 
 def _history(healkit: Healkit, execution: Execution) -> str:
-    """How often this failure is on record, since when, and what cured it last."""
+    """Say how often this failure is on record, since when, and what cured it last."""
     assert execution.failure is not None
     mark = fingerprint(execution.failure)
     groups = healkit.log.groups(

@@ -1,4 +1,4 @@
-"""Cell order in this notebook: advice for the cell that has just failed.
+"""Cell order: advice for the cell that has just failed.
 
 What the kernel knows is brought to `healkit.cells`, which decides, and what it decided is shown. Advice is one
 more line on a card; whatever goes wrong with it, the card is drawn without.
@@ -27,7 +27,7 @@ _NOTHING = "No cell of this notebook is known to give what the last failing cell
 def advice_for(
     shell: Any, runs: KernelRuns, error: BaseException, failed: CellRun, near: list[str]
 ) -> CellAdvice | None:
-    """What to run, or what is the matter; None where nothing is known, and where finding out failed."""
+    """Find what to run, or what is wrong; None where nothing is known, and where finding out failed."""
     from healkit.cells import CellCase, advise, find_notebook  # most cells do not fail
 
     try:
@@ -66,14 +66,14 @@ def advise_last_cell() -> CellOutput:
 
 
 def shown(advice: CellAdvice) -> CellOutput:
-    """The advice alone, without the failure's card."""
+    """Show the advice alone, without the failure's card."""
     said = [advice.sentence, *([advice.todo] if advice.todo else [])]
     lines = Section([Line(Span(line, "ticked")) for line in said])
     return CellOutput.of(Card(tone="warn", parts=(lines,), line="→ cell order"), panel(advice))
 
 
 def panel(advice: CellAdvice | None) -> Callable[[], Panel] | None:
-    """What makes the panel that runs the cells on a click; None where there are none, or no panels are wanted."""
+    """Return what makes the panel that runs the cells on a click; None without cells, or where no panels are wanted."""
     if advice is None or not advice.steps or not Config.from_environment().panels:
         return None
 

@@ -1,4 +1,4 @@
-"""What a magic shows: one thing in text and in HTML, and the live panel that belongs below it."""
+"""Output of a magic: text and HTML, and the live panel below."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MakePanel = Callable[[], LivePanel]
 
 
 def live_page() -> bool:
-    """Whether a page may draw panels here: not in a terminal's IPython, and not where output is captured."""
+    """Tell if a page may draw panels here: not in a terminal's IPython, and not where output is captured."""
     shell = get_ipython()
     return hasattr(shell, "kernel") and not isinstance(shell.display_pub, CapturingDisplayPublisher)
 
@@ -61,7 +61,7 @@ class CellOutput:
         return self.text
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        """Called by IPython's display formatter."""
+        """Return both forms; called by IPython's display formatter."""
         return {"text/plain": self.text, "text/html": self.html}
 
     def show(self) -> None:
@@ -72,7 +72,7 @@ class CellOutput:
 
 
 def listed(rows: Executions, live: MakePanel | None = None) -> CellOutput:
-    """A page of the log, with what it leaves out and the magic that lists it."""
+    """Show a page of the log, with what it leaves out and the magic that lists it."""
     return CellOutput.of(listings.executions(rows, left_out=rows.left_out, ask="%executions --trials"), live)
 
 

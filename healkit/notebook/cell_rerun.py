@@ -1,4 +1,4 @@
-"""Cells run again in the user's own kernel, because somebody asked for it.
+"""Cells run again in the user's own kernel, when asked for.
 
 A panel's question is answered on a thread; code of a notebook belongs on the kernel's main thread, after the cell that
 runs there has ended. So the run is handed to the main thread's event loop, under the lock that keeps the kernel's own
@@ -30,7 +30,7 @@ _TEXT_MAX_CHARS = 200_000
 
 @dataclass(frozen=True)
 class Rerun:
-    """How a cell's run ended: the number of its prompt, what it showed (nbformat's outputs), and its failure."""
+    """Result of a cell's run: the number of its prompt, what it showed (nbformat's outputs), and its failure."""
 
     count: int | None
     ok: bool
@@ -46,15 +46,15 @@ class _Publisher(CapturingDisplayPublisher):
         self._kept = kept
 
     def publish(self, data: Any, metadata: Any = None, *_: Any, **__: Any) -> None:
-        """Called by IPython's `display`."""
+        """Keep what is displayed; called by IPython's `display`."""
         self._kept.append({"output_type": "display_data", "data": data, "metadata": metadata or {}})
 
     def clear_output(self, *_: Any, **__: Any) -> None:
-        """Called by IPython's `clear_output`."""
+        """Forget what was displayed; called by IPython's `clear_output`."""
         self._kept.clear()
 
     def set_parent(self, parent: Any) -> None:
-        """Called by ipykernel for each message, at times from another thread; nothing here belongs to one."""
+        """Do nothing; called by ipykernel for each message, at times from another thread."""
 
 
 class _Stream(io.TextIOBase):
@@ -64,7 +64,7 @@ class _Stream(io.TextIOBase):
         self._name, self._kept, self._left = name, kept, _TEXT_MAX_CHARS
 
     def write(self, text: str) -> int:
-        """Called by `print`."""
+        """Keep what is printed; called by `print`."""
         kept, self._left = text[: self._left], max(self._left - len(text), 0)
         last = self._kept[-1] if self._kept else {}
         if last.get("name") == self._name:

@@ -1,4 +1,4 @@
-"""The parsers of healkit's magics, by name.
+"""Parsers of healkit's magics, by name.
 
 They are data for three readers: the magics themselves, `--help`, and completion.
 """
@@ -137,7 +137,7 @@ def vault_parser() -> MagicParser:
 
 @cache
 def executions_parser() -> MagicParser:
-    """`%executions`."""
+    """Parser of `%executions`."""
     parser = MagicParser(
         "%executions",
         "List executions, newest first; or their failures in groups, or each tool's sums.",

@@ -23,7 +23,7 @@ _KINDS = {"flag": "option", "tool": "function", "argument": "param", "word": "ke
 
 @context_matcher(identifier="healkit")
 def healkit_matcher(context: Any) -> dict[str, Any]:
-    """Called by IPython's completer with the cursor's line."""
+    """Complete the line before the cursor; called by IPython's completer."""
     line = context.text_until_cursor
     match = _LINE.match(line)
     if match is None:

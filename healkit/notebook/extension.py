@@ -1,4 +1,4 @@
-"""The extension: healkit in and out of a notebook.
+"""Extension of IPython: healkit in and out of a notebook.
 
 `%load_ext healkit` adds magics, one hook and a completion matcher to a stock kernel. What is added is remembered on
 the shell, so that unloading removes exactly that, also after the package was reloaded in between.
@@ -16,7 +16,7 @@ _ADDED = "_healkit_added"
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """Called by `%load_ext healkit`; loading twice changes nothing."""
+    """Add healkit to the shell; called by `%load_ext healkit`. Loading twice changes nothing."""
     if hasattr(shell, _ADDED):
         return
     from healkit.notebook.magics import HealkitMagics
@@ -36,7 +36,7 @@ def load_ipython_extension(shell: Any) -> None:
 
 
 def unload_ipython_extension(shell: Any) -> None:
-    """Called by `%unload_ext healkit` and by `%reload_ext`; ends the workers too."""
+    """Take healkit out and end the workers; called by `%unload_ext healkit` and by `%reload_ext`."""
     if not hasattr(shell, _ADDED):
         return
     take_out(shell)

@@ -45,7 +45,7 @@ _GIVEN = {"In", "Out", "get_ipython", "exit", "quit", "open"}
 
 @dataclasses.dataclass(frozen=True)
 class FailedCell:
-    """One failing cell: as an execution, with the innermost own frame's variables as they were.
+    """Failing cell, as an execution, with the innermost own frame's variables as they were.
 
     advice: which cells would give what it lacks, where that is known.
     """
@@ -59,7 +59,7 @@ class FailedCell:
 
 
 class FailedCells:
-    """The last failing cells of this kernel, newest last."""
+    """Last failing cells of this kernel, newest last."""
 
     def __init__(self, shell: Any) -> None:
         self._shell = shell
@@ -98,11 +98,11 @@ class FailedCells:
 
     @property
     def last(self) -> FailedCell | None:
-        """The newest one."""
+        """Newest of them; None while there is none."""
         return self._kept[-1] if self._kept else None
 
     def numbered(self, number: int) -> FailedCell | None:
-        """The one with that prompt number."""
+        """Return the one with that prompt number."""
         return next((cell for cell in reversed(self._kept) if cell.number == number), None)
 
     def _failure(self, error: BaseException, told: list[TracebackType], own: list[TracebackType]) -> Failure:
@@ -143,7 +143,7 @@ class FailedCells:
         return f"<cell{found[1].removeprefix('In')}>"
 
     def _is_own(self, filename: str) -> bool:
-        """Whether it is a cell, or a file of the user's: neither installed nor Python's own."""
+        """Tell if it is a cell or a file of the user's: neither installed nor Python's own."""
         if self._name(filename) != filename:
             return True
         is_file = not filename.startswith("<") and bool(linecache.getlines(filename))
@@ -167,7 +167,7 @@ def _is_ipython(filename: str) -> bool:
 
 
 def _locals(own: list[TracebackType]) -> Iterator[Local]:
-    """The innermost own frame's variables; at a cell's top level, those that its code names."""
+    """Yield the innermost own frame's variables; at a cell's top level, those that its code names."""
     if not own:
         return
     frame = own[-1].tb_frame

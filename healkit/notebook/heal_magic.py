@@ -47,7 +47,7 @@ def heal(healkit: Healkit, options: Namespace, cell: FailedCell | None) -> Any:
 
 
 def _panel(healkit: Healkit, tool: str, options: Namespace, names: list[str] | None) -> Any:
-    """A panel, in which nothing is done without a click; a person has its editor."""
+    """Open a panel, in which nothing is done without a click; it has an editor for a person."""
     for flag in ("auto", "dry_run", "later"):
         if getattr(options, flag):
             word = flag.replace("_", "-")
@@ -93,7 +93,7 @@ def _confirm(best: Attempt) -> bool | None:
 
 
 def _said(prompt: str) -> str:
-    """What the person types; nothing where there is nobody to type, as in a notebook that nbclient runs."""
+    """Read what the person types; empty where no one can type, as in a notebook that nbclient runs."""
     try:
         return input(prompt)
     except Exception as error:

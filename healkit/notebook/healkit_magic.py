@@ -54,7 +54,7 @@ def _cell(number: int | None, shell: Any, last: FailedCell | None) -> str:
 
 
 def requests(healkit: Healkit, options: Namespace) -> CellOutput:
-    """The list, one request, or what became of one."""
+    """Show the list, one request, or the result of a decision."""
     word = options.name or "list"
     if word.isdecimal() and options.number is None:  # `%healkit requests 3` can only mean one thing
         word, options.number = "show", word

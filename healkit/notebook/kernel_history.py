@@ -1,4 +1,4 @@
-"""What ran in this kernel, cell by cell, and how it ended.
+"""History of this kernel: what ran, cell by cell.
 
 IPython keeps the texts of cells, and neither whether they failed nor which cell of the notebook they were. That is
 noted here after each cell, from the extension's loading on; what ran before is taken from IPython, its ending unknown.
@@ -24,7 +24,7 @@ _TELLING_CHARS = 20
 
 
 class KernelRuns:
-    """The runs of this kernel, oldest first."""
+    """Runs of this kernel, oldest first."""
 
     def __init__(self, shell: Any) -> None:
         self._shell = shell
@@ -41,7 +41,7 @@ class KernelRuns:
     def run_of(
         self, source: str, count: int | None, cell_id: str | None, error: BaseException | None
     ) -> CellRun:
-        """One run that has ended just now."""
+        """Describe a run that has ended just now."""
         return CellRun(
             source,
             count,
@@ -93,7 +93,7 @@ class KernelRuns:
                 yield CellRun(text, None, None)
 
     def _missing(self, error: BaseException | None) -> str:
-        """The name that the notebook's namespace lacks; empty where the failure is about something else."""
+        """Return the name that the notebook's namespace lacks; empty where the failure is about something else."""
         if not isinstance(error, NameError) or isinstance(error, UnboundLocalError):
             return ""
         match, last = _MISSING.match(str(error)), _last(error.__traceback__)
@@ -103,7 +103,7 @@ class KernelRuns:
         return "" if match[1] in space else match[1]
 
     def _failed_line(self, error: BaseException, count: int | None) -> int | None:
-        """The line of the cell itself that did not come to its end."""
+        """Return the line of the cell itself that failed."""
         if isinstance(error, SyntaxError):
             return error.lineno
         for told in _entries(error.__traceback__):
@@ -114,7 +114,7 @@ class KernelRuns:
         return None
 
     def functions_in(self, error: BaseException) -> tuple[tuple[str, int], ...]:
-        """The functions of cells that the traceback passes through, innermost first, with their cell's prompt."""
+        """List the cells' functions that the traceback passes through, innermost first, with their cell's prompt."""
         found = []
         for told in _entries(error.__traceback__):
             code = told.tb_frame.f_code

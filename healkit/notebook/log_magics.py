@@ -1,4 +1,4 @@
-"""The magics on the log: `%executions`, `%trace_last_error`, `%post_mortem`."""
+"""Magics on the log: what was run, what failed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def is_newest(cell: FailedCell, logged: Execution | None, options: Namespace) -> bool:
-    """Whether the notebook's own failing cell is what is meant: the newest failure, with no tool named."""
+    """Tell if the notebook's own failing cell is meant: the newest failure, with no tool named."""
     if options.tool is not None or options.persona is not None:
         return False
     return logged is None or logged.timestamp < cell.execution.timestamp
@@ -37,7 +37,7 @@ def is_newest(cell: FailedCell, logged: Execution | None, options: Namespace) ->
 def last_error(
     healkit: Healkit, options: Namespace, cell: FailedCell | None = None, explained: ExplainLevel = "fix"
 ) -> CellOutput:
-    """The newest failure's card, or the report that says there is none.
+    """Show the newest failure's card, or the report that says there is none.
 
     Unless a tool or persona is named, a failing cell of the notebook's own counts too.
     """
@@ -66,7 +66,7 @@ def last_error(
 
 
 def post_mortem(healkit: Healkit, options: Namespace) -> PostMortem:
-    """The newest failure's worker, to be asked."""
+    """Return the newest failure's worker, to be asked."""
     execution = healkit.last_error(options.tool, options.persona)
     if execution is None:
         raise PostMortemError("There is no failure on record to look into.")
@@ -74,7 +74,7 @@ def post_mortem(healkit: Healkit, options: Namespace) -> PostMortem:
 
 
 def executions(healkit: Healkit, options: Namespace) -> CellOutput:
-    """One page of the log, its groups of failures, or each tool's sums."""
+    """Show one page of the log, its groups of failures, or each tool's sums."""
     if options.limit < 1:
         raise UsageInvalid(f"--limit must be 1 or more, got {options.limit}.")
     filters = read_filters(vars(options))
@@ -125,7 +125,7 @@ def export(
 
 
 def _with_arguments(cell: Execution, namespace: Mapping[str, Any]) -> Execution:
-    """The cell as a function with what it read as arguments, so that it fails on its own too."""
+    """Return the cell as a function with what it read as arguments, so that it fails on its own too."""
     name = cell.tool_name.replace("[", "_").replace("]", "").replace("*", "x")
     assert name.isidentifier()
     assert not keyword.iskeyword(name)

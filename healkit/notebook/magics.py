@@ -1,4 +1,4 @@
-"""The magics.
+"""Magics, the face of healkit in a cell.
 
 Each reads its line, calls Healkit, and shows what came back; what a word means is decided elsewhere.
 """
@@ -88,13 +88,13 @@ class HealkitMagics(Magics):
             print(f"healkit could not draw its card: {type(trouble).__name__}: {trouble}", file=sys.stderr)  # noqa: T201 - the last resort, when nothing can be drawn
 
     def _show_failure(self, healkit: Healkit, execution: Execution) -> None:
-        """A tool's card, and the live panel below it, both of the database that holds the failure."""
+        """Show a tool's card, and the live panel below it, both of the database that holds the failure."""
         card = cards.of_tool(healkit, execution, self.explain)
         panel = panel_of(healkit, "TracebackView", execution)
         self._show(dataclasses.replace(card, panel=panel))
 
     def _after_error(self, error: BaseException, result: Any, carded: set[str]) -> None:
-        """What the cell itself raised: a tool's failure that came by another way than a magic, or its own."""
+        """Show what the cell itself raised: a tool's failure that came by another way than a magic, or its own."""
         if isinstance(error, ToolExecutionError):
             from healkit.app import holding
 
@@ -112,7 +112,7 @@ class HealkitMagics(Magics):
 
     @property
     def healkit(self) -> Healkit:
-        """The Healkit of the default database; HEALKIT_DB may change while the notebook runs."""
+        """Healkit of the default database; HEALKIT_DB may change while the notebook runs."""
         from healkit.app import default_healkit  # not above: it takes longer to load than the extension
 
         return default_healkit()
@@ -250,7 +250,7 @@ class HealkitMagics(Magics):
 
 
 def _raised(result: Any) -> BaseException | None:
-    """What a cell's run raised, before or while its code ran."""
+    """Return what a cell's run raised, before or while its code ran."""
     if result is None:
         return None
     error: BaseException | None = result.error_in_exec or result.error_before_exec
@@ -258,7 +258,7 @@ def _raised(result: Any) -> BaseException | None:
 
 
 def _success(execution: Execution) -> CellOutput:
-    """One line: the value itself is the cell's own result, right below."""
+    """Show one line: the value itself is the cell's own result, right below."""
     return CellOutput.of(rendered.success(execution))
 
 

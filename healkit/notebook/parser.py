@@ -1,4 +1,4 @@
-"""The argument parser of a magic.
+"""Argument parser of a magic.
 
 IPython's `magic_arguments` prints a stack for a typing mistake, has no `--help`, and names no near match.
 This one is plain argparse with those three mended.
@@ -60,7 +60,7 @@ class MagicParser(argparse.ArgumentParser):
         return [flag for action in self._actions for flag in action.option_strings if flag.startswith("--")]
 
     def flags_with_value(self) -> dict[str, list[str]]:
-        """The flags that take a value, with the values they may take (empty: any)."""
+        """Return the flags that take a value, with the values they may take (empty: any)."""
         return {
             flag: [str(choice) for choice in action.choices or ()]
             for action in self._actions
@@ -69,11 +69,11 @@ class MagicParser(argparse.ArgumentParser):
         }
 
     def error(self, message: str) -> NoReturn:
-        """Called by argparse for what it cannot read."""
+        """Raise `UsageInvalid`; called by argparse for what it cannot read."""
         raise UsageInvalid(f"{self.prog}: {message}.", hint=f"See {self.prog} --help.")
 
     def read(self, words: list[str]) -> argparse.Namespace:
-        """The words as a namespace; raises `HelpWanted` or `UsageInvalid`."""
+        """Read the words as a namespace; raise `HelpWanted` or `UsageInvalid`."""
         if {"--help", "-h"} & set(words):
             raise HelpWanted(self.format_help())
         for word in words:
@@ -83,7 +83,7 @@ class MagicParser(argparse.ArgumentParser):
 
 
 def expand(words: list[str], namespace: Mapping[str, Any]) -> list[str]:
-    """The words with `{name}` replaced by that variable of the notebook, where there is one."""
+    """Replace `{name}` in the words by that variable of the notebook, where there is one."""
 
     def value(match: re.Match[str]) -> str:
         return str(evaluate(match[1], namespace)) if match[1].split(".")[0] in namespace else match[0]
@@ -92,7 +92,7 @@ def expand(words: list[str], namespace: Mapping[str, Any]) -> list[str]:
 
 
 def take_assignments(words: list[str], namespace: Mapping[str, Any]) -> tuple[list[str], dict[str, Any]]:
-    """The words without `key=value` ones, and those as arguments, each value read as Python in the notebook."""
+    """Split off the `key=value` words as arguments, each value read as Python in the notebook."""
     rest, arguments = [], {}
     for word in words:
         match = None if word.startswith("-") else _ASSIGNMENT.fullmatch(word)
@@ -109,7 +109,7 @@ def take_assignments(words: list[str], namespace: Mapping[str, Any]) -> tuple[li
 
 
 def evaluate(expression: str, namespace: Mapping[str, Any]) -> Any:
-    """The value of a Python expression in the user's namespace; raises `UsageInvalid`."""
+    """Return the value of a Python expression in the user's namespace; raise `UsageInvalid` where it has none."""
     try:
         code = compile(expression, "<argument>", "eval")
         return eval(code, {**_JSON_WORDS, **namespace})  # noqa: S307 - the user's own line, in the user's own kernel
@@ -124,7 +124,7 @@ def evaluate(expression: str, namespace: Mapping[str, Any]) -> Any:
 
 
 def words_of(line: str, namespace: Mapping[str, Any]) -> list[str]:
-    """The words of a magic's line; `key=value` ones as typed, in the others `{name}` is replaced."""
+    """Split a magic's line into words; `key=value` ones stay as typed, in the others `{name}` is replaced."""
     words = split_words(line)
     return [
         w if _ASSIGNMENT.fullmatch(w) and not w.startswith("-") else expand([w], namespace)[0] for w in words

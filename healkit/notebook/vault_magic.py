@@ -1,4 +1,4 @@
-"""The magics on the vault: `%%tool` and `%vault`."""
+"""Magics on the vault: `%%tool` and `%vault`."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def check_vault_words(options: Namespace) -> None:
 
 
 def editing_cell(healkit: Healkit, options: Namespace) -> str:
-    """A `%%tool` cell with the entry's code, to change and to save as its next revision."""
+    """Return a `%%tool` cell with the entry's code, to change and to save as its next revision."""
     name, persona, revision = _which(options)
     entry = healkit.vault.get(name, persona, revision)
     flags = "" if entry.persona == "default" else f" --persona {entry.persona}"

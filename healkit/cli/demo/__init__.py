@@ -1,4 +1,4 @@
-"""The story of healkit, told on a terminal: a repair by hand, then tools that heal.
+"""Story of healkit on a terminal: a repair, then healing.
 
 Nothing here is staged: each tool really runs in a restricted worker, its failure really happens there, and each step
 checks that it did what it says before the next one begins. Times, ids and the isolation that this machine can enforce

@@ -1,4 +1,4 @@
-"""How a chapter of the story is told on a terminal."""
+"""Chapters of the story, as a terminal shows them."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class Chapter:
         self.steps: list[tuple[str, Callable[[], str]]] = []
 
     def say(self, call: str) -> None:
-        """The call that comes next, as a person would type it."""
+        """Print the call that comes next, as a person would type it."""
         self.console.print(Text(f">>> {call}", style="cyan"))
 
     def show(self, content: RenderableType, title: str, style: str = "dim") -> None:
-        """A titled frame."""
+        """Print something in a frame with a title."""
         self.console.print(Panel(content, title=title, title_align="left", border_style=style))
 
 

@@ -1,4 +1,4 @@
-"""The first chapter: a tool fails and is mended by hand, in six steps."""
+"""First chapter: a tool fails and is fixed by hand."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BAD_LINE = "        growth = current / previous\n"
 
 
 class FirstRepair(Chapter):
-    """The six steps, in order, and what one of them leaves for the next."""
+    """Six steps, in order, and what one of them leaves for the next."""
 
     def __init__(self, console: Console, healkit: Healkit) -> None:
         super().__init__(console, healkit)

@@ -1,4 +1,4 @@
-"""The second chapter: tools that heal offline, in three steps.
+"""Second chapter: tools that heal offline, in three steps.
 
 No model is asked and no network is used. What is right is known from the tools' own examples; the answer to the
 question in the last step is the story's, as a person at the terminal would give it.
@@ -62,7 +62,7 @@ DISCOUNT_EXAMPLES = (
 
 
 class SelfHealing(Chapter):
-    """The three steps."""
+    """Three steps, in order."""
 
     def __init__(self, console: Console, healkit: Healkit) -> None:
         super().__init__(console, healkit)

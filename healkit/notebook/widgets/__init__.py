@@ -1,4 +1,4 @@
-"""Live panels: traceback view, patch editor, log browser, post-mortem, timeline, cell order.
+"""Live panels, each a Python file and a JavaScript file.
 
 Each is one Python file here and one JavaScript file in `js/src/`; the bundle in `static/` is built from those by
 `npm run build`, and is committed with the licences of what is in it. A panel is always the second output: the static

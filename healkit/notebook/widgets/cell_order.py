@@ -1,4 +1,4 @@
-"""The cell order panel: run what the failed cell lacks, on a click.
+"""Cell order panel: run what the failed cell lacks, on a click.
 
 The page says only which of the cells it was told of is to be run; their texts are kept here, as they were shown.
 """
@@ -18,7 +18,7 @@ _SHOWN_MAX_CHARS = 5000
 
 
 class CellOrder(Panel):
-    """The cells that give what a failing cell of the user's own lacks."""
+    """Cells that give what a failing cell of the user's own lacks."""
 
     KIND = "CellOrder"
 
@@ -28,7 +28,7 @@ class CellOrder(Panel):
         self.operations |= {"advice": self._told, "run_cell": self._run}
 
     def _told(self) -> dict[str, Any]:
-        """The advice, without what looks like a secret in a cell's text."""
+        """Return the advice, without what looks like a secret in a cell's text."""
         steps = [
             {"label": step.label, "why": step.why, "source": _cut(step.source)} for step in self._advice.steps
         ]

@@ -1,4 +1,4 @@
-"""The dock: panels at the right-hand side of the window.
+"""Dock: panels at the right-hand side of the window.
 
 JupyterLab and Notebook 7 have a sidebar there, which no kernel can reach by itself; ipylab's extension of them can, on
 a kernel's word. One panel of a title is kept there: a second log beside the first would only be in its way. A panel
@@ -94,5 +94,5 @@ def front(panel: Panel, tab: str) -> None:
 
 
 def _is_of(placed: dict[str, Any], box: Any) -> bool:
-    """Whether that is the page's note of this box."""
+    """Tell if that is the page's entry for this box."""
     return bool(placed.get("serializedWidget") == f"IPY_MODEL_{box.model_id}")

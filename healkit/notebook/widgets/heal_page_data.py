@@ -1,4 +1,4 @@
-"""A healing as a page shows it: its question, its patch, its report.
+"""Data of a healing for a page: question, patch, report.
 
 What came from a tool, a patch or a model is sanitised and cut on its way; what the words of the screen are is decided
 where the report's card has them.
@@ -27,14 +27,14 @@ _CALL_MAX_CHARS = 400
 
 
 def text_of(text: str, recorded: PageData, limit: int = _TEXT_MAX_CHARS) -> str:
-    """A text without secrets and control characters, cut at `limit`."""
+    """Return a text without secrets and control characters, cut at `limit`."""
     shown = visible(text)
     cut = shown if len(shown) <= limit else f"{shown[: limit - 1]}…"
     return str(recorded.clean(cut).value)
 
 
 def question_view(question: Question, recorded: PageData) -> dict[str, Any]:
-    """The input, and what each plausible patch makes of it."""
+    """Return the input, and the result of each plausible patch for it."""
     return {
         "number": question.number,
         "call": text_of(question.call, recorded, _CALL_MAX_CHARS),
@@ -46,7 +46,7 @@ def question_view(question: Question, recorded: PageData) -> dict[str, Any]:
 
 
 def consent_view(best: Attempt, base: str, recorded: PageData) -> dict[str, Any]:
-    """The patch that was chosen: both codes, its verdict in the words of the screen, and what that does not say."""
+    """Return the chosen patch: both codes, its verdict in the words of the screen, and what that does not say."""
     verdict, _, means = told.verdict_line(best).partition(". ")
     return {
         "number": best.number,
@@ -62,7 +62,7 @@ def consent_view(best: Attempt, base: str, recorded: PageData) -> dict[str, Any]
 
 
 def cleaned(report: HealReport, recorded: PageData) -> HealReport:
-    """The same report with every text that came from a tool, a patch or a person sanitised."""
+    """Return the report with every text that came from a tool, a patch or a person sanitised."""
 
     def text(value: str) -> str:
         return text_of(value, recorded)
@@ -92,7 +92,7 @@ def cleaned(report: HealReport, recorded: PageData) -> HealReport:
 
 
 def report_view(report: HealReport) -> dict[str, Any]:
-    """A cleaned report: outcome, what was found, and every attempt with its verdict and its diff."""
+    """Return a cleaned report for a page: outcome, facts, and every attempt with its verdict and its diff."""
     attempts = report.attempts[:_ATTEMPTS_MAX]
     return {
         "outcome": report.outcome,

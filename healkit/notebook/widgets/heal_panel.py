@@ -1,4 +1,4 @@
-"""The heal panel: start a healing, follow it, answer it, and see what came of it."""
+"""Heal panel: start a healing, follow it, answer it."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Healings:
 
     @property
     def operations(self) -> dict[str, Operation]:
-        """What a page may ask."""
+        """Operations that a page may ask for."""
         return {
             "heal_open": self.open,
             "heal_start": self.start,
@@ -120,7 +120,7 @@ class Healings:
         choice: int | None = None,
         said: str | None = None,
     ) -> None:
-        """What is right there: one of the choices by its place, what was typed, or neither: not known.
+        """Answer a question: one of the choices by its place, what was typed, or neither (not known).
 
         What was typed is a value as JSON or as a bare text, or `raises ValueError`.
         """
@@ -143,7 +143,7 @@ class Healings:
         session.answer(number, answer)
 
     def decide(self, tool: str, persona: str, number: int, decision: str) -> None:
-        """What becomes of the patch: `keep`, `decline` or `later`."""
+        """Decide on the patch: `keep`, `decline` or `later`."""
         self.session(tool, persona).decide(number, decision)
 
     def settle(self, tool: str, persona: str, decision: str) -> str:
@@ -155,14 +155,14 @@ class Healings:
         return self.session(tool, persona).undo()
 
     def story(self, tool: str, persona: str) -> dict[str, Any]:
-        """The healing's run, to be stepped through; raises `UsageInvalid` where there is none."""
+        """Return the healing's run, to be stepped through; raise `UsageInvalid` where there is none."""
         report = self.session(tool, persona).report
         if report is None:
             raise UsageInvalid("There is no healing to be shown yet.", hint="Start one first.")
         return {**shown_story(read_run(report.folder), self._recorded), "teach": False}
 
     def session(self, tool: str, persona: str) -> HealSession:
-        """The healing of that tool, which this page is told of from now on."""
+        """Return the healing of that tool; the page is told of its changes from now on."""
         session = session_of(self._healkit, tool, persona)
         left = None
         with self._lock:
@@ -201,7 +201,7 @@ class Healings:
 
 
 class HealPanel(Panel):
-    """The healing of one tool: Start, progress and Stop, questions, consent, the report, and Undo.
+    """Healing of one tool: Start, progress and Stop, questions, consent, the report, and Undo.
 
     advisors and budget_s: what is chosen when it opens. log_id: the failure that is meant. Raises as `vault.get`.
     """
@@ -235,7 +235,7 @@ class HealPanel(Panel):
         return session_of(self.healkit, self._entry.tool_name, self._entry.persona)
 
     def static_card(self) -> CellOutput | None:
-        """How it stands: the report, once there is one; what waits for a person; before, what the panel is for."""
+        """Draw its state: the report, once there is one; what waits for a person; before, what the panel is for."""
         session = self._session
         if self.is_docked and session.phase == "idle":
             return super().static_card()
@@ -254,7 +254,7 @@ class HealPanel(Panel):
         return {"healkit": {"panel": self.model_id}}
 
     def _card_data(self) -> dict[str, str] | None:
-        """The card for a page to put in its place; None where there is none to be replaced."""
+        """Return the card for a page to put in its place; None where there is none to be replaced."""
         shown = None if self._card is None else self.static_card()
         return None if shown is None else shown._repr_mimebundle_()
 
@@ -270,7 +270,7 @@ class HealPanel(Panel):
 
 
 def heal_card(state: dict[str, Any], report: HealReport | None, entry: VaultEntry) -> CellOutput:
-    """The report where there is one, else what goes on, what is asked, or what the panel is for.
+    """Draw the report where there is one, else what goes on, what is asked, or what the panel is for.
 
     state: as `HealSession.state` has it, without secrets. report: the same, cleaned.
     """
@@ -309,7 +309,7 @@ def _reported(state: dict[str, Any], report: HealReport) -> CellOutput:
 
 
 def _going_on(said: str, lines: tuple[str, str, str], tone: Tone) -> CellOutput:
-    """A card of one sentence, with the code in the middle of it, if there is any."""
+    """Draw a card of one sentence, with the code in the middle of it, if there is any."""
     before, code, after = lines
     sentence = (f"{before} ", Span(code, "code", tone), f" {after}") if code else before
     text = " ".join(part for part in (f"{said}.", before, code, after) if part)

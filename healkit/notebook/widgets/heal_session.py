@@ -1,4 +1,4 @@
-"""One healing in a thread of its own, which a page can follow and answer.
+"""Healing in a thread of its own; a page follows and answers.
 
 A healing waits for a person at two places: at a question and for consent. Here it waits on a condition that a panel's
 operations fulfil, or Stop; so nothing of it ever blocks the user's kernel, and no thread outlives the last panel that
@@ -50,7 +50,7 @@ Changed = Callable[[], object]
 
 
 class HealSession:
-    """The healing of one tool; every method may be called from any thread."""
+    """Healing of one tool; every method may be called from any thread."""
 
     phase: Phase
     _undone: str
@@ -70,7 +70,7 @@ class HealSession:
 
     @property
     def running(self) -> bool:
-        """Whether a healing goes on, or waits for a person."""
+        """True while a healing goes on, or waits for a person."""
         return self.phase in _RUNNING
 
     def state(self) -> dict[str, Any]:
@@ -125,18 +125,18 @@ class HealSession:
         self._tell()
 
     def answer(self, number: int, answer: Answer | None) -> None:
-        """What the person says to that question; None where they do not know."""
+        """Take the person's answer to that question; None where they do not know."""
         self._reply("question", number, (answer,))
 
     def question(self, number: int) -> Question:
-        """The question that is open; raises `UsageInvalid` where it is no longer."""
+        """Return the question that is open; raise `UsageInvalid` where it is no longer."""
         with self._changed:
             if self.phase == "question" and isinstance(self._open, Question) and self._open.number == number:
                 return self._open
         raise UsageInvalid("That question is no longer open.", hint="Reload the page to see what is.")
 
     def decide(self, number: int, decision: str) -> None:
-        """What becomes of the attempt with that number: `keep`, `decline` or `later`."""
+        """Decide on the attempt with that number: `keep`, `decline` or `later`."""
         if decision not in _DECISIONS:
             raise UsageInvalid(f"{decision!r} is none of {', '.join(_DECISIONS)}.")
         self._reply("consent", number, (_DECISIONS[decision],))
@@ -256,7 +256,7 @@ class HealSession:
         return decided
 
     def _wait(self, phase: Phase, about: Question | Attempt, shown: dict[str, Any]) -> tuple[Any] | None:
-        """What the person says; None where it was stopped before they did."""
+        """Wait for the person's word; None where it was stopped before."""
         with self._changed:
             self.phase, self._open, self._asked, self._said = phase, about, shown, None
             self._waits_since = time.monotonic()
@@ -309,7 +309,7 @@ _lock = threading.Lock()
 
 
 def session_of(healkit: Healkit, tool: str, persona: str) -> HealSession:
-    """The one session of that tool in this process; a new one where the old one's Healkit is closed.
+    """Return the one session of that tool in this process; a new one where the old one's Healkit is closed.
 
     It outlives its panels, with its report: a cell that was taken away by mistake comes back with it.
     """

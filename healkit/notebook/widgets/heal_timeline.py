@@ -1,4 +1,4 @@
-"""The heal timeline: a run to be stepped through, forward and back.
+"""Heal timeline: a run to be stepped through.
 
 Unlike the other panels it holds what it shows as its widget's state, so that stepping asks no kernel anything; only a
 student's own edit is tried by one. What is in a run folder was sanitised when it was written; that of a run that was
@@ -36,14 +36,14 @@ class HealTimeline(Panel):
         self.story = {**shown_story(run, self.recorded), "teach": teach}
 
     def static_card(self) -> CellOutput | None:
-        """The story as a card; for a class only up to the first patch, which would be given away."""
+        """Draw the story as a card; for a class only up to the first patch, which would be given away."""
         if not self.story["teach"]:
             return CellOutput.of(timeline.card(self.story))
         shown = {**self.story, "attempts": [], "steps": _before_patches(self.story["steps"])}
         return CellOutput.of(timeline.card(shown))
 
     def _try_mine(self, code: str) -> dict[str, Any]:
-        """What a student's edit does with the arguments that failed, in a restricted worker; nothing is saved."""
+        """Run a student's edit with the arguments that failed, in a restricted worker; nothing is saved."""
         row = None if self.story["log_id"] is None else self.healkit.execution(self.story["log_id"])
         mine = row is not None and row.tool_name == self.story["tool"]
         arguments = row.arguments if row is not None and mine else self.story["arguments"]
@@ -59,7 +59,7 @@ class HealTimeline(Panel):
 
 
 def shown_story(run: Run, recorded: PageData) -> dict[str, Any]:
-    """A run as a story without secrets."""
+    """Return a run as a story without secrets."""
     story = timeline.story_of(run)
     if run.manifest is None or run.manifest.redaction_policy.payload == "raw":
         story |= {name: _cleaned(story[name], recorded) for name in _PAYLOAD}
@@ -67,13 +67,13 @@ def shown_story(run: Run, recorded: PageData) -> dict[str, Any]:
 
 
 def _cleaned(value: Any, recorded: PageData) -> Any:
-    """The value without secrets, piece by piece: what is too long to be cleaned whole would be cut to a text."""
+    """Clean the value piece by piece: what is too long to be cleaned in one piece would be cut to a text."""
     if isinstance(value, list):
         return [recorded.clean(item).value for item in value]
     return recorded.clean(value).value
 
 
 def _before_patches(steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The steps up to the first patch."""
+    """Return the steps up to the first patch."""
     first = next((at for at, step in enumerate(steps) if step["kind"] == "proposed"), len(steps))
     return steps[:first]

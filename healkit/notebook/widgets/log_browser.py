@@ -1,4 +1,4 @@
-"""The log browser: filter, search, group, page and watch the log."""
+"""Log browser: filter, search, group, page and watch the log."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _GROUPS_MAX = 100
 
 
 class LogBrowser(Panel):
-    """The log of one Healkit, newest first; `filters` are those of `Log.query`.
+    """Log of one Healkit, newest first; `filters` are those of `Log.query`.
 
     Raises `UsageInvalid` for a filter that there is not.
     """
@@ -46,7 +46,7 @@ class LogBrowser(Panel):
         self.operations |= {"page": self._page, "groups": self._groups, "names": self._names}
 
     def static_card(self) -> CellOutput | None:
-        """The first page as a table; where the browser is instead, once it is docked."""
+        """Draw the first page as a table; where the browser is instead, once it is docked."""
         if self.is_docked:
             return super().static_card()
         return listed(self.healkit.executions(filters=self._filters, limit=20))
@@ -74,5 +74,5 @@ class LogBrowser(Panel):
         return {"groups": self.recorded.groups(found.rows), "most": _GROUPS_MAX}
 
     def _names(self) -> list[str]:
-        """The tools to choose from: those in the vault, and those that failed and have left it."""
+        """List the tools to choose from: those in the vault, and those that failed and have left it."""
         return sorted({*self.healkit.vault.names(), *self.healkit.log.tools_with_errors()})

@@ -34,7 +34,7 @@ _OUTPUTS_MAX = 20
 
 
 class Cleaned(Protocol):
-    """What was cleaned, and how often each rule hid something."""
+    """Cleaned value, and how often each rule hid something."""
 
     @property
     def value(self) -> Any: ...
@@ -52,11 +52,11 @@ class PageData:
 
     @property
     def config(self) -> Config:
-        """The configuration that holds: that of the Healkit, or the environment's where there is none."""
+        """Configuration of the Healkit, or the environment's where there is none."""
         return Config.from_environment() if self._healkit is None else self._healkit.config
 
     def clean(self, value: Any) -> Cleaned:
-        """The value without secrets and personal data."""
+        """Return the value without secrets and personal data."""
         with self._lock:
             if self._sanitizer is None:
                 from healkit.sanitizer import Sanitizer  # its tables take half a second to read
@@ -76,7 +76,7 @@ class PageData:
         }
 
     def rows(self, executions: Sequence[Execution]) -> list[dict[str, Any]]:
-        """One line of a list each."""
+        """Return a line of a list for each execution."""
         outcomes = [_outcome(execution) for execution in executions]
         cleaned = self.clean(outcomes).value
         if not isinstance(cleaned, list):  # cut as a whole: a page of failures whose messages are books
@@ -87,7 +87,7 @@ class PageData:
         ]
 
     def groups(self, groups: Sequence[GroupInfo]) -> list[dict[str, Any]]:
-        """One line a group of alike failures."""
+        """Return a line of a list for each group of similar failures."""
         summaries = self.clean([plain.one_line(group.summary, 300) for group in groups]).value
         return [
             {
@@ -121,7 +121,7 @@ class PageData:
         ]
 
     def outputs(self, outputs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-        """What a tool displayed, with only what is safe to draw; its text cleaned, its images as they are."""
+        """Return what a tool displayed, reduced to what is safe to draw; its text cleaned, its images as they are."""
         shown = []
         for output in outputs[:_OUTPUTS_MAX]:
             safe = safe_output(output)
@@ -149,7 +149,7 @@ class PageData:
 
 
 def _facts(execution: Execution) -> dict[str, Any]:
-    """What no tool wrote, and no sanitiser may touch: names, numbers, times, hashes."""
+    """Return what no tool wrote and no sanitiser may touch: names, numbers, times, hashes."""
     return {
         "label": execution.label,
         "tool": execution.tool_name,
@@ -167,7 +167,7 @@ def _facts(execution: Execution) -> dict[str, Any]:
 
 
 def _payload(execution: Execution) -> dict[str, Any]:
-    """What came from a tool or a user."""
+    """Return what came from a tool or a user."""
     failure = execution.failure
     calls = [
         {
@@ -238,5 +238,5 @@ def _revision(revision: RevisionInfo, reason: str, first_failure: str | None) ->
 
 
 def _cut(text: str) -> str:
-    """The end of a long text, where the last words are."""
+    """Return the end of a long text, where the last words are."""
     return text if len(text) <= _TEXT_MAX_CHARS else "…" + text[-_TEXT_MAX_CHARS:]

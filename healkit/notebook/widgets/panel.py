@@ -1,4 +1,4 @@
-"""The base of all panels: questions from the page, answers from threads.
+"""Base of all panels: page asks, threads answer.
 
 The page asks by comm messages `{op, id, args}`, and is answered by `{id, value}` or `{id, error}`. A question is
 answered on a thread of its own, so that the user's kernel stays free, and every exception becomes an answer: what a
@@ -48,7 +48,7 @@ _IN_PLAIN_TEXT = "(a live panel; it needs this notebook's kernel, the output abo
 
 @cache
 def static(name: str) -> bytes:
-    """A file of the bundle, as it was built."""
+    """Return a file of the bundle, as it was built."""
     return (resources.files("healkit.notebook.widgets") / "static" / name).read_bytes()
 
 
@@ -59,7 +59,7 @@ def bundle_hash() -> str:
 
 
 class Panel(anywidget.AnyWidget):
-    """One panel in a notebook.
+    """Panel in a notebook.
 
     Subclasses name their JavaScript component in `KIND` and put what the page may ask into `operations`. `spec` is
     what the component is told when it opens; it must hold no payload.
@@ -98,24 +98,24 @@ class Panel(anywidget.AnyWidget):
 
     @property
     def healkit(self) -> Healkit:
-        """The Healkit that it shows; a panel about the user's own cells has none and must not ask."""
+        """Healkit that it shows; a panel about the user's own cells has none and must not ask."""
         assert self._healkit is not None
         return self._healkit
 
     @property
     def is_docked(self) -> bool:
-        """Whether it is at the right-hand side of the window, and in no cell."""
+        """True when it is at the right-hand side of the window, and in no cell."""
         return self.box_id is not None
 
     def static_card(self) -> CellOutput | None:
-        """What is displayed above the panel, or where it is when it is docked; None where that is there already."""
+        """Draw what is displayed above the panel, or where it is when docked; None where that is there already."""
         if not self.is_docked:
             return None
         said = f"{self.title}: open at the right-hand side of the window"
         return CellOutput.of(Card(tone="info", parts=(said,)))
 
     def docked(self) -> Panel:
-        """This panel, moved to the right-hand side of the window; raises `DockUnavailable`."""
+        """Move this panel to the right-hand side of the window and return it; raise `DockUnavailable`."""
         from healkit.notebook.widgets import dock
 
         _open.remove(self)
@@ -141,7 +141,7 @@ class Panel(anywidget.AnyWidget):
         super().close()
 
     def _ipython_display_(self, **_: Any) -> None:
-        """Called by IPython for a panel that is a cell's value."""
+        """Show the panel; called by IPython for a panel that is a cell's value."""
         self.show()
 
     def _view(self) -> dict[str, Any]:
@@ -149,7 +149,7 @@ class Panel(anywidget.AnyWidget):
         return {**bundle, "text/plain": _IN_PLAIN_TEXT}
 
     def _hello(self) -> dict[str, Any]:
-        """What a view needs to begin, also after the page was reloaded."""
+        """Return what a view needs to begin, also after the page was reloaded."""
         self._seen.set()
         docked = None
         if self.box_id is not None:
@@ -158,11 +158,11 @@ class Panel(anywidget.AnyWidget):
         return {**about, "spec": self.spec, "memory": self._memory}
 
     def _here(self) -> None:
-        """A page's word that it shows the panel."""
+        """Take note that a page shows the panel."""
         self._seen.set()
 
     def _left(self) -> None:
-        """Called when a page shows it no longer: its cell was deleted, or its tab closed; not as the page is reloaded.
+        """End what no page shows any more: its cell was deleted, or its tab closed; not as the page is reloaded.
 
         The pages are asked, and not counted: one that was reloaded or lost its connection never said goodbye.
         """
@@ -187,7 +187,7 @@ class Panel(anywidget.AnyWidget):
         self._memory = {**self._memory, key: value}
 
     def _received(self, _: Any, content: Any, _buffers: Any) -> None:
-        """A message from the page; called by ipywidgets, which swallows whatever this raises.
+        """Take a message from the page; called by ipywidgets, which swallows whatever this raises.
 
         On the kernel's main thread, or on a subshell's while a cell runs; so no more is done here than to pass it on.
         """
@@ -272,7 +272,7 @@ def close_all() -> None:
 
 
 def described(error: Exception) -> dict[str, Any]:
-    """An exception as the page shows it: healkit's own in one sentence, any other with its traceback folded."""
+    """Return an exception for the page: healkit's own in one sentence, any other with its traceback folded."""
     if isinstance(error, HealkitError):
         return {"code": error.code, "message": error.message, "hint": error.hint, "detail": ""}
     detail = "".join(traceback.format_exception(error))

@@ -1,4 +1,4 @@
-"""The patch editor: code beside any revision, Try, then Accept."""
+"""Patch editor: code beside any revision, Try, then Accept."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Patching:
 
     @property
     def operations(self) -> dict[str, Operation]:
-        """What a page may ask."""
+        """Operations that a page may ask for."""
         return {
             "edit": self.edit,
             "code": self.code,
@@ -84,13 +84,13 @@ class Patching:
         }
 
     def code(self, tool: str, persona: str, revision: int) -> str:
-        """The code of any revision."""
+        """Return the code of any revision."""
         return self._healkit.vault.get(tool, persona, revision).code
 
     def try_code(
         self, tool: str, persona: str, code: str, arguments: str, log_id: int | None = None
     ) -> dict[str, Any]:
-        """What the code does with these arguments, in a restricted worker, before anything of it is saved."""
+        """Run the code with these arguments in a restricted worker, before anything of it is saved."""
         given = self._given(arguments)
         tried = self._healkit.try_code(tool, code, given, persona=persona, on_output=_ignore)
         before = None if log_id is None else self._healkit.execution(log_id)
@@ -108,7 +108,7 @@ class Patching:
         reason: str = "",
         log_id: int | None = None,
     ) -> dict[str, Any]:
-        """The code as a new revision, or what somebody else has made of the same parent meanwhile."""
+        """Save the code as a new revision, or return what was saved over the same parent meanwhile."""
         vault = self._healkit.vault
         before = vault.get(tool, persona)
         row = None if log_id is None else self._healkit.execution(log_id)
@@ -141,7 +141,7 @@ class Patching:
         }
 
     def revert(self, tool: str, persona: str, to: int) -> dict[str, Any]:
-        """A new revision with the code of an older one."""
+        """Save a new revision with the code of an older one."""
         entry = self._healkit.vault.revert(tool, to, persona=persona)
         return {
             "label": entry.label,
@@ -151,7 +151,7 @@ class Patching:
         }
 
     def rerun(self, log_id: int) -> dict[str, Any]:
-        """The tool of that row at its active revision, with the arguments of that row."""
+        """Run the tool of that row at its active revision, with the arguments of that row."""
         before = self._healkit.execution(log_id)
         run = self._healkit.rerun(log_id, on_output=_ignore)
         return {"run": self._recorded.execution(run), "delta": self._delta(before, run)}
@@ -168,7 +168,7 @@ class Patching:
         return self._recorded.history(entry.tool_name, entry.persona)
 
     def _run_of(self, entry: VaultEntry, persona: str, log_id: int | None) -> Execution | None:
-        """The run asked for, else the newest failure of the active revision, else the newest run."""
+        """Return the run asked for, else the newest failure of the active revision, else the newest run."""
         if log_id is not None:
             return self._healkit.execution(log_id)
         failed = self._healkit.last_error(entry.tool_name, persona)
@@ -188,7 +188,7 @@ class Patching:
         return text, sum(cleaned.hidden.values())
 
     def _given(self, text: str) -> dict[str, Any]:
-        """The arguments meant by a text, with each hidden value that was left as it was shown put back.
+        """Read arguments from a text, with each hidden value that was left as shown put back.
 
         Raises `ArgumentsInvalid` for a mark that stands for nothing any more.
         """
@@ -216,7 +216,7 @@ class Patching:
         return str(self._recorded.clean(plain.one_line(text, 300)).value)
 
     def _delta(self, before: Execution | None, now: Execution) -> dict[str, Any] | None:
-        """How an outcome differs from that of the run before; None where there is none to compare it with."""
+        """Compare an outcome with that of the run before; None where there is none."""
         if before is None or before.status == "RUNNING":
             return None
         was, is_now = _lines(before), _lines(now)
@@ -244,7 +244,7 @@ class PatchEditor(Panel):
         self.operations |= Patching(healkit, self.recorded).operations
 
     def static_card(self) -> CellOutput | None:
-        """The code as it is."""
+        """Draw the code as it is."""
         return CellOutput.of(listings.entry(self._entry))
 
 
@@ -267,7 +267,7 @@ def restored(edited: Any, cleaned: Any, original: Any) -> Any:
 
 
 def _arguments(run: Execution | None, entry: VaultEntry) -> dict[str, Any]:
-    """What to try a tool with: what it was run with, else an example of its own, else one made of its schema."""
+    """Return what to try a tool with: what it was run with, else an example, else one made from its schema."""
     if run is not None and "…" not in run.arguments:  # the log's mark for arguments that it had to cut
         return run.arguments
     for example in entry.examples:
@@ -281,10 +281,10 @@ def _arguments(run: Execution | None, entry: VaultEntry) -> dict[str, Any]:
 
 
 def _lines(run: Execution) -> list[str]:
-    """An outcome as lines to compare."""
+    """Return an outcome as lines to compare."""
     text = run.failure.summary if run.failure is not None else parts.result_text(run)
     return text.splitlines() or [""]
 
 
 def _ignore(_: dict[str, Any]) -> None:
-    """Outputs come back with the run; displayed here they would land in some other cell."""
+    """Discard outputs: they come back with the run, and displayed here would land in some other cell."""

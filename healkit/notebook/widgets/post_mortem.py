@@ -1,4 +1,4 @@
-"""Post-mortem: frames, locals and an expression line on a failed run's worker."""
+"""Post-mortem panel: frames, locals, expressions."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class PostMortems:
 
     @property
     def operations(self) -> dict[str, Operation]:
-        """What a page may ask."""
+        """Operations that a page may ask for."""
         return {"pm_frames": self.frames, "pm_locals": self.locals, "pm_eval": self.eval}
 
     def frames(self, log_id: int) -> list[dict[str, Any]]:
-        """The frames, outermost first; which are the tool's own."""
+        """List the frames, outermost first, and which are the tool's own."""
         found = self._of(log_id, anew=True).frames(libraries=True)
         lines = self._recorded.clean([frame.line.strip() for frame in found]).value
         return [
@@ -49,7 +49,7 @@ class PostMortems:
         ]
 
     def locals(self, log_id: int, frame: int) -> dict[str, Any]:
-        """A frame's locals; what looks like a secret, by its name or its value, is hidden and counted."""
+        """List a frame's locals; what looks like a secret, by its name or its value, is hidden and counted."""
         found = self._of(log_id).locals(frame)
         # Beside its name, so that a rule for names applies; one at a time, so that each is counted.
         cleaned = [self._recorded.clean({one.name: one.repr}) for one in found]
@@ -62,7 +62,7 @@ class PostMortems:
         }
 
     def eval(self, log_id: int, frame: int, expression: str) -> dict[str, Any]:
-        """The value of an expression in that frame, or what it raised."""
+        """Return the value of an expression in that frame, or what it raised."""
         if not expression.strip() or len(expression) > _EXPRESSION_MAX_CHARS:
             raise UsageInvalid(f"An expression has 1 to {_EXPRESSION_MAX_CHARS} characters.")
         done = self._of(log_id).eval(expression, frame, timeout=_EVAL_TIMEOUT_S)
@@ -85,7 +85,7 @@ class PostMortems:
 
 
 class PostMortemPanel(Panel):
-    """The failed run of an execution, to be asked as long as its worker is kept."""
+    """Failed execution, to be asked as long as its worker is kept."""
 
     KIND = "PostMortem"
 
@@ -95,7 +95,7 @@ class PostMortemPanel(Panel):
         self.operations |= PostMortems(healkit, self.recorded).operations
 
     def static_card(self) -> CellOutput | None:
-        """The failure as a card."""
+        """Draw the failure as a card."""
         return CellOutput.of(rendered.card(self._execution))
 
 

@@ -1,4 +1,4 @@
-"""The traceback view: one failure, and all that can be done about it."""
+"""Traceback view: one failure, and what can be done about it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _EXPORTS_MAX = 99
 
 
 class Looking:
-    """One execution in full, as a page asks for it."""
+    """Execution in full, as a page asks for it."""
 
     def __init__(self, healkit: Healkit, recorded: PageData) -> None:
         self._healkit = healkit
@@ -29,18 +29,18 @@ class Looking:
 
     @property
     def operations(self) -> dict[str, Operation]:
-        """What a page may ask: of an execution, of its code, and of its worker."""
+        """Operations that a page may ask for: on an execution, its code, and its worker."""
         patching = Patching(self._healkit, self._recorded)
         post_mortems = PostMortems(self._healkit, self._recorded)
         own = {"execution": self.execution, "report": self.report, "export": self.export}
         return {**own, **patching.operations, **post_mortems.operations}
 
     def execution(self, log_id: int) -> dict[str, Any]:
-        """That row of the log; raises `UsageInvalid` where there is none."""
+        """Return that row of the log; raise `UsageInvalid` where there is none."""
         return self._recorded.execution(self._row(log_id))
 
     def report(self, log_id: int) -> str:
-        """That failure as a bug report in Markdown, secrets hidden; raises `UsageInvalid`."""
+        """Return that failure as a bug report in Markdown, secrets hidden; raise `UsageInvalid`."""
         return self._row(log_id).to_markdown()
 
     def export(self, log_id: int) -> str:
@@ -74,5 +74,5 @@ class TracebackView(Panel):
         self.endings = (healings.close,)
 
     def static_card(self) -> CellOutput | None:
-        """The same failure as a card that needs no kernel."""
+        """Draw the failure as a card that needs no kernel."""
         return CellOutput.of(rendered.card(self._execution))
