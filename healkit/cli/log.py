@@ -109,6 +109,8 @@ def _tallied(
     """Print groups of failures, or tools' sums, which are kept beside the log."""
     from healkit.rendering import stats, text_of
 
+    if group and summary:
+        wrong("--group and --summary cannot both be given.")
     check_tallied(filters, group=group, summary=summary)
     if unknown := [word for word in by if word not in _BY]:
         wrong(f"--by {unknown[0]!r} is none of {', '.join(_BY)}.")
