@@ -12,6 +12,7 @@ from IPython.display import display
 
 from healkit.rendering import html_of, listings, text_of
 from healkit.rendering.document import Card, Document, Part
+from healkit.runtime import panels
 
 if TYPE_CHECKING:
     from healkit.app import Healkit
@@ -83,9 +84,7 @@ def panel_of(healkit: Healkit, kind: str, *about: Any, **more: Any) -> MakePanel
     """
 
     def make() -> LivePanel:
-        from healkit.notebook import widgets
-
-        made: LivePanel = getattr(widgets, kind)(healkit, *about, **more)
+        made: LivePanel = panels.find(kind)(healkit, *about, **more)
         return made
 
     return make if healkit.config.panels else None

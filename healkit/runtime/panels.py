@@ -15,13 +15,13 @@ from healkit.errors import UsageInvalid
 #: Makes a panel of a Healkit and what it is about.
 MakePanel = Callable[..., Any]
 
-_find: Callable[[str], MakePanel] | None = None
+_registered: Callable[[str], MakePanel] | None = None
 
 
-def register(find: Callable[[str], MakePanel]) -> None:
+def register(finder: Callable[[str], MakePanel]) -> None:
     """Take what finds a panel by its name, such as `LogBrowser`; called by the face that has them."""
-    global _find
-    _find = find
+    global _registered
+    _registered = finder
 
 
 class HasFolder(Protocol):
@@ -45,7 +45,7 @@ class Panels:
 
         Raises `UsageInvalid` for a filter that there is not, and `DockUnavailable` without the extra `healkit[dock]`.
         """
-        browser = _panel("LogBrowser")(self._healkit, **filters)
+        browser = find("LogBrowser")(self._healkit, **filters)
         return browser.docked() if dock else browser
 
     def patch_editor(self, tool_name: str, persona: str = "default", *, log_id: int | None = None) -> Any:
@@ -53,7 +53,7 @@ class Panels:
 
         log_id: the run whose arguments it tries; by default the newest failure's. Raises as `vault.get` does.
         """
-        return _panel("PatchEditor")(self._healkit, tool_name, persona, log_id=log_id)
+        return find("PatchEditor")(self._healkit, tool_name, persona, log_id=log_id)
 
     def heal_panel(
         self,
@@ -74,7 +74,7 @@ class Panels:
         Raises as `vault.get` does, and `DockUnavailable` without the extra `healkit[dock]`.
         """
         chosen = {"advisors": advisors, "budget_s": budget_s, "log_id": log_id}
-        panel = _panel("HealPanel")(self._healkit, tool_name, persona, **chosen)
+        panel = find("HealPanel")(self._healkit, tool_name, persona, **chosen)
         return panel.docked() if dock else panel
 
     def timeline(self, run: str | Path | HasFolder = "last", *, teach: bool = False) -> Any:
@@ -92,12 +92,13 @@ class Panels:
 
         named = run if isinstance(run, str | Path) else run.folder
         found = read_run(find_run(self._runs_dir(), str(named)))
-        return _panel("HealTimeline")(self._healkit, found, teach=teach)
+        return find("HealTimeline")(self._healkit, found, teach=teach)
 
 
-def _panel(kind: str) -> MakePanel:
-    if _find is None:
+def find(kind: str) -> MakePanel:
+    """Return what makes a panel of that name; raise `UsageInvalid` where no face has registered any."""
+    if _registered is None:
         raise UsageInvalid(
             "Live panels need the notebook extension, which is not loaded.", hint="Run %load_ext healkit."
         )
-    return _find(kind)
+    return _registered(kind)
