@@ -29,6 +29,10 @@ TRIED_ORIGINS = ("trial", "search")
 TRIED_COUNTED_MAX = 10_000
 #: What is kept of a bridged call's arguments, and of its result, in characters.
 CALL_MAX_CHARS = 10_000
+#: Stands in a record for contents that its tool keeps off it.
+NOT_KEPT = "(not kept)"
+#: The same where a JSON object or a JSON value is expected.
+NOT_KEPT_OBJECT, NOT_KEPT_VALUE = f'{{"…":"{NOT_KEPT}"}}', f'"{NOT_KEPT}"'
 
 
 class Grants(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -15,6 +15,7 @@ from healkit.contracts.entries import DEFAULT_PERSONA
 from healkit.contracts.failure import Failure
 from healkit.contracts.filters import Filters, takes_filters
 from healkit.contracts.records import (
+    NOT_KEPT_OBJECT,
     TRIED_ORIGINS,
     CallRecord,
     DecisionRecord,
@@ -27,7 +28,6 @@ from healkit.contracts.records import (
 from healkit.contracts.stats import Ran
 from healkit.errors import ArgumentsInvalid, DatabaseError, UsageInvalid, VaultError, near_misses
 from healkit.rendering.plots import Plot, plot_days, plot_runs
-from healkit.runtime.contents import NOT_KEPT_OBJECT
 from healkit.runtime.execution import Execution, Executions
 from healkit.store.database import Database
 from healkit.store.fast_reads import Newest

@@ -7,7 +7,6 @@ for what it is, a claim: its code must be one that a worker can know, and its te
 from __future__ import annotations
 
 import signal
-import time
 from typing import Any
 
 import msgspec
@@ -60,26 +59,18 @@ def failure_of(outcome: Outcome, init: Init) -> Failure | None:
     return _of_death(outcome, init)
 
 
-def refusal_of(begun: Started, error: HealkitError, started: float) -> Finished:
-    """The record of a call that never reached a tool."""
-    failure = Failure(
-        error.code,
-        type(error).__name__,
-        error.message,
-        f"{type(error).__name__}: {error}",
-        hint=error.hint,
-    )
-    return Finished(
-        begun.trace_id, utc_now(), (time.perf_counter() - started) * 1000, None, failure, fingerprint(failure)
-    )
+def refusal_of(started: Started, error: HealkitError, duration_ms: float) -> Finished:
+    """Return the record of a call that never reached a tool."""
+    kind = type(error).__name__
+    failure = Failure(error.code, kind, error.message, f"{kind}: {error}", hint=error.hint)
+    return Finished(started.trace_id, utc_now(), duration_ms, None, failure, fingerprint(failure))
 
 
-def interruption_of(begun: Started, error: BaseException, started: float) -> Finished:
-    """The record of a run that healkit itself gave up."""
-    failure = Failure("TOOL_KILLED", type(error).__name__, str(error), f"{type(error).__name__}: {error}")
-    return Finished(
-        begun.trace_id, utc_now(), (time.perf_counter() - started) * 1000, None, failure, fingerprint(failure)
-    )
+def interruption_of(started: Started, error: BaseException, duration_ms: float) -> Finished:
+    """Return the record of a run that healkit itself gave up."""
+    kind = type(error).__name__
+    failure = Failure("TOOL_KILLED", kind, str(error), f"{kind}: {error}")
+    return Finished(started.trace_id, utc_now(), duration_ms, None, failure, fingerprint(failure))
 
 
 def _of_death(outcome: Outcome, init: Init) -> Failure:

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 from healkit.contracts.encoding import ValueTooLarge, to_jsonable
 from healkit.contracts.rpc import MAX_FRAME_BYTES
 from healkit.errors import ArgumentsInvalid, ConfigError
-from healkit.runtime.steps import UNRECORDED, StepFeed
+from healkit.runtime.steps import UNRECORDED, StepListener
 
 #: `worker` is a Jupyter kernel, `subprocess` a plain interpreter; the restrictions are the same.
 Mode = Literal["worker", "subprocess"]
@@ -37,7 +37,7 @@ class ExecutionRequest:
     on_output: OnOutput | None = None
     stop: asyncio.Event | None = None
     code: str | None = None
-    step: StepFeed = UNRECORDED
+    step: StepListener = UNRECORDED
 
 
 def request_for(

@@ -27,7 +27,7 @@ from healkit.contracts.runs import ExecutionMode, PolicyDefaults, RedactionPolic
 from healkit.contracts.signature import StateSignature
 from healkit.errors import PolicyHalted, RunFolderError, RunNotAllowed
 from healkit.rendering import plain
-from healkit.runtime.steps import UNRECORDED, Step, StepFeed, StepKind
+from healkit.runtime.steps import UNRECORDED, RunStep, StepKind, StepListener
 from healkit.sanitizer.cleaner import Cleaner
 from healkit.tracing.run_folders import new_run_id
 from healkit.tracing.writer import RunWriter
@@ -234,7 +234,7 @@ class Runs:
     @contextlib.contextmanager
     def step(
         self, record: bool | OpenRun | None, kind: StepKind = "run", earlier: Finished | None = None
-    ) -> Iterator[StepFeed]:
+    ) -> Iterator[StepListener]:
         """The ear of one execution: a step of a run, a run of its own, or nobody's.
 
         record: a run, whether to make one, or None: the run around the caller, else as `record_runs` says.
@@ -243,7 +243,7 @@ class Runs:
         if isinstance(record, OpenRun) or around is not None:
             run = record if isinstance(record, OpenRun) else around
             assert run is not None  # one of the two is
-            yield Step(run, kind, earlier)
+            yield RunStep(run, kind, earlier)
         elif record or (record is None and self.config.record_runs):
             yield from self._alone(kind, earlier, demanded=bool(record))
         else:
@@ -262,7 +262,7 @@ class Runs:
         for run in list(self._open):
             run.finish("abandoned", "the Healkit was closed before the run had ended")
 
-    def _alone(self, kind: StepKind, earlier: Finished | None, *, demanded: bool) -> Iterator[StepFeed]:
+    def _alone(self, kind: StepKind, earlier: Finished | None, *, demanded: bool) -> Iterator[StepListener]:
         try:
             run = self.begin(kind)
         except RunFolderError as error:
@@ -272,14 +272,14 @@ class Runs:
             yield _Untold(str(error))
             return
         try:
-            yield Step(run, kind, earlier)
+            yield RunStep(run, kind, earlier)
         except BaseException as error:
             run.finish("aborted", f"{type(error).__name__}: {error}")
             raise
         run.finish()
 
 
-class _Untold(StepFeed):
+class _Untold(StepListener):
     """An execution that was to be recorded and could not be."""
 
     def __init__(self, problem: str) -> None:

@@ -31,6 +31,7 @@ from healkit.contracts.tools import EntryRef
 from healkit.runtime import background
 from healkit.runtime.outcomes import failure_of, judged
 from healkit.runtime.recorder import Recorder
+from healkit.runtime.recording import Recording
 from healkit.runtime.trials import Trial, Trials
 from healkit.workers.folders import RunFolders
 from healkit.workers.probe import achieved_tier
@@ -230,7 +231,7 @@ class Searches:
         """A row for what is done in the block: RUNNING before, with what came of it after."""
         tier = await asyncio.to_thread(achieved_tier, self._config)
         now = utc_now()
-        begun = Started(
+        started = Started(
             trace_id=new_trace_id(),
             timestamp=now,
             tool_name=entry.tool_name,
@@ -241,8 +242,9 @@ class Searches:
             deadline=now + timedelta(seconds=_DEADLINE_S),
             isolation=tier,
         )
-        self._recorder.begin(begun)
-        started, failure, stopped = time.perf_counter(), None, False
+        recording = Recording(self._recorder, started)
+        recording.begin()
+        failure, stopped = None, False
         try:
             yield tier
         except asyncio.CancelledError:
@@ -255,14 +257,9 @@ class Searches:
             raise
         finally:
             result = what | summary() | ({"stopped": True} if stopped else {})
-            finished = Finished(
-                begun.trace_id,
-                utc_now(),
-                (time.perf_counter() - started) * 1000,
-                None if failure else msgspec.json.encode(result).decode(),
-                failure,
-            )
-            self._recorder.finish(finished, self._recorder.collector(begun))
+            value = None if failure else msgspec.json.encode(result).decode()
+            trace_id, duration_ms = started.trace_id, recording.elapsed_ms
+            recording.finish(Finished(trace_id, utc_now(), duration_ms, value, failure))
 
 
 def _as_sent(check: Check, limit_s: float) -> BatchCheck:

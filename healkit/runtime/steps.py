@@ -1,7 +1,7 @@
 """One execution as a step of a run.
 
 The executor tells each thing at the moment it is so; what comes of the telling (a run folder, or nothing at all) never
-reaches the tool. `StepFeed` is the ear of an execution that nobody records.
+reaches the tool. `StepListener` is the ear of an execution that nobody records.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _POSTCONDITIONS = {"TOOL_RESULT_TOO_LARGE", "TOOL_PROTOCOL"}
 _CLEANED_HASH_MAX_CHARS = 64 * 1024
 
 
-class StepFeed:
+class StepListener:
     """What the executor tells of one execution; this one forgets it. All of it may be called on any thread."""
 
     run_id: str | None = None
@@ -78,14 +78,14 @@ class StepFeed:
 
 
 #: The execution that nobody records.
-UNRECORDED = StepFeed()
+UNRECORDED = StepListener()
 
 
-def _quietly(method: Callable[Concatenate[Step, P], None]) -> Callable[Concatenate[Step, P], None]:
+def _quietly(method: Callable[Concatenate[RunStep, P], None]) -> Callable[Concatenate[RunStep, P], None]:
     """No mistake in the record may reach the tool's caller; it is told with the run's other problems."""
 
     @functools.wraps(method)
-    def guarded(self: Step, /, *args: P.args, **kwargs: P.kwargs) -> None:
+    def guarded(self: RunStep, /, *args: P.args, **kwargs: P.kwargs) -> None:
         try:
             method(self, *args, **kwargs)
         except Exception as error:  # noqa: BLE001 - whatever it is, the tool's outcome is worth more
@@ -94,7 +94,7 @@ def _quietly(method: Callable[Concatenate[Step, P], None]) -> Callable[Concatena
     return guarded
 
 
-class Step(StepFeed):
+class RunStep(StepListener):
     """One recorded execution. `earlier` is the ending that a re-run is held against, as the log has it."""
 
     def __init__(self, run: OpenRun, kind: StepKind = "run", earlier: Finished | None = None) -> None:

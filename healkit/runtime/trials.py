@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor, Future
 from datetime import timedelta
@@ -26,9 +25,9 @@ from healkit.contracts.records import (
 from healkit.contracts.rpc import Init
 from healkit.contracts.tools import EntryRef
 from healkit.runtime import background
-from healkit.runtime.contents import without_contents
 from healkit.runtime.outcomes import failure_of
 from healkit.runtime.recorder import Recorder
+from healkit.runtime.recording import Recording
 from healkit.workers.folders import RunFolders
 from healkit.workers.probe import achieved_tier
 from healkit.workers.sandbox import Tier
@@ -67,7 +66,7 @@ class TrialResult(msgspec.Struct, frozen=True):
         return self.failure is None
 
 
-def begun(trial: Trial, config: Config, tier: Tier) -> Started:
+def _started(trial: Trial, config: Config, tier: Tier) -> Started:
     """The write-ahead record of a trial; its persona and revision are nobody's."""
     arguments, _ = to_jsonable(trial.arguments)
     now = utc_now()
@@ -84,7 +83,7 @@ def begun(trial: Trial, config: Config, tier: Tier) -> Started:
     )
 
 
-def finished(result: TrialResult) -> Finished:
+def _finished(result: TrialResult) -> Finished:
     """Its end, for the log; without a fingerprint, by which a tool's own failures are grouped."""
     value = None if result.failure else summarize(msgspec.json.encode(result.value).decode())
     last = result.printed if result.failure else ""
@@ -149,22 +148,18 @@ class Trials:
         """
         chosen = list(trials)
         tier = await asyncio.to_thread(achieved_tier, self._config)
-        records = [begun(trial, self._config, tier) for trial in chosen]
-        kept = [without_contents(record) for record in records] if off_record else records
+        records = [_started(trial, self._config, tier) for trial in chosen]
+        recordings = [Recording(self._recorder, record, contents=not off_record) for record in records]
         parallel = max(1, min(parallel or os.cpu_count() or 1, len(chosen)))
         results: dict[int, TrialResult] = {}
 
         def take(position: int, result: TrialResult) -> None:
             results[position] = result
-            end = finished(result)
-            if off_record:
-                end = msgspec.structs.replace(without_contents(end), fingerprint=None)
-            self._recorder.finish(end, self._recorder.collector(kept[position]))
+            recordings[position].finish(_finished(result))
 
-        started = time.perf_counter()
         try:
-            for record in kept:
-                self._recorder.begin(record)
+            for recording in recordings:
+                recording.begin()
             if executor is None:
                 servers = background.pool_for(self._config).trial_servers
                 await run_here(chosen, records, self._config, parallel, servers, take)
@@ -172,7 +167,7 @@ class Trials:
                 await self._hand_out(executor, chosen, records, parallel, take)
         finally:
             for position in set(range(len(chosen))) - set(results):
-                self._give_up(kept[position], started)
+                _give_up(recordings[position])
         return [results[position] for position in range(len(chosen))]
 
     async def _hand_out(
@@ -196,15 +191,12 @@ class Trials:
             for position, result in zip(share, results, strict=True):
                 take(position, result)
 
-    def _give_up(self, record: Started, started: float) -> None:
-        failure = Failure(
-            "TOOL_KILLED", "Stopped", "the trials were stopped", "Stopped: the trials were stopped"
-        )
-        duration_ms = (time.perf_counter() - started) * 1000
-        self._recorder.finish(
-            Finished(record.trace_id, utc_now(), duration_ms, None, failure),
-            self._recorder.collector(record),
-        )
+
+def _give_up(recording: Recording) -> None:
+    said = "the trials were stopped"
+    failure = Failure("TOOL_KILLED", "Stopped", said, f"Stopped: {said}")
+    trace_id, duration_ms = recording.started.trace_id, recording.elapsed_ms
+    recording.finish(Finished(trace_id, utc_now(), duration_ms, None, failure))
 
 
 def _init(trial: Trial, record: Started, config: Config) -> Init:
