@@ -25,7 +25,7 @@ from healkit.pysource.shapes import Shape, parse, read_shape
 from healkit.rendering import parts, plain
 from healkit.rendering.plain import visible
 from healkit.sanitizer import Sanitizer
-from healkit.sanitizer.records import UNLIMITED
+from healkit.sanitizer.payloads import UNLIMITED
 
 if TYPE_CHECKING:
     from healkit.runtime.execution import Execution  # an execution writes itself by this module

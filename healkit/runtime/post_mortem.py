@@ -23,7 +23,7 @@ from healkit.contracts.post_mortem import Evaluated, FrameSource, KeptFrame, Loc
 from healkit.errors import PostMortemError, PostMortemGone
 from healkit.rendering import html_of, plain, text_of, variables
 from healkit.runtime import background
-from healkit.sanitizer.records import UNLIMITED
+from healkit.sanitizer.payloads import UNLIMITED
 
 if TYPE_CHECKING:
     from healkit.sanitizer import Sanitizer

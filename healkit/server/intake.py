@@ -22,7 +22,7 @@ from healkit.contracts.encoding import to_jsonable
 from healkit.contracts.traces import ExecutionTrace, TraceFault, read_batch
 from healkit.errors import BatchTooLarge, RequestRefused, TraceInvalid
 from healkit.sanitizer.cleaner import Cleaner
-from healkit.sanitizer.records import cleaned_trace
+from healkit.sanitizer.payloads import cleaned_trace
 from healkit.store.collected import Arrival, CollectedTraces, Verdict, capability_of
 
 #: Traces that one request may hold.

@@ -29,7 +29,7 @@ from healkit.contracts.traces import (
     encode_trace,
 )
 from healkit.sanitizer.cleaner import Cleaner, Verbatim
-from healkit.sanitizer.records import AnyRecord, cleaned_record, payload_of
+from healkit.sanitizer.payloads import AnyRecord, cleaned_record, payload_of
 
 #: Characters of all payloads of one trace together; later calls are listed without theirs.
 _PAYLOADS_MAX_CHARS = 1_000_000

@@ -25,7 +25,7 @@ from healkit.contracts.post_mortem import KeptFrame, Local
 from healkit.errors import PostMortemGone
 from healkit.healing.advisor import Case
 from healkit.healing.advisors.model import ModelAdvisor
-from healkit.healing.advisors.model.endpoint import ApiKey, find_endpoint
+from healkit.healing.advisors.model.model_endpoint import ApiKey, find_endpoint
 from healkit.sanitizer.rule import expand
 
 BROKEN = "def halve(n):\n    return n / 0\n"

@@ -13,7 +13,7 @@ from healkit.errors import ConfigError, ModelError
 from healkit.healing.advisor import Case
 from healkit.healing.advisors.model import ModelAdvisor
 from healkit.healing.advisors.model.anthropic_messages import AnthropicMessages
-from healkit.healing.advisors.model.endpoint import find_endpoint
+from healkit.healing.advisors.model.model_endpoint import find_endpoint
 from healkit.healing.advisors.model.openai_chat import OpenAIChat
 from healkit.healing.advisors.model.protocol import Prompt
 from healkit.healing.advisors.model.sse import EventStream

@@ -15,7 +15,7 @@ ENTRY_POINTS = "healkit.advisors"
 #: healkit's own advisors, cheapest first; loaded when they are asked.
 _OWN = {
     "peers": "healkit.healing.advisors.peers:PeersAdvisor",
-    "rules": "healkit.healing.rules:RulesAdvisor",
+    "rules": "healkit.healing.advisors.rules:RulesAdvisor",
     "search": "healkit.healing.advisors.search:SearchAdvisor",
     "model": "healkit.healing.advisors.model:ModelAdvisor",
 }

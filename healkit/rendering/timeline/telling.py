@@ -13,7 +13,7 @@ from healkit.contracts.events import TraceEvent
 from healkit.contracts.runs import Run
 from healkit.rendering import plain
 from healkit.rendering.timeline import words
-from healkit.rendering.timeline.codes import difference, failing_line
+from healkit.rendering.timeline.code_changes import difference, failing_line
 from healkit.rendering.timeline.notes import Notes
 
 #: What is shown of one step's checks; the run folder holds the rest.

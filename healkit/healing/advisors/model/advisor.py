@@ -20,7 +20,7 @@ from healkit.errors import BudgetSpent, HealkitError, ModelError, ModelRefused, 
 from healkit.healing.advisor import Case, Workbench
 from healkit.healing.advisors.model.answer_parser import ModelAnswer, UnusableAnswer, read_answer, same_code
 from healkit.healing.advisors.model.client import ModelClient
-from healkit.healing.advisors.model.endpoint import Availability, find_endpoint
+from healkit.healing.advisors.model.model_endpoint import Availability, find_endpoint
 from healkit.healing.advisors.model.prompt import Briefing, Stack
 from healkit.healing.advisors.model.protocol import Progress, Prompt, Reply
 from healkit.healing.diagnosis import diagnose

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from healkit.errors import ModelError, ModelInputTooLarge, ModelKeyRefused, ModelUnavailable
-from healkit.healing.advisors.model.endpoint import KEY_VARIABLE, ModelEndpoint
+from healkit.healing.advisors.model.model_endpoint import KEY_VARIABLE, ModelEndpoint
 from healkit.healing.advisors.model.protocol import complaint_of, mapping
 from healkit.sanitizer import Sanitizer
 from healkit.tracing.delivery import readable, retry_after_s

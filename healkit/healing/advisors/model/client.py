@@ -22,7 +22,7 @@ from healkit.config import Config
 from healkit.contracts.backoff import pause_s
 from healkit.errors import BudgetSpent, ModelUnavailable
 from healkit.healing.advisors.model.api_errors import TransientError, UnsupportedRequest
-from healkit.healing.advisors.model.endpoint import ModelEndpoint, ModelRequest
+from healkit.healing.advisors.model.model_endpoint import ModelEndpoint, ModelRequest
 from healkit.healing.advisors.model.protocol import Progress, Prompt, Reply
 from healkit.tracing.collector_client import DaemonExecutor
 

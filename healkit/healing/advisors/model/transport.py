@@ -13,7 +13,7 @@ import msgspec
 
 from healkit.errors import ModelError, ModelUnavailable
 from healkit.healing.advisors.model.api_errors import TransientError, presentable, refusal_of
-from healkit.healing.advisors.model.endpoint import ModelEndpoint, ModelRequest
+from healkit.healing.advisors.model.model_endpoint import ModelEndpoint, ModelRequest
 from healkit.healing.advisors.model.protocol import Reader, Reply, StreamError
 from healkit.healing.advisors.model.sse import EventStream
 
