@@ -74,6 +74,17 @@ def test_the_contributors_page_names_what_is_there() -> None:
     assert [path for path in sorted(paths) if not (ROOT / path).exists()] == []
 
 
+def test_the_contributors_page_has_the_floors_of_the_linter() -> None:
+    import tomllib
+
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    layers = next(contract["layers"] for contract in contracts if contract["type"] == "layers")
+    told = re.findall(r"^\| (\d) \| `healkit/(\w+)(?:\.py)?` \|", CONTRIBUTING, re.MULTILINE)
+    for number, floor in enumerate(reversed(layers), start=1):
+        assert {part for at, part in told if int(at) == number} == set(re.split(r" [|:] ", floor)), number
+    assert len(told) == sum(len(re.split(r" [|:] ", floor)) for floor in layers)
+
+
 def test_the_contributors_page_names_every_test_that_writes_a_golden_file() -> None:
     variable = "HEALKIT_" + "REGENERATE"
     writers = {

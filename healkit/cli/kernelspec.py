@@ -24,6 +24,26 @@ SysPrefixOption = Annotated[
 PrefixOption = Annotated[
     str | None, typer.Option("--prefix", metavar="P", help="In P/share/jupyter.", show_default=False)
 ]
+ReadOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="PATH",
+        help="What notebooks may read; may be repeated. Relative: beside the notebook, so . is its folder.",
+        show_default=False,
+    ),
+]
+WriteOption = Annotated[
+    list[str] | None,
+    typer.Option(metavar="PATH", help="What they may read and write; the same.", show_default=False),
+]
+MemoryOption = Annotated[
+    int | None,
+    typer.Option(min=1, metavar="MB", help="Memory of a notebook. [default: HEALKIT_MEMORY_MB, then 1024]"),
+]
+CpuOption = Annotated[
+    int | None,
+    typer.Option(min=1, metavar="S", help="Processor time of a notebook.", show_default="no limit"),
+]
 #: The same as in `workers.kernelspec`; named here so that `--help` need not import Jupyter.
 _NAME, _DISPLAY_NAME = "healkit-restricted", "Python 3 (restricted)"
 
@@ -34,28 +54,10 @@ def install(
     prefix: PrefixOption = None,
     name: NameOption = _NAME,
     display_name: Annotated[str, typer.Option(help="Its name in a launcher.")] = _DISPLAY_NAME,
-    read: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="PATH",
-            help="What notebooks may read; may be repeated. Relative: beside the notebook, so . is its folder.",
-            show_default=False,
-        ),
-    ] = None,
-    write: Annotated[
-        list[str] | None,
-        typer.Option(metavar="PATH", help="What they may read and write; the same.", show_default=False),
-    ] = None,
-    memory: Annotated[
-        int | None,
-        typer.Option(
-            min=1, metavar="MB", help="Memory of a notebook. [default: HEALKIT_MEMORY_MB, then 1024]"
-        ),
-    ] = None,
-    cpu: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="S", help="Processor time of a notebook.", show_default="no limit"),
-    ] = None,
+    read: ReadOption = None,
+    write: WriteOption = None,
+    memory: MemoryOption = None,
+    cpu: CpuOption = None,
     as_json: JsonOption = False,
 ) -> int:
     """Let Jupyter, nbclient and papermill run whole notebooks restricted.

@@ -94,16 +94,10 @@ class HealService:
         from healkit.healing.loop import Listeners
 
         config, stop = self._parts.config, stop or threading.Event()
+        names = config.heal_advisors if advisors is None else tuple(advisors)
+        budget_s = config.heal_budget_s if budget_s is None else budget_s
         request = HealRequest(
-            tool_name,
-            persona,
-            config.heal_advisors if advisors is None else tuple(advisors),
-            config.heal_budget_s if budget_s is None else budget_s,
-            auto,
-            log_id,
-            policy,
-            dry_run,
-            named=advisors is not None,
+            tool_name, persona, names, budget_s, auto, log_id, policy, dry_run, named=advisors is not None
         )
         return self._healer().heal(request, Listeners(progress, ask, before_patch), confirm, stop, on_tried)
 
