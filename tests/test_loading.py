@@ -36,7 +36,7 @@ UNWANTED = {
     "stdnum",
 }  # fmt: skip
 #: Parts of healkit that a run has no use for.
-UNWANTED_PARTS = ("cli.demo", "doctor", "healing.healer", "healing.loop", "healing.advisors.model", "healing.advisors.rules",
+UNWANTED_PARTS = ("cli.demo", "doctor", "failures", "healing.healer", "healing.loop", "healing.advisors.model", "healing.advisors.rules",
                   "healing.advisors.search", "notebook", "server")  # fmt: skip
 
 
