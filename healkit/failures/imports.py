@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from healkit.contracts.healing import Edit
 from healkit.errors import near_misses
-from healkit.failures.known import ALIASES, FOREIGN_NAMES, HOMES, MODULES, MOVED
+from healkit.failures.known_names import ALIASES, FOREIGN_NAMES, HOMES, MODULES, MOVED
 from healkit.failures.pattern import ExplanationText, FailurePattern, Fix, FixExample, Proposal
 from healkit.failures.site import Site
 from healkit.pysource.scope import unknown_names

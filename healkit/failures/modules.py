@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from healkit.failures.imports import CLASSES_OF_DATETIME, attributes_of
-from healkit.failures.known import MOVED
+from healkit.failures.known_names import MOVED
 from healkit.failures.pattern import Fix, FixExample, Proposal
 from healkit.failures.site import Site
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from healkit.contracts.healing import Edit
 from healkit.errors import near_misses
 from healkit.failures.imports import MISSING_IMPORTS
-from healkit.failures.known import FOREIGN_NAMES
+from healkit.failures.known_names import FOREIGN_NAMES
 from healkit.failures.pattern import ExplanationText, FailurePattern, Fix, FixExample, Proposal
 from healkit.failures.site import Site
 from healkit.pysource.nodes import Function, own_nodes, parameters
