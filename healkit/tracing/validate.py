@@ -10,7 +10,11 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 from collections.abc import Callable, Iterator
+from inspect import cleandoc
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from healkit.contracts.catalogue import catalogue
 from healkit.contracts.events import SCHEMA_VERSION, TraceEvent
@@ -20,14 +24,23 @@ from healkit.contracts.runs import (
     RUN_MANIFEST,
     TRACE,
     EvidenceItem,
+    EvidenceManifest,
     Problem,
     Run,
+    RunManifest,
 )
 from healkit.contracts.signature import ALGORITHM, StateSignature, state_key
 from healkit.tracing.reader import read_run
 from healkit.tracing.run_folders import is_being_written
 
 _READ_BYTES = 1 << 20
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+#: File name → the type that it describes.
+FILES: dict[str, type[msgspec.Struct]] = {
+    "trace_event": TraceEvent,
+    "run_manifest": RunManifest,
+    "evidence_manifest": EvidenceManifest,
+}
 
 
 def validate_run(run: Run | str | Path) -> Run:
@@ -189,3 +202,15 @@ def _numbered(run: Run) -> Iterator[tuple[int, TraceEvent]]:
 RULES: tuple[Callable[[Run], Iterator[Problem]], ...] = (
     _order, _numbers, _identity, _codes, _signatures, _references, _evidence, _extra,
 )  # fmt: skip
+
+
+def schemas() -> dict[str, dict[str, Any]]:
+    """Return name → schema (draft 2020-12) of one line of trace.jsonl and of each manifest."""
+    found = {name: {"$schema": _DIALECT, **msgspec.json.schema(kind)} for name, kind in FILES.items()}
+    # The codes come from the error classes, which a type annotation cannot name.
+    found["trace_event"]["$defs"]["ErrorObject"]["properties"]["error_code"] = {"enum": list(catalogue())}
+    for schema in found.values():
+        for part in schema["$defs"].values():
+            if "description" in part:  # a docstring, which Python before 3.13 keeps indented
+                part["description"] = cleandoc(part["description"])
+    return found

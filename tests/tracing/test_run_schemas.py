@@ -14,7 +14,7 @@ from healkit import errors
 from healkit.contracts.catalogue import RETRYABLE, catalogue, is_retryable
 from healkit.contracts.events import CONTRACT_KEYS, EVENT_TYPES, error_object
 from healkit.contracts.records import utc_now
-from healkit.tracing.schemas import schemas
+from healkit.tracing.validate import schemas
 
 DOCS = Path(__file__).parents[2] / "docs" / "schemas"
 

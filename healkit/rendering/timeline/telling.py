@@ -7,15 +7,17 @@ is told as far as this one understands it.
 
 from __future__ import annotations
 
+import difflib
+import re
 from typing import Any
 
 from healkit.contracts.events import TraceEvent
 from healkit.contracts.runs import Run
 from healkit.rendering import plain
 from healkit.rendering.timeline import words
-from healkit.rendering.timeline.code_changes import difference, failing_line
 from healkit.rendering.timeline.notes import Notes
 
+_FRAME = re.compile(r'^ *File "<[^>"]+>", line (\d+)', re.MULTILINE)
 #: What is shown of one step's checks; the run folder holds the rest.
 _CHECKS_MAX = 100
 
@@ -113,7 +115,7 @@ class Teller(Notes):
         if isinstance(failure, dict) and failure.get("ename"):
             said = plain.one_line(f"{failure['ename']}: {failure.get('evalue', '')}".rstrip(": "), 400)
             step |= {"title": f"{self.label or 'The tool'} failed: {words.sentence(said)}", "tone": "bad"}
-            line = failing_line(failure)
+            line = _failing_line(failure)
             self.failing = None if line is None else {"lineno": line, "message": said}
         if self.arguments is not None:
             step["facts"].append(("arguments", words.short(self.arguments)))
@@ -152,7 +154,7 @@ class Teller(Notes):
         number = len(self.attempts) + 1
         step = self._step(
             event, "proposed", f"{who} proposes patch {number}.", attempt=number, code=code, base=base,
-            diff=difference(base, code) if code else "",
+            diff=_difference(base, code) if code else "",
         )  # fmt: skip
         step["text"] += [words.sentence(known["reason"])] if known.get("reason") else []
         step["text"] += [] if code else ["Its code was not kept."]
@@ -324,3 +326,19 @@ class Teller(Notes):
         if step is None:
             step = self._step(event, "recovered", "It is taken back.", "warn")
         step["text"].append(said)
+
+
+def _difference(before: str, after: str) -> str:
+    """Write the unified diff of two codes without its two head lines; empty where nothing differs."""
+    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=3)
+    return "\n".join(list(lines)[2:])
+
+
+def _failing_line(failure: dict[str, Any]) -> int | None:
+    """Find the innermost line of the tool's own code in a recorded failure, from 1."""
+    frames = failure.get("frames")
+    own = [f for f in frames if isinstance(f, dict) and f.get("in_tool")] if isinstance(frames, list) else []
+    if own and isinstance(own[-1].get("lineno"), int):
+        return int(own[-1]["lineno"])
+    found = _FRAME.findall(str(failure.get("traceback") or ""))
+    return int(found[-1]) if found else None
