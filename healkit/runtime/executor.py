@@ -36,8 +36,7 @@ from healkit.contracts.tools import ToolDefinition
 from healkit.errors import HealkitError
 from healkit.runtime.execution import Execution
 from healkit.runtime.outcomes import failure_of, interruption_of, refusal_of
-from healkit.runtime.recorder import Recorder
-from healkit.runtime.recording import Recording
+from healkit.runtime.recorder import Recorder, Recording
 from healkit.runtime.request import ExecutionRequest, checked_arguments
 from healkit.runtime.router import CallContext, CallRouter, Provider
 from healkit.store.arguments import validate_arguments

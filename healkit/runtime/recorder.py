@@ -1,46 +1,47 @@
-"""The sole door to the log.
+"""Sole door to the log: executions on record, each through its `Recording`.
 
-A failure of the log never alters a tool's outcome: nothing here raises for one. A record that the database
-does not take goes to the spool file, one that no disk takes stays in memory, and what waits is brought in as
-soon as the database is back: before the next execution, before each look at the log, and by a thread that
-lives only while something waits.
+Everything that becomes known of an execution passes through its `Recording` on its way to the log, the journal, the
+trace and the run that it is a step of. What its tool keeps off the record is taken out there, and nowhere else.
 
-An execution whose record had to wait once sends its later records straight to the spool. Its ending would
-find no row, and where the caller itself holds the lock, waiting again could not help. Each record waits for
-`log_wait_s` at most, all its obstacles together.
+A failure of the log never alters a tool's outcome: nothing here raises for one. What the database does not take waits
+(`runtime.backlog`); each record waits for the database for `log_wait_s` at most, all its obstacles together.
 """
 
 from __future__ import annotations
 
 import contextlib
 import functools
-import itertools
-import threading
-from collections import deque
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from healkit.config import Config
-from healkit.contracts.backoff import pause_s
-from healkit.contracts.records import CallRecord, DecisionRecord, Finished, Record, Started, Step
+from healkit.contracts.entries import VaultEntry
+from healkit.contracts.records import (
+    NOT_KEPT_VALUE,
+    CallRecord,
+    DecisionRecord,
+    Finished,
+    Record,
+    Started,
+    Step,
+)
 from healkit.errors import DatabaseError
+from healkit.runtime.backlog import Backlog
+from healkit.runtime.contents import AnyRecord, without_contents
 from healkit.runtime.history import persona_served, started_of, steps_of
 from healkit.runtime.journal import Journal, left_behind, read_journal
 from healkit.runtime.orphans import ending_of, why_dead
+from healkit.runtime.steps import UNRECORDED, StepListener
 from healkit.store.database import Database
-from healkit.store.log_writer import LogWriter, RecordRefused
-from healkit.store.spool import RecordRejected, Spool
+from healkit.store.log_writer import LogWriter
 from healkit.store.statements import RUNNING
 from healkit.tracing.collector import Collector, Tracer
 
 if TYPE_CHECKING:
     from healkit.store.log_reader import Log
-
-#: How many records are kept in memory when not even a spool file can be written.
-MEMORY_RECORDS = 1000
-
-#: The pauses between the retry thread's attempts, the first and the longest, in seconds.
-RETRY_FIRST_S, RETRY_LONGEST_S = 0.2, 5.0
 
 
 class Recorder:
@@ -61,17 +62,13 @@ class Recorder:
         self._on_trace = on_trace
         self._database = database
         self._writer = LogWriter(database)
-        self._spool = Spool(database.path or database.url)
-        self._lock = threading.RLock()
-        self._replaying = threading.Lock()
-        self._behind: set[str] = set()
-        self._memory: deque[Record] = deque(maxlen=MEMORY_RECORDS)
-        self._lost = 0
-        self._trouble = ""
-        self._waiting = False
-        self._closed = threading.Event()
-        self._retrier: threading.Thread | None = None
+        self._backlog = Backlog(database, self._writer, self._config.log_wait_s, self._tell)
         self.ingest()
+
+    @property
+    def problem(self) -> str:
+        """One sentence for the user on what is wrong with the log; empty when nothing is."""
+        return self._backlog.problem
 
     @functools.cached_property
     def _log(self) -> Log:
@@ -80,34 +77,10 @@ class Recorder:
 
         return Log(self._database)
 
-    @property
-    def problem(self) -> str:
-        """One sentence for the user on what is wrong with the log; empty when nothing is."""
-        with self._lock:
-            parts = []
-            if self._trouble:
-                place = f"in {self._spool.folder}" if self._spool.folder else "in a spool file"
-                if self._memory:
-                    place = f"in memory only ({len(self._memory)}), and are lost if this process ends"
-                parts.append(
-                    f"The log could not be written: {self._trouble} Its records wait {place}, "
-                    "and are brought in when the database is back."
-                )
-            if self._lost:
-                parts.append(
-                    f"{self._lost} log records were lost, because neither database nor disk took them."
-                )
-            if self._spool.put_aside:
-                parts.append(
-                    f"{self._spool.put_aside} spooled records could not be used; they were put aside as "
-                    f"records.rejected or records.torn in {self._spool.folder or self._spool.folders[0]}."
-                )
-            return " ".join(parts)
-
     def begin(self, started: Started, wait_s: float | None = None) -> int | None:
         """Commit the execution as RUNNING; its row's id, or None when the record went to the spool."""
-        if self._waiting:
-            self._ingest()
+        if self._backlog.waiting:
+            self._backlog.store()
         wait_s = self._config.log_wait_s if wait_s is None else wait_s
         kept = self._tracer.kept(started)
         return self._attempt(kept, lambda: self._writer.begin(kept, wait_s))
@@ -118,15 +91,15 @@ class Recorder:
 
     def steps(self, records: list[Step]) -> None:
         """Commit calls and decisions together, or keep each for later; called by their journal."""
-        if records and records[0].trace_id not in self._behind:
+        if records and not self._backlog.holds(records[0].trace_id):
             try:
                 self._writer.steps(records, self._config.log_wait_s)
                 return
             except Exception as error:  # noqa: BLE001 - no failure of the log may reach the tool's caller
-                self._postpone(records[0], error)
+                self._backlog.add(records[0], error)
                 records = records[1:]
         for record in records:
-            self._postpone(record, None)
+            self._backlog.add(record, None)
 
     def collector(self, begun: Started) -> Collector:
         """What gathers an execution's trace while it runs, to be given to `finish`."""
@@ -134,7 +107,7 @@ class Recorder:
 
     def journal(self, trace_id: str) -> Journal:
         """Where an execution's calls and decisions go while it runs; close it before its end is recorded."""
-        return Journal(self._spool.folders, trace_id, self.steps)
+        return Journal(self._backlog.spool.folders, trace_id, self.steps)
 
     def finish(self, finished: Finished, collector: Collector | None = None) -> int | None:
         """Commit how the execution ended; its row's id, or None when the record went to the spool."""
@@ -142,18 +115,18 @@ class Recorder:
         row_id = self._attempt(finished, lambda: self._writer.finish(finished, self._config.log_wait_s))
         if row_id is not None:
             return row_id
-        self._ingest()
+        self._backlog.store()
         try:
             # Read without a wait: if the spool could be emptied, the row is there.
-            row = None if self._waiting else self._log.by_trace(finished.trace_id)
+            row = None if self._backlog.waiting else self._log.by_trace(finished.trace_id)
         except DatabaseError:
             row = None
         return None if row is None else row.id
 
     def refuse(self, started: Started, finished: Finished) -> int | None:
         """Commit a call that was refused before a worker was touched, as one row."""
-        if self._waiting:
-            self._ingest()
+        if self._backlog.waiting:
+            self._backlog.store()
         finished, started = (
             self._concluded(finished, self.collector(started)),
             self._tracer.kept(started),
@@ -163,8 +136,8 @@ class Recorder:
             self._tell(finished)
             return row_id
         except Exception as error:  # noqa: BLE001 - no failure of the log may reach the tool's caller
-            self._postpone(started, error)
-            self._postpone(finished, error)
+            self._backlog.add(started, error)
+            self._backlog.add(finished, error)
             return None
 
     def _concluded(self, finished: Finished, collector: Collector | None) -> Finished:
@@ -181,33 +154,11 @@ class Recorder:
         Called before each look at the log. While another thread is at it, this waits for that one, but no longer
         than a record may wait.
         """
-        return self._ingest(self._config.log_wait_s)
-
-    def _ingest(self, patience_s: float = 0.0) -> int:
-        # Not under the lock of the state: an execution must be able to spool while a long replay goes on.
-        if self._database.read_only or not self._replaying.acquire(timeout=patience_s):
-            return 0
-        count, trouble = 0, ""
-        try:
-            # One execution's records may lie in both places; its ending needs its row.
-            count += self._store_memory(endings=False)
-            count += self._spool.drain(self._store)
-            count += self._store_memory(endings=True)
-        except Exception as error:  # noqa: BLE001 - the spool keeps its records; the next attempt may do better
-            trouble = _sentence(error)
-        finally:
-            self._replaying.release()
-        with self._lock:
-            self._waiting = bool(trouble or self._memory or self._spool.pending())
-            self._trouble = trouble or (self._trouble if self._waiting else "")
-            if not self._waiting:
-                self._behind.clear()
-            self._retry_later()
-        return count
+        return self._backlog.store_all()
 
     def _recover_journals(self) -> None:
         """Bring in the steps of executions that are over, or whose host is dead; those of others are theirs."""
-        for trace_id, file in left_behind(self._spool.folders):
+        for trace_id, file in left_behind(self._backlog.spool.folders):
             row = self._log.by_trace(trace_id)
             if row is not None and (row.status != "RUNNING" or why_dead(row)):
                 self.steps(read_journal(file))
@@ -238,107 +189,141 @@ class Recorder:
                     count += 1
                     self._tell(finished)
         except DatabaseError as error:
-            self._trouble = _sentence(error)
+            self._backlog.note(error)
         return count
 
     def close(self) -> None:
-        """Bring in or spool what waits, stop the retry thread and give the connection back."""
-        self._closed.set()
-        retrier = self._retrier
-        if retrier is not None and retrier is not threading.current_thread():
-            retrier.join(timeout=RETRY_LONGEST_S)
-        if self._waiting:
-            self.ingest()
-        for record in list(self._memory):
-            try:
-                self._spool.append(record)
-                self._memory.popleft()
-            except DatabaseError:
-                break
+        """Store or spool what waits, and give the connection back."""
+        self._backlog.close()
         self._writer.close()
 
     def _attempt(self, record: Record, write: Callable[[], int | None]) -> int | None:
         """Write it, or keep it for later; None for what was kept, and for calls."""
-        if record.trace_id not in self._behind:
+        if not self._backlog.holds(record.trace_id):
             try:
                 row_id = write()
                 self._tell(record)
                 return row_id
             except Exception as error:  # noqa: BLE001 - no failure of the log may reach the tool's caller
-                self._postpone(record, error)
+                self._backlog.add(record, error)
         else:
-            self._postpone(record, None)
+            self._backlog.add(record, None)
         return None
 
-    def _postpone(self, record: Record, error: BaseException | None) -> None:
-        """Keep a record for later: in the spool, else in memory."""
-        with self._lock:
-            if error is not None:
-                self._trouble = _sentence(error)
-            self._behind.add(record.trace_id)
-            self._waiting = True
-            try:
-                self._spool.append(record)
-            except Exception:  # noqa: BLE001 - memory is what is left
-                self._lost += len(self._memory) == self._memory.maxlen
-                self._memory.append(record)
-            self._retry_later()
 
-    def _store(self, record: Record) -> None:
-        """One waiting record, as the spool gives it back."""
-        try:
-            match record:
-                case Started():
-                    self._writer.begin(record, 0.0)
-                case CallRecord():
-                    self._writer.call(record, 0.0)
-                case DecisionRecord():
-                    self._writer.decision(record, 0.0)
-                case Finished():
-                    self._writer.finish(record, 0.0)
-                    self._tell(record)
-        except RecordRefused as error:
-            raise RecordRejected(str(error)) from None
+class Recording:
+    """Record of one execution; `started` is its beginning with all that is known so far, contents included.
 
-    def _store_memory(self, *, endings: bool) -> int:
-        """What is in memory, either the endings or all the rest; how many."""
-        with self._lock:
-            waiting = list(self._memory)
-        records = [record for record in waiting if isinstance(record, Finished) is endings]
-        for record in records:
-            try:
-                self._store(record)
-            except RecordRejected:
-                self._lost += 1
-            with (
-                self._lock,
-                contextlib.suppress(ValueError),
-            ):  # the oldest may have been crowded out meanwhile
-                self._memory.remove(record)
-        return len(records)
+    contents: whether contents are kept; set it as soon as that is known. drops: whether the contents of calls of a
+    vault tool, by its name, are kept off the record. `log_id` is the row's id, None while there is none.
+    """
 
-    def _retry_later(self) -> None:
-        """Have a thread try again while something waits; it could not help a database that is read-only."""
-        if (
-            not self._waiting
-            or self._retrier is not None
-            or self._closed.is_set()
-            or self._database.read_only
-        ):
-            return
-        self._retrier = threading.Thread(target=self._retry, name="healkit-log-retry", daemon=True)
-        self._retrier.start()
+    def __init__(
+        self,
+        recorder: Recorder,
+        started: Started,
+        step: StepListener = UNRECORDED,
+        *,
+        contents: bool = True,
+        drops: Callable[[str], bool] = lambda _tool: False,
+    ) -> None:
+        self.started = started
+        self.step = step
+        self.contents = contents
+        self.log_id: int | None = None
+        self._drops = drops
+        self._recorder = recorder
+        self._clock_s = time.perf_counter()
+        self._journal = recorder.journal(started.trace_id)
+        self._collector: Collector | None = None
+        self._sink: Callable[[Step], None] = self._journal.append
 
-    def _retry(self) -> None:
-        for attempt in itertools.count(1):
-            if self._closed.wait(pause_s(attempt, RETRY_FIRST_S, RETRY_LONGEST_S)):
-                return
-            self.ingest()
-            with self._lock:
-                if not self._waiting:
-                    self._retrier = None
-                    return
+    @property
+    def elapsed_ms(self) -> float:
+        """Time since the execution was asked for, in milliseconds."""
+        return (time.perf_counter() - self._clock_s) * 1000
 
+    @property
+    def decisions(self) -> list[DecisionRecord]:
+        """Branch decisions on record, in order."""
+        return self._traced().decisions
 
-def _sentence(error: BaseException) -> str:
-    return error.message if isinstance(error, DatabaseError) else f"{type(error).__name__}: {error}."
+    def add(self, **known: Any) -> None:
+        """Add what has become known of the beginning, by field of `Started`."""
+        self.started = msgspec.structs.replace(self.started, **known)
+
+    def observe(self, entry: VaultEntry) -> None:
+        """Tell the run that the tool was found."""
+        self.step.observed(self._kept(self.started), entry)
+
+    def begin(self) -> None:
+        """Commit the beginning as RUNNING; again, when more of it is known."""
+        kept = self._kept(self.started)
+        self.log_id = self._recorder.begin(kept) or self.log_id
+        self._collector = self._recorder.collector(kept)
+        self._sink = self._collector.through(self._journal.append)
+
+    def begin_step(self, timeout_s: float, mode: str) -> None:
+        """Tell the run what is about to be done, commit it as RUNNING, and tell the run so."""
+        self.step.prepared(self._kept(self.started), timeout_s, mode)
+        self.begin()
+        self.step.started(self.log_id)
+
+    def record(self, step: Step) -> None:
+        """Put a call or a decision on record; when this returns, kill -9 cannot undo it. For any thread."""
+        self._sink(self._kept_step(step))
+
+    @property
+    def has_steps(self) -> bool:
+        """Whether any call or decision was recorded, so that there is a journal to close."""
+        return self._journal.used
+
+    def close_journal(self) -> None:
+        """Move the steps into their tables; before the execution's end is recorded. May wait."""
+        self._journal.close()
+
+    def refuse(self, finished: Finished) -> int | None:
+        """Commit a call that was refused before its row was there, as one row; its id."""
+        kept, end = self._kept(self.started), self._kept(finished)
+        log_id = self._recorder.refuse(kept, end)
+        self.step.refused(kept, end)
+        return log_id
+
+    def fail(self, finished: Finished) -> int | None:
+        """Commit the end of an execution that had no worker or was interrupted; its row's id. May wait."""
+        end = self._kept(finished)
+        self.log_id = self._recorder.finish(end, self._traced()) or self.log_id
+        self.step.refused(self._kept(self.started), end)
+        return self.log_id
+
+    def finish(
+        self,
+        finished: Finished,
+        encoded: str | None = None,
+        outputs: Sequence[dict[str, Any]] = (),
+        calls: Sequence[CallRecord] = (),
+    ) -> int | None:
+        """Commit how it ended; its row's id. May wait for a locked database.
+
+        encoded: the whole value as JSON, where there is one.
+        """
+        end, collector = self._kept(finished), self._traced()
+        said = encoded if self.contents or encoded is None else NOT_KEPT_VALUE
+        collector.result = None if finished.failure else said
+        self.log_id = self._recorder.finish(end, collector) or self.log_id
+        if self.step is not UNRECORDED:
+            shown = list(outputs) if self.contents else []
+            self.step.ended(end, said or "null", shown, [self._kept_step(call) for call in calls])
+        return self.log_id
+
+    def _traced(self) -> Collector:
+        if self._collector is None:
+            self._collector = self._recorder.collector(self._kept(self.started))
+        return self._collector
+
+    def _kept(self, record: AnyRecord) -> AnyRecord:
+        return record if self.contents else without_contents(record)
+
+    def _kept_step(self, step: AnyRecord) -> AnyRecord:
+        called_off = isinstance(step, CallRecord) and step.server == "vault" and self._drops(step.tool)
+        return without_contents(step) if called_off else self._kept(step)

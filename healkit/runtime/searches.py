@@ -30,8 +30,7 @@ from healkit.contracts.rpc import Init, raw
 from healkit.contracts.tools import EntryRef
 from healkit.runtime import background
 from healkit.runtime.outcomes import failure_of, judged
-from healkit.runtime.recorder import Recorder
-from healkit.runtime.recording import Recording
+from healkit.runtime.recorder import Recorder, Recording
 from healkit.runtime.trials import Trial, Trials
 from healkit.workers.folders import RunFolders
 from healkit.workers.probe import achieved_tier

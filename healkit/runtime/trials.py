@@ -26,8 +26,7 @@ from healkit.contracts.rpc import Init
 from healkit.contracts.tools import EntryRef
 from healkit.runtime import background
 from healkit.runtime.outcomes import failure_of
-from healkit.runtime.recorder import Recorder
-from healkit.runtime.recording import Recording
+from healkit.runtime.recorder import Recorder, Recording
 from healkit.workers.folders import RunFolders
 from healkit.workers.probe import achieved_tier
 from healkit.workers.sandbox import Tier

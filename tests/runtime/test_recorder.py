@@ -184,7 +184,7 @@ def test_without_any_disk_records_wait_in_memory_and_that_is_said(tmp_path: Path
     with recording(path) as (recorder, _):
         blocker = tmp_path / "blocker"
         blocker.touch()
-        recorder._spool.folders = [blocker / "spool"]
+        recorder._backlog.spool.folders = [blocker / "spool"]
         begun = started()
         with locked_by_another_process(path):
             assert run(recorder, begun) is None

@@ -173,7 +173,7 @@ def test_orphans_and_replayed_spools_are_counted_once(database: Database) -> Non
     assert recorder.recover_orphans() == 0
     begun = started()
     for record in (begun, failed(begun), failed(begun)):
-        recorder._spool.append(record)
+        recorder._backlog.spool.append(record)
     recorder.ingest()
     recorder.close()
     days, groups = kept(database)
