@@ -16,7 +16,8 @@ from healkit.pysource.nodes import Comprehension, Function, parameters
 if TYPE_CHECKING:
     from healkit.pysource.source import Source  # workers read a tool's shape without it
 
-BUILTINS = frozenset(name for name in vars(builtins) if not name.startswith("_"))
+_BUILTINS_AND_DUNDERS = frozenset(vars(builtins))
+BUILTINS = frozenset(name for name in _BUILTINS_AND_DUNDERS if not name.startswith("_"))
 #: Names that a tool's module has besides Python's own.
 PROVIDED = frozenset({"__name__", "__file__", "arguments", "mcp", "trace", "Tool"})
 #: What binds a name. `comprehension`: any assignment inside of one, `:=` included.
@@ -86,6 +87,13 @@ def read_names(node: ast.AST) -> dict[str, None]:
     }
 
 
+def free_names(node: ast.AST) -> frozenset[str]:
+    """Return the names that have to be in scope for an expression or a statement to run, without built-in ones."""
+    bound = set(stored_names(node))
+    bound |= {arg.arg for part in ast.walk(node) if isinstance(part, ast.Lambda) for arg in parameters(part)}
+    return frozenset(read_names(node).keys() - _BUILTINS_AND_DUNDERS - bound)
+
+
 def names_at(source: Source, node: ast.AST) -> list[str]:
     """Return the names that can be read at a node: its function's first, then those further out."""
     found: dict[str, None] = {}
@@ -97,7 +105,7 @@ def names_at(source: Source, node: ast.AST) -> list[str]:
 
 def unknown_names(tree: ast.Module) -> list[str]:
     """Return the names that are read somewhere and bound nowhere."""
-    bound = {*PROVIDED, *dir(builtins)}
+    bound = {*PROVIDED, *_BUILTINS_AND_DUNDERS}
     for node in ast.walk(tree):
         if isinstance(node, Scope):
             bound |= bound_names(node).keys()

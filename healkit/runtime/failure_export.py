@@ -21,6 +21,7 @@ import nbformat
 
 from healkit.config import Config
 from healkit.errors import HealkitError, UsageInvalid
+from healkit.pysource.scope import names_in
 from healkit.pysource.shapes import Shape, parse, read_shape
 from healkit.rendering import parts, plain
 from healkit.rendering.plain import visible
@@ -211,7 +212,7 @@ def _mended_cells(replay: Execution, clean: _Clean) -> Iterator[Any]:
 def _prelude(failed: Execution, clean: _Clean) -> str:
     """Stand-ins for what a worker gives a tool, as far as this one names them."""
     try:
-        names = {node.id for node in ast.walk(ast.parse(failed.code or "")) if isinstance(node, ast.Name)}
+        names = names_in(ast.parse(failed.code or ""))
     except (SyntaxError, ValueError):
         return ""
     pieces = [_TOOL] if "Tool" in names else []

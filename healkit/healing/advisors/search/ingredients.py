@@ -8,7 +8,6 @@ its names are in scope.
 from __future__ import annotations
 
 import ast
-import builtins
 import functools
 import itertools
 import re
@@ -18,8 +17,8 @@ from typing import Any
 from healkit.contracts.healing import Check
 from healkit.healing.advisors.search.program import Program
 from healkit.healing.advisors.search.type_guesses import COLLECTIONS, NUMBERS
+from healkit.pysource.scope import free_names
 
-_BUILTIN = frozenset(dir(builtins))
 _MOST_CONSTANTS, _MOST_CONDITIONS = 40, 60
 
 
@@ -66,18 +65,6 @@ def _keys(value: Any, depth: int = 0) -> Iterator[str]:
             yield from _keys(inside, depth + 1)
 
 
-def names_in(node: ast.AST) -> frozenset[str]:
-    """Return the names that have to be in scope for a piece of code to run."""
-    bound = {
-        part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)
-    }
-    bound |= {arg.arg for part in ast.walk(node) if isinstance(part, ast.Lambda) for arg in part.args.args}
-    read = {
-        part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load)
-    }
-    return frozenset(read - _BUILTIN - bound)
-
-
 @functools.lru_cache(maxsize=32)
 def _peers(program: Program) -> tuple[Program, ...]:
     found = []
@@ -105,7 +92,7 @@ def _mined_conditions(program: Program) -> dict[str, frozenset[str]]:
                 for part in [test, *parts]:
                     text = one.segment(part)
                     if not isinstance(part, ast.Constant) and "\n" not in text and len(text) < 80:
-                        found[text if not isinstance(part, ast.BoolOp) else f"({text})"] = names_in(part)
+                        found[text if not isinstance(part, ast.BoolOp) else f"({text})"] = free_names(part)
     return found
 
 
@@ -169,7 +156,7 @@ def results(program: Program, function: ast.AST) -> tuple[str, ...]:
             node.value, ast.Constant | ast.List | ast.Name | ast.Dict | ast.UnaryOp
         ):
             text = program.segment(node.value)
-            if len(text) < 30 and names_in(node.value) <= set(program.locals(function)[:8]):
+            if len(text) < 30 and free_names(node.value) <= set(program.locals(function)[:8]):
                 found[text] = None
     for text in ("0", "1", "[]", "''", "False", "True", "None", "-1", "[[]]", "{}", "0.0"):
         found[text] = None
@@ -198,7 +185,7 @@ def _mined_expressions(program: Program) -> dict[str, tuple[ast.expr | None, fro
                 continue
             text = one.segment(node)
             if "\n" not in text and len(text) < 60:
-                found.setdefault(text, (node if one is program else None, names_in(node)))
+                found.setdefault(text, (node if one is program else None, free_names(node)))
     return found
 
 
@@ -223,7 +210,7 @@ def _mined_statements(program: Program) -> dict[str, tuple[ast.stmt, frozenset[s
                 continue
             text = one.segment(node)
             if "\n" not in text and len(text) < 90:
-                found.setdefault(text, (node, names_in(node), 1.0 if one is program else 1.4))
+                found.setdefault(text, (node, free_names(node), 1.0 if one is program else 1.4))
     return found
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 
 from healkit.healing.advisors.search.program import Program
+from healkit.pysource.inference import FUNCTION_RESULTS, ITERATORS, LITERALS, METHOD_RESULTS
 
 TypeNames = frozenset[str]
 UNKNOWN: TypeNames = frozenset()
@@ -19,35 +20,19 @@ COLLECTIONS: TypeNames = SEQUENCES | {
     "generator",
 }  # fmt: skip
 
+#: `round` is left out: it returns an int or a float.
 _CALLS = {
-    "len": "int", "int": "int", "str": "str", "float": "float", "bool": "bool", "list": "list", "dict": "dict",
-    "set": "set", "tuple": "tuple", "sorted": "list", "range": "range", "any": "bool", "all": "bool", "ord": "int",
-    "isinstance": "bool", "chr": "str", "repr": "str", "enumerate": "generator", "zip": "generator",
-    "map": "generator", "filter": "generator", "reversed": "generator", "input": "str", "hash": "int",
-    "frozenset": "frozenset", "defaultdict": "defaultdict", "Counter": "Counter", "deque": "deque", "floor": "int",
-    "ceil": "int", "sqrt": "float", "divmod": "tuple",
-}  # fmt: skip
-_METHODS = {
-    "split": "list", "rsplit": "list", "splitlines": "list", "join": "str", "strip": "str", "lstrip": "str",
-    "rstrip": "str", "lower": "str", "upper": "str", "title": "str", "capitalize": "str", "replace": "str",
-    "format": "str", "find": "int", "rfind": "int", "index": "int", "count": "int", "startswith": "bool",
-    "endswith": "bool", "isdigit": "bool", "isalpha": "bool", "isalnum": "bool", "isspace": "bool", "isupper": "bool",
-    "islower": "bool", "items": "dict_items", "keys": "dict_keys", "values": "dict_values", "zfill": "str",
-    "ljust": "str", "rjust": "str", "center": "str", "strftime": "str", "isoformat": "str", "findall": "list",
-    "group": "str", "swapcase": "str", "casefold": "str",
-}  # fmt: skip
-_LITERALS: dict[type[ast.expr], str] = {
-    ast.List: "list", ast.ListComp: "list", ast.Tuple: "tuple", ast.Dict: "dict", ast.DictComp: "dict",
-    ast.Set: "set", ast.SetComp: "set", ast.GeneratorExp: "generator", ast.JoinedStr: "str", ast.Compare: "bool",
-    ast.Lambda: "function",
-}  # fmt: skip
+    name: "generator" if result in ITERATORS else result
+    for name, result in FUNCTION_RESULTS.items()
+    if name != "round"
+}
 
 
 def guess_types(program: Program, node: ast.expr) -> TypeNames:
     """Return the type names that an expression's value may have; empty if nothing is known."""
     if isinstance(node, ast.Constant):
         return frozenset({type(node.value).__name__})
-    if (literal := _LITERALS.get(type(node))) is not None:
+    if (literal := LITERALS.get(type(node))) is not None:
         return frozenset({literal})
     if isinstance(node, ast.Name):
         return program.types(node.id, node)
@@ -69,7 +54,7 @@ def _of_call(node: ast.Call) -> TypeNames:
     if isinstance(node.func, ast.Name):
         found = _CALLS.get(node.func.id)
     elif isinstance(node.func, ast.Attribute):
-        found = _METHODS.get(node.func.attr)
+        found = METHOD_RESULTS.get(node.func.attr)
         if isinstance(node.func.value, ast.Name) and node.func.value.id in ("math", "np", "numpy"):
             found = _CALLS.get(node.func.attr)
     else:

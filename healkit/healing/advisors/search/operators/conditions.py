@@ -6,11 +6,11 @@ import ast
 import re
 
 from healkit.contracts.healing import Edit
-from healkit.healing.advisors.search.ingredients import conditions, names_in
+from healkit.healing.advisors.search.ingredients import conditions
 from healkit.healing.advisors.search.operators.table import Changes, operator
 from healkit.healing.advisors.search.program import Change, Program
 from healkit.pysource.precedence import AND, BIT_OR, NOT
-from healkit.pysource.scope import bound_names
+from healkit.pysource.scope import bound_names, free_names
 
 #: Weight of an added condition about other names. (Of 85 such patches that passed every check, 14 of the 41 about a name
 #: in the same line were right, and none of the others.)
@@ -159,5 +159,5 @@ def answered(program: Program, node: ast.Return) -> Changes:
         return
     given = bound_names(program.function(node) or program.tree, "parameter").keys()
     for text in conditions(program, node):
-        found_out = not names_in(ast.parse(text, mode="eval")) <= given
+        found_out = not free_names(ast.parse(text, mode="eval")) <= given
         yield from program.put(node.value, text, 1.0 if found_out else 0.7)

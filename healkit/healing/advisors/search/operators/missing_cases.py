@@ -6,10 +6,11 @@ import ast
 from collections.abc import Iterator
 
 from healkit.contracts.healing import Edit
-from healkit.healing.advisors.search.ingredients import conditions, names_in, results
+from healkit.healing.advisors.search.ingredients import conditions, results
 from healkit.healing.advisors.search.operators.table import Changes, operator
 from healkit.healing.advisors.search.program import Change, Program
 from healkit.pysource.precedence import BIT_OR
+from healkit.pysource.scope import free_names
 
 
 def _inserted(edit: Edit | None, weight: float, *, guard: bool = False, line: int = 0) -> Changes:
@@ -114,7 +115,7 @@ def _unequal(program: Program, node: ast.Expr) -> Iterator[str]:
     """Yield conditions that a stored value differs from a name that it is made of."""
     for part in ast.walk(node):
         if isinstance(part, ast.BinOp | ast.Subscript) and program.is_value(part):
-            for name in sorted(names_in(part) & set(program.names(node)))[:3]:
+            for name in sorted(free_names(part) & set(program.names(node)))[:3]:
                 yield f"{program.piece(part, BIT_OR)} != {name}"
 
 

@@ -7,10 +7,10 @@ import re
 from collections.abc import Callable, Iterator
 
 from healkit.contracts.healing import Edit
-from healkit.healing.advisors.search.ingredients import names_in
 from healkit.healing.advisors.search.operators.table import Changes, operator
 from healkit.healing.advisors.search.program import Change, Program
 from healkit.healing.advisors.search.type_guesses import COLLECTIONS, NUMBERS, guess_types, may_have_type
+from healkit.pysource.scope import free_names
 
 _SIGNS: dict[type[ast.operator], str] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",
@@ -131,7 +131,7 @@ def left_over(program: Program, node: ast.For | ast.While) -> Changes:
             continue
         text = program.segment(statement)
         carried = [
-            name for name in names_in(value) if name in bound or program.types(name, node) & COLLECTIONS
+            name for name in free_names(value) if name in bound or program.types(name, node) & COLLECTIONS
         ]
         for name in sorted(carried):
             for test, weight in ((name, 1.0), (f"{name} is not None", 0.7)):

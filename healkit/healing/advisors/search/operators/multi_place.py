@@ -7,9 +7,9 @@ import itertools
 import re
 
 from healkit.contracts.healing import Edit
-from healkit.healing.advisors.search.ingredients import names_in
 from healkit.healing.advisors.search.operators.table import Changes, operator
 from healkit.healing.advisors.search.program import Change, Program
+from healkit.pysource.scope import free_names
 
 _SIGN = re.compile(r"<=|>=|<|>")
 _STRICTNESS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
@@ -104,7 +104,7 @@ def _filled_in(text: str) -> frozenset[str]:
         tree = ast.parse(f"f{text!r}", mode="eval")
     except (SyntaxError, ValueError):
         return frozenset()
-    return names_in(tree)
+    return free_names(tree)
 
 
 @operator(
