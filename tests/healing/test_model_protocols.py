@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import AsyncIterator, Iterator
 
+import httpx
 import pytest
 from model_server import SECRET_KEY, Budget, ModelServer, events, fails, model_server, says, sends
 
@@ -16,7 +18,7 @@ from healkit.healing.advisors.model.anthropic_messages import AnthropicMessages
 from healkit.healing.advisors.model.model_endpoint import find_endpoint
 from healkit.healing.advisors.model.openai_chat import OpenAIChat
 from healkit.healing.advisors.model.protocol import Prompt
-from healkit.healing.advisors.model.sse import EventStream
+from healkit.healing.advisors.model.transport import event_data
 
 BROKEN = "def halve(n):\n    return n / 0\n"
 ANSWER = "It divided by zero — always.\n```python\ndef halve(n):\n    return n / 2\n```\n"
@@ -140,11 +142,18 @@ def test_a_stream_of_events_may_be_cut_anywhere(size: int, end: str) -> None:
         "data: cut",
     ]
     stream = end.join(lines).encode()
-    reader = EventStream()
-    found = [
-        data for start in range(0, len(stream), size) for data in reader.feed(stream[start : start + size])
-    ]
-    assert found == ["one", "zwei ü\n drei"]
+
+    async def pieces() -> AsyncIterator[bytes]:
+        for start in range(0, len(stream), size):
+            yield stream[start : start + size]
+
+    async def found() -> list[str]:
+        request = httpx.Request("POST", "http://x.example")
+        kind = {"Content-Type": "text/event-stream; charset=latin-1"}
+        response = httpx.Response(200, headers=kind, content=pieces(), request=request)
+        return [data async for data in event_data(response, len(stream))]
+
+    assert asyncio.run(found()) == ["one", "zwei ü\n drei"]
 
 
 @pytest.mark.parametrize(

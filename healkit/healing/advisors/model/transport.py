@@ -7,15 +7,17 @@ and its stream a limit in bytes.
 from __future__ import annotations
 
 import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, AsyncIterator
 
 import httpx
 import msgspec
+from httpx_sse import EventSource
 
 from healkit.errors import ModelError, ModelUnavailable
 from healkit.healing.advisors.model.api_errors import TransientError, presentable, refusal_of
 from healkit.healing.advisors.model.model_endpoint import ModelEndpoint, ModelRequest
 from healkit.healing.advisors.model.protocol import Reader, Reply, StreamError
-from healkit.healing.advisors.model.sse import EventStream
 
 #: Limit of what is read of an error's page.
 _ERROR_MAX_BYTES = 64 * 1024
@@ -61,22 +63,49 @@ async def _exchange(client: httpx.AsyncClient, request: ModelRequest, reader: Re
         if response.status_code != 200 or kind != "text/event-stream" or not plain:
             said = await _beginning(response) if plain else b""
             raise refusal_of(response.status_code, dict(response.headers), said, request.endpoint)
-        events = EventStream()
-        received = 0
-        async for chunk in response.aiter_raw():
-            received += len(chunk)
-            if received > request.answer_max_bytes:
-                raise ModelError(
-                    f"The model at {request.endpoint.host} sent more than {request.answer_max_bytes:,} bytes.",
-                    hint="heal_model_max_tokens says how long an answer may be; does the server heed it?",
-                )
-            for data in events.feed(chunk):
+        async with contextlib.aclosing(event_data(response, request.answer_max_bytes)) as events:
+            async for data in events:
                 _read(data, reader, request.endpoint)
-            if reader.done:
-                break
+                if reader.done:
+                    break
     if not reader.reply.ending:
         raise TransientError(_broken_off(request.endpoint.host, reader.reply.text))
     return reader.reply
+
+
+async def event_data(response: httpx.Response, max_bytes: int) -> AsyncGenerator[str, None]:
+    """Yield the data of each server-sent event; raise `ModelError` once the stream is longer than `max_bytes`.
+
+    Names, ids and retry times of events are skipped: both protocols repeat them in the data.
+    """
+    assert isinstance(response.stream, httpx.AsyncByteStream)  # the client is an async one
+    response.stream = _BoundedStream(response.stream, max_bytes, response.url.netloc.decode())
+    response.encoding = "utf-8-sig"  # as the format demands, whatever the header says
+    async with contextlib.aclosing(EventSource(response).aiter_sse()) as events:
+        async for event in events:
+            if event.data:
+                yield event.data
+
+
+class _BoundedStream(httpx.AsyncByteStream):
+    """Stream of bytes that fails over its limit: httpx and httpx-sse would hold a line of any length."""
+
+    def __init__(self, stream: httpx.AsyncByteStream, max_bytes: int, host: str) -> None:
+        self._stream, self._max_bytes, self._host = stream, max_bytes, host
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        received = 0
+        async for chunk in self._stream:
+            received += len(chunk)
+            if received > self._max_bytes:
+                raise ModelError(
+                    f"The model at {self._host} sent more than {self._max_bytes:,} bytes.",
+                    hint="heal_model_max_tokens says how long an answer may be; does the server heed it?",
+                )
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
 
 
 def _read(data: str, reader: Reader, endpoint: ModelEndpoint) -> None:
