@@ -1,4 +1,4 @@
-"""Attributes that an object lacks, and calls of non-functions."""
+"""Attributes and methods that an object does not have."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from healkit.failures.known_names import FOREIGN_METHODS
 from healkit.failures.modules import BESIDE_THE_CLASS, OTHER_MODULES
 from healkit.failures.pattern import ExplanationText, FailurePattern, Fix, FixExample, Proposal
 from healkit.failures.site import Site
-from healkit.failures.unbound import renamed_variable
-from healkit.pysource.scope import BUILTINS
 
-_TYPES: dict[str, type] = {
+#: Built-in types by name.
+TYPES: dict[str, type] = {
     kind.__name__: kind for kind in (str, list, dict, set, tuple, int, float, bytes, bool, frozenset, complex)
 }
 
@@ -30,7 +29,7 @@ def _renamed(site: Site, node: ast.Attribute, right: str) -> Proposal:
 
 def _near(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     name = match["name"]
-    kind = _TYPES.get(match.groupdict().get("kind") or "")
+    kind = TYPES.get(match.groupdict().get("kind") or "")
     known = [n for n in dir(kind) if not n.startswith("_")] if kind else _own_attributes(site)
     near = [right for right in site.near(name, known) if right.isidentifier()]
     for number, right in enumerate(near):
@@ -81,7 +80,7 @@ def _has(kind: str, form: str) -> bool:
     called = re.match(r"(?:\{o\}|str\(\{o\}\))\.(\w+)", form)
     if called is None:
         return kind != "NoneType"
-    owner = str if form.startswith("str(") else _TYPES.get(kind)
+    owner = str if form.startswith("str(") else TYPES.get(kind)
     return owner is None or hasattr(owner, called[1])
 
 
@@ -95,52 +94,6 @@ def _key(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         yield Proposal(
             f"`{name}` is a key of the dict, and stands in brackets.", site.source.replace(node, target)
         )
-
-
-def _uncalled(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """Add the missing parentheses of a call: `text.split[0]`, `for key in d.items:`."""
-    source = site.source
-    methods = {name for kind in _TYPES.values() for name in dir(kind) if not name.startswith("_")}
-    own = {n.name: len(n.args.args) for n in ast.walk(source.tree) if isinstance(n, ast.FunctionDef)}
-    named: list[ast.Attribute | ast.Name] = [*site.nodes(ast.Attribute), *site.nodes(ast.Name)]
-    for node in named:
-        called = source.parents[node]
-        if isinstance(called, ast.Call) and called.func is node:
-            continue
-        name = node.attr if isinstance(node, ast.Attribute) else node.id
-        if isinstance(node, ast.Attribute) and (name in methods or own.get(name) == 1):
-            yield Proposal(f"`.{name}` is named and not called.", source.wrap(node, "", "()"))
-        elif isinstance(called, ast.Subscript) and called.value is node and (name in own or name in BUILTINS):
-            start, end = source.span(node)
-            inside = source.segment(called)[end - start :].strip()[1:-1]
-            yield Proposal(f"`{name}` is a function and is called with round brackets.",
-                      source.replace(called, f"{name}({inside})"))  # fmt: skip
-        elif isinstance(node, ast.Name) and own.get(name) == 0:
-            yield Proposal(f"`{name}` is named and not called.", source.wrap(node, "", "()"))
-
-
-def _no_function(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """Replace a call of what is not a function: index it, only read it, or rename what hides the function."""
-    source, kind = site.source, match["kind"]
-    for call in site.nodes(ast.Call)[:3]:
-        name = call.func.id if isinstance(call.func, ast.Name) else ""
-        if name in BUILTINS:
-            yield from renamed_variable(site, name)
-        if len(call.args) == 1 and kind in {"list", "dict", "str", "tuple"} and not call.keywords:
-            text = f"{source.segment(call.func)}[{source.segment(call.args[0])}]"
-            yield Proposal(f"A {kind} is looked into with square brackets.", source.replace(call, text), 0.05)
-        if not call.args and not call.keywords:
-            yield Proposal(
-                f"`{source.segment(call.func)}` is a {kind}, no function.",
-                source.replace(call, source.segment(call.func)),
-            )
-        if isinstance(call.func, ast.Constant) and kind in {"int", "float"}:
-            start = source.span(call.func)[1]
-            text = f"{source.segment(call.func)} * {source.text[start : source.span(call)[1]].strip()}"
-            yield Proposal(
-                "A number before a bracket is not multiplied with it unless `*` says so.",
-                source.replace(call, text),
-            )
 
 
 def _near_builtin(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
@@ -272,78 +225,6 @@ PATTERNS: tuple[FailurePattern, ...] = (
         fixes=(
             BESIDE_THE_CLASS,
             _NEAR_ATTRIBUTE,
-        ),
-    ),
-    FailurePattern(
-        ("TypeError", "AttributeError"),
-        r"'(?:builtin_function_or_method|method|method_descriptor|function|type)'",
-        fixes=(
-            Fix(
-                name="uncalled",
-                mends="a function or a method is named and not called",
-                priority=0.85,
-                propose=_uncalled,
-                example=FixExample(
-                    "def tool(a):\n    return [k for k, v in a.items if v]\n",
-                    "def tool(a):\n    return [k for k, v in a.items() if v]\n",
-                    {"a": {"b": 1}},
-                ),
-                lookalike=FixExample("def tool(a):\n    return (lambda b: b) + a\n", arguments={"a": 1}),
-            ),
-        ),
-    ),
-    FailurePattern(
-        ("TypeError",),
-        r"'(?P<kind>[\w.]+)' object is not callable",
-        explanations=(
-            ExplanationText(
-                "not_callable_shadow",
-                what="Round brackets come after a `{kind}`, as if it were a function.",
-                why=(
-                    "Either a variable has taken the name of a function (`list = …`, `sum = …`), or an operator or comma is missing "
-                    "before the bracket, or square brackets were meant."
-                ),
-                hint="What does the name before the bracket stand for at this line?",
-                fix="Give the variable another name (`del list` brings Python's own back), or write `[…]` to look something up.",
-                only=r"'(?:list|dict|str|int|float|set|tuple|bool|DataFrame|Series|module)' object",
-                example="list = [1]\nlist('ab')",
-            ),
-            ExplanationText(
-                "not_callable",
-                what="Round brackets come after a `{kind}`, and that cannot be called.",
-                why="What stands before the bracket is not a function: often it is the outcome of one.",
-                hint="Is there one pair of brackets too many?",
-                fix="Take the brackets away, or call what gives the function.",
-                example="None()",
-            ),
-        ),
-        fixes=(
-            Fix(
-                name="no_function",
-                mends="a value is called that is no function",
-                priority=0.85,
-                propose=_no_function,
-                example=FixExample(
-                    "def tool(a):\n    list = sorted(a)\n    return list(dict.fromkeys(list))\n",
-                    "def tool(a):\n    list_value = sorted(a)\n    return list(dict.fromkeys(list_value))\n",
-                    {"a": ["b", "b"]},
-                ),
-                lookalike=FixExample("def tool(a, b):\n    return a(b, b)\n", arguments={"a": 1, "b": 2}),
-            ),
-        ),
-    ),
-    FailurePattern(
-        ("TypeError",),
-        r"'(?P<kind>builtin_function_or_method|method|function|type)' object is not subscriptable",
-        explanations=(
-            ExplanationText(
-                "method_subscript",
-                what="Square brackets come after a function.",
-                why="A function is called with round brackets; square ones look something up.",
-                hint="Which of the two was meant?",
-                fix="Write `(…)`, or put the brackets after the call.",
-                example="'text'.split[0]",
-            ),
         ),
     ),
 )

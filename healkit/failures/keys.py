@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from healkit.contracts.healing import Edit
 from healkit.errors import near_misses
-from healkit.failures.pattern import ExplanationText, FailurePattern, Fix, FixExample, Proposal
+from healkit.failures.pattern import NO_EXCEPTION, ExplanationText, FailurePattern, Fix, FixExample, Proposal
 from healkit.failures.site import Site
 from healkit.pysource.inference import type_of
 
@@ -143,6 +143,32 @@ def _or_default(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             yield Proposal("A key that is not there gives None.", source.replace(node, text), guard=True)
 
 
+def _json_key(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """Look up text where a number is looked for among keys that came from JSON."""
+    numbers = {key for key in site.data_keys() if key.lstrip("-").isdigit()}
+    given = [value for check in site.inputs for value in check.arguments.values()]
+    asked = {str(value) for value in given if isinstance(value, int) and not isinstance(value, bool)}
+    if not numbers & asked:
+        return
+    names = {name for name, value in site.arguments.items() if isinstance(value, int)}
+    for node in ast.walk(site.source.tree):
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            match node.value:
+                case ast.Subscript(slice=ast.Constant(value=str(name))) if name in names:
+                    yield Proposal(
+                        "Keys that came from JSON are text.", site.source.wrap(node.value, "str(", ")")
+                    )
+    uses = [
+        node
+        for node in ast.walk(site.source.tree)
+        if isinstance(node, ast.Name) and node.id in names and isinstance(node.ctx, ast.Load)
+        and isinstance(site.source.parents[node], ast.Subscript | ast.Compare | ast.Call)
+    ]  # fmt: skip
+    if uses:
+        edits = [edit for node in uses for edit in site.source.wrap(node, "str(", ")")]
+        yield Proposal("Keys that came from JSON are text.", edits)
+
+
 _UNKNOWN = FixExample("def tool(a):\n    return a['zzyzx']\n", arguments={"a": {"b": 1}})
 
 
@@ -237,6 +263,25 @@ PATTERNS: tuple[FailurePattern, ...] = (
                 ),
                 lookalike=FixExample(
                     "def tool(a, b):\n    a.pop(b)\n    return a\n", arguments={"a": {}, "b": "c"}
+                ),
+            ),
+        ),
+    ),
+    FailurePattern(
+        (NO_EXCEPTION,),
+        fixes=(
+            Fix(
+                name="json_key",
+                mends="a number is looked for among keys of text",
+                priority=0.85,
+                propose=_json_key,
+                example=FixExample(
+                    "def tool(plan, seat):\n    return plan.get(seat)\n",
+                    "def tool(plan, seat):\n    return plan.get(str(seat))\n",
+                    {"plan": {"1": "Ada"}, "seat": 1},
+                ),
+                lookalike=FixExample(
+                    "def tool(plan, seat):\n    return len(plan) + 1\n", "", {"plan": {"1": "Ada"}, "seat": 1}
                 ),
             ),
         ),

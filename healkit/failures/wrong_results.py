@@ -10,6 +10,7 @@ from healkit.contracts.healing import Edit
 from healkit.failures.pattern import NO_EXCEPTION, FailurePattern, Fix, FixExample, Proposal
 from healkit.failures.site import Site
 from healkit.pysource.nodes import Function, own_nodes, parameters
+from healkit.pysource.source import Source
 
 _TEXT_METHODS = frozenset(name for name in dir(str) if not name.startswith(("_", "is")))
 
@@ -76,32 +77,6 @@ def _float_equal(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             else site.source.add_import("import math")
         )
         yield Proposal("Floats are compared within a small distance.", edits)
-
-
-def _json_key(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """Look up text where a number is looked for among keys that came from JSON."""
-    numbers = {key for key in site.data_keys() if key.lstrip("-").isdigit()}
-    given = [value for check in site.inputs for value in check.arguments.values()]
-    asked = {str(value) for value in given if isinstance(value, int) and not isinstance(value, bool)}
-    if not numbers & asked:
-        return
-    names = {name for name, value in site.arguments.items() if isinstance(value, int)}
-    for node in ast.walk(site.source.tree):
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            match node.value:
-                case ast.Subscript(slice=ast.Constant(value=str(name))) if name in names:
-                    yield Proposal(
-                        "Keys that came from JSON are text.", site.source.wrap(node.value, "str(", ")")
-                    )
-    uses = [
-        node
-        for node in ast.walk(site.source.tree)
-        if isinstance(node, ast.Name) and node.id in names and isinstance(node.ctx, ast.Load)
-        and isinstance(site.source.parents[node], ast.Subscript | ast.Compare | ast.Call)
-    ]  # fmt: skip
-    if uses:
-        edits = [edit for node in uses for edit in site.source.wrap(node, "str(", ")")]
-        yield Proposal("Keys that came from JSON are text.", edits)
 
 
 def _any_of(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
@@ -228,15 +203,8 @@ def _unequal(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Store with one `=`, add with `+=`: `total == 1` only compares, `=+` only assigns."""
     for node in ast.walk(site.source.tree):
         match node:
-            case ast.Expr(
-                value=ast.Compare(
-                    left=ast.Name() | ast.Attribute() | ast.Subscript() as left,
-                    ops=[ast.Eq()],
-                    comparators=[right],
-                )
-            ):
-                at = site.source.text.index("==", site.source.span(left)[1], site.source.span(right)[0])
-                yield Proposal("One `=` stores; two only compare.", [Edit(at, at + 2, "=")])
+            case ast.Expr() if edits := stored(site.source, node):
+                yield Proposal("One `=` stores; two only compare.", edits)
             case ast.Assign(
                 targets=[target], value=ast.UnaryOp(op=ast.UAdd() | ast.USub() as op, operand=operand)
             ):
@@ -244,6 +212,17 @@ def _unequal(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
                 sign = "+" if isinstance(op, ast.UAdd) else "-"
                 if f"={sign}" in site.source.text[start:end]:
                     yield Proposal(f"`={sign}` stores; `{sign}=` adds up.", [Edit(start, end, f" {sign}= ")])
+
+
+def stored(source: Source, statement: ast.Expr) -> list[Edit]:
+    """Make an assignment of `total == 1` in a line of its own; no edits for any other statement."""
+    match statement.value:
+        case ast.Compare(
+            left=ast.Name() | ast.Attribute() | ast.Subscript() as left, ops=[ast.Eq()], comparators=[right]
+        ):
+            at = source.text.index("==", source.span(left)[1], source.span(right)[0])
+            return [Edit(at, at + 2, "=")]
+    return []
 
 
 PATTERNS: tuple[FailurePattern, ...] = (
@@ -287,20 +266,6 @@ PATTERNS: tuple[FailurePattern, ...] = (
                     {"a": 0.1, "b": 0.3},
                 ),
                 lookalike=FixExample("def tool(a, b):\n    return a == 'x'\n", "", {"a": 0.1, "b": 0.3}),
-            ),
-            Fix(
-                name="json_key",
-                mends="a number is looked for among keys of text",
-                priority=0.85,
-                propose=_json_key,
-                example=FixExample(
-                    "def tool(plan, seat):\n    return plan.get(seat)\n",
-                    "def tool(plan, seat):\n    return plan.get(str(seat))\n",
-                    {"plan": {"1": "Ada"}, "seat": 1},
-                ),
-                lookalike=FixExample(
-                    "def tool(plan, seat):\n    return len(plan) + 1\n", "", {"plan": {"1": "Ada"}, "seat": 1}
-                ),
             ),
             Fix(
                 name="any_of",

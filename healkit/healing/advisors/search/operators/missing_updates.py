@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from healkit.contracts.healing import Edit
+from healkit.failures.wrong_results import stored
 from healkit.healing.advisors.search.operators.table import Changes, operator
 from healkit.healing.advisors.search.program import Change, Program
 from healkit.healing.advisors.search.type_guesses import COLLECTIONS, NUMBERS, guess_types, may_have_type
@@ -34,10 +35,8 @@ def thrown_away(program: Program, node: ast.Expr) -> Changes:
             yield Change((Edit(start, end, f"{target} {_SIGNS[type(value.op)]}= {right}"),))
         for name in program.names(node)[:8]:
             yield Change((Edit(start, end, f"{name} = {program.segment(value)}"),), 0.6)
-    elif isinstance(value, ast.Compare) and len(value.ops) == 1 and isinstance(value.ops[0], ast.Eq):
-        if isinstance(value.left, ast.Name | ast.Attribute | ast.Subscript):
-            text = f"{program.segment(value.left)} = {program.segment(value.comparators[0])}"
-            yield Change((Edit(start, end, text),))
+    elif edits := stored(program.source, node):
+        yield Change(tuple(edits))
     elif isinstance(value, ast.Call) and program.segment(value.func) in program.defined:
         yield from _of_own_function(program, node, value)
 
