@@ -25,7 +25,7 @@ from healkit.config import Config
 from healkit.contracts.records import new_trace_id, utc_now
 from healkit.sanitizer import Sanitizer
 from healkit.sanitizer.cleaner import Verbatim
-from healkit.server.intake import Intake
+from healkit.server.ingest import Ingest
 from healkit.store.collected import CollectedTraces
 from healkit.store.database import Database
 
@@ -78,8 +78,8 @@ def bare(folder: Path, bodies: list[bytes]) -> int:
 
 def intake(folder: Path, bodies: list[bytes], cleaner: Any, name: str) -> int:
     database = Database(folder / f"{name}.db")
-    taker = Intake(CollectedTraces(database), cleaner, Config().payload_max_bytes)
-    found = rate(lambda: [taker.take(body) for body in bodies])
+    taker = Ingest(CollectedTraces(database), cleaner, Config().payload_max_bytes)
+    found = rate(lambda: [taker.store(body) for body in bodies])
     database.close()
     return found
 

@@ -34,7 +34,7 @@ _FORKING.set_forkserver_preload(
         "healkit.cli.collect",
         "healkit.app",
         "healkit.runtime.recorder",
-        "healkit.server.intake",
+        "healkit.server.ingest",
         "healkit.server.standalone",
         "healkit.store.requests",
         "healkit.sanitizer",

@@ -1,7 +1,7 @@
-"""The collector: a Jupyter Server extension, and a server of its own.
+"""Collector of traces, as a Jupyter extension or a server.
 
-`collected` traces are taken in by `intake` (no HTTP), run by `service`, reached through `handlers`; `extension` mounts
-those in Jupyter's server, `standalone` in one of its own (`healkit collect`).
+`ingest` reads and stores batches, `trace_queries` reads questions, `collector` runs both on threads, `handlers` are its
+HTTP routes; `extension` mounts those in Jupyter's server, `standalone` in one of its own (`healkit collect`).
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from typing import Any
 
 
 def _jupyter_server_extension_points() -> list[dict[str, str]]:
-    """Called by Jupyter's server to find what there is to load."""
+    """List the extension; called by Jupyter's server."""
     return [{"module": "healkit.server"}]
 
 
 def _load_jupyter_server_extension(serverapp: Any) -> None:
-    """Called by Jupyter's server as it starts."""
+    """Mount the collector; called by Jupyter's server as it starts."""
     from healkit.server.extension import load
 
     load(serverapp)

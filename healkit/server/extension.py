@@ -1,7 +1,7 @@
-"""The collector in Jupyter's server: its authentication, its authorizer.
+"""Collector in Jupyter's server, with its authentication.
 
-Mounted below the server's base URL at `healkit/api/…`, which is ours, and also at `api/…` where nothing else answers
-there: a client then only needs the address of the server. The authorizer is asked for `read` or `write` on the
+Mounted below the server's base URL at `healkit/api/…`, which is ours, and also at `api/…` where no other handler
+answers there: a client then only needs the address of the server. The authorizer is asked for `read` or `write` on the
 resource `healkit_traces`.
 """
 
@@ -16,23 +16,23 @@ from tornado.web import Application, ErrorHandler, authenticated, stream_request
 
 from healkit.config import Config
 from healkit.server import handlers
-from healkit.server.service import CollectorService
+from healkit.server.collector import Collector
 
-#: What the authorizer is asked for.
+#: The resource that the authorizer is asked for.
 RESOURCE = "healkit_traces"
 
 _PREFIX = "/healkit"
 
 
 class _Jupyter(handlers.CollectorHandler):
-    """Who asks, as Jupyter's server knows it."""
+    """Identity of the client, as Jupyter's server knows it."""
 
     auth_resource = RESOURCE
     #: A sender in the background is no reason to keep an idle server alive.
     _track_activity = False
 
     def identify(self) -> str | None:
-        """The user's name; whoever sends the token itself gets another random one with each request."""
+        """Return the user's name; Jupyter invents one for each request that sends the token itself."""
         user = self.current_user
         if not user:
             return None
@@ -40,7 +40,7 @@ class _Jupyter(handlers.CollectorHandler):
         return "token" if identity.is_token_authenticated(self) else f"user {user.username}"
 
     def claims_identity(self) -> bool:
-        """Jupyter takes a token in the address, too."""
+        """Return True for a token in the address too, which Jupyter accepts."""
         return super().claims_identity() or "token" in self.request.query_arguments
 
     def deliver(self, body: bytes, content_type: str) -> None:
@@ -48,12 +48,12 @@ class _Jupyter(handlers.CollectorHandler):
         self.finish(body, set_content_type=content_type)  # type: ignore[call-arg]  # jupyter_server's own, with one argument more than tornado's
 
     def check_xsrf_cookie(self) -> None:
-        """As Jupyter does, for those who are known; nobody else comes further than this side's own refusal."""
+        """Check as Jupyter does for known users; a request without one is refused by the handler itself."""
         if getattr(self, "_jupyter_current_user", None) is not None:
             super().check_xsrf_cookie()
 
     def set_cors_headers(self) -> None:
-        """None: no page of another origin reads traces."""
+        """Set none: no page of another origin reads traces."""
 
 
 @stream_request_body
@@ -100,14 +100,14 @@ _ROUTES: tuple[tuple[str, type[handlers.CollectorHandler]], ...] = (
 )
 
 
-def load(serverapp: Any) -> CollectorService:
+def load(serverapp: Any) -> Collector:
     """Mount the collector; the database is only opened by the first request that needs it. Raises `ConfigError`."""
     application: Application = serverapp.web_app
-    service = CollectorService(Config.from_environment(), on_trouble=serverapp.log.warning)
+    collector = Collector(Config.from_environment(), on_error=serverapp.log.warning)
     base = application.settings["base_url"].rstrip("/")
     mounted = [f"{base}{_PREFIX}", *([base] if _is_free(application, base) else [])]
     rules: list[Any] = [
-        (f"{prefix}{route}/?", handler, {"service": service})
+        (f"{prefix}{route}/?", handler, {"collector": collector})
         for prefix in mounted
         for route, handler in _ROUTES
     ]
@@ -115,11 +115,11 @@ def load(serverapp: Any) -> CollectorService:
     serverapp.log.info(
         "healkit collects traces at %s", " and ".join(f"{m}{handlers.TRACES}" for m in mounted)
     )
-    return service
+    return collector
 
 
 def _is_free(application: Application, base: str) -> bool:
-    """Whether nobody else answers at any of the short addresses."""
+    """Return True when no other handler answers at any of the short addresses."""
     return all(
         _is_unclaimed(application, base + path)
         for path in (handlers.TRACES, f"{handlers.TRACES}/x", handlers.HEALTH, handlers.METRICS)
@@ -127,7 +127,7 @@ def _is_free(application: Application, base: str) -> bool:
 
 
 def _is_unclaimed(application: Application, path: str) -> bool:
-    """Whether what answers there is only the application's own "not found"."""
+    """Return True when only the application's own "not found" answers there."""
     request = HTTPServerRequest("GET", path, headers=HTTPHeaders({"Host": "localhost"}), host="localhost")
     kind = getattr(application.find_handler(request), "handler_class", ErrorHandler)
     return issubclass(kind, ErrorHandler | Template404)

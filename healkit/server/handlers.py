@@ -1,10 +1,10 @@
-"""The routes of the collector, for any tornado application.
+"""HTTP routes of the collector, for any tornado application.
 
-Thin: a handler reads the request and writes the answer, `CollectorService` does the work. Who may ask is for the
-application to say: its classes add `identify` (and Jupyter's own decorators) to the ones here.
+A handler reads the request and writes the answer, `Collector` does the work. Each application says who may ask: its
+classes add `identify` (and Jupyter's own decorators) to the ones here.
 
-Bodies are read as a stream, so that a request without a token, or with too large a body, costs no memory. What is
-refused is still read to its end, up to a bound: a client that is busy sending sees a reset, not an answer, when the
+Bodies are read as a stream, so that a request without a token, or with too large a body, costs no memory. A refused
+body is still read to its end, up to a bound: a client that is busy sending sees a reset, not an answer, when the
 connection is closed under it.
 """
 
@@ -20,10 +20,10 @@ import msgspec
 from tornado.web import HTTPError, RequestHandler
 
 from healkit.errors import RequestRefused
-from healkit.server.bodies import check_content_type, too_large
+from healkit.server.collector import MAX_ADMITTED, Collector
 from healkit.server.metrics import CONTENT_TYPE as METRICS_TYPE
-from healkit.server.queries import read_query
-from healkit.server.service import MAX_ADMITTED, CollectorService
+from healkit.server.request_limits import check_content_type, too_large
+from healkit.server.trace_queries import read_query
 
 TRACES, TRACE, HEALTH, METRICS = "/api/traces", r"/api/traces/([^/]{1,100})", "/api/health", "/api/metrics"
 
@@ -41,29 +41,29 @@ _CODES = {
 
 
 class CollectorHandler(RequestHandler):
-    """What all routes share: who asks, how often, how much; refusals as JSON; counting."""
+    """Base of all routes: identity, limits, refusals as JSON, counting."""
 
     #: The route's name in the metrics.
     route: ClassVar[str] = "none"
-    #: Whether it answers only those who are known.
+    #: True for a route that answers known clients only.
     guarded: ClassVar[bool] = True
 
-    def initialize(self, service: CollectorService) -> None:
-        """Called by tornado for each request."""
-        self.service = service
+    def initialize(self, collector: Collector) -> None:
+        """Set the request's state; called by tornado for each request."""
+        self.collector = collector
         self.refusal: RequestRefused | None = None
         self.chunks = bytearray()
         self.received_bytes = 0
-        self._began_s = time.monotonic()
+        self._started_s = time.monotonic()
         self._counted = False
         self._admitted = False
 
     def identify(self) -> str | None:
-        """A name for who asks, to count their requests by; None for nobody who is known. Asked before the body."""
+        """Return the client's name for the rate limit, None for an unknown client; called before the body is read."""
         raise NotImplementedError
 
     def claims_identity(self) -> bool:
-        """Whether the request holds something that should identify its sender."""
+        """Return True when the request holds a credential, right or wrong."""
         return "Authorization" in self.request.headers
 
     def deliver(self, body: bytes, content_type: str) -> None:
@@ -72,43 +72,43 @@ class CollectorHandler(RequestHandler):
         self.finish(body)
 
     def set_default_headers(self) -> None:
-        """What is stored here is data of others, to be neither interpreted nor kept by whatever shows it."""
+        """Tell browsers neither to interpret nor to keep the answers, which hold the data of others."""
         super().set_default_headers()
         self.set_header("X-Content-Type-Options", "nosniff")
         self.set_header("Cache-Control", "no-store")
         self.set_header("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'; sandbox")
 
     def compute_etag(self) -> str | None:
-        """None: an answer is never the same again."""
+        """Return None: no answer is the same twice."""
         return None
 
     async def prepare(self) -> None:
         """Decide on the request before its body is read."""
-        self.service.began()
+        self.collector.started()
         self._counted = True
         try:
             ready: Awaitable[None] | None = super().prepare()
             if ready is not None:
                 await ready
         except HTTPError as error:
-            # Answered after the body: whoever is still sending would see a reset instead.
+            # Answered after the body: a client that is still sending would see a reset instead.
             if error.status_code != 403:
                 raise
             known = not self.guarded or self.identify() is not None
             self.refusal = RequestRefused("FORBIDDEN", "Forbidden.") if known else self._nobody()
         if self._finished:
             return
-        self.request.connection.set_body_timeout(self.service.config.collect_timeout_s)  # type: ignore[union-attr]  # a request that is being handled has one
+        self.request.connection.set_body_timeout(self.collector.config.collect_timeout_s)  # type: ignore[union-attr]  # a request that is being handled has one
         try:
             self._admit()
         except RequestRefused as refusal:
             self.refusal = self.refusal or refusal
-        if self.refusal and self._declared_bytes() > self.service.config.collect_max_bytes + DRAINED_BYTES:
+        if self.refusal and self._declared_bytes() > self.collector.config.collect_max_bytes + DRAINED_BYTES:
             self.refuse(self.refusal)
 
     def data_received(self, chunk: bytes) -> None:
-        """Called by tornado with each piece of the body."""
-        limit = self.service.config.collect_max_bytes
+        """Collect a piece of the body, or refuse it; called by tornado with each."""
+        limit = self.collector.config.collect_max_bytes
         self.received_bytes += len(chunk)
         if self.refusal is None and self.received_bytes > limit:
             self.refusal = too_large(limit)
@@ -119,7 +119,7 @@ class CollectorHandler(RequestHandler):
             self.refuse(self.refusal)
 
     async def answer(self, work: Awaitable[bytes], content_type: str = _JSON) -> None:
-        """Send what the work returns, or why not."""
+        """Send the result of the work, or its refusal."""
         try:
             body = await work
         except RequestRefused as refusal:
@@ -138,7 +138,7 @@ class CollectorHandler(RequestHandler):
         self.deliver(json.dumps({"error": said}).encode(), _JSON)
 
     def write_error(self, status_code: int, **kwargs: Any) -> None:
-        """Any other end of a request, as JSON too; called by tornado. Nothing of an exception is told."""
+        """Send any other error as JSON, without its message; called by tornado."""
         error = (kwargs.get("exc_info") or (None, None))[1]
         if isinstance(error, RequestRefused):
             self.refuse(error)
@@ -149,34 +149,34 @@ class CollectorHandler(RequestHandler):
             self.refuse(RequestRefused(code, f"{self._reason}."))
 
     def log_exception(self, typ: Any, value: Any, tb: Any) -> None:
-        """Say nothing of refusals: they are the client's fault, and counted."""
+        """Leave refusals out of the log: they are the client's fault, and counted."""
         if not isinstance(value, RequestRefused):
             super().log_exception(typ, value, tb)
 
     def on_finish(self) -> None:
-        """Called by tornado after the answer."""
+        """Count the request; called by tornado after the answer."""
         super().on_finish()
         self._count(self.get_status())
 
     def on_connection_close(self) -> None:
-        """Called by tornado when the client is gone before its answer; 499 as nginx counts it."""
+        """Count the request as 499, as nginx does; called by tornado when the client is gone before its answer."""
         super().on_connection_close()
         self._count(499)
 
     def _admit(self) -> None:
         """Raise `RequestRefused` for a request that is not to be served."""
-        limiter, peer = self.service.limiter, self.request.remote_ip
+        limiter, peer = self.collector.limiter, self.request.remote_ip
         who = self.identify() if self.guarded else None
         if (wait_s := limiter.take((who, peer))) > 0:
             raise RequestRefused("RATE_LIMITED", "These are too many requests.", retry_after_s=wait_s)
         if self.guarded and who is None:
             raise self._nobody()
-        if self._declared_bytes() > self.service.config.collect_max_bytes:
-            raise too_large(self.service.config.collect_max_bytes)
-        # Last: those who are turned away anyway must not be able to keep the others out.
-        if self.service.admitted >= MAX_ADMITTED:
+        if self._declared_bytes() > self.collector.config.collect_max_bytes:
+            raise too_large(self.collector.config.collect_max_bytes)
+        # Last: requests that are refused anyway must not keep the others out.
+        if self.collector.admitted >= MAX_ADMITTED:
             raise RequestRefused("OVERLOADED", "The collector is busy.", retry_after_s=1.0)
-        self.service.admitted += 1
+        self.collector.admitted += 1
         self._admitted = True
 
     def _nobody(self) -> RequestRefused:
@@ -192,9 +192,9 @@ class CollectorHandler(RequestHandler):
     def _count(self, status: int) -> None:
         if self._counted:
             self._counted = False
-            self.service.admitted -= self._admitted
-            seconds = time.monotonic() - self._began_s
-            self.service.ended(self.request.method or "", self.route, status, seconds)
+            self.collector.admitted -= self._admitted
+            seconds = time.monotonic() - self._started_s
+            self.collector.ended(self.request.method or "", self.route, status, seconds)
 
     def _check(self) -> None:
         if self.refusal is not None:
@@ -211,20 +211,20 @@ class TracesHandler(CollectorHandler):
         await self.answer(self._store())
 
     async def get(self) -> None:
-        """One page, newest first."""
+        """Send one page, newest first."""
         await self.answer(self._page())
 
     async def _store(self) -> bytes:
         self._check()
         check_content_type(self.request.headers.get("Content-Type", ""))
         data, self.chunks = bytes(self.chunks), bytearray()
-        receipt = await self.service.take(data, self.request.headers.get("Content-Encoding", ""))
+        receipt = await self.collector.store(data, self.request.headers.get("Content-Encoding", ""))
         return msgspec.json.encode(receipt)
 
     async def _page(self) -> bytes:
         self._check()
         arguments = {name: self.get_query_argument(name) for name in self.request.query_arguments}
-        return await self.service.page(read_query(arguments))
+        return await self.collector.page(read_query(arguments))
 
 
 class TraceHandler(CollectorHandler):
@@ -233,27 +233,27 @@ class TraceHandler(CollectorHandler):
     route = "trace"
 
     async def get(self, trace_id: str) -> None:
-        """One trace."""
+        """Send one trace."""
         await self.answer(self._one(trace_id))
 
     async def _one(self, trace_id: str) -> bytes:
         self._check()
-        return await self.service.get(trace_id)
+        return await self.collector.get(trace_id)
 
 
 class HealthHandler(CollectorHandler):
-    """`GET /api/health`: whether traces can be taken now; for probes, which have no token."""
+    """`GET /api/health`: whether traces can be stored now; for probes, which have no token."""
 
     route = "health"
     guarded = False
 
     async def get(self) -> None:
-        """`{"status": "ok"}`, or 503."""
+        """Send `{"status": "ok"}`, or 503."""
         await self.answer(self._status())
 
     async def _status(self) -> bytes:
         self._check()
-        await self.service.check()
+        await self.collector.check()
         return b'{"status":"ok"}'
 
 
@@ -263,16 +263,16 @@ class MetricsHandler(CollectorHandler):
     route = "metrics"
 
     async def get(self) -> None:
-        """All counters."""
+        """Send all counters."""
         await self.answer(self._metrics(), METRICS_TYPE)
 
     async def _metrics(self) -> bytes:
         self._check()
-        return self.service.metrics.render()
+        return self.collector.metrics.render()
 
 
 class UnknownHandler(CollectorHandler):
-    """Any other address."""
+    """Refusal of any other address."""
 
     guarded = False
 

@@ -16,7 +16,7 @@ _BUCKETS_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
 
 class Metrics:
-    """What one collector has done since it started."""
+    """Counters of one collector since it started."""
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
@@ -55,20 +55,20 @@ class Metrics:
             registry=self._registry,
         )
 
-    def began(self) -> None:
-        """A request has come."""
+    def started(self) -> None:
+        """Count a request that has come."""
         self._in_flight.inc()
 
     def answered(self, method: str, route: str, status: int, seconds: float) -> None:
-        """It has been answered, or given up."""
+        """Count a request that was answered, or given up."""
         self._in_flight.dec()
         self._requests.labels(method, route, str(status)).inc()
         self._seconds.labels(route).observe(seconds)
 
-    def took(
+    def stored(
         self, size_bytes: int, outcomes: Iterable[str], codes: Iterable[str], hidden: dict[str, int]
     ) -> None:
-        """A batch was taken in: what became of each trace, why some were refused, what had to be hidden."""
+        """Count a batch: the outcome of each trace, the codes of refusals, the hidden texts by rule."""
         self._bytes.inc(size_bytes)
         for outcome in outcomes:
             self._traces.labels(outcome).inc()
@@ -78,5 +78,5 @@ class Metrics:
             self._hidden.labels(rule).inc(count)
 
     def render(self) -> bytes:
-        """All of it, in Prometheus' text format."""
+        """Return all counters in Prometheus' text format."""
         return generate_latest(self._registry)

@@ -1,7 +1,7 @@
-"""The collector as a server of its own, without Jupyter: `healkit collect`.
+"""Collector as a server of its own: `healkit collect`.
 
-Plain HTTP: encryption is a proxy's work. A stop finishes what is under way: no new connection is taken, the requests
-that have begun get their answers, then the database is closed.
+Plain HTTP: encryption is a proxy's work. On a stop, no new connection is taken, the requests that have begun get their
+answers, then the database is closed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tornado.web import Application, RequestHandler, stream_request_body
 from healkit.config import Config
 from healkit.errors import ConfigError
 from healkit.server import handlers
-from healkit.server.service import CollectorService
+from healkit.server.collector import Collector
 from healkit.server.tokens import Token, check_public, generated_token
 
 #: How long requests that have begun may take once the server is told to stop.
@@ -38,17 +38,17 @@ _log = logging.getLogger("healkit.collect")
 
 @dataclasses.dataclass(frozen=True)
 class Address:
-    """Where the server listens; port 0 takes any that is free."""
+    """Address that the server listens at; port 0 takes any that is free."""
 
     host: str = "127.0.0.1"
     port: int = 8008
 
 
 class _Alone(handlers.CollectorHandler):
-    """Who asks is who knows the token; it is never taken from the address, where it would end up in logs."""
+    """Identity by the one token, in a header only: in an address it would end up in logs."""
 
     def identify(self) -> str | None:
-        """A constant: there is one token."""
+        """Return a constant for the right token, else None."""
         kind, _, given = self.request.headers.get("Authorization", "").partition(" ")
         token: Token = self.settings["healkit_token"]
         return "token" if kind.lower() in {"bearer", "token"} and token.matches(given.strip()) else None
@@ -74,9 +74,9 @@ class _Metrics(_Alone, handlers.MetricsHandler): ...
 class _Unknown(_Alone, handlers.UnknownHandler): ...
 
 
-def make_application(service: CollectorService, token: Token) -> Application:
-    """The routes, for a server that is somebody else's."""
-    arguments = {"service": service}
+def make_application(collector: Collector, token: Token) -> Application:
+    """Make an application of the routes, for any tornado server."""
+    arguments = {"collector": collector}
     routes: list[Any] = [
         (handlers.TRACES, _Traces, arguments),
         (handlers.TRACE, _Trace, arguments),
@@ -96,27 +96,27 @@ def serve(
 ) -> None:
     """Serve until SIGTERM or SIGINT.
 
-    announce: told the address, and the token where it had to be made up, once connections are taken. Raises
+    announce: called with the address, and the token where one was generated, once connections are taken. Raises
     `ConfigError` for an address that cannot be had or needs a token of its own, and `DatabaseError`.
     """
     check_public(address.host, token)
-    made_up = None
+    generated = None
     if token is None:
-        token, made_up = generated_token()
+        token, generated = generated_token()
     sockets = _bind(address)
     try:
-        service = CollectorService(config, db, on_trouble=_log.warning)
-        service.make_ready()  # a database that cannot be opened is better known now than at the first request
-        application = make_application(service, token)
+        collector = Collector(config, db, on_error=_log.warning)
+        collector.make_ready()  # fail now, not at the first request, for a database that cannot be opened
+        application = make_application(collector, token)
         where = f"http://{_shown(address.host)}:{sockets[0].getsockname()[1]}"
-        asyncio.run(_run(service, application, sockets, lambda: announce(where, made_up)))
+        asyncio.run(_run(collector, application, sockets, lambda: announce(where, generated)))
     finally:
         for each in sockets:
             each.close()
 
 
 async def _run(
-    service: CollectorService,
+    collector: Collector,
     application: Application,
     sockets: list[socket.socket],
     ready: Callable[[], None],
@@ -124,9 +124,9 @@ async def _run(
     server = HTTPServer(
         application,
         idle_connection_timeout=_IDLE_S,
-        body_timeout=service.config.collect_timeout_s,
+        body_timeout=collector.config.collect_timeout_s,
         max_header_size=_MAX_HEADER_BYTES,
-        max_body_size=service.config.collect_max_bytes + handlers.DRAINED_BYTES,
+        max_body_size=collector.config.collect_max_bytes + handlers.DRAINED_BYTES,
     )
     with _stop_signals() as stopped:
         server.add_sockets(sockets)
@@ -134,14 +134,14 @@ async def _run(
         await stopped.wait()
         server.stop()
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(service.idle.wait(), DRAIN_S)
+            await asyncio.wait_for(collector.idle.wait(), DRAIN_S)
         await server.close_all_connections()
-        await asyncio.to_thread(service.close)
+        await asyncio.to_thread(collector.close)
 
 
 @contextlib.contextmanager
 def _stop_signals() -> Iterator[asyncio.Event]:
-    """An event that is set by SIGTERM or SIGINT."""
+    """Yield an event that is set by SIGTERM or SIGINT."""
     stopped, loop = asyncio.Event(), asyncio.get_running_loop()
     numbers = (signal.SIGTERM, signal.SIGINT)
     for number in numbers:
@@ -169,7 +169,7 @@ def _shown(host: str) -> str:
 
 
 def _log_request(handler: RequestHandler) -> None:
-    """One line for a request, without the address's parameters: people put tokens there; called by tornado."""
+    """Log a request without its parameters, where people put tokens; called by tornado."""
     request, status = handler.request, handler.get_status()
     level = logging.WARNING if status >= 500 else logging.INFO
     milliseconds = 1000 * request.request_time()

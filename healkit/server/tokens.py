@@ -1,4 +1,4 @@
-"""The token of a collector that stands alone: where it comes from, and how one is compared with it."""
+"""Token of a collector that stands alone."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PUBLIC_MIN_CHARS = 16
 
 
 class Token:
-    """A secret that is compared in constant time and never shown by accident."""
+    """Secret that is compared in constant time and never shown by accident."""
 
     def __init__(self, text: str) -> None:
         if not (text.isascii() and text.isprintable() and " " not in text and 0 < len(text) <= 1000):
@@ -30,7 +30,7 @@ class Token:
         self.length = len(text)
 
     def matches(self, text: str) -> bool:
-        """Whether it is the same; takes as long for a near miss as for a far one."""
+        """Return True for the same text; takes as long for a near miss as for a far one."""
         given = hashlib.sha256(text.encode(errors="surrogatepass")).digest()
         return hmac.compare_digest(given, self._digest)
 
@@ -39,7 +39,7 @@ class Token:
 
 
 def given_token(file: Path | None, environ: Mapping[str, str]) -> Token | None:
-    """The token of the file, else of `HEALKIT_COLLECT_TOKEN`; None where neither is given. Raises `ConfigError`."""
+    """Read the token from the file, else from `HEALKIT_COLLECT_TOKEN`, if given; raise `ConfigError`."""
     if file is None:
         return Token(environ[VARIABLE].strip()) if VARIABLE in environ else None
     try:
@@ -54,13 +54,13 @@ def given_token(file: Path | None, environ: Mapping[str, str]) -> Token | None:
 
 
 def generated_token() -> tuple[Token, str]:
-    """A new token, and its text to be told once."""
+    """Generate a token; return it with its text, to be shown once."""
     text = secrets.token_urlsafe(32)
     return Token(text), text
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach that address; a name other than localhost is taken to be public."""
+    """Return True when only this machine can reach that address; names other than localhost count as public."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -68,7 +68,7 @@ def is_loopback(host: str) -> bool:
 
 
 def check_public(host: str, token: Token | None) -> None:
-    """Raise `ConfigError` where others could reach the address, and no token worth the name is given."""
+    """Raise `ConfigError` where other machines can reach the address and the token is missing or too short."""
     if is_loopback(host):
         return
     if token is None:

@@ -1,1 +1,1 @@
-"""What lasts: the database, the vault and the ExecutionLog."""
+"""Storage: the database, the vault, the log and the outbox."""

@@ -1,8 +1,8 @@
-"""A log that another program wrote, taken over.
+"""Adoption of a log that another program wrote.
 
 A SQLite file may hold a table `executionlog` with exactly the log's first eight columns and nothing of healkit's. Its
 rows are moved into the real table within the migration's own transaction: ids and texts stay, times without an offset
-are UTC, and each row gets a trace id. Whatever cannot be taken over cleanly is refused, and left as it was.
+are UTC, and each row gets a trace id. Rows that cannot be adopted cleanly are refused, and the table is left as it was.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _INSERT = (
 
 
 def set_aside(connection: Connection, where: str) -> bool:
-    """Make room for healkit's own table; False where there is no other. Raises `DatabaseError`."""
+    """Rename the foreign table to make room for healkit's; return False where there is none. Raises `DatabaseError`."""
     if not inspect(connection).has_table(_TABLE):
         return False
     found = [column["name"] for column in inspect(connection).get_columns(_TABLE)]
@@ -62,7 +62,7 @@ def set_aside(connection: Connection, where: str) -> bool:
 
 
 def bring_back(connection: Connection, where: str) -> None:
-    """Move the rows that were set aside into healkit's table, and drop theirs; raises `DatabaseError`."""
+    """Move the rows that were set aside into healkit's table, and drop the other; raise `DatabaseError`."""
     rows = iter(connection.exec_driver_sql(_SELECT).all())
     while chunk := list(itertools.islice(_adopted(rows, where), _CHUNK)):
         connection.exec_driver_sql(_INSERT, chunk)
@@ -91,7 +91,7 @@ def _adopted(rows: Iterator[Any], where: str) -> Iterator[tuple[Any, ...]]:
 
 
 def _time(row: Any, where: str) -> str:
-    """The row's time in UTC, as SQLAlchemy writes one on SQLite."""
+    """Return the row's time in UTC, as SQLAlchemy writes one on SQLite."""
     try:
         moment = datetime.fromisoformat(str(row.timestamp))
     except ValueError:
@@ -101,7 +101,7 @@ def _time(row: Any, where: str) -> str:
 
 
 def _json(text: Any) -> str | None:
-    """The arguments, if they are JSON; any other text as a JSON text."""
+    """Return the arguments if they are JSON, and any other text as a JSON string."""
     if text is None:
         return None
     try:
@@ -112,7 +112,7 @@ def _json(text: Any) -> str | None:
 
 
 def _failure(traceback: str) -> tuple[str, str, str, str]:
-    """What the last line of a traceback says: the failure's code, exception, message and fingerprint."""
+    """Read the failure's code, exception, message and fingerprint off the last line of a traceback."""
     last = next((line for line in reversed(traceback.splitlines()) if line.strip()), "")
     ename, _, evalue = last.strip().partition(": ")
     ename = ename if ename.replace(".", "").isidentifier() else "Error"

@@ -1,7 +1,7 @@
-"""Arguments held against a tool's input schema.
+"""Validation of arguments against a tool's input schema.
 
-Every problem is named in one error, in words: `n` must be integer, got 'ten' (str). Defaults are not put in:
-the tool's own signature has them, and what is recorded is what was asked for.
+One error names every problem, in words: `n` must be integer, got 'ten' (str). Defaults are not filled in: the tool's
+own signature has them, and the record shows what the caller passed.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 
 
 class HasSchema(Protocol):
-    """What is validated against: a vault entry, or anything with its label and schema."""
+    """Vault entry, or anything else with a label and an input schema."""
 
     @property
     def label(self) -> str:
-        """How the tool is called in messages."""
+        """Name of the tool in messages."""
 
     @property
     def input_schema(self) -> dict[str, Any]:
-        """A JSON Schema of the arguments object."""
+        """Schema of the arguments object, in JSON Schema."""
 
 
 def validate_arguments(entry: HasSchema, arguments: Mapping[str, Any]) -> None:
-    """Check the arguments; raises `ArgumentsInvalid` that names each wrong one and why."""
+    """Check the arguments; raise an `ArgumentsInvalid` that names each wrong one and why."""
     if _clearly_valid(entry.input_schema, dict(arguments)):
         return
     validator = _validator(json.dumps(entry.input_schema, sort_keys=True))
@@ -64,13 +64,13 @@ _TYPES: dict[str, set[type]] = {
     "string": {str},
 }
 _KNOWN = {"type", "properties", "required", "additionalProperties", "items", "anyOf"}
-_KNOWN |= {"default", "description", "examples", "title"}  # these say nothing about the value
+_KNOWN |= {"default", "description", "examples", "title"}  # these do not restrict the value
 
 
 def _clearly_valid(schema: Any, value: Any) -> bool:
-    """Whether a schema of the commonest kind, as it is read off a signature, surely accepts the value.
+    """Return True when a simple schema, such as one read off a signature, certainly accepts the value.
 
-    False settles nothing: jsonschema, which takes as long to load as a worker to start, then decides and says why.
+    False decides nothing: jsonschema, which takes as long to load as a worker to start, then decides and says why.
     """
     if not isinstance(schema, dict) or schema.keys() - _KNOWN:
         return False
@@ -133,13 +133,13 @@ def _validator(schema: str) -> Draft202012Validator:
 
 
 def _problems(error: ValidationError) -> Iterator[str]:
-    """One sentence for each argument that this error is about."""
+    """Yield a sentence for each argument that the error is about."""
     value: Any = error.instance
     rule: Any = error.validator_value
     schema: Any = error.schema
     match error.validator:
         case "required":
-            # One such error comes for each missing name, and only its message says which.
+            # jsonschema reports each missing name by itself, and only its message holds the name.
             names = [name for name in rule if name not in value and error.message.startswith(repr(name))]
             yield from (f"{_path(error, name)} is missing" for name in names)
         case "additionalProperties":
@@ -162,7 +162,7 @@ def _problems(error: ValidationError) -> Iterator[str]:
 
 
 def _path(error: ValidationError, name: str | None = None) -> str:
-    """`` `n` ``, or `` `points[2].x` `` for a place deeper down."""
+    """Write the place of an error: `` `n` ``, or `` `points[2].x` `` deeper down."""
     text = ""
     for step in [*error.absolute_path, *([name] if name is not None else [])]:
         text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else str(step)
@@ -187,15 +187,15 @@ def _references(schema: Any) -> Iterator[str]:
 
 
 def _load_jsonschema() -> None:
-    """Import jsonschema, if nobody has yet, without the one format checker that takes longer than a worker's start.
+    """Import jsonschema without the one format checker that takes longer than a worker's start.
 
-    What Jupyter installs beside it makes it build a grammar of internationalised addresses when it is imported: 1.3 s.
-    healkit checks no formats, and jsonschema itself takes that package for optional.
+    A package that Jupyter installs makes it build a grammar of internationalised addresses on import: 1.3 s. healkit
+    checks no formats, and for jsonschema that package is optional.
     """
     slow = "rfc3987_syntax"
     if "jsonschema" in sys.modules or slow in sys.modules:
         return
-    sys.modules[slow] = None  # type: ignore[assignment]  # how the import system is told that there is none
+    sys.modules[slow] = None  # type: ignore[assignment]  # tells the import system that the package is missing
     try:
         importlib.import_module("jsonschema")
     finally:

@@ -1,16 +1,16 @@
-"""Collected traces: taken in once each, and read back by page.
+"""Collected traces: stored once each, and read back by page.
 
-One request is one write transaction that reads what is there already, so two clients that send the same trace at
-once cannot both insert it. A trace that the database itself refuses is left out by its savepoint; the others of the
-request are stored all the same.
+One request is one write transaction that reads what is stored already, so two clients that send the same trace at once
+cannot both insert it. A trace that the database itself refuses is left out by its savepoint; the others of the request
+are stored all the same.
 
-**The same id again.** An execution may be reported more than once: a delivery that is repeated, or a first account
-from whoever found it abandoned and a fuller one from the host that comes back. So: the same content is `known` and
-changes nothing; more detail (calls, decisions, an end that its host saw) replaces what is there; less detail is an
-older account, `known` too; as much detail but other content is a `conflict`, and the first account stays. The
-outcome is the same in whatever order the accounts arrive, except between two that conflict.
+**The same id again.** An execution may be reported more than once: by a repeated delivery, or first as abandoned and
+then in full by the host that comes back. So: the same content is `known` and changes nothing; more detail (calls,
+decisions, an end that its host saw) replaces the stored trace; less detail is an older report, `known` too; as much
+detail but other content is a `conflict`, and the first report stays. The result is the same in whatever order the
+reports arrive, except between two that conflict.
 
-**Which tool.** A capability's name ends in the beginning of its code's hash, so `tool_id` is only given where this
+**The tool's id.** A capability's name ends in the beginning of its code's hash, so `tool_id` is only set where this
 registry has a revision of that very code, for that name and persona: another tool of the same name is another tool.
 Until then a trace is standalone. Each later arrival of the capability links those before it, and reading looks again.
 """
@@ -30,12 +30,13 @@ from healkit.contracts.records import utc_now
 from healkit.store.database import Database
 from healkit.store.models import COLLECTED, REVISIONS, TOOLS, CollectedTrace
 
-Verdict = Literal["stored", "known", "replaced", "conflict", "refused"]
+#: Result of storing one trace.
+Stored = Literal["stored", "known", "replaced", "conflict", "refused"]
 
 
 @dataclasses.dataclass(frozen=True)
 class Capability:
-    """A capability's name, taken apart: which tool it is for whom, and the beginning of its code's SHA-256."""
+    """Capability, split into tool, persona and the beginning of its code's SHA-256."""
 
     name: str
     namespace: str
@@ -45,9 +46,9 @@ class Capability:
 
 @dataclasses.dataclass(frozen=True)
 class Arrival:
-    """One trace to be taken in: its JSON, and what of it is looked for later.
+    """Trace to be stored: its JSON, and the columns that it can be found by.
 
-    detail: a measure of how much it tells; what counts is which is more. digest: equal for equal content.
+    detail: a measure of how much it reports, to compare two reports. digest: equal for equal content.
     """
 
     trace_id: str
@@ -63,20 +64,20 @@ class Arrival:
 
 @dataclasses.dataclass(frozen=True)
 class TracePage:
-    """Collected traces, newest execution first; `next_cursor` asks for the next page, None at the end."""
+    """Page of collected traces, newest execution first; `next_cursor` asks for the next page, None at the end."""
 
     rows: list[CollectedTrace]
     next_cursor: tuple[datetime, int] | None = None
 
 
 class CollectedTraces:
-    """What was sent to one database. All methods raise `DatabaseError`s only."""
+    """Store of the traces that were sent to one database. All methods raise `DatabaseError`s only."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def take(self, arrivals: Sequence[Arrival]) -> list[Verdict]:
-        """Take them in, in their order, as one transaction; what became of each. Raises with nothing stored."""
+    def store(self, arrivals: Sequence[Arrival]) -> list[Stored]:
+        """Store traces in their order, in one transaction; return the result of each. Raises with nothing stored."""
         with self._database.write() as session:
             known = {
                 row.trace_id: (row.detail, row.digest)
@@ -87,20 +88,20 @@ class CollectedTraces:
                 )
             }
             tools = _tool_ids(session, {arrival.capability for arrival in arrivals})
-            verdicts = [_judge(arrival, known) for arrival in arrivals]
-            refused = _write(session, arrivals, verdicts, tools)
+            results = [_decide(arrival, known) for arrival in arrivals]
+            refused = _write(session, arrivals, results, tools)
             _link_earlier(session, tools)
         lost = {arrivals[n].trace_id for n in refused}
-        return ["refused" if a.trace_id in lost else v for a, v in zip(arrivals, verdicts, strict=True)]
+        return ["refused" if a.trace_id in lost else v for a, v in zip(arrivals, results, strict=True)]
 
     def get(self, trace_id: str) -> CollectedTrace | None:
-        """The trace of that id, or None."""
+        """Return the trace of that id, or None."""
         with self._database.read() as session:
             row = session.scalars(select(CollectedTrace).where(COLLECTED.c.trace_id == trace_id)).first()
             return _linked(session, [row])[0] if row is not None else None
 
     def children(self, trace_id: str, limit: int = 1000) -> list[str]:
-        """The ids of the traces that name it as their parent, oldest first."""
+        """Return the ids of the traces that name it as their parent, oldest first."""
         statement = select(COLLECTED.c.trace_id).where(COLLECTED.c.parent_trace_id == trace_id)
         with self._database.read() as session:
             return list(
@@ -116,12 +117,12 @@ class CollectedTraces:
         limit: int = 50,
         cursor: tuple[datetime, int] | None = None,
     ) -> TracePage:
-        """One page of those that meet every condition given; `cursor` is `next_cursor` of the page before."""
+        """Return a page of those that meet every condition given; `cursor` is `next_cursor` of the page before."""
         conditions: list[ColumnElement[bool]] = []
         if tool is not None:
             conditions.append(COLLECTED.c.tool_name == tool)
         if success is not None:
-            # As in the partial index: the planner must recognise its condition.
+            # Spelled as in the partial index, so that the planner recognises its condition.
             conditions.append(text("success") if success else text("NOT success"))  # type: ignore[arg-type]  # a text stands for a condition
         if since is not None:
             conditions.append(COLLECTED.c.timestamp >= since)
@@ -136,22 +137,22 @@ class CollectedTraces:
         return TracePage(shown, None if last is None else (last.timestamp, last.id or 0))
 
     def answers(self) -> bool:
-        """True when the database can be read; raises a `DatabaseError` otherwise."""
+        """Return True when the database can be read; raise a `DatabaseError` otherwise."""
         with self._database.read() as session:
             session.execute(select(COLLECTED.c.id).limit(1))
         return True
 
 
 def capability_of(name: str) -> Capability | None:
-    """`org.project.namespace.action.hash`, taken apart; None for what is not of that form."""
+    """Split `org.project.namespace.action.hash`; return None for any other form."""
     parts = name.split(".")
     if len(parts) != 5 or not all(parts):
         return None
     return Capability(name, parts[2], parts[3], parts[4])
 
 
-def _judge(arrival: Arrival, known: dict[str, tuple[int, str]]) -> Verdict:
-    """What is to be done with it; `known` (id → detail and digest) is kept up to date for the next one."""
+def _decide(arrival: Arrival, known: dict[str, tuple[int, str]]) -> Stored:
+    """Decide what to do with a trace; `known` (id → detail and digest) is updated for the next one."""
     before = known.get(arrival.trace_id)
     if before is not None:
         detail, digest = before
@@ -164,19 +165,17 @@ def _judge(arrival: Arrival, known: dict[str, tuple[int, str]]) -> Verdict:
 
 
 def _write(
-    session: Session, arrivals: Sequence[Arrival], verdicts: Sequence[Verdict], tools: dict[Capability, int]
+    session: Session, arrivals: Sequence[Arrival], results: Sequence[Stored], tools: dict[Capability, int]
 ) -> set[int]:
-    """Insert and replace as judged; the numbers of those that the database refused."""
+    """Insert and replace as decided; return the numbers of those that the database refused."""
     now = utc_now()
-    rows = [
-        (n, _values(arrivals[n], tools, now)) for n, verdict in enumerate(verdicts) if verdict == "stored"
-    ]
+    rows = [(n, _values(arrivals[n], tools, now)) for n, result in enumerate(results) if result == "stored"]
     refused: set[int] = set()
     if rows and not _attempt(session, insert(COLLECTED), [values for _, values in rows]):
-        # One of them is at fault; only trying says which.
+        # One of them is at fault; insert each alone to find out which.
         refused |= {n for n, values in rows if not _attempt(session, insert(COLLECTED), values)}
-    for n, verdict in enumerate(verdicts):
-        if verdict == "replaced":
+    for n, result in enumerate(results):
+        if result == "replaced":
             same = COLLECTED.c.trace_id == arrivals[n].trace_id
             if not _attempt(session, update(COLLECTED).where(same), _values(arrivals[n], tools, now)):
                 refused.add(n)
@@ -184,14 +183,14 @@ def _write(
 
 
 def _attempt(session: Session, statement: Any, values: Any) -> bool:
-    """Run it in a savepoint of its own; False if the database refused the values, for good."""
+    """Run a statement in a savepoint of its own; return False if the database refused the values for good."""
     first: Exception | None = None
     try:
         with session.begin_nested():
             try:
                 session.execute(statement, values)
             except Exception as error:
-                first = error  # leaving the savepoint may fail too, and say less
+                first = error  # leaving the savepoint may fail too, with a less useful error
                 raise
     except Exception as error:  # noqa: BLE001 - told apart below
         if not _is_refusal(first or error):
@@ -201,11 +200,11 @@ def _attempt(session: Session, statement: Any, values: Any) -> bool:
 
 
 def _is_refusal(error: Exception) -> bool:
-    """Whether it is about the value, which will never be taken, and not about the database as it is just now.
+    """Return True for an error about the value, which will never be accepted, not about the database's state.
 
-    A value that the driver cannot even encode arrives as a `StatementError` without a driver's error in it. Of the
-    others nothing may be tried again here: after some of them (a full disk) SQLite has ended the transaction itself,
-    and what followed would be committed piece by piece.
+    A value that the driver cannot even encode arrives as a `StatementError` without a driver's error in it. No other
+    error may be retried here: after some of them (a full disk) SQLite has ended the transaction itself, and later
+    statements would be committed one by one.
     """
     if isinstance(error, DBAPIError):
         return isinstance(error, IntegrityError | DataError)
@@ -230,7 +229,7 @@ def _values(arrival: Arrival, tools: dict[Capability, int], now: datetime) -> di
 
 
 def _tool_ids(session: Session, capabilities: Iterable[Capability]) -> dict[Capability, int]:
-    """Capability → the id of the tool in this registry that has a revision of that code, where there is one."""
+    """Map each capability to the id of the tool in this registry that has a revision of that code, if any."""
     wanted = [capability for capability in capabilities if capability.code_hash]
     if not wanted:
         return {}
@@ -254,14 +253,14 @@ def _tool_ids(session: Session, capabilities: Iterable[Capability]) -> dict[Capa
 
 
 def _link_earlier(session: Session, tools: dict[Capability, int]) -> None:
-    """Give the standalone traces of these capabilities the tool that is known by now."""
+    """Set the tool of stored standalone traces of these capabilities, which is known by now."""
     for capability, tool_id in tools.items():
         standalone = (COLLECTED.c.capability_id == capability.name) & COLLECTED.c.tool_id.is_(None)
         session.execute(update(COLLECTED).where(standalone).values(tool_id=tool_id))
 
 
 def _linked(session: Session, rows: list[CollectedTrace]) -> list[CollectedTrace]:
-    """The rows, with the tool of each that is standalone looked for again; nothing is written."""
+    """Return the rows, with the tool of standalone ones looked up again; nothing is written."""
     unknown = {row.capability_id for row in rows if row.tool_id is None}
     tools = _tool_ids(session, {found for name in unknown if (found := capability_of(name))})
     ids = {capability.name: tool_id for capability, tool_id in tools.items()}

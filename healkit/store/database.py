@@ -1,15 +1,15 @@
-"""The database: opened, migrated, and every backend error mapped.
+"""Database connections: opened, migrated, errors mapped.
 
-Reading and writing are told apart when a transaction begins, not when it first writes: on SQLite a DEFERRED
-transaction that reads and then writes fails most of the time with eight writers, whatever its timeout, while
-BEGIN IMMEDIATE queues for the lock. On PostgreSQL `write()` takes one advisory lock instead, so that the
-vault's read-then-write is as safe there.
+Reading and writing are told apart when a transaction begins, not when it first writes: on SQLite a DEFERRED transaction
+that reads and then writes fails most of the time with eight writers, whatever its timeout, while BEGIN IMMEDIATE queues
+for the lock. On PostgreSQL `write()` takes one advisory lock instead, so that the vault's read-then-write is as safe
+there.
 
-What an execution asks (`fetch`, and the log's writer) goes to the driver itself; SQLAlchemy is loaded by the first
-session.
+The statements of an execution (`fetch`, and the log's writer) go to the driver itself; SQLAlchemy is loaded by the
+first session.
 
-Healkit's tables are all that is touched. Opening never changes a file that this version cannot handle: the
-version is read on a connection that cannot write before any other is made.
+Only healkit's tables are touched. Opening never changes a file that this version cannot handle: the version is read on
+a connection that cannot write before any other is made.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Database", "resolve_url"]
 
-#: How long an opening waits for another process that is migrating the same file, at least. A log of a million rows
-#: takes ten seconds.
+#: The shortest time that opening waits for another process that migrates the same file: a log of a million rows takes
+#: ten seconds.
 MIGRATION_WAIT_S = 30.0
 
 #: The key of PostgreSQL's advisory lock that stands for SQLite's write lock ("heal" in ASCII).
@@ -44,7 +44,7 @@ _ADVISORY_KEY = 0x6865616C
 
 
 class Database:
-    """One database, open and with current tables.
+    """Database, open and with current tables.
 
     url: a URL or a plain path (see `resolve_url`). wait_s: how long a write waits for another writer.
     synchronous: SQLite's setting for power cuts. create: whether a missing file may be made (never its
@@ -83,7 +83,7 @@ class Database:
 
     @property
     def driver(self) -> Any:
-        """The driver's module, with its exceptions."""
+        """Module of the driver, with its exceptions."""
         return sqlite3 if self.path else self.engine.dialect.dbapi
 
     @property
@@ -100,7 +100,7 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[Session]:
-        """A session for reading, one consistent picture; what it returned stays readable afterwards."""
+        """Open a session for reading, on one snapshot; the objects it returned stay readable afterwards."""
         from sqlalchemy.orm import Session
 
         with mapped(self.where, self.path), Session(self.engine, expire_on_commit=False) as session:
@@ -118,7 +118,7 @@ class Database:
 
     @contextmanager
     def write(self) -> Iterator[Session]:
-        """A session in one write transaction: committed at the end, rolled back on any error."""
+        """Open a session in one write transaction: committed at the end, rolled back on any error."""
         if self.read_only:
             raise DatabaseReadOnly(
                 f"The database {self.where} can only be read.",
@@ -135,7 +135,7 @@ class Database:
             yield session
 
     def detached_connection(self, wait_s: float | None = None) -> Any:
-        """A driver's connection in autocommit that belongs to the caller; used by the log's writer."""
+        """Open a driver's connection in autocommit that belongs to the caller; used by the log's writer."""
         with mapped(self.where, self.path):
             if self.path:
                 return self._connect_file(self.wait_s if wait_s is None else wait_s)
@@ -155,7 +155,7 @@ class Database:
         return f"Database({_without_password(self.url)!r})"
 
     def _look_before_opening(self, create: bool) -> str | None:
-        """The version of an existing file, read without the right to write; None for a new or foreign one."""
+        """Read the version of an existing file without the right to write; return None for a new or foreign one."""
         if self.path is None:
             return None
         if not self.path.exists():
@@ -189,7 +189,7 @@ class Database:
                 hint="Check the path, or HEALKIT_DB; healkit vault add and healkit lab make a new one.",
             )
         try:
-            path.touch(mode=0o600)  # it will hold arguments and tracebacks: its owner's business only
+            path.touch(mode=0o600)  # it will hold arguments and tracebacks, so only its owner may read it
         except OSError as error:
             raise DatabaseReadOnly(
                 f"No database can be made at {self.where}: {error.strerror}.",
@@ -207,7 +207,7 @@ class Database:
         return engine
 
     def _connect_file(self, wait_s: float) -> sqlite3.Connection:
-        """A connection that never makes a file; transactions are ours to begin (`isolation_level=None`)."""
+        """Open a connection that never makes a file and begins no transaction itself (`isolation_level=None`)."""
         assert self.path is not None
         connection = sqlite3.connect(
             sqlite_uri(self.path, "ro" if self.read_only else "rw"),
@@ -237,9 +237,11 @@ class Database:
             )
         else:
             self._set_wal()
-        # Another process's migration may take longer than an ordinary write is worth waiting for.
-        patience_s = max(self.wait_s, MIGRATION_WAIT_S)
-        engine = self._make_engine(patience_s).execution_options(healkit_write_wait_ms=int(patience_s * 1000))
+        # Another process's migration may take longer than an ordinary write waits for.
+        migration_wait_s = max(self.wait_s, MIGRATION_WAIT_S)
+        engine = self._make_engine(migration_wait_s).execution_options(
+            healkit_write_wait_ms=int(migration_wait_s * 1000)
+        )
         try:
             with engine.begin() as migrating:
                 migrate.upgrade(migrating, self.where)
@@ -247,7 +249,7 @@ class Database:
             engine.dispose()
 
     def _set_wal(self) -> None:
-        """Have the file write ahead; that fails at once, timeout or not, if another process does the same."""
+        """Set WAL mode; SQLite fails at once, timeout or not, if another process does the same."""
         give_up = time.monotonic() + max(self.wait_s, MIGRATION_WAIT_S)
         with closing(self._connect_file(self.wait_s)) as connection:
             while True:
@@ -262,7 +264,7 @@ class Database:
 
 @contextmanager
 def _closed_on_error(connection: Any) -> Iterator[None]:
-    """Close a new connection that cannot be set up: a full disk or a lost file shows at its first statement."""
+    """Close a new connection that cannot be set up: a full disk or a lost file fails its first statement."""
     try:
         yield
     except BaseException:
@@ -271,7 +273,7 @@ def _closed_on_error(connection: Any) -> Iterator[None]:
 
 
 def _begin(connection: Connection) -> None:
-    """Begin as the transaction's purpose asks; called by SQLAlchemy where a driver would begin on its own."""
+    """Begin a reading or a writing transaction; called by SQLAlchemy where a driver would begin on its own."""
     wait_ms = connection.get_execution_options().get("healkit_write_wait_ms")
     if connection.dialect.name == "sqlite":
         connection.exec_driver_sql("BEGIN" if wait_ms is None else "BEGIN IMMEDIATE")

@@ -1,4 +1,4 @@
-"""Exceptions of drivers and SQLAlchemy, mapped to healkit's own.
+"""Mapping of backend exceptions to healkit's own.
 
 Every SQLite result code and every PostgreSQL SQLSTATE class that a user can meet is in one of the two tables below; all
 others become a plain `DatabaseError`. No exception of a driver or of SQLAlchemy leaves the store.

@@ -1,4 +1,4 @@
-"""Vault entries made of stored rows, and what is read off a tool's code.
+"""Vault entries, made of stored rows and a tool's code.
 
 An execution looks its entry up without SQLAlchemy (`store.fast_reads`), so nothing here imports it.
 """

@@ -1,7 +1,7 @@
-"""Reads without SQLAlchemy: the entry that is to be run, and the log's first page.
+"""Reads without SQLAlchemy, for executions and `healkit log`.
 
-An execution and `healkit log` need no more than these, and importing SQLAlchemy takes longer than either. The vault and
-`Log.query` answer everything else.
+They look up the entry that is to be run, and the log's first page; importing SQLAlchemy takes longer than either. The
+vault and `Log.query` answer everything else.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from healkit.store.statements import LOOKUP, NEWEST, TRIED_SINCE
 
 
 class HasEntries(Protocol):
-    """The vault, as far as it is needed here."""
+    """Vault, as far as `Lookup` needs it."""
 
     def get(self, name: str, persona: str) -> VaultEntry:
         """Return the entry; called by `lookup`. Raises `ToolNotFound` or `PersonaNotFound`."""

@@ -1,4 +1,4 @@
-"""Grants as the vault takes them, and what no tool may be granted."""
+"""Checks of grants: their form, and what no tool may have."""
 
 from __future__ import annotations
 

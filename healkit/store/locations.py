@@ -1,9 +1,9 @@
-"""Where the database is, and how SQLite opens a file.
+"""Location of the database, and SQLite's URI of a file.
 
-An in-memory SQLite database belongs to one connection, and healkit's log needs a connection of its own beside
-the caller's. A shared-cache memory database would give two connections, but they lock each other's tables
-out, so a caller's open transaction would block the log. `sqlite://` therefore means a private temporary FILE
-here, removed when the process that asked for it ends.
+An in-memory SQLite database belongs to one connection, and healkit's log needs a connection of its own beside the
+caller's. A shared-cache memory database would give two connections, but they lock each other's tables out, so a
+caller's open transaction would block the log. `sqlite://` therefore means a private temporary FILE here, removed when
+the process that asked for it ends.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from urllib.parse import quote
 
 from healkit.errors import ConfigError, DatabaseMissing
 
-#: The file that is looked for upward from the working directory.
+#: Name of the file that is looked for upward from the working directory.
 FILE_NAME = "healkit.db"
 
 _IN_MEMORY = {":memory:", "sqlite://", "sqlite:///", "sqlite:///:memory:", "sqlite+pysqlite://"}
@@ -31,7 +31,7 @@ def resolve_url(
     environ: Mapping[str, str] | None = None,
     cwd: str | Path | None = None,
 ) -> str:
-    """The URL of the argument, else of `HEALKIT_DB`, the nearest `healkit.db`, or the user's own.
+    """Return the URL of the argument, else of `HEALKIT_DB`, the nearest `healkit.db`, or the user's own.
 
     `given` and `HEALKIT_DB` are a URL or a plain path. The nearest file is looked for in `cwd` and upward;
     the user's own is in the platform's folder for user data. Raises `DatabaseMissing` when that cannot be
@@ -42,7 +42,7 @@ def resolve_url(
     if given is not None and str(given):
         return _as_url(str(given), folder)
     if wanted := environ.get("HEALKIT_DB"):
-        # Everybody in this process who reads the variable means the same database, in memory or not.
+        # Every reader of the variable in this process gets the same database, in memory or not.
         return _process_url() if _is_in_memory(wanted) else _as_url(wanted, folder)
     for place in (folder.absolute(), *folder.absolute().parents):
         if (place / FILE_NAME).is_file():
@@ -51,12 +51,12 @@ def resolve_url(
 
 
 def file_url(path: Path) -> str:
-    """The URL of a SQLite file."""
+    """Return the URL of a SQLite file."""
     return f"sqlite:///{path.absolute()}"
 
 
 def sqlite_path(url: str) -> Path | None:
-    """The file behind a SQLite URL, or None for another database; raises `ConfigError` for a `file:` URI."""
+    """Return the file of a SQLite URL, or None for another database; raise `ConfigError` for a `file:` URI."""
     if not url.startswith(("sqlite:", "sqlite+")):
         return None
     path = url.partition(":///")[2].partition("?")[0]
@@ -68,10 +68,10 @@ def sqlite_path(url: str) -> Path | None:
 
 
 def sqlite_uri(path: Path, mode: str) -> str:
-    """SQLite's own URI of the file; `mode` is `ro`, `rw` or `rwc`.
+    """Return SQLite's own URI of the file; `mode` is `ro`, `rw` or `rwc`.
 
-    A WAL database in a folder that cannot be written has nowhere to put its shared memory. `immutable` reads
-    it all the same, and is right only where no log of recent changes lies beside it.
+    A WAL database in a folder that cannot be written has nowhere to put its shared memory. `immutable` reads it all
+    the same, and is correct only where no WAL file with recent changes lies beside it.
     """
     uri = f"file:{quote(str(path))}?mode={mode}"
     beside = Path(f"{path}-wal")
@@ -81,7 +81,7 @@ def sqlite_uri(path: Path, mode: str) -> str:
 
 
 def is_writable(path: Path) -> bool:
-    """Whether this process may write there, asked of the system and for the effective user."""
+    """Return True when the effective user may write there."""
     return os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
 
 

@@ -1,4 +1,4 @@
-"""Files of executions: exported and imported as JSON lines or Parquet.
+"""Files of executions, as JSON lines or Parquet.
 
 JSON lines need no package; each line is one record, strict JSON in UTF-8 wherever the stored values are. Parquet needs
 the extra `healkit[parquet]`; its columns are the log's, times as timestamps in UTC, JSON and the parts of an execution

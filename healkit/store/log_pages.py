@@ -1,4 +1,4 @@
-"""Pages of the log, newest first, and filters as SQL conditions.
+"""Pages of the log, and filters as SQL conditions.
 
 Pages are keyset pages: the next one begins after the last row of this one, found by index, so that page 10,000 costs
 what page 1 does; OFFSET took 600 ms at that depth. Rows are in the order of their time, then their id, because a row

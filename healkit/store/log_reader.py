@@ -1,4 +1,4 @@
-"""The log as it is read, exported and pruned.
+"""Questions to the log, its exports and its pruning.
 
 Every question is answered from an index, or from the counts that triggers keep beside the log (migration 0002), so that
 it costs at a million rows what it costs at ten thousand.
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Log:
-    """The executions on record; `hk.log`.
+    """Executions on record; `hk.log`.
 
     refresh: called before each question, to bring in the records that wait in the spool. retention_days,
     retention_rows: the defaults of `prune`; 0 sets no bound.

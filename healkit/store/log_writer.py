@@ -1,9 +1,9 @@
-"""The log's own connection, the only writer of `executionlog`.
+"""Writer of the log, on a connection of its own.
 
-It shares no transaction with a caller: each record is one statement in autocommit, or one transaction of its own where
-a trace goes with it. Whatever the caller's session does, rolls back or leaves open, the row is committed, and nothing
-of the caller's is. Each statement may be repeated for the same record, so that a spool file can be replayed after a
-crash without knowing how far the first attempt came.
+Nothing else writes `executionlog`. The writer shares no transaction with a caller: each record is one statement in
+autocommit, or one transaction of its own where a trace goes with it. Whatever the caller's session does, rolls back or
+leaves open, the row is committed, and nothing of the caller's is. Each statement may be repeated for the same record,
+so that a spool file can be replayed after a crash without knowing how far the first attempt came.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ Result = TypeVar("Result")
 
 
 class RecordRefused(DatabaseError):
-    """A record that this database will never take, however often it is tried."""
+    """Raised for a record that this database will never take, however often it is tried."""
 
 
 class RowMissing(RecordRefused):
-    """The end of an execution whose beginning the database does not hold."""
+    """Raised for the end of an execution whose beginning the database does not hold."""
 
 
 class LogWriter:
-    """One held connection and a lock; safe to use from several threads and after a fork.
+    """Held connection and a lock; safe to use from several threads and after a fork.
 
     `wait_s` bounds all that a record waits for together: other threads here, and other writers of the database. It is
     the database's own unless given. All methods raise `DatabaseError`s only.

@@ -1,8 +1,8 @@
-"""Bringing a database's tables up to this version of healkit.
+"""Migrations: a database's tables brought up to this version.
 
-The number of the last migration that ran is in a table of ours, `healkit_version`, not in `alembic_version`:
-the database may be one that its owner migrates with Alembic too. Reading that number takes one query and no
-Alembic, which costs a third of a second to import; it is imported only when there really is something to run.
+The number of the last migration that ran is in a table of ours, `healkit_version`, not in `alembic_version`: the
+database may be one that its owner migrates with Alembic too. Reading that number takes one query and no Alembic, which
+costs a third of a second to import; it is imported only when there really is something to run.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ READ_VERSION = f"SELECT version_num FROM {VERSION_TABLE}"  # noqa: S608 - a cons
 
 @cache
 def revisions() -> tuple[str, ...]:
-    """The numbers of all migrations that this version ships, in order: `("0001", …)`."""
+    """Return the numbers of all migrations that this version ships, in order: `("0001", …)`."""
     found = (re.match(r"(\d{4})_\w+\.py$", file.name) for file in (FOLDER / "versions").iterdir())
     return tuple(sorted(match[1] for match in found if match))
 
 
 def head() -> str:
-    """The number of the newest migration."""
+    """Return the number of the newest migration."""
     return revisions()[-1]
 
 
@@ -46,7 +46,7 @@ def refuse_newer(version: str | None, where: str) -> None:
 
 
 def current_version(connection: Connection) -> str | None:
-    """The number of the last migration that ran there, or None before the first."""
+    """Return the number of the last migration that ran there, or None before the first."""
     from sqlalchemy import text
     from sqlalchemy.exc import DBAPIError
 
@@ -60,7 +60,7 @@ def current_version(connection: Connection) -> str | None:
 
 
 def upgrade(connection: Connection, where: str, to: str = "head") -> bool:
-    """Run what is missing inside the connection's open write transaction; False when nothing was.
+    """Run the missing migrations in the connection's open write transaction; return False when there were none.
 
     The version is read again here, under the lock: of two processes that open a new database at once, the
     second finds the work done. Raises `DatabaseNewer`.

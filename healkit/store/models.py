@@ -1,4 +1,4 @@
-"""The tables, as SQLModel classes, and as SQLAlchemy's `Table`s for statements.
+"""Tables, as SQLModel classes and as SQLAlchemy's own.
 
 Types, partial indexes and constraints are those that SQLite and PostgreSQL share. The first eight columns of
 `executionlog` are its contract with readers outside of healkit and never change.

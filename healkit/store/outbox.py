@@ -1,10 +1,12 @@
-"""The outbox: traces on their way to a collector, in the table where they are stored.
+"""Outbox: traces on their way to a collector.
 
-A trace is in it from the moment its execution is over, because both are one transaction. Several processes may empty
-one outbox: each takes what it sends on lease, in a transaction that writes from its beginning, and a lease that is
-not given back runs out. A child waits for its parent, whose trace comes into being later than its own.
+A trace is in it, in the table where it is stored, from the moment its execution is over, because both are one
+transaction. Several processes may empty one outbox: each takes what it sends on lease, in a transaction that writes
+from its beginning, and a lease that is not given back runs out. A child waits for its parent, whose trace is made later
+than its own.
 
-A clock that was set back must not stop anything for long: a time further ahead than any that is ever set is past.
+A clock that was set back must not stop anything for long: a time further ahead than any that is ever set counts as
+past.
 """
 
 from __future__ import annotations
@@ -23,22 +25,22 @@ from healkit.contracts.records import HostIdentity, host_identity, is_alive, utc
 from healkit.store.database import Database
 from healkit.store.models import LOG, TRACES, ExecutionLog, TraceRow
 
-#: Nothing is ever put off, or lent, for longer.
+#: The longest delay or lease.
 LONGEST = timedelta(hours=2)
 _PARKED_REASONS = 10
-#: Looked at before any text is: a hundred traces may be a hundred megabytes.
+#: Sizes are read before any text: a hundred traces may be a hundred megabytes.
 _SIZES = select(TRACES.c.trace_id, func.length(TRACES.c.wire))
 
 
 class _Owner(msgspec.Struct, frozen=True):
-    """Who holds a lease: a process, and which of its outboxes."""
+    """Holder of a lease: a process, and which of its outboxes."""
 
     host: HostIdentity
     nonce: str
 
 
 class Outbox:
-    """The outbox of one database; safe to use from several threads and processes. Raises `DatabaseError`s only."""
+    """Outbox of one database; safe to use from several threads and processes. Raises `DatabaseError`s only."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -50,7 +52,7 @@ class Outbox:
         Stops before `max_bytes` of wire text, but not before the first.
         """
         now = utc_now()
-        with self._database.read() as session:  # nothing to do is the usual case, and takes no lock
+        with self._database.read() as session:  # usually there is nothing to do, which takes no lock
             if session.execute(_due(now).limit(1)).first() is None:
                 return []
         with self._database.write() as session:
@@ -63,7 +65,7 @@ class Outbox:
         return [Waiting(*rows[trace_id]) for trace_id in chosen]
 
     def settle(self, verdicts: Sequence[DeliveryVerdict]) -> None:
-        """Write down what became of traces that were claimed, and give them back."""
+        """Store the verdicts on claimed traces, and give the traces back."""
         now = utc_now()
         with self._database.write() as session:
             for verdict in verdicts:
@@ -78,12 +80,12 @@ class Outbox:
                 }
                 if verdict.counted:
                     values["attempts"] = TRACES.c.attempts + 1
-                # Who has taken it over meanwhile, or put another trace in its place, knows better.
+                # Another process that took the trace over meanwhile, or replaced it, decides instead.
                 mine = and_(TRACES.c.trace_id == verdict.trace_id, TRACES.c.lease_owner == self._owner)
                 session.execute(update(TRACES).where(mine).values(values))
 
     def release(self) -> None:
-        """Give back whatever this process holds, and what processes held that are dead."""
+        """Give back the traces that this process, and processes that died, hold."""
         with self._database.read() as session:
             owners = session.scalars(
                 select(TRACES.c.lease_owner)
@@ -97,7 +99,7 @@ class Outbox:
                 session.execute(update(TRACES).where(TRACES.c.lease_owner.in_(gone)).values(given_back))
 
     def requeue(self, *, parked: bool = False, local: bool = False) -> int:
-        """Have everything that waits be due now, and the parked or local traces with it; how many came back."""
+        """Make all waiting traces due now, and the parked or local ones too; return how many of those came back."""
         states = [*(["parked"] if parked else []), *(["local"] if local else [])]
         with self._database.write() as session:
             session.execute(update(TRACES).where(TRACES.c.state == "pending").values(next_attempt_at=None))
@@ -106,7 +108,7 @@ class Outbox:
             return int(came.rowcount)
 
     def state(self) -> OutboxState:
-        """How the outbox stands."""
+        """Count the traces by state, with reasons."""
         with self._database.read() as session:
             counts = session.execute(select(TRACES.c.state, func.count()).group_by(TRACES.c.state)).all()
             reasons = session.execute(
@@ -129,14 +131,14 @@ class Outbox:
         )
 
     def wire(self, trace_id: str) -> str | None:
-        """One trace as it was stored; None where there is none of that id."""
+        """Return a trace as it was stored; None where there is none of that id."""
         with self._database.read() as session:
             found: str | None = session.scalar(select(TRACES.c.wire).where(TRACES.c.trace_id == trace_id))
             return found
 
 
 def _choose(session: Session, now: datetime, limit: int, max_bytes: int) -> list[str]:
-    """What is due and has no parent to wait for, then what had only those to wait for; by id."""
+    """Choose the ids of due traces without a parent to wait for, then of those that waited only for these."""
     chosen: list[str] = []
     found = session.execute(_due(now).limit(limit)).all()
     while found and len(chosen) < limit:

@@ -1,8 +1,8 @@
-"""Patches that wait for the user's word, in the database.
+"""Patch requests: patches that wait for approval.
 
-Nobody has to be there when a patch is proposed, and nothing is lost when the process that proposed it ends. Accepting
-is one write transaction with the patch itself, so there is never a decision without its revision, or the other way
-round; of two who decide at once, the second finds the first one's decision.
+A request needs no process that stays alive: it is in the database until it is decided. Accepting is one write
+transaction with the patch itself, so there is never a decision without its revision, or the other way round; of two
+people who decide at once, the second finds the first one's decision.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _STATE = col(PatchRow.state)
 
 
 class Requests:
-    """The patch requests of one database."""
+    """Patch requests of one database; `hk.requests`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -54,10 +54,10 @@ class Requests:
         motivating_log_id: int | None = None,
         run_id: str | None = None,
     ) -> PatchRequest:
-        """Ask for a patch; nothing of the tool is changed by it.
+        """Ask for a patch; the tool stays as it is.
 
         parent: the revision that it was made from, by default the active one. The same code for the same parent is
-        the request that there is already, decided or not; one that waits unvalidated takes the verdict.
+        the existing request, decided or not; one that waits without a verdict takes this one.
 
         Raises `ToolNotFound`, `PersonaNotFound`, `RevisionNotFound`, `VaultError` for code that changes nothing, and
         what `Vault.patch` raises for code that cannot be run.
@@ -71,14 +71,7 @@ class Requests:
                 if row.state == "pending" and not row.verdict:
                     row.verdict = verdict
                 return _record(session, row)
-            kind = vault_rows.stored_code(session, base).type
-            if digest == base.code_hash:
-                raise VaultError(
-                    f"This is the code of {tool_name}@{base.number} already: there is nothing to ask for."
-                )
-            ref = EntryRef(tool_name, persona, base.number, digest)
-            describe(code, kind, ref, self._database.dialect_name, draft=False)
-            revisions.store_code(session, code, digest, kind)
+            _store_code(session, self._database.dialect_name, base, code, digest)
             row = PatchRow(
                 tool_name=tool_name,
                 target_persona=persona,
@@ -97,18 +90,18 @@ class Requests:
             return _record(session, row)
 
     def get(self, number: int) -> PatchRequest:
-        """One request by its number; raises `PatchRequestNotFound`."""
+        """Return a request by its number; raise `PatchRequestNotFound`."""
         with self._database.read() as session:
             return _record(session, _row(session, number))
 
     def pending(self, tool_name: str | None = None) -> builtins.list[PatchRequest]:
-        """Those that wait, newest first, of one tool where it is given."""
+        """Return the requests that wait, newest first, of one tool if given."""
         return self.list(tool_name, state="pending")
 
     def list(
         self, tool_name: str | None = None, *, state: RequestState | None = None, limit: int = 100
     ) -> builtins.list[PatchRequest]:
-        """At most `limit` requests: those that wait first, then the decided ones, each newest first."""
+        """Return at most `limit` requests: the waiting ones, then the decided ones, each newest first."""
         waiting_first = case((_STATE == "pending", 0), else_=1)
         statement = select(PatchRow).order_by(waiting_first, col(PatchRow.id).desc()).limit(limit)
         if tool_name is not None:
@@ -119,7 +112,7 @@ class Requests:
             return [_record(session, row) for row in session.scalars(statement)]
 
     def waiting(self) -> int:
-        """How many wait."""
+        """Count the requests that wait."""
         with self._database.read() as session:
             statement = select(func.count()).select_from(PatchRow).where(_STATE == "pending")
             return session.scalar(statement) or 0
@@ -127,7 +120,7 @@ class Requests:
     def accept(self, number: int, by: str = "person") -> PatchRequest:
         """Make the patch the tool's next revision; accepting it again changes nothing.
 
-        by: who says so; kept. Raises `PatchRequestNotFound`, `PatchRequestDecided` for one that was declined,
+        by: who approves; stored. Raises `PatchRequestNotFound`, `PatchRequestDecided` for one that was declined,
         `VaultTampered`, and `RevisionConflict` with both sides where the tool has moved on since: the request is
         `overtaken` then, and says the same each time.
         """
@@ -145,7 +138,7 @@ class Requests:
         return accepted
 
     def decline(self, number: int, reason: str = "", by: str = "person") -> PatchRequest:
-        """Decide against it; declining it again changes nothing.
+        """Decline a request; declining it again changes nothing.
 
         Raises `PatchRequestNotFound`, and `PatchRequestDecided` for one that was accepted or overtaken.
         """
@@ -162,7 +155,7 @@ class Requests:
 
 
 def _accept(session: Session, dialect: str, row: PatchRow, by: str) -> RevisionConflict | None:
-    """Patch and write down what became of it; the conflict where the tool has moved on."""
+    """Apply the patch and store the decision; return the conflict where the tool has moved on."""
     if row.state == "overtaken":
         return RevisionConflict(row.note)
     stored = vault_rows.stored_code(session, _sides(session, row)[1])
@@ -177,6 +170,18 @@ def _accept(session: Session, dialect: str, row: PatchRow, by: str) -> RevisionC
     row.state, row.revision = "accepted", found.revision.number
     session.flush()
     return None
+
+
+def _store_code(session: Session, dialect: str, base: Revision, code: str, digest: str) -> None:
+    """Store proposed code; raise `VaultError` where it cannot be run, or is the revision's own."""
+    kind = vault_rows.stored_code(session, base).type
+    if digest == base.code_hash:
+        raise VaultError(
+            f"This is the code of {base.tool_name}@{base.number} already: there is nothing to ask for."
+        )
+    ref = EntryRef(base.tool_name, base.target_persona, base.number, digest)
+    describe(code, kind, ref, dialect, draft=False)
+    revisions.store_code(session, code, digest, kind)
 
 
 def _check_words(author: str, verdict: str) -> None:
@@ -217,7 +222,7 @@ def _decided(row: PatchRow, hint: str) -> PatchRequestDecided:
 
 
 def _sides(session: Session, row: PatchRow) -> tuple[Revision, Revision]:
-    """What the patch was made from, and what it would be."""
+    """Return the revision that the patch was made from, and the one it would be."""
     tool = vault_rows.exactly(session, row.tool_name, row.target_persona)
     base = vault_rows.find_revision(session, tool, row.parent)
     return base, revisions.with_code(base, row.code_hash)

@@ -1,4 +1,4 @@
-"""History of revisions: how each one fared, and which one is to blame.
+"""History of revisions: how each fared, and which to blame.
 
 An execution's row names the persona that the caller named, which the `default` entry may have served. Such rows count
 for `default`, unless the persona has an entry of its own.

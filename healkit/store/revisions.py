@@ -1,7 +1,7 @@
-"""Revisions: added by a patch, compared and undone, inside a caller's session.
+"""Revisions: added by a patch, compared and undone.
 
-The vault patches and a patch request is accepted by the same function, `apply_patch`: each is one transaction with
-whatever else it has to change.
+All functions work inside a caller's session. `Vault.patch` and the acceptance of a patch request share `apply_patch`,
+so that each is one transaction with all else that it changes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Executions as records: read from the database, and stored.
+"""Executions as records, read from the database and stored.
 
 One execution is one record: a dict with the log's columns by name (but the id, which is this database's own), and under
 `calls`, `decisions` and `traces` the rows of the other tables that belong to it. Times are ISO 8601 with their offset,

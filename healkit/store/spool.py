@@ -1,13 +1,13 @@
-"""Records that wait for their database, in an append-only file.
+"""Spool files of records that wait for their database.
 
-Next to the database first, because whoever mends the one will find the other; in the user's state folder or
-the temporary folder where that place is itself what is broken (a full disk, a read-only folder). One JSON
-object a line, synced to disk before `append` returns: the file is the only copy.
+The first place is next to the database, because whoever repairs the one will find the other; the user's state folder or
+the temporary folder is used where that place itself is broken (a full disk, a read-only folder). One JSON object a
+line, synced to disk before `append` returns: the file is the only copy.
 
-Two locks: `append.lock` is held for one line, `drain.lock` for a whole replay, so that replaying into a slow
-database never keeps an execution waiting. A crash between the replay and the cut of the file repeats records,
-which the log's writer allows. Nothing is ever thrown away: a line that cannot be read goes to
-`records.rejected`, a line that a crash tore off to `records.torn`.
+Two locks: `append.lock` is held for one line, `drain.lock` for a whole replay, so that replaying into a slow database
+never keeps an execution waiting. A crash between the replay and the cut of the file repeats records, which the log's
+writer allows. Nothing is ever thrown away: a line that cannot be read goes to `records.rejected`, a line that a crash
+cut off to `records.torn`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from healkit.store.locations import sqlite_path
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Record).decode
 
-#: Beginnings before calls before endings, when records of one execution lie in several places.
+#: Order of the records of one execution that lie in several places.
 _RANK: dict[type, int] = {Started: 0, CallRecord: 1, DecisionRecord: 1, Finished: 2}
 
 
@@ -38,16 +38,16 @@ class RecordRejected(Exception):
 
 
 class Spool:
-    """The waiting records of one database, given by URL or path; shared by all processes that use it."""
+    """Waiting records of one database, given by URL or path; shared by all processes that use it."""
 
     def __init__(self, database_key: str | Path) -> None:
         self.folders = _folders(str(database_key))
-        #: Where the latest record went, and how many lines were ever put aside by this object.
+        #: The folder of the latest record, and how many lines this object has put aside.
         self.folder: Path | None = None
         self.put_aside = 0
 
     def append(self, record: Record) -> None:
-        """Keep the record, in the first folder that takes it; raises `DatabaseError` when none does."""
+        """Write the record in the first folder that takes it; raise `DatabaseError` when none does."""
         try:
             line = _encode(record) + b"\n"
         except UnicodeEncodeError:
@@ -66,7 +66,7 @@ class Spool:
         )
 
     def pending(self) -> int:
-        """How many records wait, in all places."""
+        """Count the records that wait, in all places."""
         count = 0
         for file in self._files():
             with suppress(OSError):
@@ -74,10 +74,10 @@ class Spool:
         return count
 
     def drain(self, apply: Callable[[Record], object]) -> int:
-        """Give every waiting record to `apply`, oldest first, and forget those it took; how many.
+        """Pass every waiting record to `apply`, oldest first, and remove those it took; return how many.
 
-        Stops at the first `DatabaseError`, which passes on to the caller; that record and the rest stay.
-        Where another process is at it already, there is nothing to do here.
+        Stops at the first `DatabaseError`, which reaches the caller; that record and the rest stay. Does nothing where
+        another process is draining already.
         """
         if not any(True for _ in self._files()):
             return 0
@@ -101,7 +101,7 @@ class Spool:
                     applied[folder].add(number)
             finally:
                 for folder in folders:
-                    # What cannot be cut now is replayed once more, which the log allows.
+                    # Lines that cannot be cut now are replayed once more, which the log allows.
                     with suppress(OSError):
                         _cut(folder, applied[folder])
             return count
@@ -133,7 +133,7 @@ class Spool:
                 os.close(descriptor)
 
     def _lines(self, folder: Path) -> list[tuple[int, bytes]]:
-        """The complete lines by number; a torn last one is put aside and cut off first."""
+        """Return the complete lines by number; a torn last one is put aside and cut off first."""
         file = folder / "records.jsonl"
         with _locked(folder / "append.lock"):
             try:
@@ -162,7 +162,7 @@ class Spool:
 
 
 def _folders(key: str) -> list[Path]:
-    """Where records may wait, the best place first."""
+    """Return the folders where records may wait, the best first."""
     import platformdirs
 
     path = sqlite_path(key) if "://" in key else Path(key).absolute()
@@ -173,7 +173,7 @@ def _folders(key: str) -> list[Path]:
 
 
 def _make_private(folder: Path) -> None:
-    """Make the folder, for this user only; raises `PermissionError` where somebody else made it first.
+    """Make the folder, for this user only; raise `PermissionError` where another user made it first.
 
     A folder below the temporary one has a name that others can guess. The database's own folder is not ours
     to make, and its spool is shared by all who use that database.
@@ -186,7 +186,7 @@ def _make_private(folder: Path) -> None:
 
 @contextmanager
 def _locked(file: Path) -> Iterator[None]:
-    """A lock between threads and processes (flock), released by the system if its holder dies."""
+    """Hold a lock between threads and processes (flock), released by the system if its holder dies."""
     descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -197,7 +197,7 @@ def _locked(file: Path) -> Iterator[None]:
 
 @contextmanager
 def _all_locked(folders: list[Path]) -> Iterator[list[Path]]:
-    """The folders whose drain lock is free now, locked until the end of the block."""
+    """Lock the folders whose drain lock is free, until the end of the block, and yield them."""
     held: list[tuple[int, Path]] = []
     try:
         for folder in folders:
@@ -219,8 +219,8 @@ def _all_locked(folders: list[Path]) -> Iterator[list[Path]]:
 def _cut(folder: Path, done: set[int]) -> None:
     """Blank the lines with those numbers where they stand; lines that came in meanwhile stay.
 
-    A shorter copy would need room on a disk that may just now be full, and where it finds none, every attempt
-    would replay the same records again.
+    A shorter copy would need room on a disk that may be full, and without it, every attempt would replay the same
+    records again.
     """
     if not done:
         return

@@ -1,9 +1,9 @@
-"""SQL tools: one statement that only reads, on a connection that cannot write.
+"""SQL tools: one SELECT, on a connection that cannot write.
 
-Two independent walls. `check_sql` reads the syntax tree when the tool is saved, so that its author hears at
-once. `run_sql` does not rely on it: SQLite is opened read-only, with an authorizer that allows nothing but
-reading tables; PostgreSQL runs in a READ ONLY transaction. Values only ever travel as bound parameters, and
-the row limit is kept by fetching one row more than it, never by rewriting the text.
+Two independent walls. `check_sql` reads the syntax tree when the tool is saved, so that its author hears at once.
+`run_sql` does not rely on it: SQLite is opened read-only, with an authorizer that allows nothing but reading tables;
+PostgreSQL runs in a READ ONLY transaction. Values are only passed as bound parameters, and the row limit is enforced by
+fetching one row more, never by rewriting the text.
 """
 
 from __future__ import annotations
@@ -40,19 +40,19 @@ _SQLGLOT_NAMES = {"postgresql": "postgres"}
 
 
 class SqlTimeout(HealkitError):
-    """The statement was still running when its time was up."""
+    """Raised when the statement still runs at the end of its time."""
 
     code = "TOOL_TIMEOUT"
 
 
 class SqlFailed(HealkitError):
-    """The database refused the statement."""
+    """Raised when the database refuses the statement."""
 
     code = "SQL_ERROR"
 
 
 def check_sql(code: str, dialect: str = "sqlite") -> list[str]:
-    """The `:name` parameters, in order; raises `SqlNotAllowed` unless it is one statement that reads.
+    """Return the `:name` parameters in order; raise `SqlNotAllowed` unless it is one statement that reads.
 
     `dialect` is SQLAlchemy's name of the backend.
     """
@@ -82,7 +82,7 @@ def check_sql(code: str, dialect: str = "sqlite") -> list[str]:
 def run_sql(
     database_url: str, code: str, arguments: Mapping[str, Any], *, row_limit: int, timeout_s: float
 ) -> dict[str, Any]:
-    """The result: `columns`, `rows` (lists), `row_count`, `truncated` (there were more than `row_limit`).
+    """Run the statement; return `columns`, `rows` (lists), `row_count`, `truncated` (more than `row_limit` rows).
 
     The query's own LIMIT counts where it is smaller. Raises `SqlTimeout` and `SqlFailed`.
     """
@@ -100,7 +100,7 @@ def run_sql(
 
 
 def _check_node(node: Any) -> None:
-    """Refuse one node of the tree that does more than read; raises `SqlNotAllowed`."""
+    """Refuse a node of the tree that does more than read; raise `SqlNotAllowed`."""
     from sqlglot import exp
 
     writing = (exp.DML, exp.DDL, exp.Command, exp.Copy, exp.Attach, exp.Detach, exp.Pragma, exp.Set)
@@ -124,7 +124,7 @@ def _check_node(node: Any) -> None:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep the parser from telling the log what the exception will say."""
+    """Keep the parser from logging the message of its exception."""
     logger = logging.getLogger("sqlglot")
     before, logger.disabled = logger.disabled, True
     try:
@@ -177,7 +177,7 @@ def _run_sqlite(
 
 
 def _authorize(action: int, first: str | None, second: str | None, *_: Any) -> int:
-    """SQLite's authorizer: called for each thing that a statement would do, while it is compiled."""
+    """Allow reading only; called by SQLite for each action of a statement while it is compiled."""
     if action not in _ALLOWED:
         return sqlite3.SQLITE_DENY
     if action == sqlite3.SQLITE_FUNCTION and second and SIDE_EFFECTS.match(second):
@@ -190,7 +190,7 @@ def _authorize(action: int, first: str | None, second: str | None, *_: Any) -> i
 def _run_elsewhere(
     url: str, code: str, arguments: Mapping[str, Any], row_limit: int, timeout_s: float
 ) -> dict[str, Any]:
-    """The same on a server, inside one READ ONLY transaction with its own statement timeout."""
+    """Run the statement on a server, inside one READ ONLY transaction with its own statement timeout."""
     from sqlalchemy import create_engine, text
     from sqlalchemy.exc import SQLAlchemyError
     from sqlalchemy.pool import NullPool
@@ -214,7 +214,7 @@ def _run_elsewhere(
 
 
 def _colons_escaped(code: str) -> str:
-    """The text with colons in literals, names and comments kept from being read as parameters."""
+    """Escape colons in literals, names and comments, which would be read as parameters."""
     return re.sub(
         r"'(?:[^']|'')*'|\"[^\"]*\"|--[^\n]*|/\*.*?\*/|\$(\w*)\$.*?\$\1\$",
         lambda match: match[0].replace("\\", "\\\\").replace(":", r"\:") if ":" in match[0] else match[0],
@@ -224,7 +224,7 @@ def _colons_escaped(code: str) -> str:
 
 
 def _collect(fetch: Callable[[], Any], columns: list[str], row_limit: int) -> dict[str, Any]:
-    """At most `row_limit` rows, and whether there was one more; raises `SqlFailed` over the size cap."""
+    """Collect at most `row_limit` rows, and whether there was one more; raise `SqlFailed` over the size cap."""
     rows: list[list[Any]] = []
     size_bytes, truncated = 0, False
     while (row := fetch()) is not None:

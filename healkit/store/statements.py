@@ -1,8 +1,8 @@
-"""SQL of the execution path, run on the driver's own cursor without SQLAlchemy.
+"""SQL of the execution path, run without SQLAlchemy.
 
-The first execution of a process has to commit its RUNNING row within 100 ms, and importing SQLAlchemy takes longer
-than that; on a held connection its Core also costs 3.5 times a bare insert. So the dozen statements that an execution
-needs are text here, in the SQL that SQLite and PostgreSQL share. A test compares their columns with the tables.
+The first execution of a process has to commit its RUNNING row within 100 ms, and importing SQLAlchemy takes longer than
+that; on a held connection its Core also costs 3.5 times a bare insert. So the dozen statements that an execution needs
+are text here, in the SQL that SQLite and PostgreSQL share. A test compares their columns with the tables.
 
 Each statement may be repeated for the same record, so that a spool file can be replayed. Values that are JSON text
 already (arguments, failures) are stored as they are.
@@ -117,7 +117,7 @@ RUNNING = "SELECT id FROM executionlog WHERE status = 'RUNNING'"
 
 
 class Prepared(NamedTuple):
-    """A statement as one driver takes it, and the names of its parameters in their order.
+    """Statement as one driver takes it, and the names of its parameters in their order.
 
     SQLite takes the values as a list, which costs a third less than by name; PostgreSQL's driver takes a dict.
     """

@@ -1,4 +1,4 @@
-"""Counts of the log that triggers keep beside it: tools' sums by day, failures by fingerprint.
+"""Counts of the log that triggers keep beside it.
 
 **Sums.** `executionday` counts finished runs by tool, day (UTC), persona, revision and class of duration (migration
 0002). It is small: a tool's year is a few thousand rows at most. A quantile of durations read off it is the upper end

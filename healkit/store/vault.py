@@ -1,8 +1,9 @@
-"""The vault: code by its hash, tools by name and persona, revisions that are only ever added.
+"""Vault of tools and their revisions.
 
-A tool's row says which revision is active; the revisions and the code they point to are never changed and never
-removed. Every change is one write transaction that reads what it builds upon, so two patches of one parent cannot both
-win, and the one that loses keeps its code in the vault under its hash.
+Code is kept by its hash, tools by name and persona, and revisions are only ever added. A tool's row says which revision
+is active; the revisions and the code they point to are never changed and never removed. Every change is one write
+transaction that reads what it builds upon, so two patches of one parent cannot both win, and the one that loses keeps
+its code in the vault under its hash.
 
 A patch saved as a draft gets a number and leaves the active revision as it was: there is always something that runs.
 Only a tool whose first revision is a draft has a draft as its active one.
@@ -42,7 +43,7 @@ __all__ = ["Blame", "RevisionInfo", "Vault", "VaultEntry"]
 
 
 class Vault:
-    """The tools of one database.
+    """Tools of one database; `hk.vault`.
 
     check_grants: called before grants are stored, and raises `ConfigError`; it knows the machine, which the vault does
     not. entry_type: the class of the entries that are returned.

@@ -1,4 +1,4 @@
-"""The vault's rows: found, and a tool's own settings changed, inside a caller's session."""
+"""Rows of the vault, found and changed in a caller's session."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from healkit.contracts.records import new_trace_id, utc_now
 from healkit.errors import DatabaseLocked, RequestRefused
 from healkit.sanitizer.cleaner import Verbatim
-from healkit.server.intake import Intake
+from healkit.server.ingest import Ingest
 from healkit.store.collected import Arrival, CollectedTraces, capability_of
 from healkit.store.database import Database
 from healkit.store.vault import Vault
@@ -40,7 +40,7 @@ def arrival(**changes: Any) -> Arrival:
 
 def take(store: CollectedTraces, *traces: dict[str, Any]) -> Any:
     """Take them in as a request would."""
-    return Intake(store, Verbatim(), 10_240).take(json.dumps(traces).encode())
+    return Ingest(store, Verbatim(), 10_240).store(json.dumps(traces).encode())
 
 
 @TRACE_4
@@ -78,14 +78,14 @@ def test_an_arrival_links_the_standalone_ones_before_it_for_good(
     entry_hash = "c6ee3d1a7d0f"
     name = f"local.default.default.f.{entry_hash}"
     before = arrival(capability=capability_of(name))
-    store.take([before])
+    store.store([before])
     code = "def f(): return 1"
     entry = Vault(database).add("f", code)
     name = f"local.default.default.f.{entry.code_hash[:12]}"
     standalone = arrival(capability=capability_of(name))
     with database.write() as session:  # as it was before the tool came
         session.execute(text("UPDATE collectedtrace SET capability_id = :name"), {"name": name})
-    store.take([standalone])
+    store.store([standalone])
     with database.read() as session:
         assert session.execute(text("SELECT DISTINCT tool_id FROM collectedtrace")).all() == [(1,)]
 
@@ -109,7 +109,7 @@ def test_the_fullest_account_is_kept_in_whatever_order_they_arrive(
     one = new_trace_id()
     accounts = [arrival(trace_id=one, detail=n, digest=str(n), wire=f'{{"n":{n}}}') for n in range(3)]
     for number in order:
-        assert store.take([accounts[number]])[0] in {"stored", "replaced", "known"}
+        assert store.store([accounts[number]])[0] in {"stored", "replaced", "known"}
     row = store.get(one)
     assert row is not None
     assert (row.detail, row.wire) == (2, '{"n":2}')
@@ -121,7 +121,7 @@ def test_within_one_batch_the_same_rules_hold(store: CollectedTraces) -> None:
         Arrival(**{**vars(one), **changes})
         for changes in ({}, {"detail": 2, "digest": "b"}, {"detail": 2, "digest": "c"})
     )
-    assert store.take([one, again, fuller, other, again]) == [
+    assert store.store([one, again, fuller, other, again]) == [
         "stored",
         "known",
         "replaced",
@@ -134,14 +134,14 @@ def test_within_one_batch_the_same_rules_hold(store: CollectedTraces) -> None:
 def test_what_the_database_refuses_does_not_cost_the_others(store: CollectedTraces) -> None:
     odd = arrival(wire="\ud800")
     batch = [arrival(), odd, arrival(duration_ms=float("nan")), arrival(), odd]
-    assert store.take(batch) == ["stored", "refused", "refused", "stored", "refused"]
+    assert store.store(batch) == ["stored", "refused", "refused", "stored", "refused"]
     assert {row.trace_id for row in store.page().rows} == {batch[0].trace_id, batch[3].trace_id}
 
 
 @TRACE_4
 def test_a_batch_that_cannot_be_committed_leaves_nothing(database: Database, store: CollectedTraces) -> None:
     with database.write(), pytest.raises(DatabaseLocked):
-        store.take([arrival(), arrival()])
+        store.store([arrival(), arrival()])
     assert store.page().rows == []
 
 
@@ -183,8 +183,8 @@ def test_the_same_batches_again_never_change_what_is_stored(tmp_path_factory: An
 
 
 def test_a_body_is_refused_as_a_whole_only_when_it_is_no_batch(store: CollectedTraces) -> None:
-    intake = Intake(store, Verbatim(), 10_240)
+    intake = Ingest(store, Verbatim(), 10_240)
     for body in (b"", b"nonsense", b"{}", b"[" * 5000, b"\xff"):
         with pytest.raises(RequestRefused) as caught:
-            intake.take(body)
+            intake.store(body)
         assert caught.value.code == "BODY_INVALID"

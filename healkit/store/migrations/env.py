@@ -1,7 +1,7 @@
-"""Alembic's entry: run the migrations on the connection that `store.migrate` opened.
+"""Entry point of Alembic, on a connection of `migrate`.
 
-The connection is already in a write transaction, so that a migration that fails leaves nothing behind; SQLite
-can do that for DDL too, although Alembic's default for it is otherwise.
+The connection is already in a write transaction, so that a migration that fails leaves nothing behind; SQLite can do
+that for DDL too, although Alembic's default for it is otherwise.
 """
 
 from __future__ import annotations

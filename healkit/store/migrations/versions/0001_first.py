@@ -1,4 +1,4 @@
-"""The vault and the execution log."""
+"""Tables of the vault and the execution log."""
 
 from __future__ import annotations
 

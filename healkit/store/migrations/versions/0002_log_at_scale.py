@@ -1,4 +1,4 @@
-"""What keeps the log fast as it grows.
+"""Indexes and counts that keep a large log fast.
 
 Three things are derived from `executionlog` and kept by triggers, in the transaction of the row itself:
 `executionday` (a tool's day), `failuregroup` (failures of one fingerprint) and a full-text index over tracebacks.
@@ -254,7 +254,7 @@ def _triggers_of_postgresql() -> None:
 
 
 def _spelled(sql: str, row: str, *, sqlite: bool) -> str:
-    """The statement with what it says of a row written for that row and dialect."""
+    """Write the statement for that row and dialect."""
     day = f"substr({row}.timestamp, 1, 10)" if sqlite else f"CAST({row}.timestamp AT TIME ZONE 'UTC' AS date)"
     whole = "CAST({} AS INTEGER)" if sqlite else "CAST(trunc(CAST({} AS numeric)) AS bigint)"
     within = " ".join(f"WHEN {row}.duration_ms <= {end} THEN {end}" for end in _ENDS)

@@ -1,4 +1,4 @@
-"""What a collector was sent."""
+"""Table of the traces that a collector was sent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may be asked of collected traces, and the answers as JSON."""
+"""Queries for collected traces, and their answers as JSON."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _encode = msgspec.json.Encoder().encode
 
 @dataclasses.dataclass(frozen=True)
 class Query:
-    """Which traces, how many of them, and where to go on; the names are those of `CollectedTraces.page`."""
+    """Parameters of one page; the names are those of `CollectedTraces.page`."""
 
     tool: str | None = None
     success: bool | None = None
@@ -38,7 +38,7 @@ class Query:
 
 
 def read_query(parameters: Mapping[str, str]) -> Query:
-    """The parameters of `GET /api/traces`; raises `RequestRefused` for one that cannot be read, or is unknown."""
+    """Read the parameters of `GET /api/traces`; raise `RequestRefused` for an invalid or unknown one."""
     known = {field.name for field in dataclasses.fields(Query)}
     # Jupyter's own clients may give their token, and ask not to count as activity, in any address.
     for name in set(parameters) - known - {"token", "no_track_activity"}:
@@ -53,18 +53,18 @@ def read_query(parameters: Mapping[str, str]) -> Query:
 
 
 def page_json(page: TracePage) -> bytes:
-    """`{"traces": […], "next": …}`; `next` is the cursor of the next page, null at the end."""
+    """Write `{"traces": […], "next": …}`; `next` is the cursor of the next page, null at the end."""
     after = None if page.next_cursor is None else _cursor(*page.next_cursor)
     return b'{"traces":[%b],"next":%b}' % (b",".join(map(_row_json, page.rows)), _encode(after))
 
 
 def trace_json(row: CollectedTrace, *, parent_stored: bool, children: list[str]) -> bytes:
-    """One trace, with the family that is known of it."""
+    """Write one trace, with its parent and children as far as they are stored."""
     return _row_json(row, {"parentStored": parent_stored, "children": children})
 
 
 def _row_json(row: CollectedTrace, more: dict[str, Any] | None = None) -> bytes:
-    """A trace in its wire form, with what this side knows of it added at its end."""
+    """Write a trace in its wire form, with the columns that this side added at its end."""
     added = _encode({"toolId": row.tool_id, "receivedAt": row.received_at, **(more or {})})
     return row.wire.encode()[:-1] + b"," + added[1:]
 

@@ -1,12 +1,12 @@
-"""What becomes of a batch of traces: read, cleaned again, stored once; no HTTP here.
+"""Ingestion of trace batches: read, cleaned, stored once.
 
-A client's word is a claim. That its traces were cleaned is one too, so everything in them that a person or a tool
-wrote goes through this side's sanitiser before it is stored; ids, names, times and numbers are checked by the wire
-form and left alone.
+A client's word is a claim, and that its traces were cleaned is one too, so all text in them that a person or a tool
+wrote goes through this side's sanitiser before it is stored; ids, names, times and numbers are checked by the wire form
+and left alone. No HTTP here.
 
-JSON as Python writes it by default is not always JSON: `NaN` is no number, and half a surrogate pair is no text. A
-body with such things in it is read by Python's own reader and put into the form that healkit itself would have
-sent ("NaN" as text, the surrogate as an escape), so that one odd value does not cost the whole batch.
+JSON as Python writes it by default is not always JSON: `NaN` is no number, and half a surrogate pair is no text. A body
+with such values is read by Python's own reader and put into the form that healkit itself would have sent ("NaN" as
+text, the surrogate as an escape), so that one odd value does not cost the whole batch.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from healkit.contracts.traces import ExecutionTrace, TraceFault, read_batch
 from healkit.errors import BatchTooLarge, RequestRefused, TraceInvalid
 from healkit.sanitizer.cleaner import Cleaner
 from healkit.sanitizer.payloads import cleaned_trace
-from healkit.store.collected import Arrival, CollectedTraces, Verdict, capability_of
+from healkit.store.collected import Arrival, CollectedTraces, Stored, capability_of
 
 #: Traces that one request may hold.
 MAX_TRACES = 100
 
-_FAULTS: dict[Verdict, tuple[str, str]] = {
+_FAULTS: dict[Stored, tuple[str, str]] = {
     "conflict": (
         "TRACE_CONFLICT",
         "A trace of this id, with as many calls and decisions but other content, is stored already; it was kept.",
@@ -38,7 +38,7 @@ _FAULTS: dict[Verdict, tuple[str, str]] = {
 
 
 class Receipt(msgspec.Struct, frozen=True):
-    """The answer to a batch, as it is sent: how many traces came, how many are stored now, and why the others not."""
+    """Answer to a batch: how many traces came, how many are stored now, and why the others are not."""
 
     received: int
     stored: int
@@ -46,18 +46,18 @@ class Receipt(msgspec.Struct, frozen=True):
 
 
 @dataclasses.dataclass(frozen=True)
-class Taken:
-    """A receipt, and what of the batch is only counted: the outcome of each trace, what was hidden by which rule."""
+class Ingested:
+    """Receipt of a batch, and its counters: the outcome of each trace, the hidden texts by rule."""
 
     receipt: Receipt
     outcomes: list[str]
     hidden: dict[str, int]
 
 
-class Intake:
-    """Takes batches into one store; safe to use from several threads.
+class Ingest:
+    """Ingestion into one store; safe to use from several threads.
 
-    payload_max_bytes: what is kept of one payload, in bytes of JSON.
+    payload_max_bytes: the largest payload that is kept whole, in bytes of JSON.
     """
 
     def __init__(self, store: CollectedTraces, cleaner: Cleaner, payload_max_bytes: int) -> None:
@@ -65,8 +65,8 @@ class Intake:
         self._cleaner = cleaner
         self._payload_max_bytes = payload_max_bytes
 
-    def take(self, body: bytes) -> Taken:
-        """Store what can be stored of a body, all in one transaction.
+    def store(self, body: bytes) -> Ingested:
+        """Store the valid traces of a body in one transaction.
 
         Raises `RequestRefused` for a body that is no batch, and `DatabaseError` with nothing stored.
         """
@@ -79,20 +79,20 @@ class Intake:
                 arrivals[index] = self._arrival(item, hidden)
             else:
                 faults.append(item)
-        verdicts = (
-            dict(zip(arrivals, self._store.take(list(arrivals.values())), strict=True)) if arrivals else {}
+        results = (
+            dict(zip(arrivals, self._store.store(list(arrivals.values())), strict=True)) if arrivals else {}
         )
         faults += [
-            TraceFault(index, arrivals[index].trace_id, *_FAULTS[verdict])
-            for index, verdict in verdicts.items()
-            if verdict in _FAULTS
+            TraceFault(index, arrivals[index].trace_id, *_FAULTS[result])
+            for index, result in results.items()
+            if result in _FAULTS
         ]
-        outcomes = [verdicts.get(index, "invalid") for index in range(len(items))]
+        outcomes = [results.get(index, "invalid") for index in range(len(items))]
         receipt = Receipt(len(items), len(items) - len(faults), sorted(faults, key=lambda fault: fault.index))
-        return Taken(receipt, outcomes, dict(hidden))
+        return Ingested(receipt, outcomes, dict(hidden))
 
     def _arrival(self, trace: ExecutionTrace, hidden: Counter[str]) -> Arrival:
-        """The trace, cleaned, as the store takes it."""
+        """Return the trace, cleaned, as the store takes it."""
         capability = capability_of(trace.capability_id)
         assert capability is not None  # the wire form has checked it
         cleaned, found = cleaned_trace(trace, self._cleaner, self._payload_max_bytes)
@@ -111,17 +111,17 @@ class Intake:
 
 
 def _detail_of(trace: ExecutionTrace) -> int:
-    """How much an account tells: calls and decisions, and that its host lived to see the end.
+    """Measure the detail of a report: its calls and decisions, and whether its host saw the end.
 
-    Whoever finds a dead host's execution reports it as HOST_DIED; when the true ending turns up in a spool file, that
-    is no contradiction but the better account.
+    The execution of a dead host is reported as HOST_DIED; when its true outcome turns up in a spool file, that is the
+    better report and no contradiction.
     """
-    told = 2 * (len(trace.task_results) + len(trace.decisions))
-    return told + (trace.metadata.get("errorCode") != "HOST_DIED")
+    count = 2 * (len(trace.task_results) + len(trace.decisions))
+    return count + (trace.metadata.get("errorCode") != "HOST_DIED")
 
 
 def _read(body: bytes) -> list[ExecutionTrace | TraceFault]:
-    """The traces of the body; raises `RequestRefused`."""
+    """Read the traces of the body; raise `RequestRefused`."""
     try:
         return read_batch(body, MAX_TRACES)
     except BatchTooLarge as error:
@@ -129,15 +129,15 @@ def _read(body: bytes) -> list[ExecutionTrace | TraceFault]:
     except TraceInvalid as error:
         first = error
     try:
-        return read_batch(_mended(body), MAX_TRACES)
+        return read_batch(_rewritten(body), MAX_TRACES)
     except TraceInvalid as error:
         said = error if isinstance(error, BatchTooLarge) else first
         code = error.code if said is error else "BODY_INVALID"
         raise RequestRefused(code, said.message, hint=said.hint) from None
 
 
-def _mended(body: bytes) -> bytes:
-    """The same body with `NaN` and lone surrogates as healkit writes them; raises `RequestRefused` with the place."""
+def _rewritten(body: bytes) -> bytes:
+    """Rewrite `NaN` and lone surrogates as healkit writes them; raise `RequestRefused` with the place of an error."""
     try:
         value = json.loads(body.decode())
     except UnicodeDecodeError as error:
@@ -154,7 +154,7 @@ def _mended(body: bytes) -> bytes:
 
 
 def _json(trace: ExecutionTrace, *, canonical: bool = False) -> bytes:
-    """The wire form; with its keys sorted, so that equal content has equal bytes."""
+    """Write the wire form; canonical: with its keys sorted, so that equal content has equal bytes."""
     try:
         return msgspec.json.encode(trace, order="sorted" if canonical else None)
     except OverflowError:  # msgspec reads integers of any length, and writes up to 64 bits

@@ -1,8 +1,8 @@
-"""The collector behind its two servers: one database, a few threads, what is counted.
+"""Collector behind both servers: a database and its threads.
 
 Nothing is opened before the first request that needs it, nor is SQLAlchemy imported: under Jupyter this is loaded with
-every server, also by those who never send a trace. The event loop only ever waits; reading, cleaning and storing
-happen on threads.
+every server, also where no trace is ever sent. The event loop only ever waits; reading, cleaning and storing happen on
+threads.
 """
 
 from __future__ import annotations
@@ -21,14 +21,13 @@ from healkit.errors import (
     DatabaseReadOnly,
     RequestRefused,
 )
-from healkit.server.bodies import unpacked
-from healkit.server.limiter import RateLimiter
 from healkit.server.metrics import Metrics
-from healkit.server.queries import Query, page_json, trace_json
+from healkit.server.request_limits import RateLimiter, unpacked
+from healkit.server.trace_queries import Query, page_json, trace_json
 
 if TYPE_CHECKING:
     from healkit.sanitizer.cleaner import Cleaner
-    from healkit.server.intake import Intake, Receipt
+    from healkit.server.ingest import Ingest, Receipt
     from healkit.store.collected import CollectedTraces
     from healkit.store.database import Database
 
@@ -39,9 +38,9 @@ THREADS = 4
 #: Requests that may be let in at once, bodies still arriving included; together they bound the memory.
 MAX_ADMITTED = 64
 
-#: What kept the database from storing → what is said of it, and after how many seconds another try makes sense. The
-#: database's own message names its place, which is no client's business.
-_TROUBLE: tuple[tuple[type[DatabaseError], str, float], ...] = (
+#: Database error → message to the client, and the seconds after which a new attempt makes sense. The error's own
+#: message names the database's place, which clients need not know.
+_UNAVAILABLE: tuple[tuple[type[DatabaseError], str, float], ...] = (
     (DatabaseLocked, "The database is busy.", 1.0),
     (DatabaseFull, "The database is out of space.", 60.0),
     (DatabaseReadOnly, "The database cannot be written.", 60.0),
@@ -49,11 +48,11 @@ _TROUBLE: tuple[tuple[type[DatabaseError], str, float], ...] = (
 )
 
 
-class CollectorService:
-    """Everything about collecting that is not HTTP; its coroutines are called from one event loop.
+class Collector:
+    """Storage and questions of collected traces, without HTTP; its coroutines are called from one event loop.
 
     db: as for `Healkit`; None takes the configured one, else the default. cleaner: instead of healkit's sanitiser.
-    on_trouble: told of each database error in full, for the server's own log.
+    on_error: called with each database error in full, for the server's own log.
     """
 
     def __init__(
@@ -62,26 +61,26 @@ class CollectorService:
         db: str | None = None,
         *,
         cleaner: Cleaner | None = None,
-        on_trouble: Callable[[str], None] = lambda _: None,
+        on_error: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.config = config
         self.limiter = RateLimiter(config.collect_rate_per_s, config.collect_burst)
         self.metrics = Metrics()
-        #: Requests under way, and those of them that were not turned away.
+        #: Running requests, and those of them that were not turned away.
         self.in_flight = self.admitted = 0
-        #: Set while no request is under way.
+        #: Set while no request runs.
         self.idle = asyncio.Event()
         self.idle.set()
         self._db = db or config.collect_db or None
         self._cleaner = cleaner
-        self._on_trouble = on_trouble
+        self._on_error = on_error
         self._threads = ThreadPoolExecutor(THREADS, "healkit-collect")
         self._opening = threading.Lock()
         self._database: Database | None = None
-        self._intake: Intake | None = None
+        self._ingest: Ingest | None = None
 
     def open(self) -> Database:
-        """The database, opened and brought up to date where it was not yet; raises `DatabaseError`."""
+        """Open the database and bring it up to date, once; raise `DatabaseError`."""
         from healkit.store.database import Database, resolve_url
 
         with self._opening:
@@ -91,28 +90,28 @@ class CollectorService:
             return self._database
 
     def make_ready(self) -> None:
-        """Open the database and load the sanitiser, so that the first request need not; raises `DatabaseError`."""
-        self._the_intake()
+        """Open the database and load the sanitiser before the first request; raise `DatabaseError`."""
+        self._opened_ingest()
 
-    def began(self) -> None:
-        """A request has come; called once for each, and `ended` once after it."""
+    def started(self) -> None:
+        """Count a request that has come; called once for each, and `ended` once after it."""
         self.in_flight += 1
         self.idle.clear()
-        self.metrics.began()
+        self.metrics.started()
 
     def ended(self, method: str, route: str, status: int, seconds: float) -> None:
-        """It was answered, or given up."""
+        """Count a request that was answered, or given up."""
         self.in_flight -= 1
         if not self.in_flight:
             self.idle.set()
         self.metrics.answered(method, route, status, seconds)
 
-    async def take(self, data: bytes, encoding: str) -> Receipt:
-        """Store a batch, given as the body came; raises `RequestRefused`."""
-        return await self._on_thread(lambda: self._take(data, encoding))
+    async def store(self, data: bytes, encoding: str) -> Receipt:
+        """Store a batch, given as the body came; raise `RequestRefused`."""
+        return await self._on_thread(lambda: self._store_batch(data, encoding))
 
     async def page(self, query: Query) -> bytes:
-        """One page of traces, as JSON; raises `RequestRefused`."""
+        """Return one page of traces as JSON; raise `RequestRefused`."""
 
         def work() -> bytes:
             return page_json(self._store().page(**vars(query)))
@@ -120,16 +119,16 @@ class CollectorService:
         return await self._on_thread(work)
 
     async def get(self, trace_id: str) -> bytes:
-        """One trace, as JSON; raises `RequestRefused`, also where there is none of that id."""
+        """Return one trace as JSON; raise `RequestRefused`, also where there is none of that id."""
         return await self._on_thread(lambda: self._get(trace_id))
 
     async def check(self) -> None:
-        """Ask the database whether it answers, if it has been needed yet; raises `RequestRefused`."""
+        """Check that the database answers, if it has been opened; raise `RequestRefused`."""
         if self._database is not None:
             await self._on_thread(lambda: self._store().answers())
 
     def close(self) -> None:
-        """Finish what is under way, and close the database."""
+        """Finish the running requests, and close the database."""
         self._threads.shutdown(wait=True)
         if self._database is not None:
             self._database.close()
@@ -138,8 +137,8 @@ class CollectorService:
         try:
             return await asyncio.get_running_loop().run_in_executor(self._threads, work)
         except DatabaseError as error:
-            self._on_trouble(str(error))
-            said, seconds = next((said, s) for kind, said, s in _TROUBLE if isinstance(error, kind))
+            self._on_error(str(error))
+            said, seconds = next((said, s) for kind, said, s in _UNAVAILABLE if isinstance(error, kind))
             raise RequestRefused(
                 "STORE_UNAVAILABLE",
                 f"{said} Nothing of this request was stored.",
@@ -147,12 +146,12 @@ class CollectorService:
                 retry_after_s=seconds,
             ) from None
 
-    def _take(self, data: bytes, encoding: str) -> Receipt:
+    def _store_batch(self, data: bytes, encoding: str) -> Receipt:
         body = unpacked(data, encoding, self.config.collect_max_bytes)
-        taken = self._the_intake().take(body)
-        codes = [fault.code for fault in taken.receipt.errors]
-        self.metrics.took(len(body), taken.outcomes, codes, taken.hidden)
-        return taken.receipt
+        ingested = self._opened_ingest().store(body)
+        codes = [fault.code for fault in ingested.receipt.errors]
+        self.metrics.stored(len(body), ingested.outcomes, codes, ingested.hidden)
+        return ingested.receipt
 
     def _get(self, trace_id: str) -> bytes:
         store = self._store()
@@ -171,14 +170,14 @@ class CollectorService:
 
         return CollectedTraces(self.open())
 
-    def _the_intake(self) -> Intake:
-        if self._intake is None:
-            from healkit.server.intake import Intake
+    def _opened_ingest(self) -> Ingest:
+        if self._ingest is None:
+            from healkit.server.ingest import Ingest
 
-            self._intake = Intake(
+            self._ingest = Ingest(
                 self._store(), self._cleaner or _sanitizer(self.config), self.config.payload_max_bytes
             )
-        return self._intake
+        return self._ingest
 
 
 def _sanitizer(config: Config) -> Cleaner:
