@@ -1,4 +1,4 @@
-"""What is recorded of an execution, as data on its way to the log.
+"""Records of an execution, as data on its way to the log.
 
 `Started` is written before a worker is touched, one `CallRecord` as each bridged call begins and once more
 as it ends, a `DecisionRecord` for each branch that the tool tells of, `Finished` at the end. All of them name
@@ -36,7 +36,7 @@ NOT_KEPT_OBJECT, NOT_KEPT_VALUE = f'{{"…":"{NOT_KEPT}"}}', f'"{NOT_KEPT}"'
 
 
 class Grants(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What one tool may do beyond the default of nothing; stored with the tool, recorded with each execution.
+    """Rights of one tool beyond the default of nothing; stored with the tool, recorded with each execution.
 
     `read` and `write` are absolute paths. `calls` are `server.tool` patterns, `*` at the end allowed; None means
     the default: every vault tool and every host function, but neither the log (`healkit.*`) nor MCP servers.
@@ -56,12 +56,12 @@ class Grants(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def starts_cold(self) -> bool:
-        """Whether its workers cannot be forked: the fork server has imported what they must not see."""
+        """True where its workers cannot be forked: the fork server has imported what they must not see."""
         return self.packages is not None or self.python is not None
 
 
 class HostIdentity(msgspec.Struct, frozen=True):
-    """Which process ran it, exactly enough to know later whether that process is still alive.
+    """Process that ran it, exactly enough to know later whether that process is still alive.
 
     A process id alone comes round again, so its start time (clock ticks since boot) and the boot id go with it.
     """
@@ -73,7 +73,7 @@ class HostIdentity(msgspec.Struct, frozen=True):
 
 
 class Started(msgspec.Struct, frozen=True, tag="started"):
-    """The write-ahead record of an execution.
+    """Write-ahead record of an execution.
 
     `deadline` is when it must have ended at the latest; `run_id` names the run it is part of, where it is.
     """
@@ -95,7 +95,7 @@ class Started(msgspec.Struct, frozen=True, tag="started"):
 
 
 class CallRecord(msgspec.Struct, frozen=True, tag="call"):
-    """One call a tool made through the bridge, as the host saw it; `success` is None until it has ended.
+    """Call a tool made through the bridge, as the host saw it; `success` is None until it has ended.
 
     `task_id` is `t1`, `t2`, … in the order in which the host received them.
     """
@@ -114,7 +114,7 @@ class CallRecord(msgspec.Struct, frozen=True, tag="call"):
 
 
 class DecisionRecord(msgspec.Struct, frozen=True, tag="decision"):
-    """One branch that a tool said it took, `trace.decision(node, outcome, condition)`; numbered from 1.
+    """Branch that a tool said it took, `trace.decision(node, outcome, condition)`; numbered from 1.
 
     `after_task` is the last call that the execution had made by then, empty where it had made none.
     """
@@ -137,7 +137,7 @@ class StoredTrace(msgspec.Struct, frozen=True):
 
 
 class Finished(msgspec.Struct, frozen=True, tag="finished"):
-    """The outcome of an execution: SUCCESS without a failure, FAILURE with one. `trace` is None with tracing off."""
+    """Outcome of an execution: SUCCESS without a failure, FAILURE with one. `trace` is None with tracing off."""
 
     trace_id: str
     finished_at: datetime
@@ -162,7 +162,7 @@ AnyRecord = TypeVar("AnyRecord", bound=Record)
 
 
 def new_trace_id() -> str:
-    """A UUIDv7 (RFC 9562): sortable by time, made before the execution starts."""
+    """Return a UUIDv7 (RFC 9562): sortable by time, made before the execution starts."""
     milliseconds = time.time_ns() // 1_000_000
     value = (milliseconds & (1 << 48) - 1) << 80 | 0x7 << 76 | secrets.randbits(12) << 64
     value |= 0b10 << 62 | secrets.randbits(62)
@@ -176,7 +176,7 @@ def utc_now() -> datetime:
 
 
 def summarize(text: str, limit: int = SUMMARY_MAX_CHARS) -> str:
-    """At most `limit` characters of `text`; a cut one ends in a marker with the original size."""
+    """Return at most `limit` characters of `text`; a cut one ends in a marker with the original size."""
     if len(text) <= limit:
         return text
     marker = f"… [TRUNCATED, {len(text):,} characters]"
@@ -202,7 +202,7 @@ def escaped(value: Any) -> Any:
 
 
 def host_identity() -> HostIdentity:
-    """This process; cheap after the first call, and right again after a fork."""
+    """Return this process; cheap after the first call, and right again after a fork."""
     return _identity_of(os.getpid())
 
 
@@ -213,7 +213,7 @@ def _identity_of(pid: int) -> HostIdentity:
 
 @cache
 def boot_id() -> str:
-    """The kernel's id of this boot, or an empty text where there is none to read."""
+    """Return the kernel's id of this boot, or an empty text where there is none to read."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except OSError:
@@ -221,7 +221,7 @@ def boot_id() -> str:
 
 
 def process_start_ticks(pid: int) -> int | None:
-    """When that process started, in clock ticks since boot (field 22 of proc(5) stat), or None if there is none."""
+    """Return when that process started, in clock ticks since boot (field 22 of proc(5) stat); None if it is gone."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
@@ -232,7 +232,7 @@ def process_start_ticks(pid: int) -> int | None:
 
 
 def is_alive(host: HostIdentity) -> bool | None:
-    """Whether that process still runs; None when it cannot be told from here (another machine)."""
+    """Return whether that process still runs; None when it cannot be told from here (another machine)."""
     if host.hostname != socket.gethostname():
         return None
     if host.boot_id != boot_id():
@@ -243,7 +243,7 @@ def is_alive(host: HostIdentity) -> bool | None:
 
 
 def _answers_signals(pid: int) -> bool:
-    """Whether a process of that id exists; all that can be asked where there is no /proc."""
+    """Return whether a process of that id exists; all that can be asked where there is no /proc."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

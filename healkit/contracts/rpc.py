@@ -1,4 +1,4 @@
-"""Messages between host and worker, and their frames on the wire.
+"""Messages between host and worker, and their frames.
 
 A frame is a 4-byte big-endian length and that many bytes of JSON. Never pickle: a worker's bytes must not
 be able to do more than be wrong. Both ends refuse a length over their cap before they allocate anything for
@@ -31,7 +31,7 @@ _READ_BYTES, _READ_MAX_BYTES = 64 * 1024, 1024 * 1024
 
 
 class Ready(msgspec.Struct, frozen=True, tag="ready"):
-    """The worker is locked down and waits for work; sent once, before any tool code is in the process.
+    """Message: the worker is locked down and waits for work; sent once, before any tool code is in the process.
 
     `layers` names each layer that was really put in force there: `landlock`, `seccomp`, `rlimits`, `capabilities`.
     """
@@ -41,7 +41,7 @@ class Ready(msgspec.Struct, frozen=True, tag="ready"):
 
 
 class Init(msgspec.Struct, frozen=True, tag="init"):
-    """The work: code, arguments, the tools it may call, and its limits (seconds and bytes).
+    """Work: code, arguments, the tools it may call, and its limits (seconds and bytes).
 
     `call` is Python source that is evaluated beside the code instead of calling its entry: statements and a last
     expression, whose value counts. `watch` asks for the executed lines and the types of names too.
@@ -71,7 +71,7 @@ class RpcCall(msgspec.Struct, frozen=True, tag="rpc_call"):
 
 
 class Decision(msgspec.Struct, frozen=True):
-    """The arguments of a call of `DECISIONS_SERVER`: which way the tool went at a branch, and why."""
+    """Arguments of a call of `DECISIONS_SERVER`: which way the tool went at a branch, and why."""
 
     node: str
     outcome: str
@@ -79,7 +79,7 @@ class Decision(msgspec.Struct, frozen=True):
 
 
 class RpcError(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Why a call has no result: a stable code, a type name, a message, and the callee's traceback if it has one."""
+    """Reason for no result: a stable code, a type name, a message, and the callee's traceback if it has one."""
 
     code: str
     ename: str
@@ -88,7 +88,7 @@ class RpcError(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class RpcResult(msgspec.Struct, frozen=True, tag="rpc_result", omit_defaults=True):
-    """The answer to the call with the same id: `result` when `success`, else `error`."""
+    """Answer to the call with the same id: `result` when `success`, else `error`."""
 
     id: int
     success: bool
@@ -97,7 +97,7 @@ class RpcResult(msgspec.Struct, frozen=True, tag="rpc_result", omit_defaults=Tru
 
 
 class ExecutionComplete(msgspec.Struct, frozen=True, tag="execution_complete", omit_defaults=True):
-    """The worker's claim of how it ended: a value as JSON, or a failure.
+    """Claim of the worker of how it ended: a value as JSON, or a failure.
 
     `conversions` says, path by path, what JSON could not hold and how it is shown instead. `shown` is false when there
     was no output at all, and so none to wait for. `watched` is what `Init.watch` asked for, as JSON. `took_s` is how
@@ -132,7 +132,7 @@ class FrameTooLarge(Exception):
 
 
 def encode_frame(message: msgspec.Struct) -> bytes:
-    """The message with its length in front; raises `FrameTooLarge` over the cap."""
+    """Return the message with its length in front; raises `FrameTooLarge` over the cap."""
     body = _encoder.encode(message)
     if len(body) > MAX_FRAME_BYTES:
         raise FrameTooLarge(len(body), MAX_FRAME_BYTES)
@@ -193,5 +193,5 @@ class FrameReader:
 
 
 def raw(value: Any) -> msgspec.Raw:
-    """A JSON value as the raw bytes that travel inside a message."""
+    """Return a JSON value as the raw bytes that travel inside a message."""
     return msgspec.Raw(_encoder.encode(value))

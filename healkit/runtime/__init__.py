@@ -1,1 +1,1 @@
-"""The one road every execution travels."""
+"""Execution path: executor, router, recorder, runs."""

@@ -1,4 +1,4 @@
-"""What a process has one of: the event loop, and the pools of workers.
+"""Event loop and pools of workers, one set a process.
 
 Several `Healkit`s share them. What needs them first starts them; `shutdown` ends them, at interpreter exit and
 on `%unload_ext`. A forked child starts with nothing: the parent's workers are the parent's.
@@ -41,7 +41,7 @@ class Stop:
 
     @contextlib.contextmanager
     def heard(self) -> Iterator[None]:
-        """The block whose runs end when `ask` is called."""
+        """Make the runs in this block end when `ask` is called."""
         token = _stop.set(self)
         try:
             yield
@@ -56,7 +56,7 @@ class Stop:
             end()
 
     def tell(self, end: Callable[[], object]) -> None:
-        """Called by a run as it begins, with what ends it."""
+        """Take what ends a run; called by the run as it begins."""
         with self._lock:
             self._ends = [*self._ends, end]
             asked = self.asked
@@ -68,7 +68,7 @@ _stop: contextvars.ContextVar[Stop | None] = contextvars.ContextVar("healkit_sto
 
 
 def heard_stop() -> Stop | None:
-    """The Stop whose block this code is in, if it is in one."""
+    """Return the Stop whose block this code is in, if it is in one."""
     return _stop.get()
 
 
@@ -162,7 +162,7 @@ _pools: dict[tuple[object, ...], Pool] = {}
 
 
 def pool_for(config: Config) -> Pool:
-    """The pool for these settings; to be called on healkit's loop."""
+    """Return the pool for these settings; to be called on healkit's loop."""
     from healkit.workers.pool import (
         Pool,  # here, not above: Jupyter's client takes longer to load than a row to write
     )
@@ -175,7 +175,7 @@ def pool_for(config: Config) -> Pool:
 
 
 async def retained_worker(trace_id: str, *, hold: bool = False) -> RetainedWorker:
-    """The worker of a failed run; raises `PostMortemGone` with the reason. `hold` lets its time stand still."""
+    """Return the worker of a failed run; raises `PostMortemGone` with the reason. `hold` lets its time stand still."""
     reason = ""
     for pool in _pools.values():
         if (found := pool.retained.find(trace_id)) is not None:

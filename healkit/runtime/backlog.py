@@ -55,7 +55,7 @@ class Backlog:
 
     @property
     def problem(self) -> str:
-        """One sentence for the user on what is wrong with the log; empty when nothing is."""
+        """Sentence for the user on what is wrong with the log; empty when nothing is."""
         with self._lock:
             parts = []
             if self._trouble:
@@ -78,7 +78,7 @@ class Backlog:
             return " ".join(parts)
 
     def holds(self, trace_id: str) -> bool:
-        """Whether an earlier record of that execution waits."""
+        """Return whether an earlier record of that execution waits."""
         return trace_id in self._behind
 
     def note(self, error: BaseException) -> None:
@@ -141,7 +141,7 @@ class Backlog:
                 break
 
     def _store_one(self, record: Record) -> None:
-        """One waiting record, as the spool gives it back."""
+        """Store one waiting record, as the spool gives it back."""
         try:
             match record:
                 case Started():
@@ -157,7 +157,7 @@ class Backlog:
             raise RecordRejected(str(error)) from None
 
     def _store_memory(self, *, endings: bool) -> int:
-        """What is in memory, either the endings or all the rest; how many."""
+        """Store what is in memory, either the endings or all the rest; return how many."""
         with self._lock:
             waiting = list(self._memory)
         records = [record for record in waiting if isinstance(record, Finished) is endings]

@@ -1,4 +1,4 @@
-"""Contents of a record, taken out for tools that keep them off the record.
+"""Contents of records, taken out where they are not kept.
 
 A tool with the flag `log=False` still has a row, a trace and calls for every execution: that it ran, when, for whom,
 which revision, for how long and how it ended. What it was given, what it said and what it returned is in none of them,

@@ -1,4 +1,4 @@
-"""The debug tools: in the vault like any other, run on the same road.
+"""Debug tools: in the vault, run as any other tool.
 
 Their code runs in a restricted worker, which sees neither the vault nor the log; what they tell comes
 through the bridge from `LogTools`, which only tools with a grant for `healkit.*` may call.
@@ -86,7 +86,7 @@ class LogTools:
         }
 
     def definitions(self, persona: str) -> list[ToolDefinition]:
-        """All of them; called by the router."""
+        """Return all of them; called by the router."""
         return [
             ToolDefinition(self.server, name, function.__doc__ or "")
             for name, function in self._tools.items()
@@ -99,7 +99,7 @@ class LogTools:
         return self._tools[tool](**arguments)
 
     def _last_error(self, tool_name: str | None = None) -> str:
-        """The newest failure as a report."""
+        """Return the newest failure as a report."""
         return last_error_report(self._log(), tool_name)
 
     def _list(self, persona: str | None = None) -> list[dict[str, Any]]:
@@ -115,7 +115,7 @@ class LogTools:
         ]
 
     def _inspect(self, tool_name: str, persona: str = "default") -> dict[str, Any]:
-        """One tool with its code and history."""
+        """Return one tool with its code and history."""
         entry = self._vault().get(tool_name, persona)
         history = self._vault().history(entry.tool_name, entry.persona)
         return {
@@ -132,7 +132,7 @@ class LogTools:
     def _executions(
         self, tool_name: str | None = None, status: str | None = None, limit: int = 20, tried: bool = False
     ) -> list[dict[str, Any]]:
-        """The newest rows of the log, without their tracebacks; `tried` with a healing's trials and searches."""
+        """Return the newest rows of the log, without tracebacks; `tried` includes a healing's trials and searches."""
         most = min(max(1, limit), _MAX_ROWS)
         page = self._log().query(tool=tool_name, status=status, limit=most, tried=tried)
         return [

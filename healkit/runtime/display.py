@@ -10,7 +10,7 @@ from healkit.rendering.outputs import safe_output
 
 
 def notebook_display() -> Callable[[dict[str, Any]], None] | None:
-    """A function that displays one output in the running cell, or None outside of a notebook."""
+    """Return a function that displays one output in the running cell, or None outside of a notebook."""
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     return None if shell is None or not hasattr(shell, "kernel") else show

@@ -1,4 +1,4 @@
-"""One execution as its caller gets it."""
+"""Execution, as its caller gets it."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _ALL_OF_THEM = "hk.executions(tried=True)"
 
 @dataclasses.dataclass(frozen=True)
 class Execution(ExecutionData):
-    """The outcome of one tool call: a value or a failure, and where it is on record.
+    """Outcome of one tool call: a value or a failure, and where it is on record.
 
     `explain`, `post_mortem` and `to_notebook` look into a failure; `to_text` and `to_html` show it as a card.
     """
 
     def post_mortem(self) -> PostMortem:
-        """The failed run's worker, to be asked for frames, locals and expressions, while it is kept.
+        """Return the failed run's worker, to be asked for frames, locals and expressions, while it is kept.
 
         In the process that ran the tool only. Raises `PostMortemGone` with the reason when there is none to ask, and
         `PostMortemError` when the run did not fail.
@@ -40,7 +40,7 @@ class Execution(ExecutionData):
         return PostMortem(self.trace_id, self.label)
 
     def explain(self) -> Explanation | None:
-        """The failure in plain words: what happened, where, why, a hint, a way to mend it; None where there is none.
+        """Explain the failure in plain words: what happened, where, why, a hint, a fix; None where there is no failure.
 
         As far as the configuration allows (`explain`).
         """
@@ -60,19 +60,19 @@ class Execution(ExecutionData):
         return write_notebook(self, path, replay, overwrite=overwrite)
 
     def to_markdown(self) -> str:
-        """The failure as a bug report in Markdown, secrets hidden."""
+        """Write the failure as a bug report in Markdown, secrets hidden."""
         from healkit.runtime.failure_export import markdown_of
 
         return markdown_of(self)
 
     def to_text(self) -> str:
-        """The card as plain text, for a terminal or a log."""
+        """Write the card as plain text, for a terminal or a log."""
         from healkit.rendering import execution, text_of  # one that is never looked at needs no writer
 
         return text_of(execution.card(self))
 
     def to_html(self) -> str:
-        """The card as static HTML that reads in an untrusted notebook too."""
+        """Write the card as static HTML that reads in an untrusted notebook too."""
         from healkit.rendering import execution, html_of
 
         return html_of(execution.card(self))
@@ -81,12 +81,12 @@ class Execution(ExecutionData):
         return self.to_text()
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        """What Jupyter shows; called by IPython's display formatter."""
+        """Return what Jupyter shows; called by IPython's display formatter."""
         return {"text/plain": self.to_text(), "text/html": self.to_html()}
 
 
 class Executions(list[Execution]):
-    """One page of the log as a list; `left_out` counts the trials and searches that it does not show."""
+    """Page of the log as a list; `left_out` counts the trials and searches that it does not show."""
 
     def __init__(self, executions: Iterable[Execution] = (), left_out: int = 0) -> None:
         super().__init__(executions)
@@ -110,9 +110,9 @@ class Executions(list[Execution]):
         return listings.executions(self, left_out=self.left_out, ask=_ALL_OF_THEM)
 
     def _repr_html_(self) -> str:
-        """Called by a notebook that shows it."""
+        """Return what a notebook shows."""
         return self.to_html()
 
     def _repr_pretty_(self, printer: Any, _cycle: bool) -> None:
-        """Called by IPython in a terminal, which would print a list item by item."""
+        """Print it as a whole; IPython in a terminal would print a list item by item."""
         printer.text(self.to_text())

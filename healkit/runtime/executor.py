@@ -1,4 +1,4 @@
-"""The execution path: from a call to a recorded outcome.
+"""Execution path: from a call to a recorded outcome.
 
 call ─► vault entry (hash checked) ─► arguments checked ─► tier ─► RUNNING row ─► worker or SQL ─► finished
 row
@@ -271,7 +271,7 @@ class Executor:
         )
 
     def _drops_contents(self, tool: str, persona: str) -> bool:
-        """Whether that tool of the vault has its contents kept off the record."""
+        """Return whether that tool of the vault has its contents kept off the record."""
         try:
             return not self._vault.lookup(tool, persona).logged
         except HealkitError:

@@ -68,7 +68,7 @@ class trace:
 
 
 class _Clean:
-    """Everything through one sanitiser, with a count of what it hid."""
+    """Sanitiser for all that is exported, with a count of what it hid."""
 
     def __init__(self) -> None:
         self._sanitizer = Sanitizer.from_config(Config.from_environment())
@@ -81,7 +81,7 @@ class _Clean:
 
 
 def passing_replay(log: Log, failed: Execution) -> Any:
-    """The log's newest success of a later revision with the very same arguments; None where there is none."""
+    """Return the newest success of a later revision with the very same arguments; None where there is none."""
     for row in log.query(
         status="SUCCESS", tool=failed.tool_name, persona=failed.persona, tried=False, limit=_REPLAYS_MAX
     ):
@@ -107,7 +107,7 @@ def write_notebook(failed: Execution, path: str | Path, replay: Execution | None
 
 
 def notebook_of(failed: Execution, replay: Execution | None = None) -> Any:
-    """The notebook, as nbformat holds it; raises `UsageInvalid` for what did not fail, or has no code at hand."""
+    """Return the notebook, as nbformat holds it; raises `UsageInvalid` for what did not fail or has no code."""
     if failed.failure is None or failed.code is None:
         why = "did not fail" if failed.failure is None else "has no code at hand"
         raise UsageInvalid(f"{failed.label} {why}.", hint="Take a failure as hk.last_error() gives it.")
@@ -124,7 +124,7 @@ def notebook_of(failed: Execution, replay: Execution | None = None) -> Any:
 
 
 def markdown_of(failed: Execution) -> str:
-    """The failure as a bug report in Markdown."""
+    """Write the failure as a bug report in Markdown."""
     clean = _Clean()
     lines = [f"## {_escaped(clean(parts.headline(failed)))}", ""]
     explanation = failed.explain()
@@ -231,7 +231,7 @@ def _bridge(execution: Execution, clean: _Clean) -> str:
 
 
 def _shape(execution: Execution) -> Shape | None:
-    """Which kind of Python tool it is; None for SQL."""
+    """Return which kind of Python tool it is; None for SQL."""
     try:
         return read_shape(parse(execution.code or "", "<code>"), execution.tool_name)
     except HealkitError:
@@ -256,7 +256,7 @@ def _code(text: str, cell_id: str, tags: list[str] | None = None, outputs: list[
 
 
 def _literal(value: Any) -> str:
-    """A JSON value as Python writes it, wide ones over several lines."""
+    """Write a JSON value as Python does, wide ones over several lines."""
     return pprint.pformat(value, width=100, sort_dicts=False)
 
 

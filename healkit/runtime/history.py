@@ -1,4 +1,4 @@
-"""Executions on record: read back from the log, shown, plotted."""
+"""Executions on record: read from the log, shown, plotted."""
 
 from __future__ import annotations
 
@@ -294,7 +294,7 @@ _REDACTED = "[REDACTED"
 
 
 def logged(log: Log, log_id: int) -> ExecutionLog:
-    """The row of that id; raises `UsageInvalid` where there is none."""
+    """Return the row of that id; raises `UsageInvalid` where there is none."""
     row = log.get(log_id)
     if row is None:
         raise UsageInvalid(f"There is no log row {log_id!r}.", hint="hk.executions() lists the newest.")
@@ -302,7 +302,7 @@ def logged(log: Log, log_id: int) -> ExecutionLog:
 
 
 def arguments_of(row: ExecutionLog) -> dict[str, Any]:
-    """What that execution was called with; raises `ArgumentsInvalid` where the log does not hold all of it."""
+    """Return the arguments of that execution; raises `ArgumentsInvalid` where the log does not hold all of them."""
     if not isinstance(row.arguments, dict):
         why = "were cut"
     elif row.arguments == json.loads(NOT_KEPT_OBJECT):
@@ -318,7 +318,7 @@ def arguments_of(row: ExecutionLog) -> dict[str, Any]:
 
 
 def ending_of(row: ExecutionLog) -> Finished | None:
-    """How it ended, for a comparison; None while it is still running."""
+    """Return how it ended, for a comparison; None while it is still running."""
     if row.status == "RUNNING" or row.finished_at is None:
         return None
     failure: Failure | None = execution_of(row, []).failure

@@ -1,4 +1,4 @@
-"""The steps of an execution that runs, kept where they cannot be lost and cost next to nothing.
+"""Journal of an execution's steps, safe from kill -9.
 
 A step is a call through the bridge, or a branch decision that the tool tells of.
 
@@ -29,7 +29,7 @@ _FLUSH_AFTER_S = 0.2
 
 
 class Journal:
-    """One execution's steps on their way to their tables; safe to use from several threads.
+    """Steps of one execution on their way to their tables; safe to use from several threads.
 
     `store` writes records to the tables, or keeps them elsewhere; it must not raise. Where no folder takes the file,
     every record goes to it at once.
@@ -56,7 +56,7 @@ class Journal:
 
     @property
     def used(self) -> bool:
-        """Whether anything was ever put into it."""
+        """True once anything was put into it."""
         return self._file is not None or bool(self._waiting)
 
     def close(self) -> None:
@@ -111,7 +111,7 @@ def left_behind(folders: list[Path]) -> Iterator[tuple[str, Path]]:
 
 
 def read_journal(file: Path) -> list[Step]:
-    """The steps in a journal, each as it was last seen; a line that a crash tore is left out."""
+    """Return the steps in a journal, each as it was last seen; a line that a crash tore is left out."""
     found: dict[str | int, Step] = {}
     with suppress(OSError):
         for line in file.read_bytes().splitlines():
@@ -122,5 +122,5 @@ def read_journal(file: Path) -> list[Step]:
 
 
 def _key(step: Step) -> str | int:
-    """What tells it from the other steps of its execution."""
+    """Return what tells it from the other steps of its execution."""
     return step.task_id if isinstance(step, CallRecord) else step.number

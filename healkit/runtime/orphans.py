@@ -21,7 +21,7 @@ FOREIGN_GRACE = timedelta(hours=1)
 
 
 def why_dead(row: ExecutionLog) -> str:
-    """What is known to have died of the row's host; empty while it may still be alive."""
+    """Return what is known to have died of the row's host; empty while it may still be alive."""
     if row.host is None:
         return ""
     host = HostIdentity(**row.host)
@@ -37,7 +37,7 @@ def why_dead(row: ExecutionLog) -> str:
 
 
 def ending_of(row: ExecutionLog, died: str) -> Finished:
-    """The ending of an orphan: a failure that says what died, and what to do next."""
+    """Return the ending of an orphan: a failure that says what died, and what to do next."""
     label = f"{row.tool_name}@{row.revision}" if row.revision is not None else row.tool_name
     now = utc_now()
     hint = (

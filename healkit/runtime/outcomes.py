@@ -1,4 +1,4 @@
-"""From what the host saw to what the user reads: endings as failures.
+"""Outcomes as failures and as results of checks.
 
 Each way an execution can end has one code, one wording and one next step. A worker's own account is taken
 for what it is, a claim: its code must be one that a worker can know, and its texts are capped.
@@ -30,7 +30,7 @@ _NAME_MAX_CHARS = 100
 
 
 def failure_of(outcome: Outcome, init: Init) -> Failure | None:
-    """The failure that an outcome amounts to, or None when it brought a value."""
+    """Return the failure that an outcome amounts to, or None when it brought a value."""
     if outcome.complete is not None:
         return None if outcome.complete.failure is None else _claimed(outcome.complete.failure)
     match outcome.ending:
@@ -74,7 +74,7 @@ def interruption_of(started: Started, error: BaseException, duration_ms: float) 
 
 
 def _of_death(outcome: Outcome, init: Init) -> Failure:
-    """The process ended by itself: of which signal, or with which status."""
+    """Return the failure of a process that ended by itself, by its signal or its status."""
     status = outcome.status if outcome.status is not None else 0
     number = -status
     if number <= 0:
@@ -101,14 +101,14 @@ def _signal_name(number: int) -> str:
 
 
 def _observed(code: str, ename: str, message: str, hint: str, outcome: Outcome, init: Init) -> Failure:
-    """A failure in the host's words, with the stack that `faulthandler` left, if it did."""
+    """Return a failure in the host's words, with the stack that `faulthandler` left, if it did."""
     frames = frames_from_faulthandler(outcome.crash_text, init.entry.filename, init.code)
     last_line = f"{ename}: {message}"
     return Failure(code, ename, message, format_frames(frames, last_line), frames, hint)
 
 
 def _claimed(failure: Failure) -> Failure:
-    """The worker's account, with its code checked and its size capped."""
+    """Return the worker's account, with its code checked and its size capped."""
     return msgspec.structs.replace(
         failure,
         code=failure.code if failure.code in _CLAIMABLE else "TOOL_EXCEPTION",
@@ -131,7 +131,7 @@ _DEATH = {
 def judged(
     check: Check, value: Any, failure: Failure | None, duration_s: float = 0.0, trace_id: str = ""
 ) -> CheckResult:
-    """The check's result, from the value that came back or the failure that did instead."""
+    """Return the check's result, from the value that came back or the failure that did instead."""
     outcome: CheckOutcome
     if failure is None:
         wrong = check.raises or (check.known and not same_value(check.expected, value))

@@ -32,7 +32,7 @@ class HasFolder(Protocol):
 
 
 class Panels:
-    """The panels of one Healkit; each can also be opened by a magic."""
+    """Panels of one Healkit; each can also be opened by a magic."""
 
     def __init__(self, healkit: Any, runs_dir: Callable[[], Path]) -> None:
         self._healkit, self._runs_dir = healkit, runs_dir

@@ -39,14 +39,14 @@ SHOWN_FRAMES = 12
 
 @cache
 def _sanitizer() -> Sanitizer:
-    """As the environment configures it; loaded with the first question, since its tables take a while to read."""
+    """Return the sanitiser of this environment; loaded with the first question, since its tables are large."""
     from healkit.sanitizer import Sanitizer
 
     return Sanitizer.from_config(Config.from_environment())
 
 
 def presentable(text: str, name: str = "") -> str:
-    """What is shown of a value under that name: without secrets and personal data."""
+    """Return what is shown of a value under that name: without secrets and personal data."""
     if not name:
         return str(_sanitizer().text(text).value)
     cleaned = _sanitizer().clean({name: text}, limit_bytes=UNLIMITED)
@@ -66,29 +66,29 @@ class PostMortem:
         self._frames = self._ask(pm.AskFrames(), pm.Frames).frames
 
     def frames(self, *, libraries: bool = False) -> list[KeptFrame]:
-        """The tool's own frames, outermost first; with `libraries`, those of what it called too."""
+        """Return the tool's own frames, outermost first; with `libraries`, those of what it called too."""
         return [frame for frame in self._frames if libraries or frame.in_tool]
 
     def locals(self, frame: KeptFrame | int | None = None) -> list[Local]:
-        """A frame's local variables: name, type, shape where there is one, and a short repr."""
+        """Return a frame's local variables: name, type, shape where there is one, and a short repr."""
         found = self._ask(pm.AskLocals(self._number(frame)), pm.Locals).locals
         return [msgspec.structs.replace(one, repr=presentable(one.repr, one.name)) for one in found]
 
     def previews(self, frame: KeptFrame | int | None = None) -> list[Local]:
-        """The same in passing, as a card shows them: at once, since no `__repr__` of the tool's own is called.
+        """Return the locals as a card shows them: at once, since no `__repr__` of the tool's own is called.
 
         Nothing is hidden yet: whoever shows them cleans them first.
         """
         return self._ask(pm.AskLocals(self._number(frame), in_passing=True), pm.Locals).locals
 
     def source(self, frame: KeptFrame | int | None = None) -> FrameSource:
-        """The code of a frame's function, and the line where it stands."""
+        """Return the code of a frame's function, and the line where it stands."""
         return self._ask(pm.AskSource(self._number(frame)), pm.SourceFound).source
 
     def eval(
         self, expression: str, frame: KeptFrame | int | None = None, *, timeout: float = 5.0
     ) -> Evaluated:
-        """The value of a Python expression in a frame, or what it raised; within `timeout` seconds.
+        """Evaluate a Python expression in a frame, within `timeout` seconds; return its value, or what it raised.
 
         What is changed by it stays changed for the next question.
         """
@@ -102,7 +102,7 @@ class PostMortem:
         )
 
     def attach(self, frame: KeptFrame | int | None = None) -> Path:
-        """The worker's connection file, for any Jupyter client: a real kernel, with the run's restrictions.
+        """Return the worker's connection file, for any Jupyter client: a real kernel, with the run's restrictions.
 
         At its prompt are the names of the frame, and `%debug` enters the failed stack. Its time goes on from here as
         from any question.
@@ -141,22 +141,22 @@ class PostMortem:
         self._run(background.let_go(self.trace_id))
 
     def all_locals(self, frames: int = SHOWN_FRAMES) -> list[tuple[KeptFrame, list[Local]]]:
-        """The tool's innermost frames, so many of them at most, each with its locals."""
+        """Return the tool's innermost frames, at most so many, each with its locals."""
         return [(frame, self.locals(frame)) for frame in self.frames()[-frames:]]
 
     def to_text(self) -> str:
-        """The tool's frames with their locals, as plain text."""
+        """Write the tool's frames with their locals, as plain text."""
         return text_of(variables.card(self.all_locals()))
 
     def to_html(self) -> str:
-        """The same as static HTML."""
+        """Write the same as static HTML."""
         return html_of(variables.card(self.all_locals()))
 
     def __repr__(self) -> str:
         return f"<PostMortem of {self.label}, {plain.count(len(self._frames), 'frame')}>"
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        """What Jupyter shows; called by IPython's display formatter."""
+        """Return what Jupyter shows; called by IPython's display formatter."""
         try:
             card = variables.card(self.all_locals())
         except PostMortemError as error:

@@ -1,4 +1,4 @@
-"""The providers that come with healkit: the user's functions, and other vault tools."""
+"""Providers of healkit's own: host functions, vault tools."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class HostFunctions:
             self._functions.pop(name, None)
 
     def definitions(self, persona: str) -> list[ToolDefinition]:
-        """All of them, whatever the persona; called by the router."""
+        """Return all of them, whatever the persona; called by the router."""
         with self._lock:
             return [definition for _, definition in self._functions.values()]
 
@@ -102,7 +102,7 @@ class VaultTools:
 
 
 def schema_of(function: Callable[..., Any]) -> dict[str, Any]:
-    """A JSON Schema of a function's arguments, from its annotations; any object where they say nothing usable."""
+    """Return a JSON Schema of a function's arguments, from its annotations; any object where they do not help."""
     from pydantic import PydanticUserError, TypeAdapter
 
     try:

@@ -1,4 +1,4 @@
-"""Sole door to the log: executions on record, each through its `Recording`.
+"""Sole door to the log; each execution has a `Recording`.
 
 Everything that becomes known of an execution passes through its `Recording` on its way to the log, the journal, the
 trace and the run that it is a step of. What its tool keeps off the record is taken out there, and nowhere else.
@@ -67,12 +67,12 @@ class Recorder:
 
     @property
     def problem(self) -> str:
-        """One sentence for the user on what is wrong with the log; empty when nothing is."""
+        """Sentence for the user on what is wrong with the log; empty when nothing is."""
         return self._backlog.problem
 
     @functools.cached_property
     def _log(self) -> Log:
-        """The log as it is read; loaded where something was left behind."""
+        """Log as it is read; loaded where something was left behind."""
         from healkit.store.log_reader import Log
 
         return Log(self._database)
@@ -102,11 +102,11 @@ class Recorder:
             self._backlog.add(record, None)
 
     def collector(self, begun: Started) -> Collector:
-        """What gathers an execution's trace while it runs, to be given to `finish`."""
+        """Return what gathers an execution's trace while it runs, to be given to `finish`."""
         return self._tracer.collector(begun, persona_served(self._database, begun))
 
     def journal(self, trace_id: str) -> Journal:
-        """Where an execution's calls and decisions go while it runs; close it before its end is recorded."""
+        """Return where an execution's calls and decisions go while it runs; close it before its end is recorded."""
         return Journal(self._backlog.spool.folders, trace_id, self.steps)
 
     def finish(self, finished: Finished, collector: Collector | None = None) -> int | None:
@@ -141,7 +141,7 @@ class Recorder:
             return None
 
     def _concluded(self, finished: Finished, collector: Collector | None) -> Finished:
-        """The ending as it is stored: with its trace, then cleaned where the log is to be."""
+        """Return the ending as it is stored: with its trace, then cleaned where the log is to be."""
         return self._tracer.kept(finished if collector is None else collector.conclude(finished))
 
     def _tell(self, record: Record) -> None:
@@ -275,7 +275,7 @@ class Recording:
 
     @property
     def has_steps(self) -> bool:
-        """Whether any call or decision was recorded, so that there is a journal to close."""
+        """True once any call or decision was recorded, so that there is a journal to close."""
         return self._journal.used
 
     def close_journal(self) -> None:

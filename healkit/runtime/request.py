@@ -1,4 +1,4 @@
-"""One call, as a face makes it."""
+"""Request for one execution."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ARGUMENTS_MAX_CHARS = MAX_FRAME_BYTES // 4
 
 @dataclasses.dataclass(frozen=True)
 class ExecutionRequest:
-    """One call, as a face makes it. `on_output` gets nbformat output dicts as they come; `stop` ends the run.
+    """Call, as a face makes it. `on_output` gets nbformat output dicts as they come; `stop` ends the run.
 
     `code` is run in the place of the stored one, as a candidate that nobody has saved; `step` is told what happens.
     """
@@ -48,7 +48,7 @@ def request_for(
     origin: str,
     mode: Mode,
 ) -> ExecutionRequest:
-    """A face's words as a request; raises `ConfigError` for a mode or a time that cannot be."""
+    """Return a face's words as a request; raises `ConfigError` for a mode or a time that cannot be."""
     if mode not in get_args(Mode):
         raise ConfigError(f"mode={mode!r} is none of {', '.join(get_args(Mode))}.")
     if timeout_s is not None and not timeout_s > 0:
@@ -64,7 +64,7 @@ def request_for(
 
 
 def checked_arguments(request: ExecutionRequest) -> tuple[dict[str, Any], list[str]]:
-    """The arguments as JSON holds them; raises `ArgumentsInvalid` for what is no object, or too much."""
+    """Return the arguments as JSON holds them; raises `ArgumentsInvalid` for what is no object, or too much."""
     if not isinstance(request.arguments, Mapping):
         kind = type(request.arguments).__name__
         raise ArgumentsInvalid(

@@ -1,4 +1,4 @@
-"""Where a worker's call goes, and what is recorded of it.
+"""Router of a worker's calls, with their records.
 
 One `CallRouter` for each execution. It decides whether the call is allowed (grants, budget), writes its
 record before anything happens, hands it to the provider, and writes how it ended. The worker's word enters
@@ -41,7 +41,7 @@ _decode = msgspec.json.Decoder(rpc.Decision).decode
 
 
 class Decisions:
-    """The branch decisions of one execution; `record` puts each on record."""
+    """Branch decisions of one execution; `record` puts each on record."""
 
     def __init__(self, trace_id: str, most: int, record: Callable[[DecisionRecord], None]) -> None:
         self._trace_id = trace_id
@@ -83,7 +83,7 @@ DEFAULT_CALLS = ("vault.*", "host.*")
 
 @dataclasses.dataclass(frozen=True)
 class CallContext:
-    """Which execution a call comes from; `depth` counts executions above it, from 0."""
+    """Execution that a call comes from; `depth` counts executions above it, from 0."""
 
     trace_id: str
     persona: str
@@ -97,7 +97,7 @@ class Provider(Protocol):
     server: str
 
     def definitions(self, persona: str) -> list[ToolDefinition]:
-        """Its tools as that persona sees them; asked once for each execution whose code mentions `mcp`."""
+        """Return its tools as that persona sees them; asked once for each execution whose code mentions `mcp`."""
         ...
 
     def call(self, tool: str, arguments: dict[str, Any], context: CallContext) -> Any:
@@ -134,11 +134,11 @@ class CallRouter:
 
     @property
     def calls(self) -> list[CallRecord]:
-        """The calls that have ended, in the order in which they came."""
+        """Calls that have ended, in the order in which they came."""
         return sorted(self._ended.values(), key=lambda record: int(record.task_id[1:]))
 
     def definitions(self, code: str = "") -> list[ToolDefinition]:
-        """What the worker's `mcp` object shows: exactly what a call of it would be allowed to reach.
+        """Return what the worker's `mcp` object shows: exactly what a call of it would be allowed to reach.
 
         A server that cannot say what it has shows whatever `code` may call, so that the call itself is on record and
         told why. Waits for servers that have to be started; called on a thread that may wait.
@@ -174,7 +174,7 @@ class CallRouter:
         return result
 
     def _answer(self, call: rpc.RpcCall, record: CallRecord, started: float) -> rpc.RpcResult:
-        """What the call is told; what only the host may know goes into its open record."""
+        """Return the answer to the call; what only the host may know goes into its open record."""
         try:
             value, _ = to_jsonable(self._perform(call, record.task_id))
             return rpc.RpcResult(call.id, success=True, result=rpc.raw(value))
@@ -222,7 +222,7 @@ class CallRouter:
 
     @property
     def settled(self) -> bool:
-        """Whether there is nothing to wait for."""
+        """True when there is nothing to wait for."""
         return not self._answered
 
     def _perform(self, call: rpc.RpcCall, task_id: str) -> Any:
@@ -246,7 +246,7 @@ class CallRouter:
         return provider.call(call.tool, arguments, self._context)
 
     def _may_reach(self, server: str) -> bool:
-        """Whether a grant names that server, whatever the tool."""
+        """Return whether a grant names that server, whatever the tool."""
         return any(fnmatch.fnmatchcase(server, pattern.partition(".")[0]) for pattern in self._patterns)
 
     def _allows(self, server: str, tool: str) -> bool:
@@ -259,7 +259,7 @@ class CallRouter:
 
 
 def _stand_ins(server: str, code: str, why: str) -> list[ToolDefinition]:
-    """A proxy for each attribute in the code, with room for arguments by position: any call of it will be refused."""
+    """Return a proxy for each attribute in the code, with room for arguments by position; any call of it is refused."""
     anything: dict[str, Any] = {"properties": {f"argument_{n}": {} for n in range(1, 10)}}
     names = dict.fromkeys(re.findall(r"\.\s*([^\W\d]\w*)", code))
     return [ToolDefinition(server, name, f"not available: {why}", anything) for name in names]
@@ -285,7 +285,7 @@ def _late(record: CallRecord, duration_ms: float) -> CallRecord:
 
 
 def _told(error: HealkitError) -> rpc.RpcError:
-    """A healkit error for the worker; a failed vault tool brings its own type, message and traceback."""
+    """Return a healkit error for the worker; a failed vault tool brings its own type, message and traceback."""
     if isinstance(error, ToolExecutionError):
         failure = error.failure
         return rpc.RpcError(error.code, failure.ename, failure.evalue, failure.traceback)

@@ -63,13 +63,13 @@ class OpenRun:
 
     @property
     def problem(self) -> str:
-        """What is missing in the record, in one sentence; empty when nothing is."""
+        """Sentence on what is missing in the record; empty when nothing is."""
         noted = f"The record of run {self.run_id!r} is not whole: {self._noted}." if self._noted else ""
         return self._writer.problem or noted
 
     @property
     def halted(self) -> Halt | None:
-        """Why the policy has ended the run, or None."""
+        """Reason why the policy has ended the run, or None."""
         return self._halted
 
     def note(self, what: str) -> None:
@@ -77,7 +77,7 @@ class OpenRun:
         self._noted = what
 
     def admit(self, tool_name: str) -> str:
-        """The next step's id; raises `RunNotAllowed`, or `PolicyHalted` once the policy has ended the run."""
+        """Return the next step's id; raises `RunNotAllowed`, or `PolicyHalted` once the policy has ended the run."""
         if self._writer.closed:
             raise RunFolderError(f"Run {self.run_id!r} has ended.", hint="Begin another: with hk.run(): …")
         if not any(fnmatch.fnmatchcase(tool_name, pattern) for pattern in self._allow):
@@ -102,7 +102,7 @@ class OpenRun:
         )
 
     def seen(self, state_key: str) -> int:
-        """How often that failing state was observed in this run."""
+        """Return how often that failing state was observed in this run."""
         with self._lock:
             return self._policy.seen(state_key)
 
@@ -181,11 +181,11 @@ class Runs:
         self.runs_dir = runs_dir
         self._make_cleaner = make_cleaner
         self._make_policy = make_policy
-        self._open: set[OpenRun] = set()  # held, so that one that nobody holds any more still gets its end
+        self._open: set[OpenRun] = set()  # held, so that a forgotten one still gets its end
 
     @functools.cached_property
     def cleaner(self) -> Cleaner:
-        """What payload is cleaned with."""
+        """Cleaner of payload."""
         return self._make_cleaner()
 
     def begin(
@@ -197,7 +197,7 @@ class Runs:
         policy: PolicyDefaults | StepPolicy | None = None,
         mode: ExecutionMode = "live",
     ) -> OpenRun:
-        """A new run with its folder; raises `RunFolderError`, `RunExists` or `RunLocked`.
+        """Begin a run with its folder; raises `RunFolderError`, `RunExists` or `RunLocked`.
 
         policy: caps of this run's own, or the policy itself, of a loop that asks it more than a step does. mode:
             `dry_run` where whatever comes of it is only shown.
@@ -235,7 +235,7 @@ class Runs:
     def step(
         self, record: bool | OpenRun | None, kind: StepKind = "run", earlier: Finished | None = None
     ) -> Iterator[StepListener]:
-        """The ear of one execution: a step of a run, a run of its own, or nobody's.
+        """Give one execution its listener: a step of a run, a run of its own, or none.
 
         record: a run, whether to make one, or None: the run around the caller, else as `record_runs` says.
         """
@@ -250,15 +250,15 @@ class Runs:
             yield UNRECORDED
 
     def around(self) -> OpenRun | None:
-        """The innermost run of this Healkit that the caller is inside of."""
+        """Return the innermost run of this Healkit that the caller is inside of."""
         return next((run for run in reversed(_inside.get()) if run.owner is self), None)
 
     def forget(self, run: OpenRun) -> None:
-        """Called by a run that has ended."""
+        """Drop a run that has ended; called by it."""
         self._open.discard(run)
 
     def close(self) -> None:
-        """End the runs that nobody has ended; called when the Healkit is closed."""
+        """End the runs that are still open; called when the Healkit is closed."""
         for run in list(self._open):
             run.finish("abandoned", "the Healkit was closed before the run had ended")
 

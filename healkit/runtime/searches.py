@@ -1,4 +1,4 @@
-"""Searches: many variants of one code tried together, one row of the log for each search.
+"""Searches: many variants of one code, one row of the log.
 
 Three ways to try: `score` runs thousands of candidates in batches and tells one letter a check; `observe` runs a code
 with its lines and types watched; `run` gives every pair a process of its own, through the same door as `hk.trials`,
@@ -38,7 +38,7 @@ from healkit.workers.sandbox import Tier
 from healkit.workers.scoring import Candidate, Draw, Scores, run_batch
 from healkit.workers.trialserver import TrialServers, run_trials
 
-#: The longest that a search's row says RUNNING before whoever finds it may take its host for dead.
+#: A search's row that says RUNNING for longer may be taken for one of a dead host.
 _DEADLINE_S = 3600.0
 #: A share for an executor's worker, which starts a trial server of its own for it.
 _AWAY_FIRST, _AWAY_S = 50, 2.0
@@ -46,7 +46,7 @@ _AWAY_FIRST, _AWAY_S = 50, 2.0
 
 @dataclasses.dataclass
 class Score:
-    """What came of a search so far: how many candidates, how many passed every check, and each outcome's number."""
+    """Score of a search so far: how many candidates, how many passed every check, and each outcome's number."""
 
     candidates: int = 0
     plausible: int = 0
@@ -60,7 +60,7 @@ class Score:
             self.plausible += letters == PASSED * len(letters)
 
     def summary(self) -> dict[str, Any]:
-        """For the log."""
+        """Return it for the log."""
         return {"candidates": self.candidates, "plausible": self.plausible, "outcomes": dict(self.outcomes)}
 
 
@@ -131,7 +131,7 @@ class Searches:
     async def time(
         self, entry: EntryRef, code: str, checks: Sequence[Check], limits_s: Sequence[float]
     ) -> list[CheckResult]:
-        """The same unwatched: what each check gives and how long it takes."""
+        """Run as `observe` does, unwatched: what each check gives and how long it takes."""
         async with self._recorded(entry, {"timed": len(checks)}, dict) as tier:
             observed = await self._watched(entry, code, checks, limits_s, tier, watch=False)
         return [one.result for one in observed]
@@ -147,7 +147,7 @@ class Searches:
         executor: Executor | None = None,
         off_record: bool = False,
     ) -> list[list[CheckResult]]:
-        """Each code with each check, every pair in a process of its own and on record as a trial."""
+        """Run each code with each check, every pair in a process of its own and on record as a trial."""
         trials = [
             Trial(code, check.arguments, entry.tool_name, limit_s, check.call)
             for code in codes
@@ -227,7 +227,7 @@ class Searches:
     async def _recorded(
         self, entry: EntryRef, what: dict[str, Any], summary: Callable[[], dict[str, Any]]
     ) -> AsyncIterator[Tier]:
-        """A row for what is done in the block: RUNNING before, with what came of it after."""
+        """Keep a row for what is done in the block: RUNNING before, with the result after."""
         tier = await asyncio.to_thread(achieved_tier, self._config)
         now = utc_now()
         started = Started(
@@ -273,13 +273,13 @@ def _as_sent(check: Check, limit_s: float) -> BatchCheck:
 
 
 def _took_s(claimed_s: float, duration_ms: float) -> float:
-    """How long a check took: what its worker says, where it says something that can be."""
+    """Return how long a check took: what its worker says, where that is possible."""
     own_s = duration_ms / 1000
     return claimed_s if 0.0 < claimed_s < own_s else own_s
 
 
 def _seen(claim: msgspec.Raw) -> _Observation:
-    """What a child says it saw; nothing where that cannot be read."""
+    """Return what a child says it saw; nothing where that cannot be read."""
     try:
         return _observation(claim) or _Observation()
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

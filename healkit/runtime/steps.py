@@ -1,7 +1,7 @@
-"""One execution as a step of a run.
+"""Execution as a step of a run.
 
-The executor tells each thing at the moment it is so; what comes of the telling (a run folder, or nothing at all) never
-reaches the tool. `StepListener` is the ear of an execution that nobody records.
+The executor tells its listener what happens, as it happens; no mistake of the listener's reaches the tool. A plain
+`StepListener` forgets everything, a `RunStep` writes it into a run folder.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ _PRECONDITIONS = {
 }
 #: Failures of what was checked after the tool had returned.
 _POSTCONDITIONS = {"TOOL_RESULT_TOO_LARGE", "TOOL_PROTOCOL"}
-#: Longer values are hashed as they are: nobody guesses them back, and cleaning them would take seconds.
+#: Longer values are hashed as they are: they cannot be guessed, and cleaning them would take seconds.
 _CLEANED_HASH_MAX_CHARS = 64 * 1024
 
 
 class StepListener:
-    """What the executor tells of one execution; this one forgets it. All of it may be called on any thread."""
+    """Listener to one execution; this one forgets it. All of it may be called on any thread."""
 
     run_id: str | None = None
     problem: str = ""
@@ -57,32 +57,32 @@ class StepListener:
         """Other code than the stored is to be tried."""
 
     def judged(self, fault: str | None, error_code: str = "") -> None:
-        """That code can be run as this tool, or why not."""
+        """Hear that the code can be run as this tool, or why not."""
 
     def observed(self, begun: Started, entry: VaultEntry) -> None:
-        """The tool was found and its code has its hash."""
+        """Hear that the tool was found and its code has its hash."""
 
     def prepared(self, begun: Started, timeout_s: float, mode: str) -> None:
         """Nothing speaks against the call; told before its row is written."""
 
     def started(self, log_id: int | None) -> None:
-        """Its RUNNING row is committed; the worker comes next."""
+        """Hear that its RUNNING row is committed; the worker comes next."""
 
     def refused(self, begun: Started, finished: Finished) -> None:
-        """It ended without having been run, without a worker to run it, or cancelled from outside."""
+        """Hear that it ended without having been run, without a worker to run it, or cancelled from outside."""
 
     def ended(
         self, finished: Finished, encoded: str, outputs: list[dict[str, Any]], calls: list[CallRecord]
     ) -> None:
-        """It ended, in a value (`encoded`, as JSON) or a failure."""
+        """Hear that it ended, in a value (`encoded`, as JSON) or a failure."""
 
 
-#: The execution that nobody records.
+#: For an execution that is no step of a run.
 UNRECORDED = StepListener()
 
 
 def _quietly(method: Callable[Concatenate[RunStep, P], None]) -> Callable[Concatenate[RunStep, P], None]:
-    """No mistake in the record may reach the tool's caller; it is told with the run's other problems."""
+    """Keep mistakes in the record from the tool's caller; they are told with the run's other problems."""
 
     @functools.wraps(method)
     def guarded(self: RunStep, /, *args: P.args, **kwargs: P.kwargs) -> None:
@@ -95,7 +95,7 @@ def _quietly(method: Callable[Concatenate[RunStep, P], None]) -> Callable[Concat
 
 
 class RunStep(StepListener):
-    """One recorded execution. `earlier` is the ending that a re-run is held against, as the log has it."""
+    """Recorded execution. `earlier` is the ending that a re-run is compared with, as the log has it."""
 
     def __init__(self, run: OpenRun, kind: StepKind = "run", earlier: Finished | None = None) -> None:
         self.run = run
@@ -113,7 +113,7 @@ class RunStep(StepListener):
 
     @property
     def problem(self) -> str:  # type: ignore[override]  # the base has nothing to say, ever
-        """What is missing in the run's record, in one sentence."""
+        """Sentence on what is missing in the run's record."""
         return self.run.problem
 
     def admit(self, begun: Started) -> None:
@@ -283,20 +283,20 @@ class RunStep(StepListener):
         )
 
     def _clean_arguments(self) -> Any:
-        """The arguments as they are hashed; cleaned once for all signatures of the step."""
+        """Return the arguments as they are hashed; cleaned once for all signatures of the step."""
         assert self._begun is not None  # as above
         if self._hashed is None or self._hashed[0] != self._begun.arguments:
             self._hashed = self._begun.arguments, self._hashable(self._begun.arguments)
         return self._hashed[1]
 
     def _hashable(self, encoded: str) -> Any:
-        """A JSON text as the value that is hashed: clean, because a hash of something short can be guessed back."""
+        """Return a JSON text as the value that is hashed: cleaned, because a hash of a short text can be guessed."""
         if len(encoded) > _CLEANED_HASH_MAX_CHARS:
             return encoded
         return self.run.cleaner.clean(msgspec.json.decode(encoded), limit_bytes=1 << 30).value
 
     def _state(self, signature: StateSignature, fingerprint: str | None) -> dict[str, Any]:
-        """The partial state: all of it ids, codes and hashes, and nothing of the payload."""
+        """Return the partial state: all of it ids, codes and hashes, and nothing of the payload."""
         begun = self._begun
         assert begun is not None  # as above
         return {
@@ -328,7 +328,7 @@ def _came_of(finished: Finished, outputs: list[dict[str, Any]], calls: list[Call
 
 
 def _call(record: CallRecord) -> dict[str, Any]:
-    """A call without what differs from run to run."""
+    """Return a call without what differs from run to run."""
     fields: dict[str, Any] = msgspec.to_builtins(record)
     return {
         name: fields[name] for name in fields if name not in {"trace_id", "started_at", "duration_ms", "type"}
@@ -336,7 +336,7 @@ def _call(record: CallRecord) -> dict[str, Any]:
 
 
 def _compared(earlier: Finished, finished: Finished) -> dict[str, Any]:
-    """Whether it ended as it had: in the same failure, or in success with the same value, as far as the log has it."""
+    """Compare both endings: the same failure, or success with the same value, as far as the log has it."""
     expected, found = earlier.fingerprint or earlier.status, finished.fingerprint or finished.status
     same = expected == found and earlier.result_summary == finished.result_summary
     return {"expected": expected, "found": found, "same": same}

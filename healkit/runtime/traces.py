@@ -1,4 +1,4 @@
-"""`hk.traces`: what is kept of each execution, and how it gets to a collector."""
+"""`hk.traces`: traces that are kept, and their sending."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SYNC_TIMEOUT_S = 30.0
 
 
 class Traces:
-    """The traces of one database; sends nothing anywhere unless `sync_url` is set.
+    """Traces of one database; sends nothing anywhere unless `sync_url` is set.
 
     Raises `RulesInvalid` for rules of the user's own that the sanitiser cannot use.
     """
@@ -51,18 +51,18 @@ class Traces:
 
     @functools.cached_property
     def _outbox(self) -> Outbox:
-        """The traces that are kept; loaded when one is asked for."""
+        """Traces that are kept; loaded when one is asked for."""
         from healkit.store.outbox import Outbox
 
         return Outbox(self._database)
 
     def get(self, trace_id: str) -> ExecutionTrace | None:
-        """The trace of that execution (`Execution.trace_id`); None where there is none."""
+        """Return the trace of that execution (`Execution.trace_id`); None where there is none."""
         wire = self._outbox.wire(trace_id)
         return None if wire is None else read_trace(wire)
 
     def state(self) -> OutboxState:
-        """How many are here only, wait, were sent, or are parked and why; what went wrong last, if anything."""
+        """Count those here only, waiting, sent, and parked and why; with what went wrong last, if anything."""
         return self._outbox.state()
 
     def sync(
@@ -89,7 +89,7 @@ class Traces:
             self._syncer.start()
 
     def notify(self) -> None:
-        """One more waits to be sent; called by the recorder."""
+        """Hear that one more waits to be sent; called by the recorder."""
         if self._syncer is not None:
             self._syncer.notify()
 
@@ -102,7 +102,7 @@ class Traces:
 
 
 def root_finder(log: Log) -> Callable[[str], str]:
-    """What says which execution is at the root of one that is under way; its row is there before its children's."""
+    """Return what finds the root of a running execution; its row is there before its children's."""
 
     @functools.lru_cache(maxsize=1024)
     def root_of(trace_id: str) -> str:
@@ -116,7 +116,7 @@ def root_finder(log: Log) -> Callable[[str], str]:
 
 
 def _sanitizer(config: Config) -> Cleaner:
-    """The sanitiser; loaded with the first record that needs one, since its tables take a while to read."""
+    """Return the sanitiser; loaded with the first record that needs one, since its tables take a while to read."""
     from healkit.sanitizer import Sanitizer
 
     return Sanitizer.from_config(config)

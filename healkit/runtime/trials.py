@@ -1,4 +1,4 @@
-"""Trials: pairs of code and arguments, by the hundred, each restricted and each on record."""
+"""Trials: code with arguments, restricted and on record."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Trial(msgspec.Struct, frozen=True):
 
 
 class TrialResult(msgspec.Struct, frozen=True):
-    """What became of one trial, in the place of its trial in the list."""
+    """Result of one trial, in the place of its trial in the list."""
 
     trace_id: str
     duration_ms: float
@@ -61,12 +61,12 @@ class TrialResult(msgspec.Struct, frozen=True):
 
     @property
     def ok(self) -> bool:
-        """Whether it returned."""
+        """True when it returned."""
         return self.failure is None
 
 
 def _started(trial: Trial, config: Config, tier: Tier) -> Started:
-    """The write-ahead record of a trial; its persona and revision are nobody's."""
+    """Return the write-ahead record of a trial; it has no persona and no revision of its own."""
     arguments, _ = to_jsonable(trial.arguments)
     now = utc_now()
     return Started(
@@ -83,7 +83,7 @@ def _started(trial: Trial, config: Config, tier: Tier) -> Started:
 
 
 def _finished(result: TrialResult) -> Finished:
-    """Its end, for the log; without a fingerprint, by which a tool's own failures are grouped."""
+    """Return its end, for the log; without a fingerprint, by which a tool's own failures are grouped."""
     value = None if result.failure else summarize(msgspec.json.encode(result.value).decode())
     last = result.printed if result.failure else ""
     return Finished(result.trace_id, utc_now(), result.duration_ms, value, result.failure, None, last)
@@ -141,7 +141,7 @@ class Trials:
         *,
         off_record: bool = False,
     ) -> list[TrialResult]:
-        """All of them; results are in the order of the trials. Raises `IsolationUnavailable`, `WorkerStartFailed`.
+        """Run all of them; results are in the order of the trials. Raises `IsolationUnavailable`, `WorkerStartFailed`.
 
         off_record: their rows hold no contents, as those of a tool that is kept off the record.
         """

@@ -1,1 +1,1 @@
-"""Restricted worker kernels, seen from the host and from inside."""
+"""Restricted worker kernels: host side, and `inside` them."""

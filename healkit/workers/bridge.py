@@ -1,4 +1,4 @@
-"""The host's half of RPC: one socket, a few threads, every answer the host's own.
+"""Host's half of RPC: one socket, a few threads.
 
 Threads and not the event loop, because a call is waiting on the other side: a thread that blocks in `recv`
 answers in half the time of a loop that has to be woken. One thread reads at a time. Before it handles a
@@ -26,7 +26,7 @@ from healkit.contracts import rpc
 
 
 class CallHandler(Protocol):
-    """What answers a worker's calls; implemented by the runtime's router."""
+    """Handler of a worker's calls; implemented by the runtime's router."""
 
     def handle(self, call: rpc.RpcCall) -> rpc.RpcResult:
         """Answer one call; called on a bridge thread, several at a time. Must not raise."""
@@ -80,7 +80,7 @@ class Bridge:
         self._rpc_timeout_s = rpc_timeout_s
         self._max_threads = max_in_flight
         self._handler: CallHandler | None = None
-        self._turn = threading.Lock()  # whoever holds it reads
+        self._turn = threading.Lock()  # its holder reads
         self._lock = threading.Lock()  # pending calls, and whole frames on the way out
         self._pending: dict[int, _Pending] = {}
         self._quick: set[tuple[str, str]] = set()
@@ -101,7 +101,7 @@ class Bridge:
         self._max_threads = max_in_flight
 
     def send(self, message: msgspec.Struct) -> None:
-        """One message to the worker, whole; a worker that is gone is no error here, its end is seen elsewhere."""
+        """Send one message to the worker, whole; no error for a worker that has ended, which is seen elsewhere."""
         frame = rpc.encode_frame(message)
         with self._lock:
             self._send(frame)
@@ -136,7 +136,7 @@ class Bridge:
         threading.Thread(target=self._serve, name="healkit-bridge", daemon=True).start()
 
     def _serve(self) -> None:
-        """One thread's life: read, let another read unless it will be quick, handle, again."""
+        """Read, let another thread read unless the call will be quick, handle, repeat; each thread's main function."""
         try:
             while (pending := self._next_call()) is not None:
                 self._handle(pending)
@@ -150,7 +150,7 @@ class Bridge:
                     self._sock.close()
 
     def _next_call(self) -> _Pending | None:
-        """The next call, or None at the end; what is not a call is passed on from here. Comes back with the turn."""
+        """Return the next call, holding the turn, or None at the end; hand on every other message."""
         self._turn.acquire()
         while not self._ended:
             message = self._read()
@@ -232,11 +232,11 @@ class Bridge:
         try:
             self._sock.sendall(frame)
         except OSError:
-            pass  # the worker's end is seen, and told, by whoever watches its process
+            pass  # the worker's end is seen by the code that watches its process
 
 
 def _framed(result: rpc.RpcResult) -> tuple[rpc.RpcResult, bytes]:
-    """The answer and its frame; one that is too large for a frame becomes the error that says so."""
+    """Return the answer and its frame; for one too large for a frame, the error that says so."""
     try:
         return result, rpc.encode_frame(result)
     except rpc.FrameTooLarge as error:
@@ -246,7 +246,7 @@ def _framed(result: rpc.RpcResult) -> tuple[rpc.RpcResult, bytes]:
 
 
 class _FastSwitching:
-    """The interpreter's switch interval, shortened while anybody needs it; as it was afterwards."""
+    """Switch interval of the interpreter, shortened while any bridge is open."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

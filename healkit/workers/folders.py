@@ -1,4 +1,4 @@
-"""Where workers' folders lie, and who sweeps them.
+"""Folders of workers on the host, and their removal.
 
 One folder for each host process, named after it, under one private folder for each user. Beside it waits a janitor, a
 shell that holds one end of a pipe: when the host is gone, however it went, the pipe ends and the folder is removed.
@@ -29,32 +29,32 @@ _numbers = itertools.count(1)
 
 @dataclasses.dataclass(frozen=True)
 class RunFolder:
-    """The folders of one worker, on the host: `ipc` for its sockets, `scratch` for its work, `host` for us alone."""
+    """Folders of one worker on the host: `ipc` for its sockets, `scratch` for its work."""
 
     root: Path
 
     @property
     def ipc(self) -> Path:
-        """Where the kernel binds its sockets, and where its connection file lies."""
+        """Folder in which the kernel binds its sockets, and in which its connection file lies."""
         return self.root / "ipc"
 
     @property
     def scratch(self) -> Path:
-        """The tool's working directory, home and temporary folder."""
+        """Working directory, home and temporary folder of the tool."""
         return self.root / "scratch"
 
     @property
     def code(self) -> Path:
-        """Where another interpreter finds this package, and nothing else."""
+        """Folder in which another interpreter finds this package, and nothing else."""
         return self.root / "code"
 
     @property
     def crash_file(self) -> Path:
-        """The process's stderr: what `faulthandler` writes when nothing else can speak; outside of its view."""
+        """Standard error of the process, outside of its view; `faulthandler` writes here when nothing else can."""
         return self.root / "stderr.log"
 
     def create(self) -> RunFolder:
-        """Make the folders, readable by nobody else."""
+        """Make the folders, readable by this user only."""
         for folder in (self.root, self.ipc, self.scratch):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return self
@@ -89,7 +89,7 @@ class RunFolders:
         sweep(base)
 
     def next(self) -> RunFolder:
-        """A folder that no worker has had; it is made when the worker starts."""
+        """Return a folder that no worker has had; it is made when the worker starts."""
         if self._janitor is None:
             self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._janitor = subprocess.Popen(
@@ -130,7 +130,7 @@ def sweep(base: Path) -> int:
 
 
 def private_base() -> Path:
-    """`<tmp>/healkit-<user id>`, ours alone; another folder where somebody else has taken that name."""
+    """`<tmp>/healkit-<user id>`, ours alone; another folder where that name is taken by another user."""
     temporary = Path(tempfile.gettempdir())
     if len(str(temporary)) > _BASE_MAX_CHARS - len("/healkit-4294967295"):
         temporary = Path("/tmp")  # noqa: S108 - a private folder is made in it, and checked
@@ -145,7 +145,7 @@ def private_base() -> Path:
 
 
 def exceeds(folder: str, pid: int, max_bytes: int, max_files: int) -> bool:
-    """Whether the folder, and the files that process has open and has taken the names from, hold more than that.
+    """Return whether the folder, and the files the process holds open without a name, exceed either limit.
 
     Stops counting as soon as they do. Sizes are what is really taken up: a sparse file takes up little.
     """
@@ -168,7 +168,7 @@ def _in(folder: str) -> Iterator[int]:
 
 
 def _nameless(pid: int) -> Iterator[int]:
-    """The files that only an open descriptor still keeps."""
+    """Yield the sizes of files that only an open descriptor still keeps."""
     seen = set()
     try:
         descriptors = list(os.scandir(f"/proc/{pid}/fd"))

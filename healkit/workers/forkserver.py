@@ -1,4 +1,4 @@
-"""The host's side of a fork server: start it, ask it for workers, end it.
+"""Fork server, host's side: start it, ask it for workers.
 
 A fork server serves one tier and one set of mount grants. It is started in the background with the first execution that
 could use it; until it has hatched, and wherever it cannot be had, workers start cold.
@@ -36,7 +36,7 @@ _decode = msgspec.json.Decoder(FromForkServer).decode
 
 
 class ForkServerGone(WorkerError):
-    """The fork server ended before it answered; its children have ended with it."""
+    """End of the fork server before it answered; its children have ended with it."""
 
 
 class ForkServer:
@@ -94,11 +94,11 @@ class ForkServer:
 
     @property
     def alive(self) -> bool:
-        """Whether it can still be asked."""
+        """True while it can be asked."""
         return not self.process.exited.done()
 
     async def fork(self, sandbox: Sandbox, bridge_fd: int, argv: list[str]) -> Process:
-        """A new child in that sandbox; raises `ForkServerGone`."""
+        """Return a new child in that sandbox; raises `ForkServerGone`."""
         request = Fork(next(self._ids), sandbox.restrictions(-1), sandbox.environment(None), argv)
         future: asyncio.Future[Process] = self._loop.create_future()
         self._forking[request.id] = future
@@ -121,7 +121,7 @@ class ForkServer:
         self.folder.remove()
 
     def _receive(self) -> None:
-        """One message from the fork server; called by the loop."""
+        """Read one message from the fork server; called by the loop."""
         try:
             data, descriptors, _, _ = socket.recv_fds(self._control, MESSAGE_BYTES, 4)
         except BlockingIOError:
@@ -141,7 +141,7 @@ class ForkServer:
                     pid, descriptors[0], may_fork=self.tier == "process"
                 )
                 future = self._forking.pop(number)
-                if future.done():  # whoever asked has given up meanwhile
+                if future.done():  # the caller has given up meanwhile
                     process.kill()
                 else:
                     future.set_result(process)
@@ -149,7 +149,7 @@ class ForkServer:
                 self._children.pop(number).ended(status)
 
     def _gone(self) -> None:
-        """The end: nobody waits any longer, and what was its child is dead with it."""
+        """Fail what waits, and count every child as ended: it died with the fork server."""
         if self._control.fileno() >= 0:
             self._loop.remove_reader(self._control)
             self._control.close()

@@ -1,4 +1,4 @@
-"""What grants would mean on this machine, asked while there is somebody to tell.
+"""Checks of grants on this machine, before they are saved.
 
 A path that is not there, a package with a typing error: an execution would fail of it, later and elsewhere. And some
 grants would undo the restriction itself. `check_grants` refuses both.
@@ -64,7 +64,7 @@ def _check_path(name: str, path: str) -> None:
 
 
 def _check_code(path: str, python: str | None) -> None:
-    """A tool that can change what its restrictions are made of has none, the next time."""
+    """Refuse write access to the code that a tool is restricted by."""
     found = [interpreter_of(None), *([interpreter_of(python)] if python is not None else [])]
     own = [str(Path(healkit.__file__).parent)]
     for interpreter in found:
@@ -80,5 +80,5 @@ def _check_code(path: str, python: str | None) -> None:
 
 
 def _overlap(a: str, b: str) -> bool:
-    """Whether one of them is the other, or lies in it."""
+    """Return whether one path is the other or lies in it."""
     return a == b or a.startswith(f"{b}/") or b.startswith(f"{a}/")

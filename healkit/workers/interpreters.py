@@ -1,4 +1,4 @@
-"""The Python that runs a worker, and what of the file system it needs.
+"""Python of a worker, and the files that it needs.
 
 By default it is the one that healkit itself runs in; a tool's grants can name another (`python=`), and which of the
 installed packages it sees (`packages=`). `view_of` turns both into mounts for the outside and rules for the inside.
@@ -33,7 +33,7 @@ _ASK_TIMEOUT_S = 20.0
 
 
 class Interpreter(msgspec.Struct, frozen=True):
-    """One Python: `folders` hold its standard library and libpython, `sites` the packages installed for it."""
+    """Python installation: `folders` hold its standard library and libpython, `sites` its installed packages."""
 
     executable: str
     prefix: str
@@ -45,7 +45,7 @@ class Interpreter(msgspec.Struct, frozen=True):
 
 @dataclasses.dataclass(frozen=True)
 class View:
-    """What a worker sees of its interpreter.
+    """View that a worker has of its interpreter.
 
     Mounts are made first, masks empty a folder within them, packages are mounted last. Inside, `read` may be read and
     `listed` may be listed, with what is beneath them.
@@ -60,7 +60,7 @@ class View:
 
 @functools.cache
 def interpreter_of(python: str | None = None) -> Interpreter:
-    """This process's own, or the one behind that path, asked once; raises `ConfigError` for what is no fit Python."""
+    """Describe this process's own interpreter, or the one at that path; raises `ConfigError` where it is not usable."""
     if python is None:
         return msgspec.convert(inside.describe(), Interpreter)
     try:
@@ -89,19 +89,19 @@ def interpreter_of(python: str | None = None) -> Interpreter:
 
 
 def what_is_missing(python: str) -> list[str]:
-    """The requirements of a worker that are not installed for that interpreter; looked up anew each time."""
+    """Return a worker's requirements that are not installed for that interpreter; looked up anew each time."""
     from healkit.workers import packages  # here, not above: a worker with all packages needs none of it
 
     return packages.unmet(WORKER_NEEDS, interpreter_of(python).sites)
 
 
 def install_command(python: str, missing: list[str]) -> str:
-    """What to type so that they are."""
+    """Return the command that installs them."""
     return shlex.join([python, "-m", "pip", "install", *missing])
 
 
 def package_paths(names: tuple[str, ...], python: str | None = None) -> tuple[str, ...]:
-    """Where those distributions and all they depend on lie; raises `ConfigError` for one that is not installed."""
+    """Return the paths of those distributions and all they depend on; raises `ConfigError` for one not installed."""
     from healkit.workers import packages
 
     found = interpreter_of(python)
@@ -110,7 +110,7 @@ def package_paths(names: tuple[str, ...], python: str | None = None) -> tuple[st
 
 @functools.cache
 def interpreter_paths(python: str | None = None) -> tuple[str, ...]:
-    """What every worker may read: interpreter, standard library, installed packages, this package, system libraries.
+    """Return what every worker may read: interpreter, standard library, packages, this package, system libraries.
 
     Both the paths that `sys` names and where their links lead are listed, because a mount holds what it is given.
     """
@@ -118,7 +118,7 @@ def interpreter_paths(python: str | None = None) -> tuple[str, ...]:
 
 
 def view_of(python: str | None = None, granted: tuple[str, ...] | None = None) -> View:
-    """The view of a worker whose grants name that interpreter and those packages; None stands for all of them.
+    """Return the view of a worker whose grants name that interpreter and those packages; None stands for all packages.
 
     Raises `ConfigError`, as `package_paths` and `interpreter_of` do.
     """
@@ -133,7 +133,7 @@ def view_of(python: str | None = None, granted: tuple[str, ...] | None = None) -
 
 @functools.lru_cache(maxsize=32)
 def _narrow_view(python: str | None, chosen: tuple[str, ...]) -> View:
-    """All but the installed packages, and of those the chosen paths."""
+    """Return the view of all but the installed packages, and of those the chosen paths."""
     found = interpreter_of(python)
     paths = _existing(found, with_packages=False)
     hidden = {os.path.realpath(path) for path in [*found.sites, *_package_folders(paths)]}
@@ -171,7 +171,7 @@ def _package_folders(paths: tuple[str, ...]) -> list[str]:
 
 
 def _masks(mounts: tuple[str, ...], hidden: set[str]) -> list[str]:
-    """Each hidden folder by every name under which a mount shows it (`/lib` is often a link to `/usr/lib`)."""
+    """Return each hidden folder by every name under which a mount shows it (`/lib` is often a link to `/usr/lib`)."""
     found = []
     for mount in mounts:
         real = os.path.realpath(mount)
@@ -180,7 +180,7 @@ def _masks(mounts: tuple[str, ...], hidden: set[str]) -> list[str]:
 
 
 def _expanded(paths: tuple[str, ...], hidden: set[str]) -> tuple[list[str], list[str]]:
-    """The paths, with what lies beside a hidden folder in the place of what holds it; and what was so opened.
+    """Replace what holds a hidden folder by what lies beside it; return the paths, and the folders so opened.
 
     A Landlock rule holds for all that is beneath it and cannot be taken back further down.
     """
@@ -204,7 +204,7 @@ def _expanded(paths: tuple[str, ...], hidden: set[str]) -> tuple[list[str], list
 
 
 def _link_chain(path: Path) -> list[Path]:
-    """The path and, while it is a link, what it points at: `python` → `python3` → `/usr/bin/python3.11`."""
+    """Return the path and, while it is a link, its targets: `python` → `python3` → `/usr/bin/python3.11`."""
     chain = [path]
     while chain[-1].is_symlink() and len(chain) < 10:
         chain.append(chain[-1].parent / chain[-1].readlink())
@@ -212,12 +212,12 @@ def _link_chain(path: Path) -> list[Path]:
 
 
 def _without_nested(paths: dict[str, None]) -> list[str]:
-    """The paths without those that lie inside another one of them."""
+    """Return the paths without those that lie inside another one."""
     return [p for p in paths if not any(p != other and p.startswith(f"{other}/") for other in paths)]
 
 
 def _last_line(error: Exception) -> str:
-    """What went wrong, short: the interpreter's own last words where it had any."""
+    """Return what went wrong, in short: the interpreter's own last line where it wrote any."""
     said = getattr(error, "stderr", None)
     lines = said.decode(errors="replace").strip().splitlines() if isinstance(said, bytes) else []
     return (lines[-1] if lines else str(error)).rstrip(".")

@@ -1,4 +1,9 @@
-"""A worker that is a real Jupyter kernel: displays, tracebacks, post-mortem and consoles come with it."""
+"""Worker that is a Jupyter kernel, and what it shows.
+
+Displays, tracebacks, post-mortem and consoles come with the protocol. What a worker shows is a claim (it can write its
+own messages), so it is only collected, in nbformat's output dicts, and counted: over the limit the host stops listening
+and ends the worker.
+"""
 
 from __future__ import annotations
 
@@ -38,10 +43,10 @@ _GREETING_S = 0.1
 
 
 class _WorkerSpecs(KernelSpecManager):  # type: ignore[misc]  # jupyter_client carries no types
-    """The one kernel spec of a worker; nothing has to be installed for it."""
+    """Kernel spec of a worker; nothing has to be installed for it."""
 
     def get_kernel_spec(self, _kernel_name: str) -> KernelSpec:
-        """The spec, whatever the name; called by the kernel manager."""
+        """Return the spec, whatever the name; called by the kernel manager."""
         return KernelSpec(
             argv=["python", "-m", _MODULE, "-f", "{connection_file}"],
             language="python",
@@ -107,7 +112,7 @@ class KernelWorker(Worker):
 
     @property
     def connection_file(self) -> Path:
-        """Where other Jupyter clients find it; its owner's only."""
+        """Connection file for other Jupyter clients; readable by its owner only."""
         return Path(self._manager.connection_file)
 
     def connection_info(self) -> dict[str, Any]:
@@ -182,7 +187,7 @@ class KernelWorker(Worker):
 
 
 async def until_heard(client: Any) -> None:
-    """Until a kernel's first message has arrived, whichever it is: before it, what is displayed would be lost.
+    """Wait for a kernel's first message, whichever it is: what is displayed before it would be lost.
 
     `client` is a jupyter_client `AsyncKernelClient` with its iopub channel started. A kernel greets each subscription,
     but one that arrives between two parts of a message that is just being sent is taken in without a word (libzmq
@@ -222,7 +227,7 @@ class OutputCollector:
         self._tail: deque[str] = deque()
 
     def last_text(self) -> str:
-        """The last 4,000 characters that were printed."""
+        """Return the last 4,000 characters that were printed."""
         return "".join(self._tail)[-LAST_CHARS:]
 
     async def read(self, client: Any, message_id: str) -> None:
@@ -249,7 +254,7 @@ class OutputCollector:
                 self._take(kind, content)
 
     def _count(self, size_bytes: int) -> bool:
-        """Whether that still fits; `overflow` is set when it does not."""
+        """Return whether that still fits; sets `overflow` when it does not."""
         self._left -= size_bytes
         if self._left < 0:
             self.overflow.set_result(None)
@@ -273,7 +278,7 @@ class OutputCollector:
 
 
 def _decoded(session: Any, parts: list[bytes]) -> dict[str, Any] | None:
-    """The message, signed and shaped as Jupyter's are, or None for whatever else a tool may have sent."""
+    """Return the message, signed and shaped as Jupyter's are; None for anything else a tool may have sent."""
     try:
         message: dict[str, Any] = session.deserialize(session.feed_identities(parts)[1])
     except Exception:  # noqa: BLE001 - jupyter_client parses bytes of a tool's here: anything may come of it
@@ -282,7 +287,7 @@ def _decoded(session: Any, parts: list[bytes]) -> dict[str, Any] | None:
 
 
 def _to_nbformat(kind: str, content: dict[str, Any]) -> dict[str, Any] | None:
-    """One message as an output of nbformat 4, or None for what is not shown."""
+    """Return one message as an output of nbformat 4; None for what is not shown."""
     if kind == "stream":
         return {
             "output_type": "stream",

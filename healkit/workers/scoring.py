@@ -1,4 +1,4 @@
-"""Batches on the host's side: servers that share one cursor over candidates.
+"""Scoring of candidates: trial servers that share a cursor.
 
 Each trial server gets small shares, as many candidates as take it some fifty milliseconds, drawn when it is nearly
 ready for them: whoever makes the candidates can look at what became of the earlier ones. A trial server that dies takes
@@ -47,7 +47,7 @@ _CHECK_EXTRA_S = 1.0
 
 
 class Cursor:
-    """The one place from which candidates are drawn, numbered in the order in which they come."""
+    """Source of candidates for all trial servers, numbered in the order in which they are drawn."""
 
     def __init__(self, draw: Draw) -> None:
         self._draw = draw
@@ -56,7 +56,7 @@ class Cursor:
         self.ended = False
 
     async def take(self, count: int) -> tuple[int, Sequence[Candidate]]:
-        """The number of the first, and at most so many candidates; none at the end."""
+        """Return the number of the first, and at most so many candidates; none at the end."""
         async with self._lock:
             if self.ended:
                 return self.drawn, ()
@@ -69,7 +69,7 @@ class Cursor:
 
 @dataclasses.dataclass
 class Pace:
-    """How large the next share is to be, by how long the last one took."""
+    """Size of the next share, by how long the last one took."""
 
     checks: int
     share_s: float = SHARE_S
@@ -101,7 +101,7 @@ async def run_batch(
             scores = await results.get()
             if isinstance(scores, BaseException):
                 raise scores
-            if scores is not None:  # None: somebody has found the end
+            if scores is not None:  # None: a worker has found the end
                 told += len(scores)
                 yield scores
         # All has been told; a trial server that has yet to say so is spared, as another one would have to be started.
@@ -113,7 +113,7 @@ async def run_batch(
 
 
 class _Worker:
-    """One trial server at a time, until the cursor is at its end."""
+    """Worker of a scoring: one trial server at a time, until the cursor is at its end."""
 
     def __init__(
         self,
@@ -154,7 +154,7 @@ class _Worker:
                 self._servers.give_back(self._server)
 
     async def _ready(self) -> TrialServer:
-        """A trial server that knows the batch."""
+        """Return a trial server that knows the batch."""
         failed = 0
         while self._server is None:
             try:
@@ -199,7 +199,7 @@ class _Worker:
     async def _run(
         self, server: TrialServer, candidates: Sequence[Candidate], pace: Pace
     ) -> AsyncIterator[list[str]]:
-        """A share's letters as they come; raises `WorkerError` where the trial server says what cannot be."""
+        """Yield a share's letters as they come; raises `WorkerError` for letters that cannot be."""
         began, told = time.perf_counter(), 0
         patience_s = sum(check.timeout_s + _CHECK_EXTRA_S for check in self._batch.checks) + _SILENCE_S
         async for message in server.share(Share([list(edits) for edits in candidates]), patience_s):
@@ -214,7 +214,7 @@ class _Worker:
             raise WorkerError("the server left candidates out")
 
     def _sound(self, message: Outcomes, left: int) -> bool:
-        """Whether these can be outcomes of this batch."""
+        """Return whether these can be outcomes of this batch."""
         checks = len(self._batch.checks)
         return len(message.letters) <= left and all(
             len(row) == checks and not row.strip(LETTERS) for row in message.letters

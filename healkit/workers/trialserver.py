@@ -42,7 +42,7 @@ _claim = msgspec.json.Decoder(rpc.ExecutionComplete).decode
 
 
 class TrialServer:
-    """One trial server process: one trial at a time. Make it with `TrialServer.start`, and always `close` it."""
+    """Trial server process: one trial at a time. Make it with `TrialServer.start`, and always `close` it."""
 
     def __init__(
         self, sandbox: Sandbox, preload: tuple[str, ...], process: Process, sock: socket.socket
@@ -57,7 +57,7 @@ class TrialServer:
 
     @classmethod
     async def start(cls, sandbox: Sandbox, config: Config) -> TrialServer:
-        """A locked-down trial server that waits for work; raises `WorkerStartFailed`."""
+        """Start a locked-down trial server that waits for work; raises `WorkerStartFailed`."""
         sandbox.folder.create()
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
@@ -81,7 +81,7 @@ class TrialServer:
         return server
 
     async def run(self, init: rpc.Init, following: rpc.Init | None = None) -> Outcome:
-        """One trial; a trial server that does not answer is dead or stuck, and so is the trial.
+        """Run one trial; a trial server that does not answer is dead or stuck, and so is the trial.
 
         `following`, which must be the next one then, lies ready for the trial server when it is done with this one.
         Should the trial server end before that, it has not been run.
@@ -109,7 +109,7 @@ class TrialServer:
         await self._send(batch)
 
     async def share(self, share: Share, patience_s: float) -> AsyncIterator[Outcomes | ShareDone]:
-        """What comes of a share, until it is done; raises `WorkerError` when nothing comes for that long."""
+        """Yield the outcomes of a share, until it is done; raises `WorkerError` when nothing comes for that long."""
         await self._send(share)
         while True:
             try:
@@ -125,7 +125,7 @@ class TrialServer:
 
     @property
     def alive(self) -> bool:
-        """Whether it can take another trial; to be asked between trials."""
+        """True while it can take another trial; to be asked between trials."""
         if self._silent or self.process.exited.done():
             return False
         try:  # its end of the socket is gone before its end is reported
@@ -136,7 +136,7 @@ class TrialServer:
             return False
 
     def serves(self, tier: Tier, config: Config) -> bool:
-        """Whether it is what these settings ask for."""
+        """Return whether it is what these settings ask for."""
         own = (self.sandbox.tier, self.sandbox.scratch_mb, self.sandbox.open_files, self.preload)
         return own == (tier, config.scratch_mb, config.open_files, config.preload)
 
@@ -180,11 +180,11 @@ class TrialServers:
         self._idle: dict[TrialServer, asyncio.TimerHandle] = {}
         self._ending: set[asyncio.Task[None]] = set()
         self._starting: set[asyncio.Task[TrialServer]] = set()
-        #: Those of them that nobody waits for any more, with what they were started for.
+        #: Starts without a waiting caller, with what they were started for.
         self._unwanted: dict[asyncio.Task[TrialServer], tuple[Tier, Config]] = {}
 
     async def take(self, tier: Tier, config: Config) -> TrialServer:
-        """An idle one for these settings, else a new one; raises `WorkerStartFailed`.
+        """Return an idle one for these settings, else a new one; raises `WorkerStartFailed`.
 
         One that is no longer waited for is the next one's who asks, before it is ready or afterwards: short runs one
         after the other start no further one each.
@@ -210,7 +210,7 @@ class TrialServers:
             raise
 
     async def keep_or_take(self, server: TrialServer | None, tier: Tier, config: Config) -> TrialServer:
-        """The one that its user has, while it is alive, else another for the same settings."""
+        """Return the one that its user has, while it is alive, else another for the same settings."""
         if server is not None and server.alive:
             return server
         if server is not None:
@@ -296,7 +296,7 @@ async def run_trials(
 
 
 def _outcome(done: TrialDone) -> Outcome:
-    """What the trial server saw, in the words of any other execution."""
+    """Return what the trial server saw, in the words of any other execution."""
     printed, crash_text = split_crash_text(done.printed.decode(errors="replace"))
     last_output = printed[-LAST_CHARS:]
     if done.timed_out:

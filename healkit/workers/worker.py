@@ -1,4 +1,6 @@
-"""One worker: start it, let it run one tool, end it; what kernels and light workers share.
+"""Worker: start it, let it run one tool, end it.
+
+What kernels and subprocess workers share.
 
 What happened is decided from what the host itself observes: its own deadline, the process's death, the bytes that
 arrived. The worker's `execution_complete` is a claim; it settles nothing but the value or the traceback.
@@ -34,7 +36,7 @@ _CRASH_TEXT_BYTES = 64 * 1024
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """How a worker ended, as the host saw it.
+    """End of a worker, as the host saw it.
 
     `status` is the exit status where the process died by itself: negative for a signal, as in subprocess.
     `last_output` is the end of what was printed; `crash_text` is what `faulthandler` left; `detail` names what broke
@@ -109,7 +111,7 @@ class Worker:
 
     @property
     def alive(self) -> bool:
-        """Whether its process still runs."""
+        """True while its process runs."""
         return self.process is not None and not self.process.exited.done()
 
     async def close(self) -> None:
@@ -158,7 +160,7 @@ class Worker:
     async def _wait(
         self, init: rpc.Init, stop: asyncio.Event | None, overflow: asyncio.Future[None]
     ) -> tuple[Ending, str]:
-        """Until the first of: the worker's claim, a limit, a broken protocol, its death, stop, deadline."""
+        """Wait for the first of: the worker's claim, a limit, a broken protocol, its death, stop, deadline."""
         assert self._bridge is not None
         assert self.process is not None
         background = [asyncio.create_task(self._disk_full())]
@@ -191,7 +193,7 @@ class Worker:
             self.process.end_children()
 
     async def _settle(self, future: asyncio.Future[Any], ending: Ending) -> tuple[Ending, str]:
-        """An end of file on the bridge is a death that the process's own end is about to explain."""
+        """Tell a broken protocol from a death: the bridge's end of file may come before the process's own end."""
         assert self.process is not None
         if ending == "protocol":
             problem: str = future.result()
@@ -212,7 +214,7 @@ class Worker:
         return ending, ""
 
     async def _disk_full(self) -> None:
-        """Returns when the scratch folder holds more than it may; for ever, where the mount itself sees to that."""
+        """Return when the scratch folder holds more than it may; never, where the mount itself sees to that."""
         while True:
             await asyncio.sleep(5 * _TICK_S)
             if self.sandbox.tier != "namespaces" and await asyncio.to_thread(self._exceeds_disk):
@@ -237,7 +239,7 @@ class Worker:
         try:
             self._loop.call_soon_threadsafe(settle)
         except RuntimeError:
-            pass  # the loop was closed while the thread was reading: nobody waits any more
+            pass  # the loop was closed while the thread was reading
 
     def _crash_size(self) -> int:
         try:
@@ -260,6 +262,6 @@ _DUMP = re.compile(
 
 
 def split_crash_text(text: str) -> tuple[str, str]:
-    """The tool's last words and `faulthandler`'s dump, out of the one file that holds both."""
+    """Split the one file that holds both into the tool's last words and `faulthandler`'s dump."""
     starts = [match.start() for match in _DUMP.finditer(text)]
     return (text, "") if not starts else (text[: starts[0]], text[starts[0] :])

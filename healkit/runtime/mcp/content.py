@@ -1,4 +1,4 @@
-"""What an MCP server says, as plain data.
+"""MCP messages as plain data.
 
 The protocol's objects end here: tools become definitions, results become values that JSON can hold.
 """
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def identifier(name: str) -> str:
-    """The name as it can be written in Python: `read-file` is `read_file`, `3d` is `tool_3d`, `import` is `import_`."""
+    """Return the name as Python can write it: `read-file` is `read_file`, `3d` is `tool_3d`, `import` is `import_`."""
     mapped = re.sub(r"\W", "_", name).lstrip("_") or "tool"
     if not mapped.isidentifier():
         mapped = f"tool_{mapped}"
@@ -26,7 +26,7 @@ def identifier(name: str) -> str:
 
 
 def by_identifier(server: str, tools: Iterable[Tool]) -> dict[str, Tool]:
-    """The tools under the names that they have in Python; raises `McpError` where two would have the same one."""
+    """Return the tools under their names in Python; raises `McpError` where two would have the same one."""
     found: dict[str, Tool] = {}
     for tool in tools:
         name = identifier(tool.name)
@@ -41,12 +41,12 @@ def by_identifier(server: str, tools: Iterable[Tool]) -> dict[str, Tool]:
 
 
 def definition_of(server: str, name: str, tool: Tool) -> ToolDefinition:
-    """The tool as a worker may see it, under its name in Python."""
+    """Return the tool as a worker may see it, under its name in Python."""
     return ToolDefinition(server, name, tool.description or tool.title or "", _schema(tool.input_schema))
 
 
 def value_of(result: CallToolResult, tool: Tool | None) -> Any:
-    """What a tool returned: its structured content where it has one, else its texts, joined, and its other parts.
+    """Return a tool's value: its structured content where it has one, else its texts, joined, and its other parts.
 
     Text is never read as JSON: only the server knows whether it is meant so, and says it by structured content.
     Raises `McpError` with the server's own text for a result that is an error.
@@ -63,7 +63,7 @@ def value_of(result: CallToolResult, tool: Tool | None) -> Any:
 
 
 def _part(block: ContentBlock) -> Any:
-    """One block of content: text as it is, images, sound and blobs as {mime_type, base64, size_bytes}."""
+    """Return one block of content: text as it is, images, sound and blobs as {mime_type, base64, size_bytes}."""
     if block.type == "text":
         return block.text
     if block.type == "image" or block.type == "audio":
@@ -81,7 +81,7 @@ def _blob(data: str, mime_type: str | None) -> dict[str, Any]:
 
 
 def _unwrapped(structured: Any, tool: Tool | None) -> Any:
-    """The value without the `{"result": …}` that Python SDKs put around a value that is no object.
+    """Return the value without the `{"result": …}` that Python SDKs put around a value that is no object.
 
     They say so in the output schema: by a key of its own, or by a title made of the tool's name.
     """
@@ -98,7 +98,7 @@ def _unwrapped(structured: Any, tool: Tool | None) -> Any:
 
 
 def _schema(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema with `properties` and `required` of the shapes that a proxy's signature is made from."""
+    """Return the schema with `properties` and `required` of the shapes that a proxy's signature is made from."""
     properties, required = schema.get("properties"), schema.get("required")
     return {
         **schema,

@@ -1,4 +1,6 @@
-"""MCP servers as providers: their tools are `mcp.<name>.<tool>` in a worker.
+"""MCP servers as providers of tools.
+
+Their tools are `mcp.<name>.<tool>` in a worker.
 
 A server is started when its tools are first asked for, shared by all executions, and started again when a call
 finds it gone. A call that it may have received is never repeated: it could have deleted something, or paid.
@@ -39,7 +41,7 @@ _CANCEL_S = 6.0
 
 @dataclasses.dataclass(frozen=True)
 class ServerStatus:
-    """How a server is: `state` is `idle` (nothing asked of it yet), `running`, `starting`, `failed` or `gone`.
+    """Status of a server: `state` is `idle` (nothing asked of it yet), `running`, `starting`, `failed` or `gone`.
 
     `where` is its command or address, `tools` their names as far as they are known, `problem` why it failed, and
     `last_words` the end of what it wrote on stderr.
@@ -55,7 +57,7 @@ class ServerStatus:
 
 
 class MCPServer:
-    """One server as a provider; implements the router's `Provider`.
+    """MCP server as a provider; implements the router's `Provider`.
 
     `submit` runs a coroutine in healkit's event loop, in which the connection lives. The methods wait for that loop,
     and so are not for code that runs in it.
@@ -71,7 +73,7 @@ class MCPServer:
         self._closed = False
 
     def definitions(self, persona: str = "default") -> list[ToolDefinition]:
-        """Its tools, the same for every persona; called by the router. Starts the server.
+        """Return its tools, the same for every persona; called by the router. Starts the server.
 
         Where it cannot be started, those it had before, so that a call of one says why; else raises like `listed`.
         """
@@ -83,7 +85,7 @@ class MCPServer:
             return self._known
 
     def listed(self) -> list[ToolDefinition]:
-        """Its tools as it lists them now; raises `McpUnavailable` or `McpError`."""
+        """Return its tools as it lists them now; raises `McpUnavailable` or `McpError`."""
         limit_s = 2 * self.spec.start_timeout_s  # to find it gone, and to start it again
         try:
             self._known = self._wait(lambda session: session.definitions(), limit_s)
@@ -114,7 +116,7 @@ class MCPServer:
             ) from error
 
     def status(self) -> ServerStatus:
-        """How it is now; starts nothing."""
+        """Return how it is now; starts nothing."""
         session = self._session
         state = "idle"
         if session is not None:
@@ -138,14 +140,14 @@ class MCPServer:
         return self.rest()
 
     def rest(self) -> Future[Any] | None:
-        """The same, but it starts again when it is asked for anything."""
+        """End it as `close` does, but start it again when it is asked for anything."""
         with self._lock:
             session, self._session = self._session, None
         _started.discard(self)
         return None if session is None or session.closed else self._submit(session.close())
 
     def _wait(self, work: _Work, timeout_s: float) -> Any:
-        """The outcome of work in the loop, for which this thread waits; raises `TimeoutError`."""
+        """Wait in this thread for work in the loop, and return its outcome; raises `TimeoutError`."""
         require_sdk()
 
         async def bounded() -> Any:
@@ -172,7 +174,7 @@ class MCPServer:
         raise _CannotStart(f"The MCP server {self.server!r} went away twice before it could be asked.")
 
     async def _ready(self) -> Session:
-        """A session that is ready: the one there is, or a new one in the place of one that has ended."""
+        """Return a session that is ready: the one there is, or a new one in the place of one that has ended."""
         session = self._current()
         await session.settled.wait()
         if session.ready:
@@ -202,11 +204,11 @@ class MCPServer:
 
 
 class _CannotStart(Exception):
-    """Why a server is unavailable, in full: for the user and the log, not for tools."""
+    """Reason why a server is unavailable, in full: for the user and the log, not for tools."""
 
 
 class MCPServers:
-    """The servers that are connected, kept among a Healkit's providers."""
+    """Connected servers, kept among a Healkit's providers."""
 
     def __init__(self, providers: MutableMapping[str, Provider], submit: Submit) -> None:
         self._providers = providers

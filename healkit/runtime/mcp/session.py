@@ -1,4 +1,4 @@
-"""One life of a connection to an MCP server.
+"""Connection to an MCP server, from start to end.
 
 Everything here runs in healkit's event loop. The protocol's scopes must be entered and left in the same task,
 so a session has one task for its whole life, and calls come to it from tasks of their own. A session that has
@@ -52,11 +52,11 @@ for _name in ("mcp", "client"):
 
 
 class CallNotMade(Exception):
-    """The server had gone before the call reached it, so that it can be made again."""
+    """Signal that the server had gone before the call reached it, so that it can be made again."""
 
 
 class Session:
-    """From the start of a server, or the first request to it, until it is closed or gone.
+    """Session with a server, from its start or the first request until it is closed or gone.
 
     `settled` is set once it is ready or has failed; `problem` says why it failed or ended, `closed` that it has, and
     `refusal` that it was we who would not have its tools.
@@ -83,12 +83,12 @@ class Session:
         self._task = self.loop.create_task(self._run())
 
     async def definitions(self) -> list[ToolDefinition]:
-        """The server's tools; asked for anew where it has said that they changed."""
+        """Return the server's tools; asked for anew where it has said that they changed."""
         await self._fresh()
         return [definition_of(self.spec.name, name, tool) for name, tool in self._tools.items()]
 
     async def call(self, name: str, arguments: dict[str, Any]) -> Any:
-        """The value of a call of the tool of that Python name.
+        """Return the value of a call of the tool of that Python name.
 
         Raises `CallNotMade` when the server certainly never saw the call, else `McpUnavailable` when it died over it,
         and `McpError` for every other answer that is no value.
@@ -125,7 +125,7 @@ class Session:
 
     @property
     def last_words(self) -> str:
-        """The end of what a stdio server has written on stderr."""
+        """End of what a stdio server has written on stderr."""
         return self._last_words.text if self._last_words else ""
 
     async def _run(self) -> None:
@@ -135,7 +135,7 @@ class Session:
                 await self._live()
             if self._scope.cancelled_caught and not self.ready:
                 self.problem = f"it did not answer within {self.spec.start_timeout_s:g} s{self._strange}"
-        except Exception as error:  # noqa: BLE001 - whatever ended it is told to whoever asks next
+        except Exception as error:  # noqa: BLE001 - whatever ended it is told with the next question
             first = _first(error)
             self.problem = _reason(first) + self._strange
             self.refusal = first if isinstance(first, McpError) else None
@@ -167,7 +167,7 @@ class Session:
 
     @contextlib.asynccontextmanager
     async def _transport(self) -> AsyncIterator[tuple[Any, Any]]:
-        """The streams of the protocol, watched for the server's end."""
+        """Open the streams of the protocol, watched for the server's end."""
         async with contextlib.AsyncExitStack() as stack:
             if self.spec.url is not None:
                 timeout = httpx2.Timeout(self.spec.start_timeout_s, read=None)
@@ -225,7 +225,7 @@ class Session:
             raise
 
     async def _on_message(self, message: object) -> None:
-        """What comes unasked; called by the SDK. Lines that are no messages are how chatty servers are: passed over."""
+        """Take what comes unasked; called by the SDK. Passes over lines that are no messages."""
         if isinstance(message, ToolListChangedNotification):
             self._stale = True
         elif isinstance(message, ValidationError) and not self.ready and not self._strange:
@@ -260,7 +260,7 @@ class Session:
         return McpError(f"The MCP server {self.spec.name!r} gave no valid answer: {error}")
 
     async def _failure(self, error: MCPError, tool: str, *, alone: bool) -> Exception:
-        """What an error of the protocol means for the call; `alone` when no other was in flight."""
+        """Return the error to raise for a protocol error; `alone` when no other call was in flight."""
         name = self.spec.name
         if error.code != CONNECTION_CLOSED:
             if self._forgotten:
@@ -282,14 +282,14 @@ class Session:
 
 
 def _first(error: BaseException) -> BaseException:
-    """The first of several errors, which the others follow from."""
+    """Return the first of several errors, which the others follow from."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error
 
 
 def _reason(error: BaseException) -> str:
-    """Why a connection failed, in a few words."""
+    """Return why a connection failed, in a few words."""
     if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout):
         return f"{_NOT_CONNECTED}: {error}"
     if isinstance(error, MCPError) and error.code == CONNECTION_CLOSED:

@@ -1,4 +1,4 @@
-"""Which MCP servers there are, and how to reach them."""
+"""MCP servers' settings: names, commands and addresses."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ START_TIMEOUT_S = 30.0
 
 @dataclasses.dataclass(frozen=True)
 class ServerSpec:
-    """One server: a `command` that speaks over stdio, or the `url` of one that speaks streamable HTTP.
+    """Settings of one server: a `command` that speaks over stdio, or the `url` of one that speaks streamable HTTP.
 
     env: added to a small safe environment (HOME, PATH and the like); a server does not inherit the rest of yours.
     headers: sent with each request to `url`. Neither is ever shown: that is where keys are.
@@ -58,7 +58,7 @@ class ServerSpec:
             raise self._wrong(f"has start_timeout_s={self.start_timeout_s!r}, which must be greater than 0")
 
     def __str__(self) -> str:
-        """Its command line, or its address without what may be a key."""
+        """Return its command line, or its address without what may be a key."""
         return shlex.join(map(str, self.command)) if self.command else str(self.url).partition("?")[0]
 
     @property
@@ -82,7 +82,7 @@ class ServerSpec:
 
 
 def read_specs(path: str | Path) -> list[ServerSpec]:
-    """The servers of a file with the `mcpServers` object that most MCP clients share.
+    """Read the servers of a file with the `mcpServers` object that most MCP clients share.
 
     Names are mapped to identifiers (`brave-search` is `brave_search`); entries that are `"disabled": true`, and
     settings that are for other clients, are passed over. Raises `ConfigError`, naming the file and the entry.

@@ -1,4 +1,4 @@
-"""What goes between healkit and an MCP server, watched."""
+"""Streams between healkit and an MCP server, watched."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class LastWords:
 
     @property
     def text(self) -> str:
-        """What there is, in whole lines where it was cut."""
+        """Text so far, in whole lines where it was cut."""
         return self._bytes.decode(errors="replace").strip()
 
     def close(self) -> None:

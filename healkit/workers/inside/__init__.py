@@ -1,1 +1,1 @@
-"""What runs in the worker process, and nothing else does."""
+"""Code that runs in the worker process only."""

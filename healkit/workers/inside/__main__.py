@@ -1,4 +1,7 @@
-"""Entry of the worker process: `python -m healkit.workers.inside -f connection.json`."""
+"""Entry point of a worker process.
+
+`python -m healkit.workers.inside -f connection.json`.
+"""
 
 import os
 import sys

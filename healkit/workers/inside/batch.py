@@ -1,4 +1,6 @@
-"""A trial server's part in a batch: one child for many candidates, watched, and replaced where it ends early.
+"""Batches in a trial server: many candidates a child.
+
+A child is watched, and replaced where it ends early.
 
 A child that hangs in C code, or swallows its alarms, is killed when its place on the buffer has stood still for longer
 than the check may take; one that crashes ends by itself. Either way the batch goes on in another child after that
@@ -71,7 +73,7 @@ class BatchServer:
     def _child(
         self, share: Share, buffer: ResultBuffer, start: tuple[int, int], told: int
     ) -> tuple[tuple[int, int], int]:
-        """One child's life; where the next one begins, and how many candidates have been told of."""
+        """Run one child to its end; return where the next begins, and how many candidates have been reported."""
         buffer.at(*start)
         buffer.ready_us = 0
         reading, writing = os.pipe()

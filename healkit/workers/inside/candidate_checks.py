@@ -1,4 +1,4 @@
-"""A child's part in a batch: each candidate against each check, one after the other in one process.
+"""Candidates against checks, one after the other in a child.
 
 Every check gets a fresh module namespace and freshly decoded arguments. What a candidate can change in the process
 besides is put back where that is cheap: the interpreter's settings, random numbers, builtins, modules, environment,
@@ -94,7 +94,7 @@ class Candidates:
         alarm: Alarm,
         process: ProcessState,
     ) -> bool:
-        """One candidate; False when the process is not fit for another check."""
+        """Run one candidate; False when the process is not fit for another check."""
         for number in range(first, len(self._checks)):
             buffer.at(position, number, running=True)
             letter, fit = self._outcome(code, self._checks[number], alarm, process)
@@ -107,7 +107,7 @@ class Candidates:
         return True
 
     def _take_as_right(self, alarm: Alarm, process: ProcessState) -> bool:
-        """What the batch's own code does is right; False when the process is not fit for more."""
+        """Take what the batch's own code does as right; False when the process is not fit for more."""
         code = self._compiled([])
         if code is None:
             return True
@@ -127,7 +127,7 @@ class Candidates:
     def _outcome(
         self, code: CodeType, check: _Prepared, alarm: Alarm, process: ProcessState
     ) -> tuple[str, bool]:
-        """The letter of one check, and whether the process is fit for another."""
+        """Return the letter of one check, and whether the process is fit for another."""
         namespace: dict[str, Any] = {}
         letter, fit = TIMED_OUT, True
         try:
@@ -178,7 +178,7 @@ class Candidates:
         return PASSED if not check.known or same_value(check.expected, self._found) else WRONG
 
     def _compiled(self, edits: Sequence[Edit]) -> CodeType | None:
-        """A candidate's code, or None where that is none."""
+        """Compile a candidate; None where its code does not compile."""
         try:
             self._text = apply_edits(self._batch.code, list(edits))
             return compile(self._text, self._filename, "exec", dont_inherit=True)
@@ -186,7 +186,7 @@ class Candidates:
             return None
 
     def _shape(self, code: CodeType) -> Shape | None:
-        """What to call in the candidate compiled last; None where nothing can be called.
+        """Return what to call in the candidate compiled last; None where nothing can be called.
 
         Read from the text only where the names and signatures that decide it have not been met before.
         """
@@ -233,7 +233,7 @@ def _signature(code: CodeType) -> tuple[Any, ...]:
 
 
 def _names(error: BaseException) -> tuple[str, str]:
-    """The names an exception goes by: its class's, and with the module where that is not the tool's own."""
+    """Return an exception's names: its class's, and that with the module unless the tool itself defines it."""
     kind = type(error)
     plain = kind.__module__ in {"builtins", TOOL_MODULE}
     return kind.__name__, kind.__qualname__ if plain else f"{kind.__module__}.{kind.__qualname__}"

@@ -32,13 +32,13 @@ OVER_LIMIT = "the tool printed more than it may; what came after the limit is dr
 
 
 class OutputLimit(Exception):
-    """The tool printed more than it may."""
+    """Output over the tool's limit."""
 
     __module__ = "builtins"  # so that a traceback shows the bare name
 
 
 class Output:
-    """The budget that stdout and stderr share, and where their last words go; one for each process.
+    """Output budget shared by stdout and stderr, and the place of their last words; one for each process.
 
     What C code writes to a descriptor may arrive on a thread that must go on reading, or the tool would block on a full
     pipe; such a stream drops what is over the budget, and `exceeded` tells the runner.
@@ -53,7 +53,7 @@ class Output:
 
     @classmethod
     def admit(cls, text: str) -> bool:
-        """Whether there is room for the text; takes it off the budget."""
+        """Return whether there is room for the text, and take it off the budget."""
         cls.shown = True
         if cls.left_chars is not None:
             cls.left_chars -= len(text)
@@ -88,7 +88,7 @@ def describe(value: object) -> str:
 
 
 def to_failure(error: BaseException, entry: EntryRef, timeout_s: float) -> Failure:
-    """The exception as data, with our own frames cut out; never raises for a hostile one."""
+    """Return the exception as data, without our own frames; never raises for a hostile one."""
     try:
         with deadline(2.0):
             told = read_traceback(error)
@@ -122,7 +122,7 @@ def to_failure(error: BaseException, entry: EntryRef, timeout_s: float) -> Failu
 
 
 def _classify(error: BaseException, timeout_s: float) -> tuple[str, str]:
-    """The ending's code and the next step, from the exception's type."""
+    """Return the outcome's code and the next step, from the exception's type."""
     if isinstance(error, TimeIsUp):
         return (
             "TOOL_TIMEOUT",
@@ -173,7 +173,7 @@ def _cut_own_frames(told: traceback.TracebackException, seen: set[int]) -> None:
 
 
 def is_own(filename: str) -> bool:
-    """Whether a file is ours or the kernel's, so that its frames are left out."""
+    """Return whether a file is ours or the kernel's, so that its frames are left out."""
     return filename.startswith(_OWN_FOLDER) or any(part in filename for part in _OWN_PARTS)
 
 
@@ -188,7 +188,7 @@ def _frame(summary: traceback.FrameSummary, tool_filename: str) -> Frame:
 
 
 def _thin(frames: list[Frame]) -> list[Frame]:
-    """Both ends of a stack that is too deep to keep whole (a recursion repeats itself anyway)."""
+    """Keep both ends of a stack that is too deep to keep whole; a recursion repeats itself anyway."""
     half = _FRAMES_MAX // 2
     return frames if len(frames) <= _FRAMES_MAX else frames[:half] + frames[-half:]
 

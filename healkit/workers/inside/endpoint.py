@@ -1,4 +1,4 @@
-"""The worker's half of the bridge.
+"""Worker's half of the bridge.
 
 No thread of its own reads the socket: whichever caller gets the receive lock reads for all until its own answer is
 there, then wakes another that still waits. A lone caller so has its answer without a single hand-over between
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class BridgeClosed(ConnectionError):
-    """The host has hung up: nobody is there to answer."""
+    """End of the connection: the host has hung up."""
 
 
 class _Slot:
@@ -47,7 +47,7 @@ class Endpoint:
         self._closed = False
 
     def send(self, message: msgspec.Struct) -> None:
-        """One message, whole; raises `FrameTooLarge`, or `OSError` when the host has gone."""
+        """Send one message, whole; raises `FrameTooLarge`, or `OSError` when the host has gone."""
         frame = rpc.encode_frame(message)
         with self._send_lock:
             self._sock.sendall(frame)
@@ -58,7 +58,7 @@ class Endpoint:
         self._sock.close()
 
     def receive_init(self) -> rpc.Init:
-        """The work; called once, before there are any calls to answer."""
+        """Wait for the work; called once, before there are any calls to answer."""
         frame = self._reader.read()
         message = None if frame is None else rpc.decode_from_host(frame)
         if not isinstance(message, rpc.Init):
@@ -75,7 +75,7 @@ class Endpoint:
                 if self._receive_lock.acquire(blocking=False):
                     self._read_until(slot)
                 elif slot.wake is None:
-                    import threading  # whoever waits here is one of several threads
+                    import threading  # only here: a lone thread never waits
 
                     slot.wake = threading.Event()  # and try once more: the reader may just have gone
                 else:

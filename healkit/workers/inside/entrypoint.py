@@ -40,7 +40,7 @@ class Call:
 
 
 def fresh_namespace(names: dict[str, Any]) -> dict[str, Any]:
-    """That of a new module, registered because dataclasses look their module up, with `names` and `Tool` in it."""
+    """Return a new module's namespace, with `names` and `Tool` in it; registered, because dataclasses look it up."""
     module = types.ModuleType(TOOL_MODULE)
     sys.modules[TOOL_MODULE] = module
     namespace = module.__dict__
@@ -60,7 +60,7 @@ def call_entry(namespace: dict[str, Any], shape: Shape, arguments: dict[str, Any
 
 
 def awaited(value: Any) -> Any:
-    """The value itself, or what a coroutine returns."""
+    """Return the value, or what a coroutine returns."""
     if not inspect.iscoroutine(value):
         return value
     import asyncio  # here, because most code has no coroutine, and a trial server is forked faster without

@@ -1,4 +1,4 @@
-"""The fork server: a parent that has imported everything, and forks workers that need not.
+"""Fork server: a preloaded parent that forks workers.
 
 `python -m healkit.workers.inside.forkserver`, inside the sandbox, with a control socket. It has one thread, runs no
 tool and reads nothing but the host's requests. Each child gives up, by itself and for good, whatever its restrictions
@@ -29,7 +29,7 @@ CONTROL_VARIABLE = "HEALKIT_NURSERY"
 
 
 class ForkServerPlan(msgspec.Struct, frozen=True):
-    """What a fork server is for: its control socket, and what it imports before it forks."""
+    """Setup of a fork server: its control socket, and what it imports before it forks."""
 
     control_fd: int
     preload: list[str]
@@ -48,7 +48,7 @@ class Fork(msgspec.Struct, frozen=True):
 
 
 class Forked(msgspec.Struct, frozen=True, tag="forked"):
-    """The child is there; it comes with its pidfd."""
+    """Message: the child is there; it comes with its pidfd."""
 
     id: int
     pid: int
@@ -62,7 +62,7 @@ class Exited(msgspec.Struct, frozen=True, tag="exited"):
 
 
 class Preloaded(msgspec.Struct, frozen=True, tag="hatched"):
-    """The fork server is ready; `modules` is how many it holds."""
+    """Message: the fork server is ready; `modules` is how many it holds."""
 
     modules: int
 
@@ -71,7 +71,7 @@ FromForkServer = Preloaded | Forked | Exited
 
 
 class ForkLoop:
-    """The loop of the parent: fork on request, tell of each end."""
+    """Loop of the parent: fork on request, report each end."""
 
     def __init__(self, plan: ForkServerPlan) -> None:
         self.control = socket.socket(fileno=plan.control_fd)
@@ -85,7 +85,7 @@ class ForkLoop:
         self.wake_end = wake_end
 
     def serve(self) -> None:
-        """Until the host hangs up; then the children are killed with us."""
+        """Serve until the host hangs up; then the children are killed with this process."""
         self.control.send(msgspec.json.encode(Preloaded(len(sys.modules))))
         while True:
             ready, _, _ = select.select([self.control.fileno(), self.wake], [], [])
@@ -121,7 +121,7 @@ class ForkLoop:
             self.control.send(msgspec.json.encode(exited))
 
     def become(self, request: Fork, descriptors: list[int]) -> NoReturn:
-        """The child's whole life; never returns into the parent's code."""
+        """Live as the child; never returns into the parent's code."""
         status = 1
         try:
             signal.set_wakeup_fd(-1)
@@ -170,7 +170,7 @@ def preload(plan: ForkServerPlan) -> None:
 
 
 def _run_a_cell() -> None:
-    """A whole kernel's first cell, in the fork server's own folder; what it loads, every worker would load again."""
+    """Run a kernel's first cells in the fork server's own folder; every worker would load the same modules."""
     from healkit.workers.inside.kernel import WorkerApp, kernel_config
 
     folder = os.environ["HOME"]
@@ -181,7 +181,7 @@ def _run_a_cell() -> None:
 
 
 def _rehearse(performance: Callable[[], None]) -> list[str]:
-    """The modules that a performance loads, found out in a child, so that nothing else of it stays."""
+    """Return the modules that a performance loads; found in a child, so that nothing else of it stays."""
     reading, writing = os.pipe()
     before = set(sys.modules)
     pid = os.fork()

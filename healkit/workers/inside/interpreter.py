@@ -1,4 +1,4 @@
-"""What a Python interpreter says of itself.
+"""Description of a Python interpreter, by itself.
 
 healkit asks its own, and runs this very file with others to ask them: it imports the standard library only, and
 nothing newer than Python 3.8 would refuse it.
@@ -15,7 +15,7 @@ import sysconfig
 
 
 def describe() -> dict[str, object]:
-    """Where it lies, where what it loads lies, and what a requirement's markers (PEP 508) are for it."""
+    """Return its paths, the folders it loads from, and the values of a requirement's markers (PEP 508)."""
     paths = sysconfig.get_paths()
     installed = [*getattr(site, "getsitepackages", list)(), paths["purelib"], paths["platlib"]]
     library = sysconfig.get_config_var("LIBDIR") or paths["stdlib"]
@@ -44,7 +44,7 @@ def describe() -> dict[str, object]:
 
 
 def _loaded_from() -> list[str]:
-    """Where libpython was really loaded from: Python may have been moved since it was built."""
+    """Return the folders libpython was really loaded from: Python may have been moved since it was built."""
     try:
         with open("/proc/self/maps") as maps:
             loaded = {line.split(maxsplit=5)[-1].rstrip("\n") for line in maps if "/libpython3" in line}

@@ -1,4 +1,4 @@
-"""The worker's kernel: ipykernel's own, locked down before it serves."""
+"""Kernel of a worker: ipykernel's own, locked down."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def serve(restrictions: lockdown.Restrictions, layers: dict[str, str], argv: lis
 def sealed_app(
     restrictions: lockdown.Restrictions, layers: dict[str, str], argv: list[str], **traits: Any
 ) -> WorkerApp:
-    """A kernel that has bound its sockets and can make no more of them; adds to `layers` what that took."""
+    """Return a kernel that has bound its sockets and can make no more; adds to `layers` what was put in force."""
     # A pipe for the output of subprocesses, over TCP: a worker has neither.
     warnings.filterwarnings("ignore", message="Couldn't bind IOPub Pipe")
     # Above it pyzmq sends without copying, for which it makes another socket: libzmq aborts when that is refused.
@@ -132,14 +132,14 @@ def _answer_questions(app: WorkerApp, runner: ToolRunner) -> None:
 
 
 def _finish_cell(app: WorkerApp) -> None:
-    """What happens at the end of any cell: figures that were not shown are, and streams are flushed."""
+    """End the cell as ipykernel does: show figures that were not shown, and flush the streams."""
     app.shell.events.trigger("post_execute")
     sys.stdout.flush()
     sys.stderr.flush()
 
 
 def _warm_up(shell: Any) -> None:
-    """Run an empty cell while nobody waits: what it touches, the tool need not touch first."""
+    """Run an empty cell ahead of the work, so that the tool need not wait for what a first cell loads."""
 
     def note(message: dict[str, Any]) -> dict[str, Any]:
         Output.shown = True
@@ -150,7 +150,7 @@ def _warm_up(shell: Any) -> None:
 
 
 def _wait_until_listening(path: str, within_s: float = 30.0) -> None:
-    """Until somebody listens on that socket; no error when nobody does, since the host's own limit is shorter."""
+    """Wait until something listens on that socket; give up in silence, since the host's own limit is shorter."""
     give_up = time.monotonic() + within_s
     while time.monotonic() < give_up:
         with socket.socket(socket.AF_UNIX) as probe:

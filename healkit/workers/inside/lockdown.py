@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Restrictions(msgspec.Struct, frozen=True):
-    """What the host asks a worker to give up; handed over in its environment, as JSON.
+    """Restrictions that the host asks a worker to put in force; passed in its environment, as JSON.
 
     `read` and `write` are folders and files, `listed` folders whose names are seen and whose files are not;
     `socket_dir` is where sockets, and nothing else, may be created.
@@ -132,7 +132,7 @@ def die_with_parent() -> str:
 
 
 def _mount_scratch(restrictions: Restrictions) -> str:
-    """A scratch folder of its own in memory, of bounded size and number of files, that no other process sees."""
+    """Mount a scratch folder in memory, bounded in size and number of files, that no other process sees."""
     libc = ctypes.CDLL(None, use_errno=True)
     options = f"size={restrictions.scratch_bytes},nr_inodes={restrictions.scratch_files},mode=0700"
 

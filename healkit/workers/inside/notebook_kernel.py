@@ -1,4 +1,6 @@
-"""The kernel of a whole notebook: as restricted as a worker, but with no host behind a bridge.
+"""Kernel of a whole notebook, restricted like a worker.
+
+It has no host behind a bridge.
 
 A frontend drives it over the Jupyter protocol, so it serves any number of cells. Its limits are in force from its
 start, and interrupts reach the cell that runs.
@@ -25,7 +27,7 @@ _FOREVER_S = 10**9
 
 
 class Options(msgspec.Struct, frozen=True):
-    """What a standalone kernel is told besides its restrictions.
+    """Settings of a notebook's kernel besides its restrictions.
 
     `ready_fd` is a pipe for the one message that it is locked down, with the layers; `cpu_s` None sets no limit;
     `folder` is where the cells run, scratch where it is empty.
@@ -38,7 +40,7 @@ class Options(msgspec.Struct, frozen=True):
 
 
 class InterruptibleKernel(IPythonKernel):  # type: ignore[misc]  # ipykernel carries no types
-    """An IPython kernel that interrupts itself and nobody else."""
+    """IPython kernel that interrupts only itself."""
 
     def _send_interrupt_children(self) -> None:
         """Raise KeyboardInterrupt in the running cell; called by ipykernel for an interrupt request.

@@ -1,4 +1,4 @@
-"""What a tool's code did: executed lines, types of names.
+"""Observer of a tool's code: executed lines, types of names.
 
 From Python 3.12 on `sys.monitoring` (PEP 669) reports each line once and then costs nothing; before, `sys.settrace`
 follows the frames of the tool's own code and of no other. Where the tool takes the observer away, less is seen.
@@ -58,7 +58,7 @@ class Observer:
             told = told.tb_next
 
     def _look(self, frame: FrameType) -> None:
-        """The types of a function's names as it ends; in a comprehension, its loop's."""
+        """Note the types of a function's names as it ends; in a comprehension, its loop's."""
         code = frame.f_code
         self._looked[code] += 1
         if self._looked[code] > _LOOKS:
@@ -110,12 +110,12 @@ class Observer:
             return self._local
 
 
-#: One of the six that PEP 669 leaves to whoever comes.
+#: One of the six free tool ids of PEP 669.
 _TOOL_ID = 4
 
 
 def _nested(code: CodeType) -> dict[int, CodeType]:
-    """The code object and all in it, by identity: two equal lambdas are two."""
+    """Return the code object and all nested in it, by identity: two equal lambdas are two."""
     found, waiting = dict[int, CodeType](), [code]
     while waiting:
         one = waiting.pop()

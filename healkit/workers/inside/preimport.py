@@ -1,4 +1,4 @@
-"""Modules brought into a trial server ahead of its children.
+"""Imports done in a trial server, ahead of its children.
 
 A trial server starts with few modules: what it holds, every fork has to copy, and `threading` or `logging` would have
 each child put locks right besides. What a code names of the standard library is imported in the trial server, once, and
@@ -42,7 +42,7 @@ def preimport(code: str) -> None:
 
 
 def _named(code: str) -> set[str]:
-    """The modules that the code imports, as far as they can be told without parsing it."""
+    """Return the modules that the code imports, as far as can be told without parsing it."""
     names = {"asyncio"} if _ASYNC.search(code) else set()
     for listed, source in _IMPORT.findall(code):
         names |= {part.split()[0] for part in f"{listed},{source}".split(",") if part.strip()}

@@ -1,4 +1,4 @@
-"""A trial of the lock: try what must not be possible, and say what happened.
+"""Probe of the lock: try what must be impossible, report.
 
 `python -m healkit.workers.inside.probe TARGETS`, started by the host's probe inside the very sandbox that a tool would
 get. TARGETS is JSON: a file of the host's, a folder of the host's, a listening socket's path, the host's process id.
@@ -19,7 +19,7 @@ from healkit.workers.inside import lockdown
 
 
 class Targets(msgspec.Struct, frozen=True):
-    """What of the host to try."""
+    """Targets on the host to try."""
 
     file: str
     folder: str
@@ -28,14 +28,14 @@ class Targets(msgspec.Struct, frozen=True):
 
 
 class Report(msgspec.Struct, frozen=True):
-    """What the lock did, and what was still possible."""
+    """Layers that were put in force, and what was still possible."""
 
     layers: dict[str, str]
     attempts: dict[str, str]
 
 
 def attempt_all(targets: Targets) -> dict[str, str]:
-    """Each forbidden thing, tried for real."""
+    """Try each forbidden thing for real."""
 
     def read() -> None:
         with open(targets.file, "rb") as file:

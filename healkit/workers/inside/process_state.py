@@ -1,4 +1,4 @@
-"""What a check can change in its process, put back before the next one.
+"""State that a check can change in its process, restored.
 
 Each part is compared first where comparing is cheaper than setting; nothing here costs more than a few microseconds
 while nothing was changed.
@@ -37,7 +37,7 @@ class Silence(PlainStream):
 
 
 class ProcessState:
-    """This process, as each check is to find it."""
+    """State of this process, as each check is to find it."""
 
     def __init__(self, output_max_bytes: int, folder: str) -> None:
         self._output_max_bytes = output_max_bytes
@@ -98,7 +98,7 @@ class ProcessState:
         return _thread._count() == 0
 
     def _restore_modules(self) -> None:
-        """What was imported from an installed file may stay; what a check made, removed or replaced goes back."""
+        """Keep what was imported from an installed file; undo what a check made, removed or replaced."""
         for name, module in list(_modules.items()):
             if name not in self._kept_modules and self._installed(module):
                 self._kept_modules[name] = module

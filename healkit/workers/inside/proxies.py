@@ -1,4 +1,4 @@
-"""`mcp.<server>.<tool>(**arguments)`: functions made from definitions.
+"""`mcp` and `trace`, as a tool's code sees them.
 
 Nothing of the host is in here. A proxy knows its tool's name, text and schema, turns a call into a message and the
 answer into a value or an exception.
@@ -38,7 +38,7 @@ class ToolCallError(Exception):
 
 
 class Proxy:
-    """One tool as a function; `await proxy.acall(…)` is the same from async code, several at a time."""
+    """Tool as a function; `await proxy.acall(…)` is the same from async code, several at a time."""
 
     def __init__(self, endpoint: Endpoint, definition: ToolDefinition) -> None:
         self._endpoint = endpoint
@@ -58,7 +58,7 @@ class Proxy:
         )
 
     async def acall(self, *args: Any, **kwargs: Any) -> Any:
-        """The call, without blocking the event loop."""
+        """Call without blocking the event loop."""
         import asyncio  # here, because most code has none; see the trial server for trials
 
         return await asyncio.to_thread(self, *args, **kwargs)
@@ -77,7 +77,7 @@ class Proxy:
 
 
 class Server:
-    """The tools of one server, as attributes."""
+    """Tools of one server, as attributes."""
 
     def __init__(self, name: str, proxies: dict[str, Proxy]) -> None:
         self.__dict__.update(proxies)
@@ -116,7 +116,7 @@ class Servers:
 
 
 def build_servers(endpoint: Endpoint, definitions: list[ToolDefinition]) -> Servers:
-    """The whole `mcp` object; a definition whose name could not be written as `mcp.server.tool` is left out."""
+    """Build the `mcp` object; leaves out a definition whose name cannot be written as `mcp.server.tool`."""
     by_server: dict[str, dict[str, Proxy]] = {}
     for definition in definitions:
         if is_valid_name(definition.server) and is_valid_name(definition.name):
@@ -125,7 +125,7 @@ def build_servers(endpoint: Endpoint, definitions: list[ToolDefinition]) -> Serv
 
 
 def signature_of(schema: dict[str, Any]) -> inspect.Signature:
-    """A signature with the schema's properties as parameters; what is not required defaults to `...`."""
+    """Return a signature with the schema's properties as parameters; optional ones default to `...`."""
     properties: dict[str, Any] = schema.get("properties") or {}
     required = schema.get("required") or []
     names = sorted(
@@ -146,7 +146,7 @@ def signature_of(schema: dict[str, Any]) -> inspect.Signature:
 
 
 class Trace:
-    """The name `trace` in a tool's code."""
+    """Object behind the name `trace` in a tool's code."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
@@ -166,5 +166,5 @@ _MAX_CHARS = 2000
 
 
 def _text(value: object) -> str:
-    """As text that JSON can hold."""
+    """Return the value as text that JSON can hold."""
     return str(value)[:_MAX_CHARS].encode(errors="backslashreplace").decode()

@@ -1,4 +1,6 @@
-"""A page of memory that a trial server shares with its child: where it is, and what has come out.
+"""Memory that a trial server shares with its child.
+
+It says where the child is, and holds the results so far.
 
 The child writes what it is about to do and then the outcome, without a system call; the trial server looks now and
 then, and once more when the child has ended. So nothing is lost with a child that dies, and one that is stuck shows by
@@ -16,7 +18,7 @@ _RUNNING = 1
 
 
 class ResultBuffer:
-    """The place (candidate, check, whether a check is running) and one letter for each candidate and check."""
+    """Position (candidate, check, whether a check runs) and one letter for each candidate and check."""
 
     def __init__(self, candidates: int, checks: int) -> None:
         self.candidates, self.checks = candidates, checks
@@ -29,7 +31,7 @@ class ResultBuffer:
 
     @property
     def word(self) -> int:
-        """The place as one number, which changes when anything happens."""
+        """Position as one number, which changes when anything happens."""
         return self._header[0]
 
     @property
@@ -40,7 +42,7 @@ class ResultBuffer:
 
     @property
     def ready_us(self) -> int:
-        """When the child had made itself ready, in µs after it began; 0 before."""
+        """Time until the child was ready, in µs after it began; 0 before."""
         return self._header[1]
 
     @ready_us.setter
@@ -56,7 +58,7 @@ class ResultBuffer:
         self.letters[candidate * self.checks + check] = ord(letter if letter in LETTERS else NOT_RUN)
 
     def row(self, candidate: int) -> str:
-        """A candidate's letters so far."""
+        """Return a candidate's letters so far."""
         start = candidate * self.checks
         text = bytes(self.letters[start : start + self.checks]).decode("latin-1")
         return "".join(letter if letter in LETTERS else NOT_RUN for letter in text)

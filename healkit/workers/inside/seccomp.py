@@ -126,7 +126,7 @@ class _Program:
 
     @classmethod
     def begun(cls, machine: str | None) -> _Program:
-        """With the architecture checked, for which all numbers are; raises `OSError` for an unknown one."""
+        """Start a program with the check of the architecture; raises `OSError` for an unknown one."""
         machine = machine or platform.machine()
         if machine not in _AUDIT_ARCH:
             raise OSError(errno.ENOTSUP, f"no seccomp filter for the architecture {machine!r}")
@@ -159,7 +159,7 @@ class _Program:
 
 
 def build_filter(own_pid: int, machine: str | None = None) -> bytes:
-    """The program for this architecture as the bytes of its `sock_filter`s; raises `OSError` for an unknown one."""
+    """Build this architecture's program, as the bytes of its `sock_filter`s; raises `OSError` for an unknown one."""
     program = _Program.begun(machine)
     _deny_by_number(program, DENIED)
     _deny_by_argument(program)
@@ -178,7 +178,7 @@ def build_parent_filter(machine: str | None = None) -> bytes:
 
 
 def build_child_filter(own_pid: int, machine: str | None = None) -> bytes:
-    """What `build_filter` has beyond `build_parent_filter`; short, because it is loaded for each of hundreds."""
+    """Build what `build_filter` has beyond `build_parent_filter`; short, because hundreds of children load it."""
     program = _Program.begun(machine)
     for name in _FORKS:
         program.deny(DENIED[name], errno.EPERM)
@@ -202,7 +202,7 @@ def _low_word(index: int) -> tuple[int, int, int, int]:
 
 
 def _deny_others(program: _Program, own_pid: int) -> None:
-    """No new processes, no other process's business, and no outliving the parent."""
+    """Deny new processes, other processes' business, and outliving the parent."""
     program.check((56, 220), [_low_word(0), (_JUMP_SET, _CLONE_THREAD, 1, 0)], errno.EPERM)
     for numbers, zero in _OWN_PID.values():
         allowed = [(_JUMP_EQ, own_pid, 2, 0), (_JUMP_EQ, 0, 1, 0)] if zero else [(_JUMP_EQ, own_pid, 1, 0)]
@@ -213,7 +213,7 @@ def _deny_others(program: _Program, own_pid: int) -> None:
 
 
 def _deny_by_argument(program: _Program) -> None:
-    """Calls that are needed, but not for everything."""
+    """Deny some arguments of calls that are needed otherwise."""
     for numbers, flags in _OPEN.values():
         set_id = [_low_word(flags + 1), (_JUMP_SET, _SET_ID_BITS, 3, 0)]
         cut_off = [_low_word(flags), (_AND, _O_ACCMODE | _O_TRUNC, 0, 0), (_JUMP_EQ, _O_TRUNC, 0, 1)]
@@ -227,7 +227,7 @@ def _deny_by_argument(program: _Program) -> None:
 
 
 def _one_of(values: tuple[int, ...], *, refuse: bool) -> list[tuple[int, int, int, int]]:
-    """The end of a check: refuse, or allow, exactly those values of the word just loaded."""
+    """Return the end of a check: refuse, or allow, exactly those values of the word just loaded."""
     last = len(values) - 1
     hit, miss = (0, 1) if refuse else (1, 0)
     body = [(_JUMP_EQ, value, last - index + hit, 0) for index, value in enumerate(values)]
@@ -241,7 +241,7 @@ class _SockFprog(ctypes.Structure):
 
 @functools.cache
 def libc() -> ctypes.CDLL:
-    """The C library; found once, because a child of a trial server has better things to do."""
+    """Return the C library; looked up once, to keep forks of a trial server quick."""
     return ctypes.CDLL(None, use_errno=True)
 
 
@@ -296,6 +296,6 @@ def _load(program: _SockFprog) -> None:
 
 
 def _not_loaded(result: int) -> OSError:
-    """Why not; a positive result is the id of the thread that could not be synchronised."""
+    """Return the error; a positive result is the id of the thread that could not be synchronised."""
     error = ctypes.get_errno() if result < 0 else errno.ESRCH
     return OSError(error, f"seccomp filter not loaded: {os.strerror(error)}")

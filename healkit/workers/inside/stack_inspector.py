@@ -1,4 +1,4 @@
-"""A failed run, asked afterwards: frames, source, locals, expressions.
+"""Failed run, inspected: frames, source, locals, eval.
 
 All of it is computed here, in the worker and under its restrictions, because reading a value may run the tool's code.
 Each answer has its time and its size, so that neither a repr that never ends nor one of a gigabyte reaches anybody.
@@ -55,7 +55,7 @@ _GIVEN = ("mcp", "trace", "Tool")
 
 
 class StackInspector:
-    """The last exception of this process, with its frames, which it keeps alive.
+    """Last exception of this process with its frames, which it keeps alive.
 
     Sets `sys.last_exc` and its older siblings, so that `%debug` in a console lands in the tool.
     """
@@ -81,7 +81,7 @@ class StackInspector:
         """Answer one question, both as JSON; never raises. `to_prompt` gets the names for a console."""
         try:
             answer = encode(self._answer(decode_question(text), to_prompt))
-        except Exception as error:  # noqa: BLE001 - whoever asked must hear something
+        except Exception as error:  # noqa: BLE001 - every question needs an answer
             answer = encode(Refused(f"the question failed in the worker: {type(error).__name__}"))
         return answer if len(answer) <= ANSWER_MAX_BYTES // 2 else encode(Refused("the answer is too long"))
 
@@ -116,7 +116,7 @@ class StackInspector:
 
 
 def _named(names: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Without what is Python's own: `__builtins__`, a comprehension's `.0`."""
+    """Leave out Python's own names: `__builtins__`, a comprehension's `.0`."""
     return ((name, value) for name, value in names.items() if not name.startswith(("__", ".")))
 
 
@@ -147,7 +147,7 @@ def _locals(frame: FrameType) -> Iterator[Local]:
 
 
 def _source(frame: FrameType, lineno: int) -> FrameSource:
-    """The function around the frame, or the part of it that is nearest."""
+    """Return the function around the frame, or the part of it that is nearest."""
     lines = linecache.getlines(frame.f_code.co_filename, frame.f_globals)
     first, last = max(frame.f_code.co_firstlineno, 1), _last_line(frame.f_code)
     if frame.f_code.co_name == "<module>":
@@ -163,7 +163,7 @@ def _last_line(code: CodeType) -> int:
 
 
 def _evaluate(expression: str, frame: FrameType, timeout_s: float) -> Evaluated:
-    """The expression's value in the frame, or what it raised."""
+    """Return the expression's value in the frame, or what it raised."""
     output = _Captured()
     # One namespace, so that a comprehension in the expression sees the frame's locals too.
     names = {**frame.f_globals, **frame.f_locals}
@@ -185,7 +185,7 @@ def _evaluate(expression: str, frame: FrameType, timeout_s: float) -> Evaluated:
 
 
 class _Captured(io.TextIOBase):
-    """What an expression prints, up to a limit; then printing raises."""
+    """Output of an expression, up to a limit; then printing raises."""
 
     def __init__(self) -> None:
         self.text = ""
@@ -224,7 +224,7 @@ def _described(value: object, max_chars: int, limit_s: float) -> tuple[list[int]
 
 
 def _shape(value: object) -> list[int] | None:
-    """What numpy, pandas and their kin call so: a tuple of whole numbers."""
+    """Return the shape as numpy and pandas mean it: a tuple of whole numbers."""
     try:
         shape = None if isinstance(value, type) else getattr(value, "shape", None)
     except Exception:  # noqa: BLE001 - a property of a stranger
@@ -246,7 +246,7 @@ def _type_of(value: object) -> str:
 
 
 class _Short(reprlib.Repr):
-    """The beginning of a repr, without the work of the rest: nothing is sorted, and long text is cut first."""
+    """Beginning of a repr, without the work of the rest: nothing is sorted, and long text is cut first."""
 
     def __init__(self, max_chars: int) -> None:
         super().__init__()
@@ -258,7 +258,7 @@ class _Short(reprlib.Repr):
         self.maxstring = self.maxother = self.max_chars = max_chars
 
     def repr_instance(self, x: Any, level: int) -> str:
-        """Anything without a rule of its own; called by `reprlib`."""
+        """Shorten anything without a rule of its own; called by `reprlib`."""
         if isinstance(x, str | bytes | bytearray) and len(x) > self.max_chars:
             return repr(x[: self.max_chars]) + f"… [{len(x):,} long]"
         try:
@@ -275,7 +275,7 @@ class _Short(reprlib.Repr):
         return f"<int of {x.bit_length():,} bits>" if x.bit_length() > 4 * self.max_chars else repr(x)
 
     def repr_dict(self, x: dict[Any, Any], level: int) -> str:
-        """In its own order; called by `reprlib`."""
+        """Shorten a dict in its own order; called by `reprlib`."""
         if level <= 0:
             return "{...}" if x else "{}"
         items = itertools.islice(x.items(), self.maxdict)
@@ -283,7 +283,7 @@ class _Short(reprlib.Repr):
         return "{" + ", ".join(parts + ["..."] * (len(x) > self.maxdict)) + "}"
 
     def repr_set(self, x: set[Any], level: int) -> str:
-        """In its own order; called by `reprlib`."""
+        """Shorten a set in its own order; called by `reprlib`."""
         if not x:
             return "set()"
         parts = (
@@ -292,5 +292,5 @@ class _Short(reprlib.Repr):
         return "{" + ", ".join(parts + ["..."] * (len(x) > len(parts))) + "}"
 
     def repr_frozenset(self, x: frozenset[Any], level: int) -> str:
-        """As of a set; called by `reprlib`."""
+        """Shorten a frozenset as a set; called by `reprlib`."""
         return f"frozenset({self.repr_set(x, level) if x else ''})"  # type: ignore[arg-type]  # reads alike

@@ -1,4 +1,4 @@
-"""A worker without a kernel: one interpreter, one tool, one answer.
+"""Worker without a kernel: one interpreter, one tool.
 
 Started as `python -m healkit.workers.inside.subprocess_worker` for the `subprocess` mode. Restrictions, bridge and
 tracebacks are those of a kernel worker; displays are not.
@@ -41,7 +41,7 @@ class PlainStream(io.TextIOBase):
         return True
 
     def fileno(self) -> int:
-        """The descriptor behind it; asked by whoever writes past Python."""
+        """Return the descriptor behind it; for code that writes past Python."""
         return 1
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 
 class TimeIsUp(BaseException):
-    """The deadline has passed. Not an `Exception`, so that `except Exception` in a tool does not swallow it."""
+    """End of a deadline. Not an `Exception`, so that `except Exception` in a tool does not swallow it."""
 
 
 #: Without the wrapper in `signal`, which looks for an enumeration's member for each handler; that took half the time of
@@ -70,7 +70,7 @@ _computed_s, _now_s = time.process_time, time.monotonic
 
 
 def waited_s(timeout_s: float) -> float:
-    """How long a check with that limit of computing time may take by the clock, in seconds."""
+    """Return how long a check with that limit of computing time may take by the clock, in seconds."""
     return timeout_s * _WAIT_TIMES + _WAIT_MORE_S
 
 
@@ -98,7 +98,7 @@ class Alarm:
     def _ring(self, _number: int, _frame: FrameType | None) -> Any:
         if not self.rang:
             if _computed_s() < self._most_computed_s and _now_s() < self._latest_s:
-                return  # somebody else had the processor meanwhile
+                return  # another process had the processor meanwhile
             self.rang = True
             _setitimer(_CLOCK, _REPEAT_S, _REPEAT_S)
         if self._armed:

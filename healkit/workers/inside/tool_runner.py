@@ -1,4 +1,4 @@
-"""Running one tool in the worker: receive the work, run it, tell how it ended."""
+"""Run of one tool in the worker: receive, run, report."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ class ToolRunner:
         self.watch: Observer | None = None
 
     def run(self) -> None:
-        """The one execution of this process: receive, execute, report."""
+        """Run the one execution of this process: receive, execute, report."""
         self.endpoint.send(self.complete(self.endpoint.receive_init()))
-        capture.Output.crash_fd = None  # nobody reads that file any more
+        capture.Output.crash_fd = None  # the file is not read any more
 
     def complete(self, init: rpc.Init) -> rpc.ExecutionComplete:
         """Execute the work and say how it ended; never raises."""
@@ -148,12 +148,12 @@ def no_running_loop() -> Iterator[None]:
 
 
 def _now() -> tuple[float, float, int]:
-    """The clock, the processor's time, and how often this process has waited for something."""
+    """Return the clock, the processor's time, and how often this process has waited for something."""
     return time.perf_counter(), time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw
 
 
 def _since(began: tuple[float, float, int]) -> float:
-    """How long it was since then, as `ExecutionComplete.took_s` counts."""
+    """Return the time since then, as `ExecutionComplete.took_s` counts it."""
     clock_s, computed_s = time.perf_counter() - began[0], time.process_time() - began[1]
     waited = resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw > began[2]
     return clock_s if waited else computed_s

@@ -1,4 +1,4 @@
-"""A trial server for trials: locked down once, then forked for each of hundreds.
+"""Trial server: locked down once, then forked per trial.
 
 `python -m healkit.workers.inside.trialserver`. The trial server has one thread and runs no tool. It enters the sandbox,
 says so, and then, for each piece of work, forks a child that seals itself, runs the code and answers through a pipe;
@@ -46,7 +46,7 @@ _CLAIM_EXTRA_BYTES = 1 << 20
 
 
 class TrialDone(msgspec.Struct, frozen=True, tag="trial_done"):
-    """What the trial server saw of one trial; `claim` is the child's own message, unread.
+    """Report of one trial, as the trial server saw it; `claim` is the child's own message, unread.
 
     `status` is the exit status, negative for a signal; `timed_out` says that the trial server killed it.
     """
@@ -58,7 +58,7 @@ class TrialDone(msgspec.Struct, frozen=True, tag="trial_done"):
 
 
 class TrialLoop:
-    """The loop: work in, a child, what became of it out."""
+    """Loop of the parent: take work, fork a child, report its end."""
 
     def __init__(self, restrictions: lockdown.Restrictions, bridge: socket.socket) -> None:
         self.restrictions = restrictions
@@ -87,7 +87,7 @@ class TrialLoop:
         gc.freeze()
 
     def serve(self) -> None:
-        """Until the host hangs up."""
+        """Serve until the host hangs up."""
         batch: BatchServer | None = None
         # Not a byte of the frame after: that is not for a child to see.
         frames = rpc.FrameReader(self.bridge, ahead=False)
@@ -104,11 +104,11 @@ class TrialLoop:
                 batch.share(work)
 
     def send(self, message: msgspec.Struct) -> None:
-        """One message to the host."""
+        """Send one message to the host."""
         self.bridge.sendall(rpc.encode_frame(message))
 
     def try_one(self, init: rpc.Init) -> TrialDone:
-        """One trial from fork to cleaned folder."""
+        """Run one trial, from fork to emptied folder."""
         preimport(init.code)
         reading, writing = os.pipe()
         os.ftruncate(self.printed, 0)
@@ -135,12 +135,10 @@ class TrialLoop:
         return TrialDone(status, timed_out, claim or b"", printed)
 
     def become(self, init: rpc.Init, writing: int) -> NoReturn:
-        """The child's whole life."""
+        """Live as the child of one trial."""
         try:
             self._give_up(self.printed)
-            os.close(
-                self.bridge.fileno()
-            )  # the trial server's; a trial may call nothing, and has nobody to call
+            os.close(self.bridge.fileno())  # the trial server's; a trial may call nothing
             if (numbers := sys.modules.get("numpy.random")) is not None:
                 numbers.seed()  # `random` sees to itself after a fork
             sys.stdout = sys.stderr = self.stream
@@ -153,7 +151,7 @@ class TrialLoop:
             os._exit(0)
 
     def become_many(self, run: Callable[[], None]) -> NoReturn:
-        """The whole life of a batch's child, which answers through memory."""
+        """Live as a batch's child, which answers through memory."""
         try:
             self._give_up(self.nowhere)
             self.bridge.close()
@@ -162,7 +160,7 @@ class TrialLoop:
             os._exit(0)
 
     def _give_up(self, output: int) -> None:
-        """What every child does first: its output goes there, it dies with the trial server, and it seals itself."""
+        """Redirect the output, die with the trial server, and seal this process; first in every child."""
         for standard in (1, 2):
             os.dup2(output, standard)
         lockdown.die_with_parent()
@@ -171,7 +169,7 @@ class TrialLoop:
 
 
 def _runner(*, limited: bool = True) -> ToolRunner:
-    """One whose bridge is closed: a trial may call nothing, and has nobody to call."""
+    """Return a runner whose bridge is closed: a trial has nothing to call."""
     ours, theirs = socket.socketpair()
     theirs.close()
     runner = ToolRunner(ours, crash_fd=2, dump=False, limited=limited)
@@ -210,7 +208,7 @@ _DUMP_S = 0.02
 
 
 def _read_claim(reading: int, limit: int, deadline: float) -> tuple[bytes | None, bool]:
-    """All that the child writes, and whether time ran out; None when it wrote more than it may."""
+    """Read all that the child writes, and whether time ran out; None when it wrote more than it may."""
     received = bytearray()
     while (left_s := deadline - time.monotonic()) > 0:
         ready, _, _ = select.select([reading], [], [], left_s)
@@ -226,7 +224,7 @@ def _read_claim(reading: int, limit: int, deadline: float) -> tuple[bytes | None
 
 
 def _ends(pid: int, deadline: float) -> bool:
-    """Whether a child that has said nothing ends in time; code can close its end of the pipe and live on."""
+    """Return whether a silent child ends in time; code can close its end of the pipe and live on."""
     while os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
         if time.monotonic() > deadline:
             return False

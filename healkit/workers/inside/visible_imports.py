@@ -24,7 +24,7 @@ from types import ModuleType
 
 
 class VisibleFinder(FileFinder):
-    """The ordinary finder of one folder, for some of the modules in it."""
+    """Finder of one folder, for some of the modules in it."""
 
     def __init__(self, folder: str, names: Iterable[str]) -> None:
         super().__init__(
@@ -41,7 +41,7 @@ class VisibleFinder(FileFinder):
 
 
 def show_only(read: Sequence[str], listed: Sequence[str]) -> None:
-    """From now on find in the listed folders, and beneath them, only what lies on a path that may be read."""
+    """Find in the listed folders, and beneath them, only what lies on a path that may be read."""
     sys.path_hooks.insert(0, _hook(tuple(read), tuple(listed)))
     sys.path_importer_cache.clear()
 
