@@ -1,4 +1,4 @@
-"""A notebook in miniature: cells are really run, in one namespace, and what is known of that is handed on."""
+"""A small notebook whose cells are really run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Notebook:
         self.file = NotebookFile(tuple(told), saved_at)
 
     def run(self, step: Step) -> CellRun:
-        """Run a cell, and take note of how it ended."""
+        """Run a cell, and record how it ended."""
         number, text = (
             (step, self.cells[step - 1])
             if isinstance(step, int)
@@ -73,18 +73,18 @@ class Notebook:
         return None
 
     def case(self, **more: Any) -> CellCase:
-        """All that is known of the last run, which failed."""
+        """Return the known facts about the last run, which failed."""
         failed = self.runs[-1]
         assert not failed.ok, "the last cell of a case has to fail"
         known: dict[str, Any] = {"notebook": self.file, "frames": self.frames, **more}
         return CellCase(failed, self.runs[:-1], defined=frozenset(self.space), **known)
 
     def advice(self, **more: Any) -> CellAdvice | None:
-        """What is advised after the last run."""
+        """Return the advice after the last run."""
         return advise(self.case(**more))
 
     def follow(self, advice: CellAdvice) -> CellRun:
-        """Run the cells of the advice, then the failed one again; how that ended."""
+        """Run the cells of the advice, then the failed one again; return that run."""
         failed = self.runs[-1]
         for step in advice.steps:
             done = self.run((step.number, step.source) if step.number is not None else step.source)

@@ -1,4 +1,4 @@
-"""Cell order: notebooks as lists of cells and runs, and what is advised."""
+"""Run order: notebooks as lists of cells and runs, and the advice."""
 
 from __future__ import annotations
 
@@ -248,7 +248,7 @@ def told(cells: list[str], runs: list[Step], **more: object) -> Notebook:
 
 
 @pytest.mark.parametrize("name", ADVISED)
-def test_the_cells_that_are_advised_are_the_ones_that_are_needed(name: str) -> None:
+def test_the_advised_cells_are_the_needed_ones(name: str) -> None:
     cells, runs, kind, steps = ADVISED[name]
     book = told(cells, runs)
     advice = book.advice()
@@ -261,21 +261,21 @@ def test_the_cells_that_are_advised_are_the_ones_that_are_needed(name: str) -> N
 
 
 @pytest.mark.parametrize("name", SILENT)
-def test_where_nothing_is_known_nothing_is_said(name: str) -> None:
+def test_without_evidence_there_is_no_advice(name: str) -> None:
     cells, runs = SILENT[name]
     assert told(cells, runs).advice() is None
 
 
 @pytest.mark.parametrize("name", [name for name, case in ADVISED.items() if case[2] in {"not_run", "later"}])
-def test_a_page_without_cell_ids_is_advised_alike(name: str) -> None:
+def test_advice_is_the_same_without_cell_ids(name: str) -> None:
     cells, runs, kind, steps = ADVISED[name]
     advice = told(cells, runs, ids=False).advice()
     assert advice is not None
     assert (advice.kind, [step.number for step in advice.steps]) == (kind, steps)
 
 
-def test_a_file_that_was_saved_before_the_cell_ran_says_nothing_of_it() -> None:
-    """The page has another text of the cell by then, and that one is what ran."""
+def test_a_file_saved_before_the_cell_ran_is_ignored() -> None:
+    # The frontend has a newer text of the cell, and that one ran.
     book = told([LOAD, USE], [(1, "price = [3, 4]"), 2], saved_at=0)
     assert book.advice() is None
     stale = told(
@@ -286,7 +286,7 @@ def test_a_file_that_was_saved_before_the_cell_ran_says_nothing_of_it() -> None:
     assert stale.advice() is None
 
 
-def test_a_new_cell_that_was_not_saved_yet_is_in_the_notebook_all_the_same() -> None:
+def test_an_unsaved_new_cell_counts_as_part_of_the_notebook() -> None:
     book = told([USE], ["prices = [1 / 0]", 1], saved_at=0)
     advice = book.advice()
     assert advice is not None
@@ -303,15 +303,13 @@ def test_a_new_cell_that_was_not_saved_yet_is_in_the_notebook_all_the_same() -> 
         (["import this_is_not_there", USE], None, []),
     ],
 )
-def test_without_a_file_the_history_alone_is_asked(
-    runs: list[Step], kind: str | None, labels: list[str]
-) -> None:
+def test_without_a_file_the_history_is_used(runs: list[Step], kind: str | None, labels: list[str]) -> None:
     advice = told([], runs).advice(notebook=None)
     assert (None if advice is None else advice.kind) == kind
     assert [step.label for step in (advice.steps if advice is not None else ())] == labels
 
 
-def test_what_ran_before_anybody_watched_is_not_called_a_success() -> None:
+def test_a_run_before_healkit_was_loaded_is_not_called_a_success() -> None:
     book = told([LOAD, USE], [2])
     before = [CellRun(LOAD, 1, None)]
     advice = book.advice()
@@ -340,7 +338,7 @@ def test_a_cell_of_an_earlier_kernel_is_remembered() -> None:
     assert "`prices = [x]`" in advice.sentence
 
 
-def test_the_clearing_magics_are_told_by_name() -> None:
+def test_the_magic_that_deleted_the_name_is_shown() -> None:
     book = told([LOAD, USE], [1])
     del book.space["prices"]
     book.runs.append(CellRun("%reset -f", 2))
@@ -351,7 +349,7 @@ def test_the_clearing_magics_are_told_by_name() -> None:
     assert "`%reset -f` in In [2]" in advice.sentence
 
 
-def test_names_alike_come_last_and_only_those_of_the_kernel() -> None:
+def test_similar_names_come_last_and_only_from_the_kernel() -> None:
     book = told([LOAD, "print(prizes)"], [1, 2])
     advice = book.advice(near=("prices", "print"))
     assert advice is not None
@@ -366,14 +364,14 @@ def test_names_alike_come_last_and_only_those_of_the_kernel() -> None:
     assert asked.kind == "not_run"
 
 
-def test_what_is_not_installed_is_said_and_not_offered() -> None:
+def test_a_module_that_is_not_installed_is_named_and_not_offered() -> None:
     advice = told(["np.zeros(3)"], [1]).advice(installed=lambda _: False)
     assert advice is not None
     assert advice.steps == ()
     assert "not installed" in advice.sentence
 
 
-def test_a_cell_that_needs_what_nobody_defines_is_named_and_not_offered() -> None:
+def test_a_cell_with_an_undefined_name_is_named_and_not_offered() -> None:
     advice = told(["prices = [nobody_knows]", USE], [2]).advice()
     assert advice is not None
     assert advice.steps == ()
@@ -410,7 +408,7 @@ def test_cells_in_a_circle_come_to_an_end() -> None:
         "x?",
     ],
 )
-def test_no_text_is_too_strange_for_it(source: str) -> None:
+def test_no_text_raises(source: str) -> None:
     book = told([source, USE], [2])
     advice = book.advice()
     assert advice is None or advice.steps == ()

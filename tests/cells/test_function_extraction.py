@@ -1,4 +1,4 @@
-"""A cell as the code of a tool."""
+"""Extraction of a tool's function from a cell."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from healkit.errors import UsageInvalid
 
 
 def called(code: str, **arguments: Any) -> Any:
-    """What the tool's function returns."""
+    """Return what the tool's function returns."""
     namespace: dict[str, Any] = {}
     exec(code, namespace)
     return namespace["kept"](**arguments)
@@ -49,12 +49,14 @@ def called(code: str, **arguments: Any) -> Any:
         ("with open('/dev/null') as f:\n    text = f.read()\nlen(text)", (), 0),
         ("(n := a) + n", ("a",), 2),
         ("math.floor(1.5) + a", ("a",), 2),
+        ("try:\n    a\nexcept NameError:\n    a = 5\na", ("a",), 1),
+        ("def f(x: type(name) = b):\n    return x\nf()", ("b", "name"), 2),
         ("m.floor(1.5)", (), 1),
         ("loads('[1]')", (), [1]),
     ],
 )
 @pytest.mark.requirement("FACE-7")
-def test_what_a_cell_reads_and_does_not_set_are_the_tools_arguments(cell, arguments, value):
+def test_names_that_a_cell_reads_but_does_not_bind_become_arguments(cell, arguments, value):
     namespace = {
         "a": 1,
         "b": 2,
@@ -82,7 +84,7 @@ def test_a_cell_that_awaits_is_an_async_tool():
     )
 
 
-def test_a_name_that_nobody_has_is_left_for_the_tool_to_fail_on():
+def test_an_undefined_name_is_left_in_the_tool():
     assert extract_function("kept", "longets", {}).arguments == ()
 
 
@@ -100,6 +102,6 @@ def test_a_name_that_nobody_has_is_left_for_the_tool_to_fail_on():
         ("", 1, "empty"),
     ],
 )
-def test_what_cannot_be_a_tool_is_refused_by_name(cell, value, said):
+def test_a_cell_that_cannot_be_a_tool_is_refused_with_the_reason(cell, value, said):
     with pytest.raises(UsageInvalid, match=said):
         extract_function("kept", cell, {"x": value})

@@ -1,4 +1,4 @@
-"""The search advisor on the real workbench: what it cures, what it leaves alone, and how it ends."""
+"""The search advisor on the real workbench."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ ABSOLUTE = """def tool(numbers):
 
 
 @pytest.mark.requirement("HEAL-2")
-def test_a_missing_call_is_found_and_comments_stay(healkit: Healkit) -> None:
+def test_a_missing_call_is_restored_and_comments_stay(healkit: Healkit) -> None:
     checks = [example(3, numbers=[1, -3]), example(2, numbers=[2]), example(7, numbers=[-7, 3, 5])]
     patch = first(healkit, case_of(ABSOLUTE, *checks))
     assert patch is not None
@@ -62,7 +62,7 @@ def test_a_missing_call_is_found_and_comments_stay(healkit: Healkit) -> None:
 
 
 @pytest.mark.slow
-def test_two_mistakes_in_one_tool_are_cured_where_one_alone_is_seen_to_help(healkit: Healkit) -> None:
+def test_two_mistakes_are_cured_if_fixing_one_shows_progress(healkit: Healkit) -> None:
     code = """def tool(words, least):
     found = {}
     for word in words:
@@ -91,7 +91,7 @@ def test_two_mistakes_in_one_tool_are_cured_where_one_alone_is_seen_to_help(heal
     ],
     ids=["side effects", "sql", "does not parse"],
 )
-def test_what_may_not_or_cannot_be_searched_on_is_not_run_at_all(more: dict[str, Any], code: str) -> None:
+def test_sql_side_effects_and_drafts_are_not_run(more: dict[str, Any], code: str) -> None:
     class Untouched:
         def __getattr__(self, name: str) -> Any:
             raise AssertionError(name)
@@ -110,7 +110,7 @@ CLOCK = """def tool(seconds):
 
 
 @pytest.mark.slow
-def test_two_mistakes_that_only_change_a_wrong_result_into_another_are_cured_but_not_vouched_for(
+def test_two_mistakes_without_visible_progress_are_cured_with_a_doubt(
     healkit: Healkit,
 ) -> None:
     checks = [
@@ -131,7 +131,7 @@ def test_two_mistakes_that_only_change_a_wrong_result_into_another_are_cured_but
 
 
 @pytest.mark.slow
-def test_what_would_end_a_loop_is_found_on_a_way_that_was_never_taken(healkit: Healkit) -> None:
+def test_an_endless_loop_is_fixed_on_a_path_that_never_ran(healkit: Healkit) -> None:
     code = """def tool(n):
     bits = ""
     while n > 0:
@@ -147,7 +147,7 @@ def test_what_would_end_a_loop_is_found_on_a_way_that_was_never_taken(healkit: H
     assert "n //= 2" in patch.code
 
 
-def test_it_vouches_for_what_alone_passes_and_not_for_what_others_contradict(healkit: Healkit) -> None:
+def test_only_contradicted_patches_are_doubted(healkit: Healkit) -> None:
     code = "def tool(age):\n    return age > 18\n"
     few = [example(True, age=18), example(False, age=3)]
     doubted = first(healkit, case_of(code, *few))
@@ -161,7 +161,7 @@ def test_it_vouches_for_what_alone_passes_and_not_for_what_others_contradict(hea
     assert vouched.doubt == ""
 
 
-def test_it_gives_up_when_there_is_nothing_left_to_try(healkit: Healkit) -> None:
+def test_the_search_ends_when_nothing_is_left_to_try(healkit: Healkit) -> None:
     case = case_of("def tool():\n    return 1\n", example("a text that stands nowhere" * 4))
     bench = bench_of(healkit, case, 60.0)
     assert list(SearchAdvisor().propose(case, bench)) == []
@@ -169,7 +169,7 @@ def test_it_gives_up_when_there_is_nothing_left_to_try(healkit: Healkit) -> None
 
 
 @pytest.mark.slow
-def test_time_is_up_without_an_error_and_nothing_is_left_behind(healkit: Healkit) -> None:
+def test_a_spent_budget_raises_nothing_and_leaves_no_process(healkit: Healkit) -> None:
     code = "def tool(n):\n    while n != 1:\n        n = n * 3 + 1\n    return n + undefined_later(n)\n"
     case = case_of(code, example(123456, n=7), example(99, n=12))
     assert list(SearchAdvisor().propose(case, bench_of(healkit, case, 1.5))) == []
@@ -177,7 +177,7 @@ def test_time_is_up_without_an_error_and_nothing_is_left_behind(healkit: Healkit
     assert healkit.log.count(status="RUNNING") == 0
 
 
-def test_stop_ends_the_search_and_what_was_found_is_still_proposed(healkit: Healkit) -> None:
+def test_stop_ends_the_search_and_found_patches_are_proposed(healkit: Healkit) -> None:
     stop = threading.Event()
     checks = [example(3, numbers=[1, -3]), example(2, numbers=[2]), example(7, numbers=[-7, 3, 5])]
     case = case_of(ABSOLUTE, *checks)
@@ -204,7 +204,7 @@ def test_stop_ends_the_search_and_what_was_found_is_still_proposed(healkit: Heal
     ]
 
 
-def test_a_guard_is_called_one_only_where_nobody_said_what_is_right(healkit: Healkit) -> None:
+def test_a_guard_counts_as_one_only_without_an_expected_value(healkit: Healkit) -> None:
     code = "def tool(total, count):\n    return total / count\n"
     known = first(healkit, case_of(code, example(0, total=5, count=0), example(2.5, total=5, count=2)))
     assert known is not None
@@ -216,7 +216,7 @@ def test_a_guard_is_called_one_only_where_nobody_said_what_is_right(healkit: Hea
     assert any(guards)
 
 
-def test_a_statement_that_only_a_peer_has_is_found_there(healkit: Healkit) -> None:
+def test_a_statement_is_copied_from_a_peer(healkit: Healkit) -> None:
     code = "def tool(text):\n    words = text.split()\n    return words\n"
     peer = Peer(
         "tool of kids",
@@ -229,7 +229,7 @@ def test_a_statement_that_only_a_peer_has_is_found_there(healkit: Healkit) -> No
     assert "[w[::-1].upper() for w in text.split()]" in patch.code
 
 
-def test_checks_that_call_source_beside_the_code_are_searched_with(healkit: Healkit) -> None:
+def test_checks_with_a_call_guide_the_search(healkit: Healkit) -> None:
     code = "class Stack:\n    def __init__(self):\n        self.items = []\n    def pop(self):\n        return self.items.pop(0)\n"
     check = Check(
         origin="declared",
@@ -250,7 +250,7 @@ def test_checks_that_call_source_beside_the_code_are_searched_with(healkit: Heal
     ],
     ids=["a colon is missing", "a name is misspelt"],
 )
-def test_a_second_mistake_is_searched_for_behind_the_one_that_a_rule_knows(
+def test_the_search_fixes_a_second_mistake_after_a_rule_fixed_the_first(
     healkit: Healkit, code: str, draft: bool
 ) -> None:
     examples = [
@@ -270,7 +270,7 @@ def test_a_second_mistake_is_searched_for_behind_the_one_that_a_rule_knows(
 
 @pytest.mark.slow
 @pytest.mark.requirement("HEAL-2")
-def test_a_patch_that_never_gets_to_what_was_wrong_stands_behind_one_that_does(healkit: Healkit) -> None:
+def test_a_patch_that_skips_the_faulty_code_ranks_lower(healkit: Healkit) -> None:
     code = """def tool(a, b):
     if b == 0:
         return a

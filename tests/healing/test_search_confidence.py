@@ -1,4 +1,4 @@
-"""What the search would call cured, of what passes every check."""
+"""Doubts of the search about patches that pass every check."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def rank_patches(
 
 
 @pytest.mark.requirement("HEAL-3")
-def test_a_likely_edit_that_all_others_agree_with_is_vouched_for() -> None:
+def test_a_likely_edit_without_rivals_has_no_doubt() -> None:
     assert reason_for_doubt(CODE, rank_patches(CODE.replace("n > 3", "n >= 3")), edits=1, mended=1) == ""
 
 
@@ -48,12 +48,12 @@ def test_a_likely_edit_that_all_others_agree_with_is_vouched_for() -> None:
         (rank_patches(CODE.replace("while True", "while n")), 1, "may end without returning anything"),
     ],
 )
-def test_each_doubt_is_said(one: RankedPatch, edits: int, said: str) -> None:
+def test_each_doubt_has_its_sentence(one: RankedPatch, edits: int, said: str) -> None:
     assert said in reason_for_doubt(CODE, one, edits=edits, mended=1)
 
 
 def proposed(healkit: Healkit, order: list[RankedPatch], refused: Sequence[str] = ()) -> list[Patch]:
-    """What is proposed of these, where validation refuses some codes."""
+    """Return the patches that are proposed of these, if validation refuses some codes."""
     entry = VaultEntry("f", "default", 1, CODE, code_hash(CODE))
     checks = (Check(origin="declared", arguments={"n": 3}, known=True, expected=4),)
     bench = bench_for(healkit.recorder, healkit.config, entry.ref, 60.0)
@@ -73,7 +73,7 @@ def proposed(healkit: Healkit, order: list[RankedPatch], refused: Sequence[str] 
 
 
 @pytest.mark.requirement("HEAL-3")
-def test_what_stands_behind_a_doubted_patch_is_doubted_too(healkit: Healkit) -> None:
+def test_a_patch_below_a_doubted_one_is_doubted_too(healkit: Healkit) -> None:
     order = [
         rank_patches(CODE.replace("n > 3", "n > 2"), prior=0.1),
         rank_patches(CODE.replace("n > 3", "n >= 3")),
@@ -84,7 +84,7 @@ def test_what_stands_behind_a_doubted_patch_is_doubted_too(healkit: Healkit) -> 
 
 
 @pytest.mark.requirement("HEAL-2")
-def test_of_patches_that_do_the_same_the_two_likeliest_are_proposed(healkit: Healkit) -> None:
+def test_two_patches_of_one_behaviour_are_proposed(healkit: Healkit) -> None:
     codes = [CODE.replace("n > 3", f"n >= {bound}") for bound in (3, 4, 5)]
     same = [dataclasses.replace(rank_patches(code), does=(".w", "..")) for code in codes]
     other = dataclasses.replace(rank_patches(CODE.replace("n > 3", "n < 3")), does=("ww", "w."))

@@ -1,4 +1,4 @@
-"""The evaluator: what a candidate is run on first, and what is told of it."""
+"""The candidate evaluator: order of checks, outcomes, and its stop."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def made(text: str, score: float = 1.0) -> Candidate:
 
 @pytest.mark.slow
 @pytest.mark.requirement("HEAL-2")
-def test_a_check_that_does_not_end_is_run_last_and_the_letters_keep_their_places(healkit: Healkit) -> None:
+def test_an_endless_check_runs_last_and_outcomes_keep_their_order(healkit: Healkit) -> None:
     bench = bench_for(healkit.recorder, healkit.config, EntryRef("f", "default", 0, ""), 60.0)
     evaluator = CandidateEvaluator(bench, CODE, CHECKS, "t.", 60.0)
     right = CODE.replace("n += 0", "n -= 1")
@@ -44,7 +44,7 @@ def test_a_check_that_does_not_end_is_run_last_and_the_letters_keep_their_places
 
 
 @pytest.mark.requirement("HEAL-2")
-def test_after_a_success_what_is_much_less_likely_is_not_looked_at(healkit: Healkit) -> None:
+def test_after_a_success_unlikely_candidates_are_not_tried(healkit: Healkit) -> None:
     bench = bench_for(healkit.recorder, healkit.config, EntryRef("f", "default", 0, ""), 60.0)
     evaluator = CandidateEvaluator(bench, CODE, CHECKS[1:], ".", 60.0)
 

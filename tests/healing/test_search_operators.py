@@ -1,4 +1,4 @@
-"""Each operator makes its own example, and whatever it makes stands in the text as it should."""
+"""Edit operators: their examples, and the candidates made of them."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ NAMES = [row.name for row in TABLE]
 
 @pytest.fixture(scope="module")
 def programs() -> list[Program]:
-    """A mixed program, and every operator's example."""
+    """Return a mixed program, and every operator's example."""
     hints = Hints(("3", "'x'"), ("ValueError",), raised=("KeyError", "IndexError"))
     return [Program(text, hints) for text in (MIXED, *(row.before for row in TABLE))]
 
 
 @pytest.fixture(scope="module")
 def candidates() -> list[Candidate]:
-    """All that can be tried on the mixed program, in order."""
+    """Return all candidates of the mixed program, in order."""
     return list(EditSpace(Program(MIXED), Suspicion([])))
 
 
@@ -39,26 +39,26 @@ def made(row: Operator, text: str, hints: Hints | None = None) -> list[str]:
 
 
 @pytest.mark.parametrize("row", TABLE, ids=NAMES)
-def test_an_operator_turns_its_own_before_into_its_own_after(row: Operator) -> None:
+def test_an_operator_turns_its_before_into_its_after(row: Operator) -> None:
     results = made(row, row.before)
     assert row.after in results
     ast.parse(row.after)
 
 
 @pytest.mark.parametrize("row", TABLE, ids=NAMES)
-def test_what_an_operator_makes_of_its_example_parses(row: Operator) -> None:
+def test_all_changes_of_an_example_parse(row: Operator) -> None:
     for text in made(row, row.before):
         ast.parse(text)
 
 
-def test_there_are_no_two_operators_of_one_name_and_none_without_a_sensible_prior() -> None:
+def test_operators_have_unique_names_and_priors_up_to_one() -> None:
     assert len(TABLE) >= 50
     assert len(set(NAMES)) == len(TABLE)
     assert all(0 < row.prior <= 1 for row in TABLE)
 
 
 @pytest.mark.parametrize("row", TABLE, ids=NAMES)
-def test_no_change_weighs_more_than_its_operator_says(row: Operator, programs: list[Program]) -> None:
+def test_no_change_outweighs_its_operators_most(row: Operator, programs: list[Program]) -> None:
     for program in programs:
         nodes = [node for node in program.nodes if isinstance(node, row.nodes)]
         weights = [change.weight for node in nodes for change in row.make(program, node)]
@@ -84,7 +84,7 @@ def tidy(text, *, width=10, marks=("ü", "é")):
 
 
 @pytest.mark.slow
-def test_every_single_edit_of_a_mixed_program_parses_or_is_rare() -> None:
+def test_nearly_all_edits_of_a_mixed_program_parse() -> None:
     program = Program(MIXED, Hints(("'a'", "3"), ("ValueError",)))
     broken = total = 0
     for candidate in list(EditSpace(program, Suspicion([])))[::4]:
@@ -98,7 +98,7 @@ def test_every_single_edit_of_a_mixed_program_parses_or_is_rare() -> None:
 
 
 @pytest.mark.slow
-def test_no_edit_touches_the_docstrings_and_the_comments(candidates: list[Candidate]) -> None:
+def test_docstrings_and_comments_are_never_edited(candidates: list[Candidate]) -> None:
     for candidate in candidates:
         text = apply_edits(MIXED, list(candidate.edits))
         assert text.startswith('"""What it does: é, ü, 日本."""\n')
@@ -106,13 +106,13 @@ def test_no_edit_touches_the_docstrings_and_the_comments(candidates: list[Candid
 
 
 @pytest.mark.slow
-def test_the_same_case_gives_the_same_candidates_in_the_same_order(candidates: list[Candidate]) -> None:
+def test_candidates_are_deterministic(candidates: list[Candidate]) -> None:
     again = EditSpace(Program(MIXED), Suspicion([]))
     assert [(one.edits, one.score) for one in again] == [(one.edits, one.score) for one in candidates]
 
 
 @pytest.mark.slow
-def test_candidates_come_in_the_order_of_their_scores_and_no_text_twice(
+def test_candidates_are_ordered_by_score_and_unique(
     candidates: list[Candidate],
 ) -> None:
     assert [one.score for one in candidates] == sorted((one.score for one in candidates), reverse=True)
@@ -121,7 +121,7 @@ def test_candidates_come_in_the_order_of_their_scores_and_no_text_twice(
     assert MIXED not in texts
 
 
-def test_a_variable_of_a_type_that_cannot_be_meant_is_not_put_in_anothers_place() -> None:
+def test_a_variable_is_not_replaced_by_one_of_an_unrelated_type() -> None:
     text = "def f(n, names):\n    m = n\n    return n - 1\n"
     seen = {"f.n": frozenset({"int"}), "f.m": frozenset({"int"}), "f.names": frozenset({"list"})}
     row = next(row for row in TABLE if row.name == "another variable")

@@ -1,4 +1,4 @@
-"""What is said of a change by its text alone."""
+"""Features of a patch, by its text alone."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ def changed(old: str, new: str) -> PatchFeatures:
     return patch_features(BEFORE, BEFORE.replace(old, new))
 
 
-def test_a_small_change_is_counted_in_tokens_wherever_it_stands() -> None:
+def test_changes_are_counted_in_tokens() -> None:
     assert changed("//", "/") == PatchFeatures(removed=1, added=1)
     assert changed("total // size", "total // (size + 1)") == PatchFeatures(added=4)
     assert changed("    total = 0\n", "") == PatchFeatures(removed=4)
 
 
-def test_what_only_goes_elsewhere_is_counted_apart() -> None:
+def test_moved_tokens_are_counted_separately() -> None:
     assert changed("total // size", "size // total") == PatchFeatures(moved=2)
     assert patch_features("a = 1\nb = 2\n", "b = 2\na = 1\n") == PatchFeatures(moved=4)
 
 
-def test_a_layout_and_a_comment_are_no_change() -> None:
+def test_layout_and_comments_are_no_change() -> None:
     assert changed("total = 0", "total  =  0  # yet") == PatchFeatures()
 
 
-def test_a_variable_that_is_no_longer_read_is_told() -> None:
+def test_an_unread_variable_is_counted() -> None:
     assert changed("total // size", "total").unread == 1
     assert changed("total += value", "total += size").unread == 1
     assert changed("total // size", "size // total").unread == 0
 
 
-def test_a_number_from_nowhere_is_odd_and_a_usual_one_or_a_neighbour_is_not_or_less() -> None:
+def test_an_unexplained_number_is_odder_than_a_usual_or_adjacent_one() -> None:
     assert changed("total = 0", "total = 17").foreign == 1.0
     assert changed("total = 0", "total = 2").foreign == 0.0
     assert patch_features("x = 60\n", "x = 61\n").foreign == 0.4
@@ -51,7 +51,7 @@ def test_a_number_from_nowhere_is_odd_and_a_usual_one_or_a_neighbour_is_not_or_l
         "size == 3 and size == 4", "size < 3 and not size > 12",
     ],
 )  # fmt: skip
-def test_what_always_gives_the_same_is_idle(idle: str) -> None:
+def test_a_constant_expression_is_idle(idle: str) -> None:
     assert changed("total // size", idle).idle == 1
 
 
@@ -71,36 +71,36 @@ def test_what_always_gives_the_same_is_idle(idle: str) -> None:
         "size > 3 and not size > 12",
     ],
 )
-def test_what_does_something_is_not_idle(busy: str) -> None:
+def test_an_expression_with_an_effect_is_not_idle(busy: str) -> None:
     assert changed("total // size", busy).idle == 0
 
 
-def test_a_loop_that_changes_what_it_goes_over_is_odd_and_one_over_a_copy_is_not() -> None:
+def test_a_loop_that_changes_its_own_list_is_idle_but_not_over_a_copy() -> None:
     over, copied = "for x in a:\n    a.remove(x)\n", "for x in list(a):\n    a.remove(x)\n"
     assert patch_features("for x in a:\n    b.remove(x)\n", over).idle == 1
     assert patch_features(over, copied) == PatchFeatures(added=3, mended=1)
 
 
-def test_what_was_idle_before_and_is_no_longer_speaks_for_a_change() -> None:
+def test_removing_an_idle_expression_is_counted() -> None:
     assert patch_features("x = a < 3 and a > 9\n", "x = a < 3 or a > 9\n").mended == 1
     assert patch_features("x = a < 3 and a > 9\n", "x = a < 3 and a < 9\n").mended == 0
 
 
-def test_what_was_idle_before_is_not_held_against_a_change() -> None:
+def test_expressions_that_were_idle_before_do_not_count() -> None:
     assert patch_features("x = a - a\ny = 1\n", "x = a - a\ny = 2\n").idle == 0
 
 
-def test_statements_that_do_nothing_or_are_never_reached_are_idle() -> None:
+def test_statements_without_effect_and_unreachable_ones_are_idle() -> None:
     assert changed("total += value", "total += 0").idle == 1
     assert changed("total += value", "total = total").idle == 1
     assert changed("    return total // size", "    return 0\n    return total // size").idle == 1
 
 
-def test_a_function_that_no_longer_calls_itself_has_lost_something() -> None:
+def test_a_lost_recursion_counts_as_unread() -> None:
     assert patch_features("def f(n):\n    return f(n - 1)\n", "def f(n):\n    return n - 1\n").unread == 1
 
 
-def test_a_function_that_returns_something_and_may_now_just_end_is_told() -> None:
+def test_a_function_that_may_now_end_without_a_value_is_counted() -> None:
     before = "def f(n):\n    while True:\n        if n > 9:\n            return n\n        n += 1\n"
     assert patch_features(before, before.replace("while True", "while n")).silent == 1
     assert patch_features(before, before.replace("n += 1", "n += 2")).silent == 0
@@ -109,5 +109,5 @@ def test_a_function_that_returns_something_and_may_now_just_end_is_told() -> Non
     assert patch_features(both, both.replace("return 2", "raise ValueError(n)")).silent == 0
 
 
-def test_of_what_does_not_parse_nothing_is_said() -> None:
+def test_code_that_does_not_parse_has_no_features() -> None:
     assert patch_features("def f(:\n", "x = 1\n") == PatchFeatures()

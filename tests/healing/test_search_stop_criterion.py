@@ -1,4 +1,4 @@
-"""How long a stage of the search goes on: by its part of the budget, by what has passed, and by how likely the rest is."""
+"""When a stage of the search stops."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LONG_ENOUGH_S = 0.6
 
 
 class Clock:
-    """Tells the time that a test says it is."""
+    """Clock that a test sets by hand."""
 
     now_s = 0.0
 
@@ -20,7 +20,7 @@ class Clock:
         return self.now_s
 
 
-def test_without_a_success_a_stage_ends_with_its_part_of_the_budget() -> None:
+def test_without_a_success_a_stage_uses_its_part_of_the_budget() -> None:
     assert not StopCriterion(60.0, part=1.0).reached(tried=100_000, score=0.0)
     clock = Clock()
     criterion = StopCriterion(60.0, part=0.5, clock=clock)
@@ -28,7 +28,7 @@ def test_without_a_success_a_stage_ends_with_its_part_of_the_budget() -> None:
     assert criterion.reached(tried=1, score=1.0)
 
 
-def test_where_candidates_are_slow_so_many_are_tried_all_the_same() -> None:
+def test_slow_candidates_still_get_the_minimum_tries() -> None:
     clock = Clock()
     criterion = StopCriterion(40.0, part=0.01, least=3, clock=clock)
     clock.now_s = LONG_ENOUGH_S  # more than its part, and less than four times that
@@ -45,7 +45,7 @@ def test_where_candidates_are_slow_so_many_are_tried_all_the_same() -> None:
         (2000, 0.9, True),
     ],
 )
-def test_after_a_success_it_depends_on_how_likely_the_rest_is(tried: int, score: float, ends: bool) -> None:
+def test_after_a_success_the_stop_depends_on_the_next_score(tried: int, score: float, ends: bool) -> None:
     clock = Clock()
     criterion = StopCriterion(60.0, part=1.0, clock=clock)
     unmoved = StopCriterion(60.0, part=1.0, after_success=False, clock=clock)
@@ -57,7 +57,7 @@ def test_after_a_success_it_depends_on_how_likely_the_rest_is(tried: int, score:
     assert not unmoved.reached(tried, score)
 
 
-def test_what_was_drawn_before_the_end_is_waited_for_but_not_for_long() -> None:
+def test_running_candidates_are_awaited_only_briefly() -> None:
     clock = Clock()
     criterion = StopCriterion(60.0, part=0.01, clock=clock)
     assert not criterion.overdue

@@ -44,7 +44,7 @@ def _token(program: Program, node: ast.BinOp) -> tuple[int, int, str] | None:
 
 
 @operator("another arithmetic operator", 0.8, ast.BinOp, before="x = a + b", after="x = a - b")
-def binary(program: Program, node: ast.BinOp) -> Changes:
+def change_operator(program: Program, node: ast.BinOp) -> Changes:
     found = _token(program, node)
     if found is None:
         return
@@ -87,7 +87,7 @@ def _node(token: str) -> ast.operator:
 
 
 @operator("another augmented operator", 0.9, ast.AugAssign, before="x += 1", after="x -= 1")
-def augmented(program: Program, node: ast.AugAssign) -> Changes:
+def change_augmented_operator(program: Program, node: ast.AugAssign) -> Changes:
     start, end = program.source.span(node.target)[1], program.source.span(node.value)[0]
     found = _TOKEN.search(program.text[start:end])
     if found is None:
@@ -103,7 +103,7 @@ def augmented(program: Program, node: ast.AugAssign) -> Changes:
 
 
 @operator("operands swapped", 0.7, ast.BinOp, before="x = a - b", after="x = b - a")
-def swapped(program: Program, node: ast.BinOp) -> Changes:
+def swap_operands(program: Program, node: ast.BinOp) -> Changes:
     found = _token(program, node)
     kinds = guess_types(program, node.left) | guess_types(program, node.right)
     if found is None or (kinds and kinds <= NUMBERS and found[2] in "+*&|^"):
@@ -112,13 +112,13 @@ def swapped(program: Program, node: ast.BinOp) -> Changes:
 
 
 @operator("an operand dropped", 0.6, ast.BinOp, before="x = a + b", after="x = a")
-def dropped(program: Program, node: ast.BinOp) -> Changes:
+def drop_operand(program: Program, node: ast.BinOp) -> Changes:
     yield from program.put(node, program.segment(node.left))
     yield from program.put(node, program.segment(node.right), 0.9)
 
 
 @operator("one operation before the other", 0.4, ast.BinOp, before="x = (a + 1) % 12", after="x = a % 12 + 1")
-def exchanged(program: Program, node: ast.BinOp) -> Changes:
+def exchange_operations(program: Program, node: ast.BinOp) -> Changes:
     """Exchange the order of two operations, as in arithmetic that wraps around."""
     outer, inner = _token(program, node), None
     if isinstance(node.left, ast.BinOp):
@@ -138,7 +138,7 @@ def _needed(sign: str) -> int:
 
 
 @operator("off by one", 0.8, ast.expr, most=1.2, before="x = items[n]", after="x = items[n - 1]")
-def off_by_one(program: Program, node: ast.expr) -> Changes:
+def shift_by_one(program: Program, node: ast.expr) -> Changes:
     parent, field = program.parents[node]
     if (
         isinstance(node, ast.Constant)
@@ -197,7 +197,7 @@ def _asked(program: Program, statement: ast.stmt) -> set[str]:
     before="def f(a, b):\n    return a",
     after="def f(a, b):\n    return a + b",
 )
-def grown(program: Program, node: ast.expr) -> Changes:
+def combine_with_name(program: Program, node: ast.expr) -> Changes:
     parent, field = program.parents[node]
     kinds = guess_types(program, node)
     if not program.is_value(node) or isinstance(
@@ -245,7 +245,7 @@ def grown(program: Program, node: ast.expr) -> Changes:
     before="x = len(a) // 60\ny = 'abc'",
     after="x = len(a) // 60 % 60\ny = 'abc'",
 )
-def grown_by_number(program: Program, node: ast.expr) -> Changes:
+def combine_with_number(program: Program, node: ast.expr) -> Changes:
     """Add an operation with a number of the program, or with the length of one of its short texts."""
     parent, field = program.parents[node]
     if (
@@ -266,7 +266,7 @@ def grown_by_number(program: Program, node: ast.expr) -> Changes:
 
 
 @operator("squared, doubled or halved", 0.3, ast.expr, before="x = y - a", after="x = y - a ** 2")
-def powers(program: Program, node: ast.expr) -> Changes:
+def square_or_scale(program: Program, node: ast.expr) -> Changes:
     parent, field = program.parents[node]
     kinds = guess_types(program, node)
     if not program.is_value(node) or not isinstance(
@@ -306,7 +306,7 @@ def powers(program: Program, node: ast.expr) -> Changes:
     before="return_value = key",
     after="return_value = -key",
 )
-def minus(program: Program, node: ast.expr) -> Changes:
+def negate(program: Program, node: ast.expr) -> Changes:
     parent, field = program.parents[node]
     if (
         not program.is_value(node)

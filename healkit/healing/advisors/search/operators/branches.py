@@ -24,7 +24,7 @@ _MOST = 8
     before="if a > 0:\n    b = 1\nelif a > 9:\n    b = 2\nelse:\n    b = 3\n",
     after="if a > 9:\n    b = 2\nelif a > 0:\n    b = 1\nelse:\n    b = 3\n",
 )
-def reordered(program: Program, node: ast.If) -> Changes:
+def reorder_branches(program: Program, node: ast.If) -> Changes:
     """Reorder branches: a wider condition that is tested first leaves nothing for a narrower one."""
     branches = _chain(program, node)
     if branches is None or not 2 <= len(branches) <= _MOST:

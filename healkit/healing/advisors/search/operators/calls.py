@@ -12,7 +12,7 @@ from healkit.pysource.precedence import TEST
 
 
 @operator("two arguments swapped", 0.9, ast.Call, before="x = f(a, b)", after="x = f(b, a)")
-def swapped(program: Program, node: ast.Call) -> Changes:
+def swap_arguments(program: Program, node: ast.Call) -> Changes:
     args = [arg for arg in node.args if not isinstance(arg, ast.Starred)]
     commutes = isinstance(node.func, ast.Name) and node.func.id in ("min", "max")
     for first in range(len(args)):
@@ -40,7 +40,7 @@ def _without(program: Program, parts: list[ast.expr] | list[ast.AST], leave: int
 
 
 @operator("an argument dropped", 0.5, ast.Call, before="x = f(a, b)", after="x = f(a)")
-def dropped(program: Program, node: ast.Call) -> Changes:
+def drop_argument(program: Program, node: ast.Call) -> Changes:
     parts: list[ast.AST] = [*node.args, *node.keywords]
     if any(program.source.in_parentheses(part) and len(parts) > 1 for part in node.args):
         return
@@ -49,7 +49,7 @@ def dropped(program: Program, node: ast.Call) -> Changes:
 
 
 @operator("a call taken off its argument", 0.7, ast.Call, before="x = len(a)", after="x = a")
-def unwrapped(program: Program, node: ast.Call) -> Changes:
+def unwrap_call(program: Program, node: ast.Call) -> Changes:
     if len(node.args) == 1 and not node.keywords and not isinstance(node.args[0], ast.Starred):
         yield from program.put(node, program.segment(node.args[0]))
     elif node.args and not isinstance(node.args[0], ast.Starred):
@@ -59,7 +59,7 @@ def unwrapped(program: Program, node: ast.Call) -> Changes:
 
 
 @operator("what a key gives", 0.6, ast.Lambda, before="k = lambda p: p[1]", after="k = lambda p: (p[1], p)")
-def key_body(program: Program, node: ast.Lambda) -> Changes:
+def change_key_function(program: Program, node: ast.Lambda) -> Changes:
     if len(node.args.args) != 1:
         return
     name, body = node.args.args[0].arg, program.segment(node.body)
@@ -93,7 +93,7 @@ def key_body(program: Program, node: ast.Lambda) -> Changes:
     before="x = a.lower\n",
     after="x = a.lower()\n",
 )
-def called(program: Program, node: ast.expr) -> Changes:
+def call_or_name(program: Program, node: ast.expr) -> Changes:
     if isinstance(node, ast.Call):
         if not node.args and not node.keywords:
             yield from program.put(node, program.segment(node.func), 0.6)

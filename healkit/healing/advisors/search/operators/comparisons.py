@@ -35,7 +35,7 @@ def _token(program: Program, node: ast.Compare, position: int) -> tuple[int, int
 
 
 @operator("another comparison", 1.0, ast.Compare, before="x = a < b", after="x = a <= b")
-def comparison(program: Program, node: ast.Compare) -> Changes:
+def change_comparison(program: Program, node: ast.Compare) -> Changes:
     for position in range(len(node.ops)):
         found = _token(program, node, position)
         if found is None:
@@ -83,7 +83,7 @@ def _may_contain(program: Program, node: ast.expr) -> bool:
     before="if items:\n    x = 1",
     after="if len(items) > 1:\n    x = 1",
 )
-def truth(program: Program, node: ast.If | ast.While | ast.IfExp) -> Changes:
+def change_truth_test(program: Program, node: ast.If | ast.While | ast.IfExp) -> Changes:
     test = node.test
     negated = isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)
     value = test.operand if isinstance(test, ast.UnaryOp) and negated else test
@@ -103,7 +103,7 @@ def truth(program: Program, node: ast.If | ast.While | ast.IfExp) -> Changes:
 
 
 @operator("both sides measured", 0.35, ast.Compare, before="x = a > b", after="x = len(a) > len(b)")
-def measured(program: Program, node: ast.Compare) -> Changes:
+def compare_measures(program: Program, node: ast.Compare) -> Changes:
     """Compare lengths, absolute values or lower-case texts instead of the values."""
     right, sign = node.comparators[0], node.ops[0]
     if len(node.ops) != 1 or isinstance(sign, ast.Is | ast.IsNot | ast.In | ast.NotIn):
@@ -130,7 +130,7 @@ def measured(program: Program, node: ast.Compare) -> Changes:
 
 
 @operator("up to a bound", 0.5, ast.Compare, before="x = a == 0", after="x = a <= 1")
-def bounds(program: Program, node: ast.Compare) -> Changes:
+def compare_with_next(program: Program, node: ast.Compare) -> Changes:
     """Replace equality with a number by a comparison with the next number."""
     right = node.comparators[0]
     if len(node.ops) != 1 or not isinstance(node.ops[0], ast.Eq | ast.NotEq):
@@ -145,7 +145,7 @@ def bounds(program: Program, node: ast.Compare) -> Changes:
 @operator(
     "both bounds asked", 0.5, ast.Compare, ast.BoolOp, most=1.5, before="x = a < b", after="x = 0 <= a < b"
 )
-def both(program: Program, node: ast.Compare | ast.BoolOp) -> Changes:
+def add_lower_bounds(program: Program, node: ast.Compare | ast.BoolOp) -> Changes:
     """Test both bounds of an index; of a row and a column at once."""
     parts = node.values if isinstance(node, ast.BoolOp) else [node]
     edits = []

@@ -19,7 +19,7 @@ _NO_NAMES = {"and", "or", "not", "in", "is", "len", "None"}
 
 
 @operator("and, or", 0.9, ast.BoolOp, before="x = a and b", after="x = a or b")
-def and_or(program: Program, node: ast.BoolOp) -> Changes:
+def swap_and_or(program: Program, node: ast.BoolOp) -> Changes:
     word, other, need = ("and", "or", AND) if isinstance(node.op, ast.And) else ("or", "and", NOT)
     if len(node.values) == 2:
         yield from program.put(node, f" {other} ".join(program.piece(value, need) for value in node.values))
@@ -38,7 +38,7 @@ def and_or(program: Program, node: ast.BoolOp) -> Changes:
     before="def f(d, k):\n    if d.get(k):\n        return 1",
     after="def f(d, k):\n    if k in d:\n        return 1",
 )
-def there(program: Program, node: ast.Call | ast.Subscript) -> Changes:
+def check_key(program: Program, node: ast.Call | ast.Subscript) -> Changes:
     """Test whether a key is present instead of its value, which may be 0 or empty."""
     if isinstance(node, ast.Call):
         if not (isinstance(node.func, ast.Attribute) and node.func.attr == "get" and node.args):
@@ -65,7 +65,7 @@ def there(program: Program, node: ast.Call | ast.Subscript) -> Changes:
     before="def f(items):\n    while True:\n        items.pop()",
     after="def f(items):\n    while items:\n        items.pop()",
 )
-def loop(program: Program, node: ast.While) -> Changes:
+def change_loop_condition(program: Program, node: ast.While) -> Changes:
     if not isinstance(node.test, ast.Constant):
         return
     for name in program.names(node)[:16]:
@@ -82,7 +82,7 @@ def loop(program: Program, node: ast.While) -> Changes:
     before="def f(a, b):\n    if a > b:\n        return b\n    if a:\n        return a",
     after="def f(a, b):\n    if a > b:\n        return b\n    if a > b:\n        return a",
 )
-def replaced(program: Program, node: ast.If | ast.While) -> Changes:
+def replace_condition(program: Program, node: ast.If | ast.While) -> Changes:
     for text in conditions(program, node):
         yield from program.put(node.test, text, 0.8)
 
@@ -97,7 +97,7 @@ def replaced(program: Program, node: ast.If | ast.While) -> Changes:
     before="def f(a, b):\n    if a == 0:\n        return b\n    return f(a - 1, b)",
     after="def f(a, b):\n    if a == 0 or not b:\n        return b\n    return f(a - 1, b)",
 )
-def one_more(program: Program, node: ast.If | ast.While | ast.IfExp | ast.comprehension) -> Changes:
+def add_condition(program: Program, node: ast.If | ast.While | ast.IfExp | ast.comprehension) -> Changes:
     tests = node.ifs if isinstance(node, ast.comprehension) else [node.test]
     for test in tests:
         if isinstance(test, ast.Constant):
@@ -126,7 +126,9 @@ def one_more(program: Program, node: ast.If | ast.While | ast.IfExp | ast.compre
     before="x = [a for a in b if a]",
     after="x = [a for a in b]",
 )
-def filters(program: Program, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> Changes:
+def change_filter(
+    program: Program, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
+) -> Changes:
     last = node.generators[-1]
     if last.ifs:
         start = program.source.span(last.iter)[1]
@@ -153,7 +155,7 @@ def _names(text: str) -> set[str]:
     before="def f(n):\n    while n > 1:\n        n -= 2\n    return True",
     after="def f(n):\n    while n > 1:\n        n -= 2\n    return n == 0",
 )
-def answered(program: Program, node: ast.Return) -> Changes:
+def return_condition(program: Program, node: ast.Return) -> Changes:
     """Return a condition instead of a fixed truth value, most likely about variables computed before."""
     if not isinstance(node.value, ast.Constant) or not isinstance(node.value.value, bool):
         return

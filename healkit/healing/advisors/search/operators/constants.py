@@ -9,7 +9,7 @@ from healkit.healing.advisors.search.program import Program
 
 
 @operator("another whole number", 0.75, ast.Constant, before="x = 1", after="x = 0")
-def whole(program: Program, node: ast.Constant) -> Changes:
+def change_int(program: Program, node: ast.Constant) -> Changes:
     value = node.value
     if type(value) is not int:
         return
@@ -35,7 +35,7 @@ def _near(program: Program, node: ast.Constant, number: int) -> float:
 
 
 @operator("the other truth value", 0.9, ast.Constant, before="x = True", after="x = False")
-def truth(program: Program, node: ast.Constant) -> Changes:
+def change_bool(program: Program, node: ast.Constant) -> Changes:
     if isinstance(node.value, bool):
         yield from program.put(node, str(not node.value))
         if isinstance(program.parent(node), ast.Return | ast.Assign):
@@ -46,7 +46,7 @@ def truth(program: Program, node: ast.Constant) -> Changes:
 
 
 @operator("another decimal number", 0.7, ast.Constant, before="x = 0.5", after="x = 1.5")
-def decimal(program: Program, node: ast.Constant) -> Changes:
+def change_float(program: Program, node: ast.Constant) -> Changes:
     value = node.value
     if type(value) is not float:
         return
@@ -76,7 +76,7 @@ def decimal(program: Program, node: ast.Constant) -> Changes:
     before="x = 7\ny = 12",
     after="x = 12\ny = 12",
 )
-def mined(program: Program, node: ast.Constant) -> Changes:
+def use_known_number(program: Program, node: ast.Constant) -> Changes:
     """Replace a number by one from elsewhere; never right on the sets, but it ends searches sooner."""
     kind = type(node.value)
     if kind not in (int, float) or isinstance(program.parent(node), ast.FormattedValue | ast.JoinedStr):
@@ -98,7 +98,7 @@ def mined(program: Program, node: ast.Constant) -> Changes:
     before="def f(n):\n    return []",
     after="def f(n):\n    return [n]",
 )
-def filled(program: Program, node: ast.List | ast.Tuple) -> Changes:
+def fill_empty_list(program: Program, node: ast.List | ast.Tuple) -> Changes:
     if not program.is_value(node) or node.elts:
         return
     if isinstance(node, ast.List):

@@ -15,7 +15,7 @@ _OWN = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.Call)
 
 
 @operator("two elements swapped", 0.8, ast.List, ast.Tuple, ast.Dict, before="x = [a, b]", after="x = [b, a]")
-def swapped(program: Program, node: ast.List | ast.Tuple | ast.Dict) -> Changes:
+def swap_elements(program: Program, node: ast.List | ast.Tuple | ast.Dict) -> Changes:
     groups = [node.elts] if not isinstance(node, ast.Dict) else [node.values]
     share = 1.0 if len(groups[0]) < 4 else 0.5  # with many elements each pair is less likely
     match program.parent(node):
@@ -53,7 +53,7 @@ def swapped(program: Program, node: ast.List | ast.Tuple | ast.Dict) -> Changes:
     before="def f(n):\n    return [[]] * n",
     after="def f(n):\n    return [[] for _ in range(n)]",
 )
-def each(program: Program, node: ast.BinOp) -> Changes:
+def copy_for_each_element(program: Program, node: ast.BinOp) -> Changes:
     """Build a new list for each element: repeating a list repeats references to one object."""
     if isinstance(node.op, ast.Mult) and isinstance(node.left, ast.List) and len(node.left.elts) == 1:
         one = node.left.elts[0]
@@ -69,7 +69,7 @@ def each(program: Program, node: ast.BinOp) -> Changes:
     before="class A:\n    items = []\n\n    def __init__(self, n):\n        self.n = n\n",
     after="class A:\n\n    def __init__(self, n):\n        self.items = []\n        self.n = n\n",
 )
-def each_object(program: Program, node: ast.ClassDef) -> Changes:
+def move_to_init(program: Program, node: ast.ClassDef) -> Changes:
     """Move a mutable class attribute into `__init__`: all objects of a class share it."""
     makers = [one for one in node.body if isinstance(one, ast.FunctionDef) and one.name == "__init__"]
     for statement in node.body:
@@ -86,7 +86,7 @@ def each_object(program: Program, node: ast.ClassDef) -> Changes:
 
 
 @operator("an element dropped", 0.4, ast.List, ast.Tuple, ast.Set, before="x = [a, b]", after="x = [b]")
-def element(program: Program, node: ast.List | ast.Tuple | ast.Set) -> Changes:
+def drop_element(program: Program, node: ast.List | ast.Tuple | ast.Set) -> Changes:
     if (
         not program.is_value(node)
         or len(node.elts) < 2
@@ -107,7 +107,7 @@ def element(program: Program, node: ast.List | ast.Tuple | ast.Set) -> Changes:
 
 
 @operator("another slice", 0.6, ast.Subscript, before="x = a[1:b]", after="x = a[1:]")
-def sliced(program: Program, node: ast.Subscript) -> Changes:
+def change_slice(program: Program, node: ast.Subscript) -> Changes:
     if not isinstance(node.slice, ast.Slice):
         return
     low, high, step = (
@@ -141,7 +141,7 @@ def sliced(program: Program, node: ast.Subscript) -> Changes:
     before="def f(a, k):\n    return a",
     after="def f(a, k):\n    return a[k:]",
 )
-def taken(program: Program, node: ast.expr) -> Changes:
+def take_slice(program: Program, node: ast.expr) -> Changes:
     parent, field = program.parents[node]
     kinds = guess_types(program, node)
     if (
@@ -163,7 +163,7 @@ def taken(program: Program, node: ast.expr) -> Changes:
 
 
 @operator("indexes swapped", 0.8, ast.Subscript, before="x = a[i][j]", after="x = a[j][i]")
-def crossed(program: Program, node: ast.Subscript) -> Changes:
+def swap_indexes(program: Program, node: ast.Subscript) -> Changes:
     inner = node.value
     if (
         isinstance(inner, ast.Subscript)

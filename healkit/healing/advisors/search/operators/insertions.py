@@ -35,7 +35,7 @@ def _at(program: Program, node: ast.stmt, line: str, weight: float) -> Changes:
     before="def f(a, b):\n    a.append(b)\n    return a",
     after="def f(a, b):\n    a.append(b)\n    a.append(b)\n    return a",
 )
-def copied(program: Program, node: ast.stmt) -> Changes:
+def copy_statement(program: Program, node: ast.stmt) -> Changes:
     if program.home(node) is None or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return
     for text, weight in statements(program, node):
@@ -49,7 +49,7 @@ def copied(program: Program, node: ast.stmt) -> Changes:
     before="def f(items, a):\n    b = items\n    return items",
     after="def f(items, a):\n    b = items\n    items.append(a)\n    return items",
 )
-def called(program: Program, node: ast.stmt) -> Changes:
+def call_method(program: Program, node: ast.stmt) -> Changes:
     if program.home(node) is None or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return
     names = program.names(node)[:12]
@@ -73,7 +73,7 @@ def called(program: Program, node: ast.stmt) -> Changes:
     before="def f(a, b):\n    c = a\n    return b",
     after="def f(a, b):\n    c = a\n    b = a\n    return b",
 )
-def assigned(program: Program, node: ast.stmt) -> Changes:
+def assign_name(program: Program, node: ast.stmt) -> Changes:
     if program.home(node) is None or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return
     names = program.names(node)[:10]
@@ -110,7 +110,7 @@ def _numbers(program: Program) -> list[int]:
     before="def f(a):\n    for x in a:\n        if x:\n            b = x\n    return b",
     after="def f(a):\n    for x in a:\n        if x:\n            b = x\n            break\n    return b",
 )
-def left(program: Program, node: ast.If | ast.For) -> Changes:
+def leave_loop(program: Program, node: ast.If | ast.For) -> Changes:
     """Add `break` or `continue` at the end of a branch in a loop."""
     inside = isinstance(node, ast.If) and any(
         isinstance(a, ast.For | ast.While) for a in program.around(node)
@@ -136,7 +136,7 @@ def left(program: Program, node: ast.If | ast.For) -> Changes:
     before="def f(a, b):\n    a = b\n    a += 1\n    return a",
     after="def f(a, b):\n    a += 1\n    a += 1\n    return a",
 )
-def replaced(program: Program, node: ast.stmt) -> Changes:
+def replace_statement(program: Program, node: ast.stmt) -> Changes:
     if program.home(node) is None:
         return
     for text, weight in statements(program, node):

@@ -27,7 +27,7 @@ def _inserted(edit: Edit | None, weight: float, *, guard: bool = False, line: in
     before="def f(n):\n    return n * f(n - 1)",
     after="def f(n):\n    if n == 0:\n        return 1\n    return n * f(n - 1)",
 )
-def first_case(program: Program, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Changes:
+def add_first_case(program: Program, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Changes:
     body = node.body[1:] if len(node.body) > 1 and _is_text(node.body[0]) else node.body
     recursive = any(
         isinstance(part, ast.Call) and program.segment(part.func).endswith(node.name)
@@ -70,7 +70,7 @@ def _is_text(node: ast.stmt) -> bool:
     before="def f(a):\n    for x in a:\n        y = 1 / x\n    return y",
     after="def f(a):\n    for x in a:\n        if x == 0:\n            continue\n        y = 1 / x\n    return y",
 )
-def case(program: Program, node: ast.stmt) -> Changes:
+def add_case(program: Program, node: ast.stmt) -> Changes:
     home, function = program.home(node), program.function(node)
     block, position = program.places[node]
     if home is None or isinstance(node, ast.FunctionDef) or (position == 0 and block is home.body):
@@ -98,7 +98,7 @@ def case(program: Program, node: ast.stmt) -> Changes:
     before="def f(a, b):\n    a.append(b)\n    if b:\n        return b\n    return a",
     after="def f(a, b):\n    if b:\n        a.append(b)\n    if b:\n        return b\n    return a",
 )
-def only_if(program: Program, node: ast.stmt) -> Changes:
+def make_conditional(program: Program, node: ast.stmt) -> Changes:
     rows = program.rows(node)
     if rows is None or program.home(node) is None or rows[0] != rows[1]:
         return
@@ -128,7 +128,7 @@ def _unequal(program: Program, node: ast.Expr) -> Iterator[str]:
     before="def f(a):\n    b = a\n    b += 1",
     after="def f(a):\n    b = a\n    b += 1\n    return b",
 )
-def last(program: Program, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Changes:
+def return_at_end(program: Program, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Changes:
     ending = node.body[-1]
     if isinstance(ending, ast.Return | ast.Raise) or any(
         isinstance(part, ast.Yield | ast.YieldFrom) for part in ast.walk(node)
@@ -146,7 +146,7 @@ def last(program: Program, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Chan
     before="def f(a):\n    for x in a:\n        n += x\n    return n",
     after="def f(a):\n    n = 0\n    for x in a:\n        n += x\n    return n",
 )
-def started(program: Program, node: ast.For | ast.While) -> Changes:
+def initialize_before_loop(program: Program, node: ast.For | ast.While) -> Changes:
     assigned = {
         name.id for name in ast.walk(node) if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)
     }
@@ -175,7 +175,7 @@ def _outer(program: Program, node: ast.stmt) -> set[str]:
     before="def f(a):\n    return int(a)",
     after="def f(a):\n    try:\n        return int(a)\n    except ValueError:\n        return None",
 )
-def caught(program: Program, node: ast.stmt) -> Changes:
+def catch_failure(program: Program, node: ast.stmt) -> Changes:
     rows, function = program.rows(node), program.function(node)
     if rows is None or program.home(node) is None or rows[0] != rows[1]:
         return

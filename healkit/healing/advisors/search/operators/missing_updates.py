@@ -26,7 +26,7 @@ _SIGNS: dict[type[ast.operator], str] = {
     before="def f(n):\n    n // 2\n    return n",
     after="def f(n):\n    n //= 2\n    return n",
 )
-def thrown_away(program: Program, node: ast.Expr) -> Changes:
+def keep_result(program: Program, node: ast.Expr) -> Changes:
     """Keep the result of a statement that only computes one."""
     value, (start, end) = node.value, program.source.span(node)
     if isinstance(value, ast.BinOp) and isinstance(value.left, ast.Name | ast.Attribute | ast.Subscript):
@@ -69,7 +69,7 @@ def _of_own_function(program: Program, node: ast.Expr, value: ast.Call) -> Chang
     before="def f(a):\n    i = 0\n    while i < len(a):\n        print(a[i])\n    return i",
     after="def f(a):\n    i = 0\n    while i < len(a):\n        print(a[i])\n        i += 1\n    return i",
 )
-def moved_on(program: Program, node: ast.While) -> Changes:
+def advance_loop(program: Program, node: ast.While) -> Changes:
     """Change a variable of the loop's condition on a path that does not, so that the loop ends."""
     asked = {part.id for part in ast.walk(node.test) if isinstance(part, ast.Name)}
     asked -= set(program.defined) | {"len", "abs", "min", "max", "any", "all", "int"}
@@ -114,7 +114,7 @@ def _ways_through(loop: ast.While) -> Iterator[tuple[ast.stmt, bool]]:
     after="def f(a):\n    b, c = [], []\n    for x in a:\n        if not x:\n            b.append(c)\n            c = []\n"
     "        c.append(x)\n    if c:\n        b.append(c)\n    return b",
 )
-def left_over(program: Program, node: ast.For | ast.While) -> Changes:
+def store_last_group(program: Program, node: ast.For | ast.While) -> Changes:
     """Store the last group after a loop that stores a group when the next one begins."""
     own = (
         {part.id for part in ast.walk(node.target) if isinstance(part, ast.Name)}
@@ -158,7 +158,7 @@ def _put_away(statement: ast.AST) -> ast.expr | None:
     before="def f(a, seen):\n    if a in seen:\n        return 0\n    return 1 + f(a, seen)",
     after="def f(a, seen):\n    if a in seen:\n        return 0\n    seen.add(a)\n    return 1 + f(a, seen)",
 )
-def noted(program: Program, node: ast.If) -> Changes:
+def record_visit(program: Program, node: ast.If) -> Changes:
     """Add an item to the collection that a condition looks for it in."""
     leaves = isinstance(node.body[-1], ast.Return | ast.Continue | ast.Break | ast.Raise)
     for part in ast.walk(node.test):
@@ -207,7 +207,7 @@ _NOTES = (
     before="def f(d, a, b):\n    d[a].append(b)\n    return d",
     after="def f(d, a, b):\n    d[a].append(b)\n    d[b].append(a)\n    return d",
 )
-def mirrored(program: Program, node: ast.stmt) -> Changes:
+def mirror_statement(program: Program, node: ast.stmt) -> Changes:
     """Repeat a statement with two names exchanged, for a symmetric relation."""
     text = program.segment(node)
     used = [name for name in program.names(node)[:8] if re.search(rf"\b{re.escape(name)}\b", text)]
@@ -233,7 +233,7 @@ def _by_name(instead: dict[str, str]) -> Callable[[re.Match[str]], str]:
     before="def f(a):\n    return g(a)",
     after="def f(a):\n    if len(a) == 1:\n        return a[0]\n    return g(a)",
 )
-def alone(program: Program, node: ast.FunctionDef) -> Changes:
+def handle_single_element(program: Program, node: ast.FunctionDef) -> Changes:
     """Handle a collection of one element, which is the result itself."""
     for arg in node.args.args[:3]:
         kinds = program.types(arg.arg, node.body[0])

@@ -23,7 +23,7 @@ _STRICTNESS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
     before="x = 0 < a <= 8",
     after="x = 0 <= a < 8",
 )
-def bounds(program: Program, node: ast.BoolOp | ast.Compare) -> Changes:
+def change_all_bounds(program: Program, node: ast.BoolOp | ast.Compare) -> Changes:
     """Change the strictness of all bounds of a condition."""
     if isinstance(program.parent(node), ast.BoolOp):
         return
@@ -48,7 +48,7 @@ def bounds(program: Program, node: ast.BoolOp | ast.Compare) -> Changes:
     before="x = a['n']\ny = b['n']\nz = c['m']",
     after="x = a['m']\ny = b['m']\nz = c['m']",
 )
-def everywhere(program: Program, node: ast.Constant) -> Changes:
+def change_constant_everywhere(program: Program, node: ast.Constant) -> Changes:
     """Replace a key or number at all its places."""
     if not isinstance(node.value, str | int) or isinstance(node.value, bool) or not node.value:
         return
@@ -86,7 +86,7 @@ def everywhere(program: Program, node: ast.Constant) -> Changes:
     before="def f(name):\n    return 'hello {name}'",
     after="def f(name):\n    return f'hello {name}'",
 )
-def forgotten_f(program: Program, node: ast.Constant) -> Changes:
+def add_f_prefix(program: Program, node: ast.Constant) -> Changes:
     """Make a text with a variable's name in braces an f-string."""
     if not isinstance(node.value, str) or isinstance(
         program.parent(node), ast.FormattedValue | ast.JoinedStr | ast.Attribute
@@ -115,7 +115,7 @@ def _filled_in(text: str) -> frozenset[str]:
     before="def f(a, b):\n    if a <= b:\n        a += 1\n    if b <= 9:\n        return a",
     after="def f(a, b):\n    if a < b:\n        a += 1\n    if b < 9:\n        return a",
 )
-def signs(program: Program, node: ast.FunctionDef | ast.Module) -> Changes:
+def change_all_comparisons(program: Program, node: ast.FunctionDef | ast.Module) -> Changes:
     """Change the strictness of all comparisons of one kind."""
     places: dict[str, list[Edit]] = {}
     for part in ast.walk(node):
@@ -137,7 +137,7 @@ def signs(program: Program, node: ast.FunctionDef | ast.Module) -> Changes:
     before="def f(d, k):\n    if k in d:\n        return d[k]",
     after="def f(d, k):\n    if str(k) in d:\n        return d[str(k)]",
 )
-def keys(program: Program, node: ast.Compare) -> Changes:
+def convert_key(program: Program, node: ast.Compare) -> Changes:
     """Convert a key to a text or a number at each place where it is looked up, as for JSON's keys."""
     if len(node.ops) != 1 or not isinstance(node.ops[0], ast.In | ast.NotIn):
         return
@@ -163,7 +163,7 @@ def keys(program: Program, node: ast.Compare) -> Changes:
     before="x = -1 ** n",
     after="x = (-1) ** n",
 )
-def signed_base(program: Program, node: ast.UnaryOp) -> Changes:
+def parenthesize_sign(program: Program, node: ast.UnaryOp) -> Changes:
     power = node.operand
     if isinstance(node.op, ast.USub) and isinstance(power, ast.BinOp) and isinstance(power.op, ast.Pow):
         start, end = program.source.span(node)[0], program.source.span(power.left)[1]

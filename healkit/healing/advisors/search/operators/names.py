@@ -15,7 +15,7 @@ from healkit.healing.advisors.search.type_guesses import guess_types, type_agree
 @operator(
     "another variable", 0.9, ast.Name, before="def f(a, b):\n    return a", after="def f(a, b):\n    return b"
 )
-def variable(program: Program, node: ast.Name) -> Changes:
+def change_variable(program: Program, node: ast.Name) -> Changes:
     if not isinstance(node.ctx, ast.Load) or program.field(node) == "func" or node.id in program.defined:
         return
     known = program.names(node)
@@ -36,7 +36,7 @@ def variable(program: Program, node: ast.Name) -> Changes:
     before="def f(a, b):\n    return g(a) + b",
     after="def f(a, b):\n    return a + b",
 )
-def for_expression(program: Program, node: ast.expr) -> Changes:
+def replace_by_name(program: Program, node: ast.expr) -> Changes:
     parent, field = program.parents[node]
     if (
         not program.is_value(node)
@@ -59,7 +59,7 @@ def for_expression(program: Program, node: ast.expr) -> Changes:
     before="def f(a, b):\n    c = a[b]\n    return len(a) + len(c)",
     after="def f(a, b):\n    c = a[b]\n    return len(a) + a[b]",
 )
-def expression(program: Program, node: ast.expr) -> Changes:
+def replace_by_expression(program: Program, node: ast.expr) -> Changes:
     parent, field = program.parents[node]
     if (
         not program.is_value(node)
@@ -84,7 +84,7 @@ def expression(program: Program, node: ast.expr) -> Changes:
     before="def f(a, b):\n    c = a\n    return None",
     after="def f(a, b):\n    c = a\n    return c",
 )
-def named(program: Program, node: ast.Return) -> Changes:
+def return_name(program: Program, node: ast.Return) -> Changes:
     start, end = program.source.span(node)
     for name in [*program.names(node)[:14], "True", "False", "None"]:
         if node.value is None or program.segment(node.value) != name:
@@ -99,7 +99,7 @@ def named(program: Program, node: ast.Return) -> Changes:
     before="def f(a, b):\n    a = 1\n    return b",
     after="def f(a, b):\n    b = 1\n    return b",
 )
-def target(program: Program, node: ast.Assign | ast.AugAssign) -> Changes:
+def change_target(program: Program, node: ast.Assign | ast.AugAssign) -> Changes:
     targets = node.targets if isinstance(node, ast.Assign) else [node.target]
     for one in targets:
         for part in one.elts if isinstance(one, ast.Tuple) else [one]:
@@ -130,7 +130,7 @@ def target(program: Program, node: ast.Assign | ast.AugAssign) -> Changes:
     before="x = n.left\ny = n.right",
     after="x = n.right\ny = n.right",
 )
-def attribute(program: Program, node: ast.Attribute) -> Changes:
+def change_attribute(program: Program, node: ast.Attribute) -> Changes:
     if program.field(node) == "func":
         return
     own = program.segment(node.value)

@@ -55,7 +55,7 @@ def _family(name: str, families: tuple[tuple[str, ...], ...]) -> list[str]:
     before="x = min(a, b)",
     after="x = max(a, b)",
 )
-def functions(program: Program, node: ast.Name | ast.Attribute) -> Changes:
+def change_function(program: Program, node: ast.Name | ast.Attribute) -> Changes:
     if not program.is_value(node) or program.parents[node][1] not in ("func", "args", "value"):
         return
     name = program.segment(node)
@@ -69,7 +69,7 @@ def functions(program: Program, node: ast.Name | ast.Attribute) -> Changes:
 
 
 @operator("a method of the same family", 0.8, ast.Attribute, before="x = s.lower()", after="x = s.upper()")
-def methods(program: Program, node: ast.Attribute) -> Changes:
+def change_method(program: Program, node: ast.Attribute) -> Changes:
     if program.field(node) != "func":
         for other in _family(node.attr, _NAMES):
             yield from program.put(node, f"{program.segment(node.value)}.{other}")
@@ -88,7 +88,7 @@ def methods(program: Program, node: ast.Attribute) -> Changes:
     before="d[k] += 1",
     after="d[k] = d.get(k, 0) + 1",
 )
-def kept_up(program: Program, node: ast.Assign | ast.AugAssign | ast.Expr) -> Changes:
+def update_by_key(program: Program, node: ast.Assign | ast.AugAssign | ast.Expr) -> Changes:
     """Update a dictionary's value by key: start from a default, and add to it instead of replacing it."""
     span = program.source.span(node)
     if isinstance(node, ast.Expr):

@@ -36,7 +36,7 @@ def _has_text_lines(node: ast.AST) -> bool:
 
 
 @operator("a statement taken out", 0.5, ast.stmt, before="a = 1\nb = 2\n", after="b = 2\n")
-def deleted(program: Program, node: ast.stmt) -> Changes:
+def delete_statement(program: Program, node: ast.stmt) -> Changes:
     rows = program.rows(node)
     if isinstance(node, (*_NO_STATEMENT, ast.Pass)) or rows is None:
         return
@@ -60,7 +60,7 @@ def deleted(program: Program, node: ast.stmt) -> Changes:
 
 
 @operator("two statements swapped", 0.5, ast.stmt, before="a = 1\nb = 2\n", after="b = 2\na = 1\n")
-def swapped(program: Program, node: ast.stmt) -> Changes:
+def swap_statements(program: Program, node: ast.stmt) -> Changes:
     block, position = program.places[node]
     if (
         position + 1 >= len(block)
@@ -95,7 +95,7 @@ def _shifted(program: Program, rows: tuple[int, int], by: int) -> str:
     before="for a in b:\n    c = a\n    d = c\n",
     after="for a in b:\n    c = a\nd = c\n",
 )
-def dedented(program: Program, node: ast.stmt) -> Changes:
+def dedent_statement(program: Program, node: ast.stmt) -> Changes:
     block, position = program.places[node]
     rows, owner = program.rows(node), program.parent(node)
     if (
@@ -128,7 +128,7 @@ def dedented(program: Program, node: ast.stmt) -> Changes:
     before="for a in b:\n    c = a\nd = c\n",
     after="for a in b:\n    c = a\n    d = c\n",
 )
-def indented(program: Program, node: ast.stmt) -> Changes:
+def indent_statement(program: Program, node: ast.stmt) -> Changes:
     block, position = program.places[node]
     rows = program.rows(node)
     if position == 0 or rows is None or _has_text_lines(node) or isinstance(node, _NO_STATEMENT):
@@ -147,7 +147,7 @@ def indented(program: Program, node: ast.stmt) -> Changes:
 
 
 @operator("kept in place, or set", 0.5, ast.AugAssign, ast.Assign, before="a += b", after="a = b")
-def set_or_add(program: Program, node: ast.AugAssign | ast.Assign) -> Changes:
+def swap_assignment_kind(program: Program, node: ast.AugAssign | ast.Assign) -> Changes:
     if isinstance(node, ast.AugAssign):
         start, end = program.source.span(node.target)[1], program.source.span(node.value)[0]
         yield Change((Edit(start, end, " = "),))
@@ -166,7 +166,7 @@ def set_or_add(program: Program, node: ast.AugAssign | ast.Assign) -> Changes:
 @operator(
     "if, while", 0.3, ast.If, ast.While, most=1.3, before="if a:\n    a = 0", after="while a:\n    a = 0"
 )
-def if_while(program: Program, node: ast.If | ast.While) -> Changes:
+def swap_if_and_while(program: Program, node: ast.If | ast.While) -> Changes:
     start, _ = program.source.span(node)
     if program.text.startswith("elif", start):
         yield Change((Edit(start, start + 4, "if"),), 1.3)
@@ -191,7 +191,7 @@ def if_while(program: Program, node: ast.If | ast.While) -> Changes:
     before="for a in b:\n    break",
     after="for a in b:\n    continue",
 )
-def way_on(program: Program, node: ast.stmt) -> Changes:
+def change_jump(program: Program, node: ast.stmt) -> Changes:
     span = program.source.span(node)
     in_loop = any(isinstance(around, ast.For | ast.While) for around in program.around(node))
     others = []
@@ -228,7 +228,7 @@ _FAILURES = (
     before="try:\n    a = 1\nexcept ValueError:\n    a = 0",
     after="try:\n    a = 1\nexcept KeyError:\n    a = 0",
 )
-def handled(program: Program, node: ast.ExceptHandler) -> Changes:
+def change_handler(program: Program, node: ast.ExceptHandler) -> Changes:
     """Handle other exceptions: those that were seen, alone or with the present ones; then common ones."""
     if node.type is None:
         return

@@ -46,7 +46,7 @@ def _text(program: Program, node: ast.AST) -> str | None:
     before="x = 'medium'\ny = 'large'",
     after="x = 'large'\ny = 'large'",
 )
-def mined(program: Program, node: ast.Constant) -> Changes:
+def use_known_text(program: Program, node: ast.Constant) -> Changes:
     if (value := _text(program, node)) is None:
         return
     found = dict.fromkeys(program.hints.constants)
@@ -60,7 +60,7 @@ def mined(program: Program, node: ast.Constant) -> Changes:
 
 
 @operator("another separator", 0.6, ast.Constant, before="x = ','.join(a)", after="x = ', '.join(a)")
-def separator(program: Program, node: ast.Constant) -> Changes:
+def change_separator(program: Program, node: ast.Constant) -> Changes:
     value = _text(program, node)
     if value is None or len(value) > 3:
         return
@@ -80,7 +80,7 @@ def separator(program: Program, node: ast.Constant) -> Changes:
     before="x = f'{a:.1f}'",
     after="x = f'{a:.2f}'",
 )
-def formats(program: Program, node: ast.Constant | ast.JoinedStr) -> Changes:
+def change_format(program: Program, node: ast.Constant | ast.JoinedStr) -> Changes:
     if isinstance(node, ast.Constant) and _text(program, node) is None:
         return
     start, end = program.source.span(node)
@@ -109,7 +109,7 @@ def formats(program: Program, node: ast.Constant | ast.JoinedStr) -> Changes:
     before="import re\nx = re.sub('a', '', s)",
     after="import re\nx = re.sub('a+', '', s)",
 )
-def patterns(program: Program, node: ast.Constant) -> Changes:
+def change_pattern(program: Program, node: ast.Constant) -> Changes:
     parent = program.parent(node)
     if _text(program, node) is None or not isinstance(parent, ast.Call):
         return

@@ -22,7 +22,7 @@ _WHOLE, _DECIMAL = (":02d", ":02", ":03d", ":,", ":04d"), (":.2f", ":.1f", ":.0f
     before="x = f'{a}:{b}'",
     after="x = f'{a}:{b:02d}'",
 )
-def formatted(program: Program, node: ast.JoinedStr) -> Changes:
+def add_format(program: Program, node: ast.JoinedStr) -> Changes:
     start, end = program.source.span(node)
     for part in node.values:
         if not isinstance(part, ast.FormattedValue) or part.format_spec is not None or part.conversion != -1:
@@ -52,7 +52,7 @@ def formatted(program: Program, node: ast.JoinedStr) -> Changes:
     before="def f(s):\n    t = s + '_'\n    return s",
     after="def f(s):\n    t = s + '_'\n    return s.strip('_')",
 )
-def edge(program: Program, node: ast.expr) -> Changes:
+def strip_text(program: Program, node: ast.expr) -> Changes:
     parent, field = program.parents[node]
     if not program.is_value(node) or field == "func" or not may_have_type(guess_types(program, node), _TEXTS):
         return
@@ -78,7 +78,7 @@ def edge(program: Program, node: ast.expr) -> Changes:
     before="def f(s):\n    return s.split('.')",
     after="def f(s):\n    return [int(part) for part in s.split('.')]",
 )
-def converted(program: Program, node: ast.expr) -> Changes:
+def convert_parts(program: Program, node: ast.expr) -> Changes:
     """Convert or filter the parts of a split text: numbers, surrounding spaces, empty parts."""
     parent, field = program.parents[node]
     if not program.is_value(node) or field == "func" or isinstance(parent, ast.Attribute | ast.Expr):
@@ -101,7 +101,7 @@ def converted(program: Program, node: ast.expr) -> Changes:
     before="def f(s):\n    a, b = s.split('=')",
     after="def f(s):\n    a, b = s.split('=', 1)",
 )
-def split_once(program: Program, node: ast.Assign) -> Changes:
+def split_once_only(program: Program, node: ast.Assign) -> Changes:
     """Split a text into two names at one separator only, or even if there is none."""
     target, value = node.targets[0], node.value
     if not isinstance(target, ast.Tuple) or len(target.elts) != 2 or not isinstance(value, ast.Call):

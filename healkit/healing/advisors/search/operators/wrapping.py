@@ -45,7 +45,7 @@ def _place(program: Program, node: ast.expr) -> float:
 
 
 @operator("a function put around", 0.3, ast.expr, most=1.3, before="x = f(a)", after="x = f(len(a))")
-def functions(program: Program, node: ast.expr) -> Changes:
+def wrap_in_function(program: Program, node: ast.expr) -> Changes:
     if not (share := _place(program, node)):
         return
     kinds = guess_types(program, node)
@@ -83,7 +83,7 @@ def functions(program: Program, node: ast.expr) -> Changes:
     before="x = f(a)",
     after="x = f(a.lower())",
 )
-def methods(program: Program, node: ast.expr) -> Changes:
+def call_text_method(program: Program, node: ast.expr) -> Changes:
     if not (share := _place(program, node)):
         return
     kinds = guess_types(program, node)
@@ -106,7 +106,7 @@ def methods(program: Program, node: ast.expr) -> Changes:
     before="def f(a, b):\n    return a",
     after="def f(a, b):\n    return max(a, b)",
 )
-def bounded(program: Program, node: ast.expr) -> Changes:
+def clamp(program: Program, node: ast.expr) -> Changes:
     parent, _ = program.parents[node]
     if (
         not _place(program, node)
@@ -156,7 +156,7 @@ def _kept_up(program: Program, target: ast.expr) -> bool:
     before="x = 1 + max(a)",
     after="x = 1 + max(a, default=0)",
 )
-def of_nothing(program: Program, node: ast.Call) -> Changes:
+def add_default(program: Program, node: ast.Call) -> Changes:
     name = program.segment(node.func)
     if (
         name not in ("max", "min")

@@ -1,4 +1,4 @@
-"""A splice keeps comments, layout, line ends and encodings, and puts brackets where they are needed."""
+"""Positions in a source, edits of it, and parentheses where needed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from healkit.pysource.source import Source
 
 
 def put(text: str, old: str, new: str) -> str:
-    """The text with the first expression that reads `old` replaced."""
+    """Return the text with the first expression that reads `old` replaced."""
     program = Program(text)
     for node in program.nodes:
         if isinstance(node, ast.expr) and program.is_value(node) and program.segment(node) == old:
@@ -42,7 +42,7 @@ def put(text: str, old: str, new: str) -> str:
         ("x = *a, b", "a", "c or d", "x = *(c or d), b"),
     ],
 )
-def test_brackets_stand_where_precedence_needs_them_and_nowhere_else(
+def test_parentheses_are_added_only_where_precedence_needs_them(
     text: str, old: str, new: str, result: str
 ) -> None:
     assert put(text, old, new) == result
@@ -59,7 +59,7 @@ def test_brackets_stand_where_precedence_needs_them_and_nowhere_else(
         ("x = a\x0c\ny = b\n", "b", "c"),
     ],
 )
-def test_nothing_changes_but_the_expression(text: str, old: str, new: str) -> None:
+def test_only_the_expression_changes(text: str, old: str, new: str) -> None:
     position = text.rindex(old) if text.count(old) == 1 else None
     result = put(text, old, new)
     if position is not None:
@@ -67,20 +67,20 @@ def test_nothing_changes_but_the_expression(text: str, old: str, new: str) -> No
     assert len(result) - len(text) == len(new) - len(old)
 
 
-def test_lines_end_as_the_tokenizer_ends_them_not_as_splitlines_does() -> None:
+def test_lines_end_where_the_tokenizer_ends_them() -> None:
     source = Source("a = '\x85 \u2028'\r\nb = 1\rc = 2\n")
     assert source.newline == "\r\n"
     assert [source.segment(node) for node in source.tree.body] == ["a = '\x85 \u2028'", "b = 1", "c = 2"]
 
 
-def test_columns_of_the_tree_count_bytes_and_places_in_the_text_count_characters() -> None:
+def test_byte_columns_become_character_positions() -> None:
     source = Source("größe = 'ä' if ß else 𝕩\n")
     value = source.tree.body[0].value
     assert source.segment(value.test) == "ß"
     assert source.segment(value.orelse) == "𝕩"
 
 
-def test_an_expression_of_an_f_string_is_only_touched_where_its_place_is_known() -> None:
+def test_an_expression_in_an_f_string_is_edited_only_at_a_known_place() -> None:
     text = 'x = f"{a} and {b + 1!r:>{w}}"\n'
     for old in ("a", "b + 1"):
         result = put(text, old, "c")
@@ -98,12 +98,12 @@ def test_an_expression_of_an_f_string_is_only_touched_where_its_place_is_known()
         ("a +\n b", False),
     ],
 )
-def test_a_text_is_an_atom_only_if_its_brackets_hold_all_of_it(text: str, atom: bool) -> None:
+def test_a_text_is_an_atom_only_if_parentheses_enclose_all_of_it(text: str, atom: bool) -> None:
     assert (parenthesized(text, 16) == text) is atom
     assert text_precedence(f"({text})") == 16
 
 
-def test_inserted_lines_are_indented_and_ended_like_their_neighbours() -> None:
+def test_inserted_lines_get_the_indentation_and_line_end_around_them() -> None:
     text = "def f(a):\r\n\tif a:\r\n\t\tb = a\r\n\treturn b"
     program = Program(text)
     last = program.tree.body[0].body[-1]
