@@ -44,7 +44,7 @@ class FrameSource(msgspec.Struct, frozen=True):
     lineno: int
 
 
-class Evaluated(msgspec.Struct, frozen=True, omit_defaults=True):
+class EvalResult(msgspec.Struct, frozen=True, omit_defaults=True):
     """Result of an expression: its value as type, shape and short repr, or the exception (`ename`, `evalue`).
 
     `output` is what it printed, cut.
@@ -115,7 +115,7 @@ class SourceFound(msgspec.Struct, frozen=True, tag="source"):
 class EvalDone(msgspec.Struct, frozen=True, tag="eval"):
     """Answer to `AskEval`."""
 
-    evaluated: Evaluated
+    evaluated: EvalResult
 
 
 class Refused(msgspec.Struct, frozen=True, tag="refused"):

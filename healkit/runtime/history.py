@@ -180,16 +180,16 @@ def started_of(row: ExecutionLog) -> Started:
     )
 
 
-def persona_served(database: Database, begun: Started) -> str:
+def persona_served(database: Database, started: Started) -> str:
     """Return whose entry it runs: the persona's that was asked for, or `default` where that has none."""
-    if begun.persona == DEFAULT_PERSONA or begun.code_hash is None:
-        return begun.persona
+    if started.persona == DEFAULT_PERSONA or started.code_hash is None:
+        return started.persona
     try:
-        rows = database.fetch(OWNERS, name=begun.tool_name, code_hash=begun.code_hash)
+        rows = database.fetch(OWNERS, name=started.tool_name, code_hash=started.code_hash)
         owners = {row["target_persona"] for row in rows}
     except DatabaseError:
-        return begun.persona
-    return DEFAULT_PERSONA if begun.persona not in owners and DEFAULT_PERSONA in owners else begun.persona
+        return started.persona
+    return DEFAULT_PERSONA if started.persona not in owners and DEFAULT_PERSONA in owners else started.persona
 
 
 def steps_of(log: Log, trace_id: str) -> list[Step]:

@@ -19,7 +19,7 @@ import msgspec
 
 from healkit.config import Config
 from healkit.contracts import post_mortem as pm
-from healkit.contracts.post_mortem import Evaluated, FrameSource, KeptFrame, Local
+from healkit.contracts.post_mortem import EvalResult, FrameSource, KeptFrame, Local
 from healkit.errors import PostMortemError, PostMortemGone
 from healkit.rendering import html_of, plain, text_of, variables
 from healkit.runtime import background
@@ -87,7 +87,7 @@ class PostMortem:
 
     def eval(
         self, expression: str, frame: KeptFrame | int | None = None, *, timeout: float = 5.0
-    ) -> Evaluated:
+    ) -> EvalResult:
         """Evaluate a Python expression in a frame, within `timeout` seconds; return its value, or what it raised.
 
         What is changed by it stays changed for the next question.

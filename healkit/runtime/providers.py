@@ -67,7 +67,7 @@ class HostFunctions:
 
 
 class VaultTools:
-    """Other tools of the vault, `mcp.vault.<name>`; each call is an execution of its own, on the same road."""
+    """Other tools of the vault, `mcp.vault.<name>`; each call is an execution of its own, on the same path."""
 
     server = "vault"
 

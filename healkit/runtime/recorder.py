@@ -101,9 +101,9 @@ class Recorder:
         for record in records:
             self._backlog.add(record, None)
 
-    def collector(self, begun: Started) -> Collector:
+    def collector(self, started: Started) -> Collector:
         """Return what gathers an execution's trace while it runs, to be given to `finish`."""
-        return self._tracer.collector(begun, persona_served(self._database, begun))
+        return self._tracer.collector(started, persona_served(self._database, started))
 
     def journal(self, trace_id: str) -> Journal:
         """Return where an execution's calls and decisions go while it runs; close it before its end is recorded."""
@@ -181,9 +181,9 @@ class Recorder:
                 died = why_dead(row)
                 if not died:
                     continue
-                begun = started_of(row)
-                served = persona_served(self._database, begun)
-                collector = Collector(self._tracer, begun, served, steps_of(self._log, row.trace_id))
+                started = started_of(row)
+                served = persona_served(self._database, started)
+                collector = Collector(self._tracer, started, served, steps_of(self._log, row.trace_id))
                 finished = self._concluded(ending_of(row, died), collector)
                 if self._writer.finish_running(finished, self._config.log_wait_s) is not None:
                     count += 1

@@ -130,7 +130,7 @@ class CallRouter:
         self._open: dict[int, tuple[CallRecord, float]] = {}
         self._ended: dict[str, CallRecord] = {}
         self._answered: set[int] = set()
-        self._noted = threading.Condition(self._lock)
+        self._recorded = threading.Condition(self._lock)
 
     @property
     def calls(self) -> list[CallRecord]:
@@ -207,9 +207,9 @@ class CallRouter:
                 self._open[call.id] = ended, started
             self._ended[ended.task_id] = ended
         self._record(ended)
-        with self._noted:
+        with self._recorded:
             self._answered.discard(call.id)
-            self._noted.notify_all()
+            self._recorded.notify_all()
 
     def settle(self, timeout_s: float) -> None:
         """Wait until every answer that was given is on record, or the time is up.
@@ -217,8 +217,8 @@ class CallRouter:
         A worker may have its answer, and be done with everything, before the thread that gave it has come to writing
         that down. Called once the work is over, before its records are closed.
         """
-        with self._noted:
-            self._noted.wait_for(lambda: not self._answered, timeout_s)
+        with self._recorded:
+            self._recorded.wait_for(lambda: not self._answered, timeout_s)
 
     @property
     def settled(self) -> bool:

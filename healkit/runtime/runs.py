@@ -59,13 +59,13 @@ class OpenRun:
         self._lock = threading.Lock()
         self._steps = self._failures = 0
         self._halted: Halt | None = None
-        self._noted = ""
+        self._fault = ""
 
     @property
     def problem(self) -> str:
         """Sentence on what is missing in the record; empty when nothing is."""
-        noted = f"The record of run {self.run_id!r} is not whole: {self._noted}." if self._noted else ""
-        return self._writer.problem or noted
+        fault = f"The record of run {self.run_id!r} is not whole: {self._fault}." if self._fault else ""
+        return self._writer.problem or fault
 
     @property
     def halted(self) -> Halt | None:
@@ -74,7 +74,7 @@ class OpenRun:
 
     def note(self, what: str) -> None:
         """Remember a mistake of the record's own; called instead of raising it."""
-        self._noted = what
+        self._fault = what
 
     def admit(self, tool_name: str) -> str:
         """Return the next step's id; raises `RunNotAllowed`, or `PolicyHalted` once the policy has ended the run."""

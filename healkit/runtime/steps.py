@@ -50,7 +50,7 @@ class StepListener:
     run_id: str | None = None
     problem: str = ""
 
-    def admit(self, begun: Started) -> None:
+    def admit(self, started: Started) -> None:
         """Asked before anything else; raises `PolicyHalted` or `RunNotAllowed` for a step that may not begin."""
 
     def proposed(self, base: VaultEntry, code: str) -> None:
@@ -59,16 +59,16 @@ class StepListener:
     def judged(self, fault: str | None, error_code: str = "") -> None:
         """Hear that the code can be run as this tool, or why not."""
 
-    def observed(self, begun: Started, entry: VaultEntry) -> None:
+    def observed(self, started: Started, entry: VaultEntry) -> None:
         """Hear that the tool was found and its code has its hash."""
 
-    def prepared(self, begun: Started, timeout_s: float, mode: str) -> None:
+    def prepared(self, started: Started, timeout_s: float, mode: str) -> None:
         """Nothing speaks against the call; told before its row is written."""
 
     def started(self, log_id: int | None) -> None:
         """Hear that its RUNNING row is committed; the worker comes next."""
 
-    def refused(self, begun: Started, finished: Finished) -> None:
+    def refused(self, started: Started, finished: Finished) -> None:
         """Hear that it ended without having been run, without a worker to run it, or cancelled from outside."""
 
     def ended(
@@ -105,7 +105,7 @@ class RunStep(StepListener):
         self._earlier = earlier
         self._critical = kind == "try"
         self._entry: VaultEntry | None = None
-        self._begun: Started | None = None
+        self._beginning: Started | None = None
         self._before: StateSignature | None = None
         self._prepared = self._started = self._rejected = False
         self._mode = ""
@@ -116,9 +116,9 @@ class RunStep(StepListener):
         """Sentence on what is missing in the run's record."""
         return self.run.problem
 
-    def admit(self, begun: Started) -> None:
+    def admit(self, started: Started) -> None:
         """Take a number, if the run's list and its policy let this step begin."""
-        self.step_id = self.run.admit(begun.tool_name)
+        self.step_id = self.run.admit(started.tool_name)
 
     @_quietly
     def proposed(self, base: VaultEntry, code: str) -> None:
@@ -140,8 +140,8 @@ class RunStep(StepListener):
         self.run.append("proposal_rejected", step_id=self.step_id, error=error)
 
     @_quietly
-    def observed(self, begun: Started, entry: VaultEntry) -> None:
-        self._begun, self._entry = begun, entry
+    def observed(self, started: Started, entry: VaultEntry) -> None:
+        self._beginning, self._entry = started, entry
         self._critical = self._critical or bool(entry.flags.get("side_effects") or entry.grants.write)
         earlier = self._earlier.fingerprint if self._earlier else None
         self._before = self._sign(fingerprint=earlier)
@@ -156,23 +156,23 @@ class RunStep(StepListener):
         self.run.keep(pieces, step_id=self.step_id, before=self._before)
 
     @_quietly
-    def prepared(self, begun: Started, timeout_s: float, mode: str) -> None:
-        self._begun, self._mode, self._prepared = begun, mode, True
+    def prepared(self, started: Started, timeout_s: float, mode: str) -> None:
+        self._beginning, self._mode, self._prepared = started, mode, True
         spec = ActionSpec(
             kind=self._kind,
-            tool_name=begun.tool_name,
-            persona=begun.persona,
-            revision=begun.revision,
-            code_hash=begun.code_hash,
-            arguments=msgspec.json.decode(begun.arguments),
+            tool_name=started.tool_name,
+            persona=started.persona,
+            revision=started.revision,
+            code_hash=started.code_hash,
+            arguments=msgspec.json.decode(started.arguments),
             mode=mode,
             timeout_s=timeout_s,
-            isolation=begun.isolation,
-            grants=msgspec.to_builtins(begun.grants),
+            isolation=started.isolation,
+            grants=msgspec.to_builtins(started.grants),
         )
         self.run.append(
             "action_compiled", step_id=self.step_id, before=self._before, action_spec=spec,
-            metadata={"trace_id": begun.trace_id},
+            metadata={"trace_id": started.trace_id},
         )  # fmt: skip
         checks = dict.fromkeys(("tool_found", "code_hash", "code_parses", "arguments", "isolation"), True)
         if self._kind != "try":
@@ -190,10 +190,10 @@ class RunStep(StepListener):
         )
 
     @_quietly
-    def refused(self, begun: Started, finished: Finished) -> None:
+    def refused(self, started: Started, finished: Finished) -> None:
         if self.step_id is None or finished.failure is None:
             return  # not admitted: the policy's own event says so
-        self._begun = begun
+        self._beginning = started
         code = finished.failure.code
         stage: Stage = "action" if self._started else "proposal" if self._rejected else "preconditions"
         if not self._started and code in _PRECONDITIONS:
@@ -263,30 +263,30 @@ class RunStep(StepListener):
         pieces: list[Any] = []
         if self._entry is not None and self._entry.revision != NO_REVISION:
             pieces.append(("code", self._entry.code))
-        if self._begun is not None:
-            pieces.append(("arguments", msgspec.json.decode(self._begun.arguments)))
+        if self._beginning is not None:
+            pieces.append(("arguments", msgspec.json.decode(self._beginning.arguments)))
         return pieces
 
     def _sign(self, *, fingerprint: str | None, outputs: Any = None) -> StateSignature:
-        begun = self._begun
-        assert begun is not None  # told by `observed`, or by `refused` itself
+        started = self._beginning
+        assert started is not None  # told by `observed`, or by `refused` itself
         return sign(
-            tool_name=begun.tool_name,
-            persona=begun.persona,
-            code_hash=begun.code_hash,
+            tool_name=started.tool_name,
+            persona=started.persona,
+            code_hash=started.code_hash,
             arguments=self._clean_arguments(),
             fingerprint=fingerprint,
             outputs=None if outputs is None else self._hashable(msgspec.json.encode(outputs).decode()),
-            worker=[begun.isolation, self._mode, msgspec.to_builtins(begun.grants)]
+            worker=[started.isolation, self._mode, msgspec.to_builtins(started.grants)]
             if self._prepared
             else None,
         )
 
     def _clean_arguments(self) -> Any:
         """Return the arguments as they are hashed; cleaned once for all signatures of the step."""
-        assert self._begun is not None  # as above
-        if self._hashed is None or self._hashed[0] != self._begun.arguments:
-            self._hashed = self._begun.arguments, self._hashable(self._begun.arguments)
+        assert self._beginning is not None  # as above
+        if self._hashed is None or self._hashed[0] != self._beginning.arguments:
+            self._hashed = self._beginning.arguments, self._hashable(self._beginning.arguments)
         return self._hashed[1]
 
     def _hashable(self, encoded: str) -> Any:
@@ -297,15 +297,15 @@ class RunStep(StepListener):
 
     def _state(self, signature: StateSignature, fingerprint: str | None) -> dict[str, Any]:
         """Return the partial state: all of it ids, codes and hashes, and nothing of the payload."""
-        begun = self._begun
-        assert begun is not None  # as above
+        started = self._beginning
+        assert started is not None  # as above
         return {
-            "tool_name": begun.tool_name,
-            "persona": begun.persona,
-            "revision": begun.revision,
-            "code_hash": begun.code_hash,
+            "tool_name": started.tool_name,
+            "persona": started.persona,
+            "revision": started.revision,
+            "code_hash": started.code_hash,
             "fingerprint": fingerprint,
-            "isolation": begun.isolation,
+            "isolation": started.isolation,
             "mode": self._mode or None,
             "signature": msgspec.to_builtins(signature),
         }

@@ -125,7 +125,7 @@ class _Program:
         self.code = b""
 
     @classmethod
-    def begun(cls, machine: str | None) -> _Program:
+    def checked_for(cls, machine: str | None) -> _Program:
         """Start a program with the check of the architecture; raises `OSError` for an unknown one."""
         machine = machine or platform.machine()
         if machine not in _AUDIT_ARCH:
@@ -160,7 +160,7 @@ class _Program:
 
 def build_filter(own_pid: int, machine: str | None = None) -> bytes:
     """Build this architecture's program, as the bytes of its `sock_filter`s; raises `OSError` for an unknown one."""
-    program = _Program.begun(machine)
+    program = _Program.checked_for(machine)
     _deny_by_number(program, DENIED)
     _deny_by_argument(program)
     _deny_others(program, own_pid)
@@ -170,7 +170,7 @@ def build_filter(own_pid: int, machine: str | None = None) -> bytes:
 
 def build_parent_filter(machine: str | None = None) -> bytes:
     """`build_filter` for a process that has to fork: without what only a child can give up."""
-    program = _Program.begun(machine)
+    program = _Program.checked_for(machine)
     _deny_by_number(program, {name: DENIED[name] for name in DENIED if name not in _FORKS})
     _deny_by_argument(program)
     program.emit(_RETURN, _ALLOW)
@@ -179,7 +179,7 @@ def build_parent_filter(machine: str | None = None) -> bytes:
 
 def build_child_filter(own_pid: int, machine: str | None = None) -> bytes:
     """Build what `build_filter` has beyond `build_parent_filter`; short, because hundreds of children load it."""
-    program = _Program.begun(machine)
+    program = _Program.checked_for(machine)
     for name in _FORKS:
         program.deny(DENIED[name], errno.EPERM)
     _deny_others(program, own_pid)

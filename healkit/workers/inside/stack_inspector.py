@@ -29,7 +29,7 @@ from healkit.contracts.post_mortem import (
     AskSource,
     Done,
     EvalDone,
-    Evaluated,
+    EvalResult,
     Frames,
     FrameSource,
     KeptFrame,
@@ -162,7 +162,7 @@ def _last_line(code: CodeType) -> int:
     return max(own, *(_last_line(c) for c in code.co_consts if isinstance(c, CodeType)), own)
 
 
-def _evaluate(expression: str, frame: FrameType, timeout_s: float) -> Evaluated:
+def _evaluate(expression: str, frame: FrameType, timeout_s: float) -> EvalResult:
     """Return the expression's value in the frame, or what it raised."""
     output = _Captured()
     # One namespace, so that a comprehension in the expression sees the frame's locals too.
@@ -175,13 +175,13 @@ def _evaluate(expression: str, frame: FrameType, timeout_s: float) -> Evaluated:
         ):
             value = eval(compile(expression.strip(), "<post-mortem>", "eval"), names)  # noqa: S307 - asked for
     except TimeIsUp:
-        return Evaluated(
+        return EvalResult(
             output=output.text, ename="TimeoutError", evalue=f"still running after {timeout_s:g} s"
         )
     except BaseException as error:  # noqa: BLE001 - whatever it raises is its outcome
-        return Evaluated(output=output.text, ename=_type_of(error), evalue=_message(error))
+        return EvalResult(output=output.text, ename=_type_of(error), evalue=_message(error))
     shape, text = _described(value, _EVAL_MAX_CHARS, _VALUE_S)
-    return Evaluated(_type_of(value), text, shape, output.text)
+    return EvalResult(_type_of(value), text, shape, output.text)
 
 
 class _Captured(io.TextIOBase):
