@@ -295,7 +295,7 @@ def holding(trace_id: str) -> tuple[Healkit, Execution] | None:
 def release() -> None:
     """End what this process keeps warm: the default Healkits, all workers and servers, the event loop.
 
-    Called on `%unload_ext healkit`. A Healkit of the user's own stays open, and starts what it needs again.
+    Called on `%unload_ext healkit`. A Healkit that you made stays open, and starts what it needs again.
     """
     with _lock:
         defaults = list(_defaults.values())

@@ -22,7 +22,7 @@ Isolation = Literal["auto", "namespaces", "landlock", "process"]
 #: How much of a failure is explained, from nothing to a suggested fix.
 ExplainLevel = Literal["off", "what", "where", "why", "hint", "fix"]
 OtelSemconv = Literal["1.36", "1.37", "1.41"]
-#: Whose protocol a language model is asked in.
+#: The provider whose protocol a language model is asked in.
 ModelProvider = Literal["openai", "anthropic"]
 
 MIB = 1024 * 1024

@@ -76,7 +76,7 @@ def _bubblewrap() -> DoctorCheck:
 
 
 def _layers(*reports: TierReport) -> list[DoctorCheck]:
-    """Each layer, as the sandbox that got furthest reports it."""
+    """List each layer, as the sandbox that got furthest reports it."""
     layers = next((report.layers for report in reports if report.layers), {})
     return [
         DoctorCheck(f"layer: {name}", not said.startswith("failed"), said) for name, said in layers.items()

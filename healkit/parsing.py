@@ -86,7 +86,7 @@ def parse_arguments(text: str, flag: str = "--args") -> dict[str, Any]:
 
 
 def split_label(text: str) -> tuple[str, str | None, int | None]:
-    """`fibonacci.teacher@2` as name, persona and revision; the last two are None where not said."""
+    """Split `fibonacci.teacher@2` into name, persona and revision; the last two are None where not given."""
     match = _LABEL.fullmatch(text)
     if match is None:
         raise UsageInvalid(
@@ -96,14 +96,14 @@ def split_label(text: str) -> tuple[str, str | None, int | None]:
 
 
 def parse_revision(text: str) -> int:
-    """`2` or `@2` as a number."""
+    """Read `2` or `@2` as a number."""
     if not text.lstrip("@").isdecimal():
         raise UsageInvalid(f"{text!r} is no revision.", hint="Write a number, such as 2 or @2.")
     return int(text.lstrip("@"))
 
 
 def parse_since(text: str, now: datetime | None = None) -> datetime:
-    """`90s`, `15m`, `2h`, `3d`, `1w` ago, or a date or time in ISO 8601 (a naive one is in the reader's zone)."""
+    """Read `90s`, `15m`, `2h`, `3d`, `1w` ago, or a date or time in ISO 8601 (a naive one is in the reader's zone)."""
     if match := _AGO.fullmatch(text.strip()):
         try:
             return (now or datetime.now(UTC)) - timedelta(**{_UNITS[match[2]]: float(match[1])})
@@ -150,7 +150,7 @@ def check_tallied(filters: Filters, *, group: bool, summary: bool, **more: bool)
 
 
 def parse_age(text: str) -> timedelta:
-    """`90d`, `12h` or `2w` as a span of time; raises `UsageInvalid`."""
+    """Read `90d`, `12h` or `2w` as a span of time; raise `UsageInvalid` for anything else."""
     match = _AGO.fullmatch(text.strip())
     if match is None:
         raise UsageInvalid(f"{text!r} is no age.", hint="Write 12h, 90d or 2w.")
@@ -184,7 +184,7 @@ def read_grants(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _names(words: Iterable[str] | None) -> list[str] | None:
-    """`a,b` and `c` as a, b, c; None where nothing was typed."""
+    """Split `a,b` and `c` into a, b, c; None where nothing was typed."""
     if not words:
         return None
     names = [name.strip() for word in words for name in word.split(",") if name.strip()]

@@ -2,10 +2,10 @@
 
 Seeding again changes nothing: what is there is kept, whatever was done to it since. `reset` takes the gallery
 and the samples back to how they were shipped, by a new revision in front of the old ones, so that not even a
-reset loses a student's work; only the tables of sample data, which hold nothing of anyone's, are made anew.
+reset loses a student's work; only the tables of sample data, which hold no one's work, are created again.
 
 The debug tools are healkit's own code, so a database that has an older version of one gets the newer one,
-unless somebody has patched it in the meantime knowing that newer version.
+unless it was patched in the meantime on top of that newer version.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def seed(
     """Put into the vault, and the sample data beside it, whatever of the seed is missing.
 
     reset: take every tool back to the code as shipped (a new revision of each that differs) and make the
-    sample tables anew. debug_tools_only: only `get_last_error` and its siblings, for a database in use.
+    sample tables again. debug_tools_only: only `get_last_error` and its siblings, for a database in use.
     Raises what the vault and the database raise.
     """
     done: dict[str, list[str]] = {"added": [], "kept": [], "reset": []}
@@ -133,14 +133,14 @@ def _seed_tool(vault: Vault, wanted: _Seed, there: VaultEntry | None, reset: boo
             vault.add(
                 wanted.name, wanted.code, persona=PERSONA, author="seed", reason=ADD_REASON, **wanted.add
             )
-        except ToolExists:  # another process seeds the same database, and somebody has patched it already
+        except ToolExists:  # another process seeds the same database, and it has been patched already
             return "kept"
         return "added"
     digest = code_hash(wanted.code)
     if there.code_hash == digest:
         if code_hash(there.code) == digest or not reset:
             return "kept"
-        # Tampered with: saving the true text under its hash again mends the row, and adds no revision.
+        # Tampered with: saving the true text under its hash again repairs the row, and adds no revision.
         vault.patch(wanted.name, wanted.code, persona=PERSONA, author="seed")
         return "reset"
     if not reset:

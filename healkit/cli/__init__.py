@@ -1,6 +1,6 @@
 """Command line: the commands, by name.
 
-Each command is in the module that is called as it is; `run` has demo and seed too, `log` has errors, `status` has
+Each command is in the module of its name; `run` has demo and seed too, `log` has errors, `status` has
 doctor, and `command` has what they share. Results go to stdout and everything about them to stderr, so that each
 command can stand in a pipe.
 """

@@ -95,7 +95,7 @@ def command(
 ) -> Any:
     """Register a command whose function returns its exit code.
 
-    A `HealkitError` is told on stderr (and, with `--json`, as JSON on stdout) and exits 2; Ctrl-C exits 130.
+    A `HealkitError` is printed on stderr (with `--json` as JSON on stdout too) and exits 2; Ctrl-C exits 130.
     `context` is more of typer's context settings.
     """
 

@@ -97,7 +97,7 @@ def report_json(report: HealReport) -> dict[str, Any]:
 
 
 def _advisors(text: str, *, alone: bool) -> list[str | Advisor]:
-    """Their names off the command line; `person` is an editor, which needs somebody in front of it."""
+    """Read the advisors' names; `person` is an editor, which needs a person at the terminal."""
     found: list[str | Advisor] = []
     for name in filter(None, (part.strip() for part in text.split(","))):
         if name != "person":
@@ -135,7 +135,7 @@ def _edited(code: str, suffix: str) -> str | None:
 
 
 def _ask(question: Question) -> Answer | None:
-    """Put a question on the terminal; a number chooses, anything else is the value itself, nothing is no answer."""
+    """Ask on the terminal; a number chooses, other text is the value itself, and an empty line is no answer."""
     from healkit.healing.questions import answer_of
 
     say(f"\nPlausible patches disagree. What is right for {question.call} ?")

@@ -115,7 +115,7 @@ def _folder(user: bool, sys_prefix: bool, prefix: str | None) -> Path | None:
 
 
 def _paths(paths: list[str] | None) -> list[str]:
-    """Without `~` and links, whose meaning could change; relative ones stay relative to the notebook."""
+    """Resolve `~` and links, which could change later; relative paths stay relative to the notebook."""
     words = [os.path.normpath(os.path.expanduser(path)) for path in paths or []]
     return [os.path.realpath(path) if os.path.isabs(path) else path for path in words]
 

@@ -28,7 +28,7 @@ def lab(
     extra: Annotated[list[str] | None, typer.Argument(help="Any other option goes to JupyterLab.")] = None,
     db: DbOption = None,
 ) -> int:
-    """JupyterLab on healkit's notebooks, with a seeded database and the extension ready to load."""
+    """Start JupyterLab on healkit's notebooks, with a seeded database and the extension ready to load."""
     with open_healkit(db, create=True) as healkit:
         say(f"Database {healkit.url}: {healkit.seed()}")
         url = healkit.url

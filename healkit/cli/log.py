@@ -59,7 +59,7 @@ def listing(
     as_json: JsonOption = False,
     db: DbOption = None,
 ) -> int:
-    """Every execution on record, newest first; or what a subcommand says."""
+    """List every execution on record, newest first; or do what a subcommand says."""
     if context.invoked_subcommand is not None:
         sources = {name: context.get_parameter_source(name) for name in context.params}
         given = [name for name, source in sources.items() if source and source.name == "COMMANDLINE"]
@@ -202,7 +202,7 @@ def errors(
     as_json: JsonOption = False,
     db: DbOption = None,
 ) -> int:
-    """Failures on record, newest first."""
+    """List the failures on record, newest first."""
     from healkit.rendering import execution, listings, text_of
 
     last = last or markdown or notebook is not None

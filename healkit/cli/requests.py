@@ -41,7 +41,7 @@ def list_requests(
     as_json: JsonOption = False,
     db: DbOption = None,
 ) -> int:
-    """All requests: those that wait first, then the decided ones, newest first."""
+    """List all requests: those that wait first, then the decided ones, newest first."""
     from healkit.rendering import requests, text_of
 
     with open_healkit(db, create=False) as healkit:

@@ -74,7 +74,7 @@ def run(
 
 
 def demo(db: DbOption = None) -> int:
-    """Failures in nine steps: a tool fails, is found, patched by hand, works; then tools are healed without one."""
+    """Show nine steps: a tool fails, is found, is patched by hand and works; then other tools are healed."""
     from rich.console import Console
 
     from healkit.cli.demo import run_demo
@@ -145,7 +145,7 @@ def refusal(error: HealkitError) -> dict[str, Any]:
 
 
 def _print_value(value: Any) -> None:
-    """Text as it is, anything else as JSON; nothing for None, as a Python prompt does."""
+    """Print text as it is, anything else as JSON, and None not at all, as a Python prompt does."""
     if isinstance(value, str):
         typer.echo(_ESCAPES.sub("", value))
     elif value is not None:

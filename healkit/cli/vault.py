@@ -191,7 +191,7 @@ def list_tools(
     as_json: JsonOption = False,
     db: DbOption = None,
 ) -> int:
-    """All tools, each at its active revision."""
+    """List all tools, each at its active revision."""
     from healkit.rendering import listings, text_of
 
     with open_healkit(db, create=False) as healkit:
@@ -206,7 +206,7 @@ def list_tools(
 def history(
     name: NameArgument, persona: PersonaOption = PERSONA, as_json: JsonOption = False, db: DbOption = None
 ) -> int:
-    """Every revision, with how often it ran and failed."""
+    """List every revision, with how often it ran and failed."""
     import dataclasses
 
     from healkit.rendering import listings, text_of
@@ -267,7 +267,7 @@ def undo(
 def blame(
     name: NameArgument, persona: PersonaOption = PERSONA, as_json: JsonOption = False, db: DbOption = None
 ) -> int:
-    """Which revision brought the newest failure in, and which one cured it."""
+    """Show which revision brought the newest failure in, and which one cured it."""
     import dataclasses
 
     from healkit.rendering import reports, text_of

@@ -64,7 +64,7 @@ def of_cell(cell: FailedCell, explained: ExplainLevel, tip: str = "") -> CellOut
     history = ""
     if cell.seen > 1:
         history = asides.history_line(cell.seen, cell.first_seen, None).partition(";")[0] + ", in this kernel"
-    if cell.advice is None or cell.advice.kind == "near":  # of names alike the tables know as much
+    if cell.advice is None or cell.advice.kind == "near":  # the failure catalogue knows similar names too
         return _shown(cell.execution, Aside(found, hidden, history, tip, explained))
     told = own_cleaner().clean([cell.advice.sentence, cell.advice.todo]).value
     why, mend = told if isinstance(told, list) else ("", "")

@@ -1,6 +1,6 @@
 """Cell order: advice for the cell that has just failed.
 
-What the kernel knows is brought to `healkit.cells`, which decides, and what it decided is shown. Advice is one
+What the kernel knows goes to `healkit.cells`, which decides; the decision is shown here. Advice is one
 more line on a card; whatever goes wrong with it, the card is drawn without.
 """
 
@@ -52,7 +52,7 @@ def advice_for(
 
 
 def advise_last_cell() -> CellOutput:
-    """Advice for the cell that failed last: text, HTML, and the panel that runs what it lacks.
+    """Give advice for the cell that failed last: text, HTML, and the panel that runs what it lacks.
 
     Says in one sentence that there is none where there is none; the extension need not be loaded.
     """

@@ -38,7 +38,7 @@ def live_page() -> bool:
 
 @dataclass(frozen=True)
 class CellOutput:
-    """Text for a terminal and HTML for a notebook, chosen by whoever displays it.
+    """Text for a terminal and HTML for a notebook; the one who displays it chooses.
 
     `panel` makes the live panel that is displayed as a second output, where a page could draw it: the first one still
     reads when the kernel is gone.

@@ -136,7 +136,7 @@ def _run(shell: Any, source: str, cell_id: str) -> Rerun:
 
 @contextlib.contextmanager
 def _kept_in(shell: Any, kept: list[dict[str, Any]]) -> Iterator[None]:
-    """All that the block shows is kept there, and nowhere else."""
+    """Keep all that the block shows there, and show it nowhere else."""
     publisher, streams = shell.display_pub, (sys.stdout, sys.stderr)
 
     def hook(value: Any) -> None:

@@ -35,7 +35,7 @@ REQUEST_COMMANDS = ("list", "show", "accept", "decline")
 
 @cache
 def tool_parser() -> MagicParser:
-    """`%%tool`."""
+    """Return the parser of `%%tool`."""
     parser = MagicParser(
         "%%tool",
         "Save this cell's body in the vault as a tool; it is not run here.\nThe tool is added, or patched when the "
@@ -51,7 +51,7 @@ def tool_parser() -> MagicParser:
 
 @cache
 def run_parser() -> MagicParser:
-    """`%run_tool`."""
+    """Return the parser of `%run_tool`."""
     parser = MagicParser(
         "%run_tool",
         "Run a tool in a restricted worker and return its value.\n"
@@ -66,7 +66,7 @@ def run_parser() -> MagicParser:
 
 @cache
 def trace_parser() -> MagicParser:
-    """`%trace_last_error`."""
+    """Return the parser of `%trace_last_error`."""
     parser = MagicParser(
         "%trace_last_error",
         "Show the newest failure on record: message first, libraries' frames folded.",
@@ -84,7 +84,7 @@ def trace_parser() -> MagicParser:
 
 @cache
 def post_mortem_parser() -> MagicParser:
-    """`%post_mortem`."""
+    """Return the parser of `%post_mortem`."""
     parser = MagicParser(
         "%post_mortem",
         "Look into the newest failure while its worker is kept: frames and locals.\n"
@@ -98,7 +98,7 @@ def post_mortem_parser() -> MagicParser:
 
 @cache
 def heal_parser() -> MagicParser:
-    """`%heal`."""
+    """Return the parser of `%heal`."""
     parser = MagicParser(
         "%heal",
         "Look for a patch of a tool that failed, hold each against what is known of the tool, and keep the best with "
@@ -117,7 +117,7 @@ def heal_parser() -> MagicParser:
 
 @cache
 def vault_parser() -> MagicParser:
-    """`%vault`."""
+    """Return the parser of `%vault`."""
     listed = "\n".join(f"  {name:<8} {entry[2]}" for name, entry in VAULT_COMMANDS.items())
     parser = MagicParser(
         "%vault", f"Look at the vault's tools and their revisions.\n\n{listed}", "Python twin: hk.vault"
@@ -137,7 +137,7 @@ def vault_parser() -> MagicParser:
 
 @cache
 def executions_parser() -> MagicParser:
-    """Parser of `%executions`."""
+    """Return the parser of `%executions`."""
     parser = MagicParser(
         "%executions",
         "List executions, newest first; or their failures in groups, or each tool's sums.",
@@ -150,7 +150,7 @@ def executions_parser() -> MagicParser:
 
 @cache
 def healkit_parser() -> MagicParser:
-    """`%healkit`."""
+    """Return the parser of `%healkit`."""
     listed = "\n".join(f"  {name:<8} {what}" for name, what in HEALKIT_COMMANDS.items())
     parser = MagicParser(
         "%healkit",

@@ -43,7 +43,7 @@ def healkit_matcher(context: Any) -> dict[str, Any]:
 
 
 def _suggest(magic: str, done: list[str], fragment: str) -> list[tuple[str, str]]:
-    """Everything that could stand here, as (text, kind)."""
+    """List everything that could be typed here, as (text, kind)."""
     parser = commands.PARSERS[magic]()
     valued = parser.flags_with_value()
     if done and done[-1] in valued:

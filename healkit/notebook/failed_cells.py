@@ -1,7 +1,7 @@
 """Failing cells of the user's own.
 
 They ran in the user's kernel: no worker, no restriction, and no row in the log, which holds executions of tools and
-nothing that nobody gave it. So the last of them are kept in memory, in the form that executions have, to be traced,
+no code of the user's own. So the last of them are kept in memory, in the form that executions have, to be traced,
 explained, exported and turned into tools. Their names, `cell[12]`, are what the prompt says.
 """
 
@@ -136,7 +136,7 @@ class FailedCells:
         )
 
     def _name(self, filename: str) -> str:
-        """`<cell[12]>` for a cell's own code, else the file's path."""
+        """Return `<cell[12]>` for a cell's own code, else the file's path."""
         found = self._shell.compile.format_code_name(filename)
         if found is None or not found[1].startswith("In["):
             return filename

@@ -21,7 +21,7 @@ PERSON = "person"
 
 
 def heal(healkit: Healkit, options: Namespace, cell: FailedCell | None) -> Any:
-    """Heal the tool that is named, else what failed last; what happens is told as it does.
+    """Heal the tool that is named, else the one that failed last; print what happens meanwhile.
 
     Where that is the notebook's own `cell`, there is only advice: nothing runs in this kernel without a click. Where a
     person is to advise, the editor is opened for what the others did not cure.

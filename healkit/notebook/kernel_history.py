@@ -19,7 +19,7 @@ _RUNS_MAX, _SOURCE_MAX_CHARS = 2000, 200_000
 _MISSING = re.compile(r"name '(\w+)' is not defined")
 #: Sessions before this kernel's that are looked through, and how many of their texts.
 _SESSIONS_MAX, _FOUND_MAX = 3, 30
-#: Shorter texts are in every second notebook, and prove nothing.
+#: Shorter texts are in many notebooks, and do not identify one.
 _TELLING_CHARS = 20
 
 
@@ -54,7 +54,7 @@ class KernelRuns:
         )
 
     def history(self) -> list[CellRun]:
-        """All runs so far; those before the extension was loaded with an unknown ending."""
+        """List all runs so far; those before the extension was loaded have an unknown ending."""
         counts = {run.count for run in self._noted}
         typed = enumerate(self._shell.history_manager.input_hist_raw)
         before = [
@@ -65,9 +65,9 @@ class KernelRuns:
         return sorted([*before, *self._noted], key=lambda run: run.count or 0) if before else [*self._noted]
 
     def earlier(self, texts: Sequence[str]) -> Callable[[str], list[CellRun]]:
-        """Asks IPython's own history for runs of a name before this kernel, in sessions of this notebook only.
+        """Return what asks IPython's own history for runs of a name before this kernel, in this notebook's sessions.
 
-        texts: the notebook's; a session in which none of them ran was another notebook's, and is nobody's business.
+        texts: the notebook's; a session in which none of them ran was another notebook's, and is not looked at.
         """
 
         def found(name: str) -> list[CellRun]:

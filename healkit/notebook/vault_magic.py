@@ -131,7 +131,7 @@ def _grant(healkit: Healkit, options: Namespace) -> CellOutput:
 
 
 def _which(options: Namespace) -> tuple[str, str, int | None]:
-    """Name, persona and revision of the first word; `--persona` wins over `NAME.PERSONA`."""
+    """Read name, persona and revision off the first word; `--persona` wins over `NAME.PERSONA`."""
     name, persona, revision = split_label(options.words[0])
     return name, options.persona or persona or "default", revision
 

@@ -132,6 +132,6 @@ def _exactly(vault: Vault, name: str, persona: str) -> VaultEntry | None:
 
 
 def _snake(name: str) -> str:
-    """`FibonacciTool` as `fibonacci`."""
+    """Return the name of a class as a tool's: `FibonacciTool` as `fibonacci`."""
     stem = name.removesuffix("Tool") or name
     return "".join(f"_{c.lower()}" if c.isupper() and i else c.lower() for i, c in enumerate(stem))

@@ -42,7 +42,7 @@ def check(holds: bool, otherwise: str) -> None:
 
 
 def syntax(text: str, language: str) -> Syntax:
-    """Code or a diff, coloured where the terminal has colours."""
+    """Return code or a diff, coloured where the terminal has colours."""
     return Syntax(
         text.rstrip("\n"), language, theme="ansi_dark", word_wrap=True, background_color="default",
         line_numbers=language == "python",

@@ -20,7 +20,7 @@ TOOL = "fibonacci"
 ARGUMENTS = {"n": 10}
 EXPECTED = 55
 REASON = "nobody needs the quotient"
-#: The line whose quotient nobody needs, and whose first divisor is 0.
+#: The line that fails: its first divisor is 0, and its quotient is not used.
 BAD_LINE = "        growth = current / previous\n"
 
 
@@ -102,7 +102,7 @@ class FirstRepair(Chapter):
         return f"{run.label} returned {EXPECTED} for the arguments that had failed."
 
     def read_log(self) -> str:
-        """Step 6: the log tells what happened, in the order in which it happened."""
+        """Step 6: the log lists what happened, in order."""
         self.say("hk.log.query(limit=3)")
         rows = list(self.healkit.log.query(limit=3))[::-1]
         self.show(_log_table(rows), "oldest first")
@@ -133,7 +133,7 @@ def _log_table(rows: list[ExecutionLog]) -> Table:
 
 
 def _traceback(failure: Failure) -> Text:
-    """Python's own text, with the tool's failing line brought out."""
+    """Return Python's own text, with the tool's failing line highlighted."""
     text = Text(failure.traceback.rstrip(), style="red")
     if failure.tool_frame is not None:
         text.highlight_words([failure.tool_frame.line.strip()], style="bold reverse")

@@ -91,7 +91,7 @@ class SelfHealing(Chapter):
         return f"{cured} of {len(reports)} are cured and regression-free, with no model and no network."
 
     def two_mistakes(self) -> str:
-        """Step 8: one patch mends both."""
+        """Step 8: one patch fixes both."""
         self.show(syntax(TWO_BUGS, "python"), "average_of_best@1")
         self.healkit.vault.add(
             "average_of_best", TWO_BUGS, input_schema=TWO_BUGS_SCHEMA, examples=TWO_BUGS_EXAMPLES
@@ -129,7 +129,7 @@ class SelfHealing(Chapter):
         return "The answers are examples of the tool now, and are not asked again."
 
     def heal(self, tool: str, arguments: object) -> HealReport:
-        """Run it, as somebody would who did not know, and heal it."""
+        """Run it, so that it fails, and heal it."""
         self.healkit.execute(tool, "default", dict(arguments))  # type: ignore[call-overload]  # a lesson's arguments
         return self.healkit.heal(tool, advisors=_ADVISORS, auto=True, budget_s=_BUDGET_S)
 

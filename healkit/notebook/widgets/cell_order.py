@@ -1,6 +1,6 @@
-"""Cell order panel: run what the failed cell lacks, on a click.
+"""Cell order panel: run what the failed cell lacks.
 
-The page says only which of the cells it was told of is to be run; their texts are kept here, as they were shown.
+The page only names one of the cells that it was sent; their texts stay here, as they were shown.
 """
 
 from __future__ import annotations
@@ -50,5 +50,5 @@ class CellOrder(Panel):
 
 
 def _cut(source: str) -> str:
-    """As much of a cell's text as somebody reads before a click."""
+    """Cut a cell's text to what a person reads before a click."""
     return source if len(source) <= _SHOWN_MAX_CHARS else f"{source[:_SHOWN_MAX_CHARS]}\n…"

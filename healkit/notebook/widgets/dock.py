@@ -1,7 +1,7 @@
 """Dock: panels at the right-hand side of the window.
 
 JupyterLab and Notebook 7 have a sidebar there, which no kernel can reach by itself; ipylab's extension of them can, on
-a kernel's word. One panel of a title is kept there: a second log beside the first would only be in its way. A panel
+a kernel's request. One panel of a title is kept there: a second log would only be in the way of the first. A panel
 whose kernel was restarted is closed by the page, as soon as the new kernel docks one of that title.
 """
 
@@ -60,7 +60,7 @@ def take_away(panel: Panel) -> None:
     if box is None or docked is not panel:
         return
     del _docked[panel.title]
-    if _window is not None:  # a page that is reloaded draws what stands here
+    if _window is not None:  # a reloaded page draws what this list holds
         kept = [one for one in _window.shell._widgets if not _is_of(one, box)]
         _window.shell.set_trait("_widgets", kept)
     for part in (panel, box.layout, box.title, box):
@@ -79,7 +79,7 @@ def close() -> None:
 
 
 def front(panel: Panel, tab: str) -> None:
-    """Bring a panel to the front, whose page says that it is there and not seen; `tab` is the page's id for it.
+    """Bring a panel to the front that its page reports as hidden; `tab` is the page's id for it.
 
     Only the newest panel comes: an older one whose page was slow would hide it. Notebook 7 has only a command that
     toggles. JupyterLab has that too, but it would close the sidebar when another panel is at the front by then.

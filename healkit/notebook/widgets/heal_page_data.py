@@ -109,7 +109,7 @@ def report_view(report: HealReport) -> dict[str, Any]:
 
 
 def problem_view(error: Exception, recorded: PageData) -> dict[str, Any]:
-    """Why there was no healing, with its code and the next step."""
+    """Return why there was no healing, with its code and the next step."""
     return {
         name: value if name == "code" else text_of(value, recorded)
         for name, value in described(error).items()

@@ -32,13 +32,13 @@ _ANSWER_MAX_CHARS = 20_000
 #: How much of a tool's name is on the tab of a docked panel.
 _TITLE_MAX_CHARS = 24
 
-#: What is said of a healing that goes on; a kernel that ends then can say nothing more.
+#: Text for a healing that goes on, which also reads well after its kernel has ended.
 _GOES_ON = "It goes on. The report stands here once there is one; when the kernel ends, so does the healing."
 _KEEPING = "The patch was accepted, and is run once more. The report stands here once there is one."
 
 
 class Healings:
-    """Healings as a page asks for them, of whichever tools it shows; `send` tells it how they go on.
+    """Healings as a page asks for them, of any tool that it shows; `send` gets their changes.
 
     advisors and budget_s: what is chosen when the panel opens; by default as the configuration says.
     """
@@ -74,7 +74,7 @@ class Healings:
         }
 
     def open(self, tool: str, persona: str = "default", log_id: int | None = None) -> dict[str, Any]:
-        """All that the panel of a tool opens with, also while it is being healed."""
+        """Return all that the panel of a tool opens with, also while it is being healed."""
         entry = self._healkit.vault.get(tool, persona)
         failed = (
             self._healkit.last_error(entry.tool_name, persona)
@@ -100,7 +100,7 @@ class Healings:
         budget_s: float | None = None,
         log_id: int | None = None,
     ) -> dict[str, Any]:
-        """Begin, unless it goes on already; raises `UsageInvalid` for a wish that means nothing."""
+        """Begin, unless it goes on already; raise `UsageInvalid` for choices that cannot be."""
         if not advisors:
             raise UsageInvalid("Nobody is asked.", hint="Choose at least one advisor.")
         if not isinstance(budget_s, int | float) or not 0 < budget_s <= 86_400:
@@ -180,14 +180,14 @@ class Healings:
         return session
 
     def close(self) -> None:
-        """Let go of all healings; those that nobody else shows end."""
+        """Let go of all healings; those that no other page shows end."""
         with self._lock:
             joined, self._joined = list(self._joined.values()), {}
         for session, changed in joined:
             session.leave(changed)
 
     def _advisors(self) -> list[dict[str, Any]]:
-        """Who can be asked, in the order in which they are; those that were chosen first, as they were named."""
+        """List the advisors that can be asked, the chosen ones first, in their order."""
         names = [*self._chosen, *(name for name in advisor_names() if name not in self._chosen)]
         found = []
         for name in names:
@@ -250,7 +250,7 @@ class HealPanel(Panel):
 
     @property
     def _mark(self) -> dict[str, Any]:
-        """By what a page knows the card among the outputs: one that was reloaded is told of no display's changes."""
+        """Metadata by which a page finds the card among the outputs: a reloaded page gets no display updates."""
         return {"healkit": {"panel": self.model_id}}
 
     def _card_data(self) -> dict[str, str] | None:
@@ -259,7 +259,7 @@ class HealPanel(Panel):
         return None if shown is None else shown._repr_mimebundle_()
 
     def _told(self, content: dict[str, Any]) -> None:
-        """Tell the page, and put how it stands into the card's place; called whenever the healing has news."""
+        """Send the page the news and redraw the card; called whenever the healing has news."""
         self._reply(content)
         if self._card is None:
             return

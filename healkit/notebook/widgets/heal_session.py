@@ -74,7 +74,7 @@ class HealSession:
         return self.phase in _RUNNING
 
     def state(self) -> dict[str, Any]:
-        """All that a page shows of it, as JSON."""
+        """Return all that a page shows of it, as JSON."""
         with self._changed:
             return {
                 "version": next(_versions),
@@ -179,12 +179,12 @@ class HealSession:
         return self._settled
 
     def join(self, changed: Changed) -> None:
-        """Tell this listener too, from now on."""
+        """Add a listener."""
         with self._changed:
             self._listeners.append(changed)
 
     def leave(self, changed: Changed) -> None:
-        """Tell it no more; with the last listener the healing ends too, of which it is told still."""
+        """Remove a listener; with the last one the healing ends, which it still hears of."""
         with self._changed:
             alone = self._listeners == [changed]
         if alone:
@@ -215,7 +215,7 @@ class HealSession:
         self._undone = self._settled = ""
 
     def _spent_s(self) -> float:
-        """Seconds of the budget that are used up; a person's thinking is not."""
+        """Return the seconds of the budget that are used up; a person's time to think does not count."""
         now = self._waits_since or time.monotonic()
         return now - self._began - self._waited_s
 
@@ -265,7 +265,7 @@ class HealSession:
             self._changed.wait_for(lambda: self._said is not None or self._stop.is_set())
             said, self._said = self._said, None
             self._waited_s += time.monotonic() - self._waits_since
-            # In one step: whoever closes the panel just then must not stop what was accepted.
+            # In one step: closing the panel just then must not stop what was accepted.
             self.phase = "keeping" if phase == "consent" and said == (True,) else "working"
             self._open, self._asked, self._waits_since = None, None, 0.0
         self._tell()

@@ -65,7 +65,7 @@ class PageData:
         return self._sanitizer.clean(value, limit_bytes=_ANSWER_MAX_BYTES)
 
     def execution(self, execution: Execution) -> dict[str, Any]:
-        """All that a panel shows of one execution."""
+        """Return all that a panel shows of one execution."""
         cleaned = self.clean(_payload(execution))
         shown = cleaned.value if isinstance(cleaned.value, dict) else {}
         return {
@@ -79,7 +79,7 @@ class PageData:
         """Return a line of a list for each execution."""
         outcomes = [_outcome(execution) for execution in executions]
         cleaned = self.clean(outcomes).value
-        if not isinstance(cleaned, list):  # cut as a whole: a page of failures whose messages are books
+        if not isinstance(cleaned, list):  # cut as a whole: a page of failures with very long messages
             cleaned = [self.clean(outcome[:200]).value for outcome in outcomes]
         return [
             {**_facts(execution), "outcome": outcome}
@@ -106,7 +106,7 @@ class PageData:
         ]
 
     def history(self, name: str, persona: str) -> list[dict[str, Any]]:
-        """Every revision with how it fared, and when it first failed."""
+        """List every revision with its runs and failures, and when it first failed."""
         assert self._healkit is not None
         revisions = self._healkit.vault.history(name, persona)
         failed: dict[int, str] = {}

@@ -2,7 +2,7 @@
 
 The page asks by comm messages `{op, id, args}`, and is answered by `{id, value}` or `{id, error}`. A question is
 answered on a thread of its own, so that the user's kernel stays free, and every exception becomes an answer: what a
-widget's callback raises is otherwise seen by nobody. Nothing of what is shown is widget state, because state is saved
+widget's callback raises is otherwise lost. What is shown is never widget state, because state is saved
 in the notebook; what the page would lose by being reloaded (an unsaved patch) is remembered here, in memory.
 
 The saved state is small because `_esm` is a loader of a few lines: the bundle itself travels once a page, as the
@@ -54,7 +54,7 @@ def static(name: str) -> bytes:
 
 @cache
 def bundle_hash() -> str:
-    """Which bundle a page needs: another version's must not serve."""
+    """Return the hash of the bundle that a page needs; it must not take another version's."""
     return hashlib.sha256(static("panels.js")).hexdigest()[:16]
 
 
@@ -62,13 +62,13 @@ class Panel(anywidget.AnyWidget):
     """Panel in a notebook.
 
     Subclasses name their JavaScript component in `KIND` and put what the page may ask into `operations`. `spec` is
-    what the component is told when it opens; it must hold no payload.
+    what the component gets when it opens; it must hold no payload.
     """
 
     KIND = ""
     #: What a dock's tab is called; where one is docked already that is called so, this one takes its place.
     title = ""
-    #: What ends when no page shows the panel any more. A panel that comes back begins anew what it needs.
+    #: Called when no page shows the panel any more. A panel that comes back starts again what it needs.
     endings: tuple[Callable[[], object], ...] = ()
 
     bundle = traitlets.Unicode().tag(sync=True)
@@ -164,7 +164,7 @@ class Panel(anywidget.AnyWidget):
     def _left(self) -> None:
         """End what no page shows any more: its cell was deleted, or its tab closed; not as the page is reloaded.
 
-        The pages are asked, and not counted: one that was reloaded or lost its connection never said goodbye.
+        The pages are asked rather than counted: one that was reloaded or lost its connection sends no goodbye.
         """
         self._seen.clear()
         self._reply({"event": "who"})
@@ -233,7 +233,7 @@ class Panel(anywidget.AnyWidget):
             except Exception as error:  # noqa: BLE001 - all of them are shown in the panel
                 answer = {"id": question, "error": self.recorded.clean(described(error)).value}
             self._reply(answer)
-        except Exception as error:  # noqa: BLE001 - an answer that cannot be cleaned or sent is said to be none
+        except Exception as error:  # noqa: BLE001 - the page is told that the answer could not be shown
             message = f"The answer could not be shown ({type(error).__name__})."
             self._reply({"id": question, "error": {"code": "PANEL_ERROR", "message": message}})
         finally:

@@ -55,7 +55,7 @@ class Patching:
         }
 
     def edit(self, tool: str, persona: str = "default", log_id: int | None = None) -> dict[str, Any]:
-        """All that an editor of that tool opens with; `log_id` is the run that a patch is to answer."""
+        """Return all that an editor of that tool opens with; `log_id` is the run that a patch answers."""
         entry = self._healkit.vault.get(tool, persona)
         run = self._run_of(entry, persona, log_id)
         failure = run.failure if run is not None else None
@@ -157,13 +157,13 @@ class Patching:
         return {"run": self._recorded.execution(run), "delta": self._delta(before, run)}
 
     def schema(self, tool: str, persona: str, text: str) -> dict[str, Any]:
-        """Replace the input schema by a JSON text, or by what the code says where that is empty; as it is then."""
+        """Replace the input schema by a JSON text, or by what the code says where that is empty; return it."""
         given = parse_arguments(text, "the schema") if text.strip() else None
         entry = self._healkit.vault.set_schema(tool, given, persona)
         return {"schema": entry.input_schema, "derived": "input_schema" in entry.flags.get("derived", [])}
 
     def history(self, tool: str, persona: str = "default") -> list[dict[str, Any]]:
-        """Every revision with how it fared."""
+        """List every revision with its runs and failures."""
         entry = self._healkit.vault.get(tool, persona)
         return self._recorded.history(entry.tool_name, entry.persona)
 
@@ -178,7 +178,7 @@ class Patching:
         return newest[0] if newest else None
 
     def _shown_arguments(self, arguments: dict[str, Any]) -> tuple[str, int]:
-        """Arguments as text to edit, without secrets, and how many were hidden; what they are is kept here."""
+        """Return arguments as text to edit, and how many secrets were hidden; the secrets stay here."""
         cleaned = self._recorded.clean(arguments)
         text = json.dumps(cleaned.value, ensure_ascii=False)
         if len(text) > _ONE_LINE_CHARS:
@@ -190,7 +190,7 @@ class Patching:
     def _given(self, text: str) -> dict[str, Any]:
         """Read arguments from a text, with each hidden value that was left as shown put back.
 
-        Raises `ArgumentsInvalid` for a mark that stands for nothing any more.
+        Raises `ArgumentsInvalid` for a mark whose value is not known any more.
         """
         with self._lock:
             shown = list(self._shown)
@@ -249,12 +249,12 @@ class PatchEditor(Panel):
 
 
 def _marks(value: Any) -> set[str]:
-    """Whatever in it could stand where something was hidden."""
+    """Find all marks in it that the sanitiser may have put there."""
     return set(_MARK.findall(json.dumps(value, ensure_ascii=False)))
 
 
 def restored(edited: Any, cleaned: Any, original: Any) -> Any:
-    """Edited data, in which whatever is still as it was shown is what it was before it was cleaned."""
+    """Return edited data in which every value that is still as it was shown is the original one again."""
     if edited == cleaned and type(edited) is type(cleaned):
         return original
     if isinstance(edited, dict) and isinstance(cleaned, dict) and isinstance(original, dict):

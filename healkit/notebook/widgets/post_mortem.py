@@ -100,5 +100,5 @@ class PostMortemPanel(Panel):
 
 
 def _kind(one: Local) -> str:
-    """`pandas.DataFrame (3, 2)`."""
+    """Return the type, with a shape where there is one: `pandas.DataFrame (3, 2)`."""
     return one.type if one.shape is None else f"{one.type} {tuple(one.shape)}"

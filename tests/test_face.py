@@ -1,0 +1,43 @@
+"""The face of `Healkit`: the methods of its parts, under the names that callers use."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+
+import pytest
+
+from healkit import Healkit
+from healkit.runtime.runner import Runner
+
+PARTS = {
+    "runner": ("execute", "aexecute", "execute_tool", "aexecute_tool", "rerun", "try_code", "trials", "run"),
+    "history": ("last_error", "last_error_report", "execution", "executions", "replay_of", "plot"),
+    "healing": ("heal", "aheal"),
+    "host": ("provide", "withdraw"),
+    "mcp": ("connect", "connect_all", "disconnect", "servers"),
+    "panels": ("browse", "patch_editor", "heal_panel", "timeline"),
+}
+OWN = ("undo", "seed", "status", "doctor", "close")
+
+
+@pytest.mark.parametrize("name", [name for names in (*PARTS.values(), OWN) for name in names])
+def test_a_method_of_the_face_has_a_signature_and_a_docstring(name: str) -> None:
+    method = getattr(Healkit, name)
+    assert (inspect.getdoc(method) or "").partition("\n")[0].endswith(".")
+    assert next(iter(inspect.signature(method).parameters)) == "self"
+
+
+def test_a_method_of_the_face_is_that_of_the_part(tmp_path: Path) -> None:
+    with Healkit(tmp_path / "healkit.db") as healkit:
+        for part, names in PARTS.items():
+            for name in names:
+                of_the_part = getattr(getattr(healkit, part), name)
+                assert inspect.signature(getattr(healkit, name)) == inspect.signature(of_the_part), name
+
+
+def test_the_face_has_no_other_methods_and_no_base_class() -> None:
+    methods = {name for name, value in vars(Healkit).items() if callable(value) and not name.startswith("_")}
+    assert methods == {name for names in (*PARTS.values(), OWN) for name in names}
+    assert Healkit.__bases__ == (object,)
+    assert inspect.unwrap(Healkit.execute) is Runner.execute
