@@ -41,7 +41,7 @@ def patch(code: str = AFTER, *, guard: bool = False, doubt: str = "") -> Patch:
         ([DECLARED], [RAISED], [PASSED], patch(guard=True), "cured"),
     ],
 )
-def test_the_verdict_is_read_off_the_checks(
+def test_the_verdict_follows_from_the_checks(
     checks: list[Check], base: list[CheckResult], results: list[CheckResult], given: Patch, verdict: str
 ) -> None:
     assert verdict_on(given, BEFORE, checks, base, results) == verdict
@@ -66,9 +66,7 @@ def test_the_verdict_is_read_off_the_checks(
         ("def f(x):\n    return 1 /\n", False),
     ],
 )
-def test_a_patch_that_only_hides_the_failure_is_seen_whatever_its_advisor_says(
-    after: str, hides: bool
-) -> None:
+def test_a_silencing_patch_is_recognised(after: str, hides: bool) -> None:
     assert adds_guard(BEFORE, after) is hides
     if hides:
         assert verdict_on(patch(after), BEFORE, [FAILING], [RAISED], [PASSED]) == "silenced"
@@ -88,16 +86,14 @@ def test_a_patch_that_only_hides_the_failure_is_seen_whatever_its_advisor_says(
         ("def f(x):\n    limit = 42\n    return limit\n", 42, False),
     ],
 )
-def test_an_answer_that_was_copied_from_an_example_is_no_cure(
-    after: str, expected: object, copied: bool
-) -> None:
+def test_a_copied_answer_is_no_cure(after: str, expected: object, copied: bool) -> None:
     check = Check(origin="declared", arguments={"x": 0}, known=True, expected=expected)
     assert verdict_on(patch(after), BEFORE, [check], [RAISED], [PASSED]) == (
         "silenced" if copied else "cured"
     )
 
 
-def test_the_reason_against_a_patch_names_the_input_and_what_came_of_it() -> None:
+def test_the_reason_names_the_input_and_its_result() -> None:
     wrong = CheckResult(outcome="wrong", value=0.5)
     assert (
         why_not([DECLARED, PASSING], [PASSED, wrong])
@@ -119,5 +115,5 @@ def test_the_reason_against_a_patch_names_the_input_and_what_came_of_it() -> Non
         (None, None, True), (None, 0, False), ([], {}, False), (1.0, 1.1, False), (0.0, 1e-17, True), (0.0, 1e-6, False), (float("inf"), float("inf"), True),
     ],
 )  # fmt: skip
-def test_values_are_the_same_when_a_person_would_say_so(expected: object, found: object, same: bool) -> None:
+def test_values_are_compared_as_a_person_would(expected: object, found: object, same: bool) -> None:
     assert same_value(expected, found) is same

@@ -26,14 +26,14 @@ def every_policy(**fixed: Any) -> list[tuple[Config, bool]]:
 
 
 @HEAL_4
-def test_by_default_everything_is_asked_about_but_what_a_person_wrote_and_validation_found_cured() -> None:
+def test_by_default_only_a_persons_cured_patch_needs_no_consent() -> None:
     for verdict, author in itertools.product(VERDICTS, AUTHORS):
         expected = "allow" if (verdict, author) == ("cured", "person") else "ask"
         assert decide("share", verdict, author, Config()) == expected
 
 
 @HEAL_4
-def test_deny_beats_whatever_allows() -> None:
+def test_deny_beats_allow() -> None:
     for config, auto in every_policy(heal_deny=("pay_*", "sha?e")):
         for verdict, author in itertools.product(VERDICTS, AUTHORS):
             assert decide("share", verdict, author, config, auto=auto) == "deny"
@@ -42,7 +42,7 @@ def test_deny_beats_whatever_allows() -> None:
 
 
 @HEAL_4
-def test_only_a_cured_patch_is_ever_allowed_whatever_the_policy_says() -> None:
+def test_only_a_cured_patch_can_be_allowed() -> None:
     for config, auto in every_policy():
         for verdict, author in itertools.product(VERDICTS, AUTHORS):
             if verdict != "cured":
@@ -62,7 +62,7 @@ def test_only_a_cured_patch_is_ever_allowed_whatever_the_policy_says() -> None:
         ({"heal_deny": ("*",), "heal_allow": ("share",), "heal_auto": True}, True, "deny"),
     ],
 )
-def test_a_cured_patch_is_allowed_by_a_name_by_auto_or_by_the_call_and_by_none_against_a_deny(
+def test_a_cured_patch_is_allowed_by_name_auto_or_call(
     settings: dict[str, Any], auto: bool, expected: str
 ) -> None:
     assert decide("share", "cured", "search", Config(**settings), auto=auto) == expected

@@ -30,7 +30,7 @@ def test_each_example_is_a_check_that_says_what_is_right(healkit: Healkit) -> No
     assert [check.binding for check in checks_of(entry)] == [True, True, True, True, False]
 
 
-def test_an_example_that_says_nothing_is_left_out_and_the_others_are_kept(healkit: Healkit) -> None:
+def test_an_invalid_example_is_left_out(healkit: Healkit) -> None:
     entry = healkit.vault.add("double", CODE)
     old = dataclasses.replace(entry, examples=["?", {"n": 1}, {"arguments": {"n": 1}, "result": 2}])
     assert checks_of(old) == [Check(origin="declared", arguments={"n": 1}, known=True, expected=2)]

@@ -18,7 +18,7 @@ ARGUMENTS = st.dictionaries(st.sampled_from(["a", "b", "text"]), VALUES, min_siz
 
 
 @given(ARGUMENTS)
-def test_they_are_the_smallest_first_all_different_and_none_is_known(known: dict[str, Any]) -> None:
+def test_variants_are_new_distinct_and_smallest_first(known: dict[str, Any]) -> None:
     found = variants([known], lambda _: True, 30)
     sizes = [size(arguments) for arguments in found]
     assert sizes == sorted(sizes)
@@ -27,7 +27,7 @@ def test_they_are_the_smallest_first_all_different_and_none_is_known(known: dict
     assert all(arguments.keys() == known.keys() for arguments in found)
 
 
-def test_a_value_keeps_its_kind_and_what_is_not_accepted_is_left_out() -> None:
+def test_variants_keep_types_and_fit_the_schema() -> None:
     found = variants([{"n": 5, "text": "ab"}], lambda given: given["n"] > 0, 50)
     assert found
     assert all(type(arguments["n"]) is int and arguments["n"] > 0 for arguments in found)
@@ -36,6 +36,6 @@ def test_a_value_keeps_its_kind_and_what_is_not_accepted_is_left_out() -> None:
     assert {"n": 5, "text": ""} in found
 
 
-def test_there_are_as_many_as_asked_for_at_most() -> None:
+def test_there_are_at_most_limit_variants() -> None:
     assert len(variants([{"values": [1, 2, 3]}], lambda _: True, 5)) == 5
     assert variants([], lambda _: True, 5) == []

@@ -15,7 +15,7 @@ from healkit.healing.report import HealReport
 
 
 @pytest.mark.requirement("HEAL-1", "HEAL-2", "HEAL-3", "HEAL-4")
-def test_a_cure_is_kept_with_auto_and_everything_about_it_is_known(healing: Healkit) -> None:
+def test_auto_keeps_a_cure_and_the_report_is_complete(healing: Healkit) -> None:
     idea = Idea(WRONG, MENDED)
     report = healing.heal("ratio", advisors=[idea], auto=True)
     assert (report.outcome, report.verdict, report.revision) == ("kept", "cured and regression-free", 2)
@@ -46,7 +46,7 @@ def test_a_cure_is_kept_with_auto_and_everything_about_it_is_known(healing: Heal
 
 
 @pytest.mark.requirement("LOG-9", "LOG-10")
-def test_a_healing_leaves_the_users_own_runs_and_last_failure_in_sight(healing: Healkit) -> None:
+def test_a_healing_does_not_hide_the_users_last_failure(healing: Healkit) -> None:
     failed = healing.last_error()
     before = [execution.log_id for execution in healing.executions()]
     assert failed is not None
@@ -64,7 +64,7 @@ def test_a_healing_leaves_the_users_own_runs_and_last_failure_in_sight(healing: 
 
 
 @pytest.mark.slow
-def test_what_is_told_on_the_way_reads_as_sentences(tmp_path: Path) -> None:
+def test_progress_is_told_in_sentences(tmp_path: Path) -> None:
     said: list[str] = []
     counted: list[tuple[str, int]] = []
     with Healkit(tmp_path / "healkit.db") as healkit:
@@ -85,7 +85,7 @@ def test_what_is_told_on_the_way_reads_as_sentences(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("HEAL-3")
-def test_a_patch_that_nobody_can_judge_is_called_unproven(healing: Healkit) -> None:
+def test_a_patch_without_a_right_answer_is_unproven(healing: Healkit) -> None:
     healing.vault.add("bare", BROKEN.replace("ratio", "bare"))
     healing.execute("bare", arguments={"a": 1, "b": 0})
     report = healing.heal("bare", advisors=[Idea(MENDED.replace("ratio", "bare"))])
@@ -93,7 +93,7 @@ def test_a_patch_that_nobody_can_judge_is_called_unproven(healing: Healkit) -> N
 
 
 @pytest.mark.requirement("HEAL-1")
-def test_a_recorded_run_that_passed_must_stay_what_it_was(healing: Healkit) -> None:
+def test_a_patch_must_keep_recorded_results(healing: Healkit) -> None:
     healing.vault.add("bare", BROKEN.replace("ratio", "bare"))
     assert healing.execute("bare", arguments={"a": 8, "b": 2}).ok
     healing.execute("bare", arguments={"a": 1, "b": 0})
@@ -103,7 +103,7 @@ def test_a_recorded_run_that_passed_must_stay_what_it_was(healing: Healkit) -> N
     assert "the recorded run (a=8, b=2): gives 0 where 4.0 is right" in report.attempts[0].why
 
 
-def test_a_value_that_the_tools_own_code_does_not_give_again_is_no_check(healing: Healkit) -> None:
+def test_a_random_recorded_value_is_no_check(healing: Healkit) -> None:
     healing.vault.add("dice", "import random\ndef dice(n):\n    return [random.random(), 1 / n][0]\n")
     assert healing.execute("dice", arguments={"n": 1}).ok
     healing.execute("dice", arguments={"n": 0})
@@ -115,7 +115,7 @@ def test_a_value_that_the_tools_own_code_does_not_give_again_is_no_check(healing
 
 
 @pytest.mark.requirement("HEAL-1")
-def test_where_it_returns_what_is_wrong_its_recorded_values_count_for_nothing(healing: Healkit) -> None:
+def test_recorded_values_of_a_wrong_tool_do_not_count(healing: Healkit) -> None:
     healing.vault.add(
         "double", "def double(n):\n    return n + 2\n", examples=[{"arguments": {"n": 3}, "result": 6}]
     )
@@ -178,7 +178,7 @@ def test_every_type_of_event_is_written_by_some_path_of_the_loop(healing: Healki
     note("rolled back", healing.heal("ratio", advisors=[Idea(treacherous)], auto=True))
     note("halted", healing.heal("ratio", advisors=[Idea(*[WRONG] * 9, author="model")]))
     missing = set(EVENT_TYPES) - set(found)
-    # A lost worker: `test_a_lost_worker_is_tried_again_and_a_wrong_patch_is_not` shows these two.
+    # A lost worker: `test_a_lost_worker_is_retried_but_a_wrong_patch_is_not` shows these two.
     assert missing == {"retry_scheduled", "backoff_applied"}, found
 
 
@@ -187,7 +187,7 @@ def test_the_examples_of_the_tool_are_what_its_author_wrote(healing: Healkit) ->
 
 
 @pytest.mark.requirement("HEAL-1")
-def test_a_tool_that_needs_the_road_is_validated_there_and_its_trials_are_not_its_failures(
+def test_a_tool_that_calls_others_is_validated_in_a_worker(
     healing: Healkit,
 ) -> None:
     code = "def share(a, b):\n    return mcp.vault.ratio(a=a, b=b) + extra\n"

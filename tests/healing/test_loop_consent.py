@@ -16,7 +16,7 @@ from healkit.tracing.reader import read_run
 
 
 @pytest.mark.requirement("HEAL-4")
-def test_without_consent_the_patch_waits_and_the_tool_is_what_it_was(healing: Healkit) -> None:
+def test_without_consent_the_patch_waits(healing: Healkit) -> None:
     report = healing.heal("ratio", advisors=[Idea(MENDED)])
     assert report.outcome == "pending"
     assert healing.vault.get("ratio").revision == 1
@@ -27,7 +27,7 @@ def test_without_consent_the_patch_waits_and_the_tool_is_what_it_was(healing: He
 
 
 @pytest.mark.requirement("HEAL-4")
-def test_a_patch_that_was_declined_before_is_not_said_to_wait(healing: Healkit) -> None:
+def test_a_declined_patch_does_not_wait_again(healing: Healkit) -> None:
     first = healing.heal("ratio", advisors=[Idea(MENDED)])
     assert first.request_id is not None
     healing.requests.decline(first.request_id, "not like that")
@@ -65,7 +65,7 @@ healkit.heal("ratio", advisors=[Idea(MENDED)], confirm=lambda _: os.kill(os.getp
 
 
 @pytest.mark.slow
-def test_a_patch_about_which_somebody_was_being_asked_survives_a_kill(tmp_path: Path) -> None:
+def test_a_patch_that_waits_for_consent_survives_a_kill(tmp_path: Path) -> None:
     database = tmp_path / "killed.db"
     command = [sys.executable, "-c", KILLED_WHILE_ASKED, str(database)]
     killed = subprocess.run(command, cwd=Path(__file__).parent, timeout=120, check=False)
@@ -77,7 +77,7 @@ def test_a_patch_about_which_somebody_was_being_asked_survives_a_kill(tmp_path: 
         assert healkit.vault.get("ratio").code == MENDED
 
 
-def test_what_a_person_keeps_or_declines_is_their_decision_on_record(healing: Healkit) -> None:
+def test_a_persons_decision_is_on_record(healing: Healkit) -> None:
     healing.heal("ratio", advisors=[Idea(WRONG, MENDED)], confirm=lambda _: False)
     healing.heal("ratio", advisors=[Idea(MENDED)], confirm=lambda _: True)
     assert healing.requests.pending() == []
@@ -87,7 +87,7 @@ def test_what_a_person_keeps_or_declines_is_their_decision_on_record(healing: He
 
 
 @pytest.mark.requirement("HEAL-3", "HEAL-4")
-def test_auto_keeps_no_patch_that_is_only_silent(healing: Healkit) -> None:
+def test_auto_does_not_keep_a_silencing_patch(healing: Healkit) -> None:
     healing.vault.add("bare", BROKEN.replace("ratio", "bare"))
     healing.execute("bare", arguments={"a": 1, "b": 0})
     idea = Idea(SILENT.replace("ratio", "bare"))
@@ -97,7 +97,7 @@ def test_auto_keeps_no_patch_that_is_only_silent(healing: Healkit) -> None:
 
 
 @pytest.mark.requirement("HEAL-1")
-def test_a_patch_that_fails_on_the_road_after_all_is_taken_back(healing: Healkit) -> None:
+def test_a_patch_that_fails_in_use_is_taken_back(healing: Healkit) -> None:
     treacherous = MENDED.replace(
         "def ratio(a, b):\n", "import sys\ndef ratio(a, b):\n    if 'ipykernel' in sys.modules: 1 / 0\n"
     )
@@ -109,7 +109,7 @@ def test_a_patch_that_fails_on_the_road_after_all_is_taken_back(healing: Healkit
     assert {"recovery_started", "recovery_finished"} <= set(events(report))
 
 
-def test_somebody_elses_change_meanwhile_is_not_overwritten(healing: Healkit) -> None:
+def test_a_concurrent_change_is_not_overwritten(healing: Healkit) -> None:
     def meanwhile(_: Attempt) -> bool:
         healing.vault.patch("ratio", BROKEN + "# somebody was here\n")
         return True

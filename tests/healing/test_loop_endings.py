@@ -18,7 +18,7 @@ from healkit.errors import ConfigError, HealError
 from healkit.tracing.reader import read_run
 
 
-def test_a_tool_that_does_not_fail_any_more_is_left_alone(healing: Healkit) -> None:
+def test_a_healthy_tool_is_left_alone(healing: Healkit) -> None:
     healing.vault.patch("ratio", MENDED)
     idea = Idea(WRONG)
     report = healing.heal("ratio", advisors=[idea], auto=True)
@@ -26,7 +26,7 @@ def test_a_tool_that_does_not_fail_any_more_is_left_alone(healing: Healkit) -> N
     assert idea.cases == []
 
 
-def test_what_no_code_can_mend_is_said_at_once(healing: Healkit) -> None:
+def test_a_failure_that_no_code_fixes_ends_at_once(healing: Healkit) -> None:
     healing.vault.add("slow", "import time\ndef slow():\n    time.sleep(60)\n")
     with pytest.raises(HealError, match="Nothing says that slow@1 fails"):
         healing.heal("slow")
@@ -34,7 +34,7 @@ def test_what_no_code_can_mend_is_said_at_once(healing: Healkit) -> None:
         healing.heal("slow", log_id=1)
 
 
-def test_a_wrong_wish_is_refused_before_anything_is_run(healing: Healkit) -> None:
+def test_a_bad_request_is_refused_before_anything_runs(healing: Healkit) -> None:
     rows = len(healing.log.query().rows)
     with pytest.raises(ConfigError, match=r"'serch'\. Did you mean 'search'"):
         healing.heal("ratio", advisors=["serch"])
@@ -45,7 +45,7 @@ def test_a_wrong_wish_is_refused_before_anything_is_run(healing: Healkit) -> Non
 
 
 @pytest.mark.requirement("RUN-6", "RUN-3")
-def test_an_advisor_that_repeats_itself_is_ended_by_the_policy(healing: Healkit) -> None:
+def test_the_policy_halts_a_repeating_advisor(healing: Healkit) -> None:
     report = healing.heal("ratio", advisors=[Idea(*[WRONG] * 9, author="model")], auto=True)
     assert report.outcome == "halted"
     assert len(report.attempts) == 3
@@ -94,7 +94,7 @@ def stop_at_work(stop: threading.Event) -> None:
 
 @pytest.mark.slow
 @pytest.mark.requirement("RUN-4")
-def test_a_lost_worker_is_tried_again_and_a_wrong_patch_is_not(healing: Healkit) -> None:
+def test_a_lost_worker_is_retried_but_a_wrong_patch_is_not(healing: Healkit) -> None:
     slow = MENDED.replace("def ratio(a, b):\n", "import time\ndef ratio(a, b):\n    time.sleep(0.4)\n")
     killed: list[int] = []
     killer = threading.Thread(
@@ -127,14 +127,14 @@ def test_stop_ends_it_and_nothing_is_changed(healing: Healkit) -> None:
 
 
 @pytest.mark.slow
-def test_when_the_budget_is_spent_what_was_found_stands(healing: Healkit) -> None:
+def test_a_spent_budget_keeps_the_results(healing: Healkit) -> None:
     hang = "import time\ndef ratio(a, b):\n    time.sleep(30)\n"
     report = healing.heal("ratio", advisors=[Idea(hang)], auto=True, budget_s=1.5)
     assert report.outcome == "not_cured"
     assert healing.vault.get("ratio").revision == 1
 
 
-def test_an_advisor_that_fails_is_noted_and_the_next_one_is_asked(healing: Healkit) -> None:
+def test_a_failing_advisor_is_noted_and_the_next_one_asked(healing: Healkit) -> None:
     class Failing(Idea):
         name = "failing"
 
@@ -147,7 +147,7 @@ def test_an_advisor_that_fails_is_noted_and_the_next_one_is_asked(healing: Healk
 
 
 @pytest.mark.slow
-def test_stop_is_heard_on_the_road_too(healing: Healkit) -> None:
+def test_stop_ends_a_validation_in_a_worker(healing: Healkit) -> None:
     code = "def share(a, b):\n    return mcp.vault.ratio(a=a, b=b) + extra\n"
     healing.vault.add("share", code, examples=[{"arguments": {"a": 6, "b": 3}, "result": 2.0}])
     healing.execute("share", arguments={"a": 6, "b": 3})

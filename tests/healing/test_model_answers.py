@@ -45,7 +45,7 @@ TAKEN = {
 
 
 @pytest.mark.parametrize("text", TAKEN.values(), ids=TAKEN)
-def test_the_whole_new_code_is_found_however_it_is_wrapped(text: str) -> None:
+def test_the_new_code_is_found_in_any_wrapping(text: str) -> None:
     assert read_answer(text, entry()).code == RIGHT
 
 
@@ -65,7 +65,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("text", "why"), REFUSED.items(), ids=REFUSED.values())
-def test_what_holds_no_new_code_is_refused_with_the_reason(text: str, why: str) -> None:
+def test_an_answer_without_new_code_is_refused_with_the_reason(text: str, why: str) -> None:
     with pytest.raises(UnusableAnswer, match=why):
         read_answer(text, entry())
 
@@ -88,20 +88,20 @@ def test_a_draft_that_does_not_parse_may_become_any_tool() -> None:
     assert read_answer(fenced(), entry("def halve(n)\n  return")).code == RIGHT
 
 
-def test_a_statement_of_sql_is_taken_as_it_is() -> None:
+def test_an_sql_statement_is_taken_unchanged() -> None:
     old, new = "SELECT nam FROM t\n", "SELECT name FROM t\n"
     assert read_answer(f"The column is name.\n{fenced(new, 'sql')}", entry(old, "sql")).code == new
     with pytest.raises(UnusableAnswer, match="same as before"):
         read_answer(fenced("SELECT nam\nFROM t", "sql"), entry(old, "sql"))
 
 
-def test_comments_and_layout_make_no_other_code() -> None:
+def test_codes_that_differ_in_layout_are_the_same() -> None:
     assert same_code("x = 1  # one\n", "x=1\n", "python")
     assert not same_code("x = 1\n", "x = 2\n", "python")
     assert same_code("x = (", "x  = (", "python")
 
 
-def test_line_ends_stay_those_of_the_code() -> None:
+def test_the_codes_line_ends_are_kept() -> None:
     crlf = entry(BROKEN.replace("\n", "\r\n"))
     assert read_answer(fenced(), crlf).code == RIGHT.replace("\n", "\r\n")
 

@@ -59,7 +59,7 @@ def test_the_page_does_what_it_says(tmp_path: Path) -> None:
     assert SECRET_KEY not in done.stdout
 
 
-def test_each_row_of_servers_is_settings_that_work() -> None:
+def test_each_row_of_servers_has_working_settings() -> None:
     rows = re.findall(r"^\| [\w. ]+ \| `(HEALKIT_HEAL_MODEL=.*)` \|$", PAGE.read_text(), re.MULTILINE)
     assert len(rows) == 6
     for row in rows:

@@ -110,7 +110,7 @@ FINAL: dict[str, tuple[Turn, type[HealkitError], str]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("turn", "kind", "match"), FINAL.values(), ids=FINAL)
-def test_what_no_waiting_helps_is_asked_once_and_said_with_the_next_step(
+def test_a_permanent_error_is_not_retried_and_names_the_next_step(
     server: ModelServer, turn: Turn, kind: type[HealkitError], match: str
 ) -> None:
     server.plan.extend([turn, says(ANSWER)])
@@ -143,7 +143,7 @@ PASSING: dict[str, Turn] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("turn", PASSING.values(), ids=PASSING)
-def test_what_may_pass_is_asked_again_and_then_said(server: ModelServer, turn: Turn) -> None:
+def test_a_transient_error_is_retried_and_then_raised(server: ModelServer, turn: Turn) -> None:
     server.plan.extend([turn, says(ANSWER), turn, turn, turn])
     config = server.config(heal_model_retries=2, heal_model_attempts=1)
     told: list[Progress] = []
@@ -160,7 +160,7 @@ def test_what_may_pass_is_asked_again_and_then_said(server: ModelServer, turn: T
 
 @pytest.mark.slow
 @PROVIDERS
-def test_an_overloaded_model_says_so_in_the_middle_of_a_stream(server: ModelServer, provider: str) -> None:
+def test_an_overload_in_the_middle_of_a_stream_is_retried(server: ModelServer, provider: str) -> None:
     stop = b'data: {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}\n\n'
     server.plan.extend([sends(stop), says(ANSWER)])
     advisor = ModelAdvisor(server.config(provider, heal_model_attempts=1), environ={})
@@ -168,7 +168,7 @@ def test_an_overloaded_model_says_so_in_the_middle_of_a_stream(server: ModelServ
 
 
 @PROVIDERS
-def test_half_an_answer_is_never_taken_for_one(server: ModelServer, provider: str) -> None:
+def test_half_an_answer_is_never_used(server: ModelServer, provider: str) -> None:
     path = "/v1/messages" if provider == "anthropic" else "/v1/chat/completions"
     whole = events(path, ANSWER)
     cut = whole[: whole.rindex(b"finish_reason" if provider == "openai" else b"message_stop") - 200]
@@ -178,14 +178,14 @@ def test_half_an_answer_is_never_taken_for_one(server: ModelServer, provider: st
 
 
 @pytest.mark.slow
-def test_the_server_says_when_to_come_back(server: ModelServer) -> None:
+def test_the_servers_retry_after_is_honoured(server: ModelServer) -> None:
     server.plan.extend([fails(429, error("wait"), Retry_After="1"), says(ANSWER)])
     list(ModelAdvisor(server.config(heal_model_attempts=1), environ={}).propose(CASE, Budget()))
     first, second = server.requests
     assert second.at_s - first.at_s >= 0.9
 
 
-def test_a_pause_that_is_longer_than_the_budget_is_not_begun(server: ModelServer) -> None:
+def test_a_pause_longer_than_the_budget_is_not_begun(server: ModelServer) -> None:
     server.plan.append(fails(429, error("wait"), Retry_After="3600"))
     raised = asked(server.config(), Budget(30))
     assert isinstance(raised, ModelUnavailable)
@@ -193,7 +193,7 @@ def test_a_pause_that_is_longer_than_the_budget_is_not_begun(server: ModelServer
     assert len(server.requests) == 1
 
 
-def test_a_model_that_says_nothing_is_given_up_in_time(server: ModelServer) -> None:
+def test_a_silent_model_is_given_up_in_time(server: ModelServer) -> None:
     server.plan.append(hangs)
     raised = asked(server.config(heal_model_timeout_s=0.5))
     assert isinstance(raised, ModelUnavailable)
@@ -201,16 +201,14 @@ def test_a_model_that_says_nothing_is_given_up_in_time(server: ModelServer) -> N
     assert len(server.requests) == 1
 
 
-def test_an_answer_that_trickles_in_is_given_up_in_time_too(server: ModelServer) -> None:
+def test_a_trickling_answer_is_given_up_in_time(server: ModelServer) -> None:
     server.plan.append(drips)
     assert isinstance(asked(server.config(heal_model_timeout_s=0.5)), ModelUnavailable)
     assert server.hung_up.wait(WITHIN_S)
 
 
 @PROVIDERS
-def test_an_answer_is_taken_at_its_end_although_the_connection_stays_open(
-    server: ModelServer, provider: str
-) -> None:
+def test_an_answer_is_complete_while_the_connection_stays_open(server: ModelServer, provider: str) -> None:
     def stays(handler: Any) -> None:
         handler.begin()
         handler.send(events(handler.path, ANSWER))
@@ -244,7 +242,7 @@ def test_stop_in_the_middle_of_an_answer_hangs_up(server: ModelServer, provider:
     assert server.hung_up.wait(WITHIN_S), "the request went on after Stop"
 
 
-def test_stop_while_it_waits_for_a_busy_server_is_heard(server: ModelServer) -> None:
+def test_stop_ends_the_wait_for_a_busy_server(server: ModelServer) -> None:
     server.plan.append(fails(503, error("later"), Retry_After="600"))
     bench = Budget(3600)
     waiting = threading.Event()
@@ -277,14 +275,14 @@ def test_an_answer_without_end_is_cut_off(server: ModelServer) -> None:
     assert server.hung_up.wait(WITHIN_S)
 
 
-def test_a_redirect_takes_the_key_nowhere(server: ModelServer) -> None:
+def test_a_redirect_does_not_get_the_key(server: ModelServer) -> None:
     with model_server() as elsewhere:
         server.plan.append(fails(308, {}, Location=f"{elsewhere.url}/v1/chat/completions"))
         asked(server.config())
         assert not elsewhere.requests
 
 
-def test_nobody_there_is_said_with_the_address() -> None:
+def test_an_unreachable_server_is_named_by_address() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
@@ -295,13 +293,13 @@ def test_nobody_there_is_said_with_the_address() -> None:
     assert_says(raised, "127.0.0.1:.*cannot be reached.*heal_model_url")
 
 
-def test_https_to_a_server_that_speaks_http_is_said(server: ModelServer) -> None:
+def test_https_to_an_http_server_is_explained(server: ModelServer) -> None:
     raised = asked(Config(heal_model="m", heal_model_url=server.url.replace("http:", "https:")))
     assert type(raised) is ModelError
     assert_says(raised, "no safe connection.*http or https")
 
 
-def test_a_certificate_that_nobody_vouches_for_gets_neither_question_nor_key(tmp_path: Path) -> None:
+def test_an_untrusted_certificate_gets_no_question_and_no_key(tmp_path: Path) -> None:
     with model_server(_own_certificate(tmp_path)) as unknown:
         raised = asked(unknown.config())
     assert type(raised) is ModelError
@@ -309,7 +307,7 @@ def test_a_certificate_that_nobody_vouches_for_gets_neither_question_nor_key(tmp
     assert not unknown.requests
 
 
-def test_answers_without_code_are_asked_again_and_then_refused(server: ModelServer) -> None:
+def test_answers_without_code_are_retried_and_then_refused(server: ModelServer) -> None:
     server.plan.extend([says(""), says("```diff\n-a\n+b\n```"), says("I would rather not.")])
     raised = asked(server.config(heal_model_attempts=3))
     assert isinstance(raised, ModelRefused)
@@ -320,14 +318,14 @@ def test_answers_without_code_are_asked_again_and_then_refused(server: ModelServ
     assert "the whole new code is needed" in told[2]
 
 
-def test_the_calls_that_were_in_vain_are_in_the_cost_of_the_next_patch(server: ModelServer) -> None:
+def test_the_next_patch_carries_the_cost_of_vain_calls(server: ModelServer) -> None:
     server.plan.extend([says("Hm."), says(ANSWER)])
     advisor = ModelAdvisor(server.config(heal_model_attempts=2), environ={})
     (patch,) = advisor.propose(CASE, Budget())
     assert patch.cost == {"requests": 2, "input_tokens": 200, "output_tokens": 40}
 
 
-def test_code_that_does_not_fit_is_not_sent_and_not_cut(server: ModelServer) -> None:
+def test_code_that_does_not_fit_is_not_sent(server: ModelServer) -> None:
     raised = asked(server.config(heal_model_input_max_bytes=500))
     assert isinstance(raised, ModelInputTooLarge)
     assert_says(raised, "halve@1 .* 500 are allowed; nothing was sent")

@@ -48,7 +48,7 @@ def told(server: ModelServer, of: Case, **settings: int) -> str:
 
 
 @pytest.mark.requirement("HEAL-2")
-def test_a_healing_tells_the_model_of_its_tools_own_history_and_its_neighbours(
+def test_the_model_is_told_earlier_revisions_and_similar_tools(
     server: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HEALKIT_MODEL_KEY", SECRET_KEY)
@@ -71,11 +71,11 @@ def test_a_healing_tells_the_model_of_its_tools_own_history_and_its_neighbours(
     assert "greet" not in text
 
 
-def test_without_peers_nothing_is_said_of_them(server: ModelServer) -> None:
+def test_without_peers_the_question_names_none(server: ModelServer) -> None:
     assert PEERS not in told(server, case())
 
 
-def test_no_more_than_three_versions_and_two_other_tools_are_told_newest_first(server: ModelServer) -> None:
+def test_at_most_three_versions_and_two_other_tools_are_told(server: ModelServer) -> None:
     versions = [version(9 - n, f"{MENDED}# version {9 - n}\n") for n in range(6)]
     others = [other(f"tool_{n}", f"{MENDED}# tool {n}\n") for n in range(4)]
     text = told(server, case(*versions, *others))
@@ -90,7 +90,7 @@ def test_a_long_peer_is_cut_and_says_so(server: ModelServer) -> None:
     assert len(text) < 8000
 
 
-def test_peers_are_the_first_to_be_left_out_where_there_is_no_room(server: ModelServer) -> None:
+def test_peers_are_left_out_first(server: ModelServer) -> None:
     long = MENDED + "# word\n" * 400
     peers = [version(n, f"{long}# version {n}\n") for n in (3, 2, 1)]
     text = told(server, case(*peers), heal_model_input_max_bytes=8000)
@@ -100,7 +100,7 @@ def test_peers_are_the_first_to_be_left_out_where_there_is_no_room(server: Model
     assert "more are left out for want of room" in text
 
 
-def test_a_peer_that_was_proposed_already_is_told_as_that_only(server: ModelServer) -> None:
+def test_a_proposed_peer_is_told_as_an_attempt_only(server: ModelServer) -> None:
     before = MENDED.replace("2", "3")
     patch = Patch(code=before, advisor="peers", author="rule", reason="Go back to halve@3.")
     attempt = Attempt(number=1, patch=patch, diff="+    return n / 3", verdict="not_cured", why="no")
@@ -110,7 +110,7 @@ def test_a_peer_that_was_proposed_already_is_told_as_that_only(server: ModelServ
 
 
 @pytest.mark.parametrize("same_tool", [True, False])
-def test_secrets_and_personal_data_in_a_peer_stay_here(server: ModelServer, same_tool: bool) -> None:
+def test_secrets_and_personal_data_in_a_peer_are_not_sent(server: ModelServer, same_tool: bool) -> None:
     peer = Peer("halve@3", f'API_KEY = "hunter2xyz9"\n# jane@example.com\n{MENDED}', same_tool)
     text = told(server, case(peer))
     assert "halve@3" in text
@@ -119,7 +119,7 @@ def test_secrets_and_personal_data_in_a_peer_stay_here(server: ModelServer, same
     assert "return n / 2" in text
 
 
-def test_a_secret_of_an_earlier_revision_comes_back_and_that_of_another_tool_does_not(
+def test_only_secrets_of_the_same_tool_are_restored(
     server: ModelServer,
 ) -> None:
     answer = 'KEY = "[REDACTED:secret-name-1]"\ndef halve(n):\n    return n / 2\n'

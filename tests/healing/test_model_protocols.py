@@ -59,7 +59,7 @@ def test_a_streamed_answer_becomes_a_patch_with_its_author_and_its_cost(
 
 
 @PROVIDERS
-def test_without_prices_the_cost_says_nothing_of_money(server: ModelServer, provider: str) -> None:
+def test_without_prices_the_cost_has_no_money(server: ModelServer, provider: str) -> None:
     server.plan.append(says(ANSWER))
     (patch,) = ModelAdvisor(server.config(provider, heal_model_attempts=1), environ={}).propose(
         CASE, Budget()
@@ -67,7 +67,7 @@ def test_without_prices_the_cost_says_nothing_of_money(server: ModelServer, prov
     assert patch.cost == {"requests": 1, "input_tokens": 100, "output_tokens": 20}
 
 
-def test_each_protocol_is_asked_at_its_path_with_its_headers_and_fields(server: ModelServer) -> None:
+def test_each_protocol_has_its_path_headers_and_fields(server: ModelServer) -> None:
     for provider in ("openai", "anthropic"):
         server.plan.append(says(ANSWER))
         advisor = ModelAdvisor(server.config(provider), environ={"HEALKIT_MODEL_KEY": SECRET_KEY})
@@ -85,13 +85,13 @@ def test_each_protocol_is_asked_at_its_path_with_its_headers_and_fields(server: 
     assert (message.body["max_tokens"], message.body["stream"]) == (8192, True)
 
 
-def test_a_server_that_wants_no_key_gets_none(server: ModelServer) -> None:
+def test_a_server_without_key_gets_none(server: ModelServer) -> None:
     server.plan.append(says(ANSWER))
     next(ModelAdvisor(server.config(), environ={}).propose(CASE, Budget()))
     assert "authorization" not in server.requests[0].headers
 
 
-def test_what_a_server_does_not_know_is_left_away_and_not_sent_to_it_again(server: ModelServer) -> None:
+def test_an_unsupported_field_is_left_out_from_then_on(server: ModelServer) -> None:
     limit = {
         "error": {
             "message": "Unsupported parameter: 'max_tokens' is not supported with this model. "
@@ -109,7 +109,7 @@ def test_what_a_server_does_not_know_is_left_away_and_not_sent_to_it_again(serve
     assert len(server.requests) == 4
 
 
-def test_a_request_that_is_refused_for_good_is_not_repeated(server: ModelServer) -> None:
+def test_a_permanent_refusal_is_not_repeated(server: ModelServer) -> None:
     server.plan.append(fails(400, {"error": {"message": "max_tokens is too large", "type": "invalid"}}))
     server.plan.append(fails(400, {"error": {"message": "messages: too long", "type": "invalid"}}))
     with pytest.raises(ModelError, match="messages: too long"):
@@ -117,7 +117,7 @@ def test_a_request_that_is_refused_for_good_is_not_repeated(server: ModelServer)
     assert len(server.requests) == 2
 
 
-def test_null_stands_for_what_is_left_out(server: ModelServer) -> None:
+def test_null_means_a_missing_field(server: ModelServer) -> None:
     stream = events("/v1/chat/completions", ANSWER).replace(
         b'"choices": [], "usage"', b'"choices": null, "usage"'
     )

@@ -54,7 +54,7 @@ def _key(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.requirement("HEAL-2")
 @pytest.mark.usefixtures("_key")
 @pytest.mark.parametrize(("provider", "kept"), [("openai", True), ("anthropic", False)])
-def test_a_wrong_answer_is_told_why_and_the_next_one_cures(
+def test_the_model_learns_why_an_answer_failed(
     server: ModelServer, tmp_path: Path, provider: str, kept: bool
 ) -> None:
     server.plan.extend([says(answer(WRONG)), says(answer(RIGHT, "The quotient is not needed."))])
@@ -89,9 +89,7 @@ def test_a_wrong_answer_is_told_why_and_the_next_one_cures(
 
 
 @pytest.mark.usefixtures("_key")
-def test_a_model_that_is_of_no_use_leaves_it_to_the_next_advisor_and_its_cost_is_in_the_report(
-    server: ModelServer, tmp_path: Path
-) -> None:
+def test_a_useless_model_is_followed_by_the_next_advisor(server: ModelServer, tmp_path: Path) -> None:
     server.plan.extend([says("Hm."), says("I cannot.")])
     with Healkit(tmp_path / "healkit.db", config=server.config(heal_model_attempts=2)) as hk:
         broken_fibonacci(hk)
@@ -153,7 +151,7 @@ def test_the_advisor_can_be_drawn_like_any_other(server: ModelServer) -> None:
     assert "was tried before" in told[2]
 
 
-def test_what_other_advisors_tried_is_told_and_not_proposed_again(server: ModelServer) -> None:
+def test_the_model_is_told_what_other_advisors_tried(server: ModelServer) -> None:
     server.plan.extend([says(answer(WRONG)), says(answer(RIGHT))])
     tried = Patch(code=WRONG, advisor="search", author="search", reason="")
     attempt = Attempt(
@@ -168,7 +166,7 @@ def test_what_other_advisors_tried_is_told_and_not_proposed_again(server: ModelS
 
 
 @pytest.mark.parametrize("verdict", ["cured", "unproven"])
-def test_nothing_is_asked_once_no_check_speaks_against_a_patch(server: ModelServer, verdict: str) -> None:
+def test_no_question_follows_a_patch_that_passes(server: ModelServer, verdict: str) -> None:
     server.plan.extend([says(answer(RIGHT)), says(answer(WRONG))])
     rounds = ModelAdvisor(server.config(), environ={}).propose(Case(_entry(), None, ()), Budget())
     patch = next(rounds)

@@ -13,7 +13,7 @@ from healkit.healing.questions import Answer, Choice, Question, answer_of
 
 
 @pytest.mark.requirement("HEAL-1")
-def test_where_patches_disagree_the_smallest_input_is_asked_about_and_the_answer_is_kept(
+def test_disagreeing_patches_lead_to_a_question_on_the_smallest_input(
     healing: Healkit,
 ) -> None:
     healing.vault.add("step", STEP, examples=STEP_EXAMPLES)
@@ -41,7 +41,7 @@ def test_where_patches_disagree_the_smallest_input_is_asked_about_and_the_answer
 
 
 @pytest.mark.requirement("HEAL-1")
-def test_patches_that_raise_different_exceptions_are_told_apart(healing: Healkit) -> None:
+def test_different_exceptions_tell_patches_apart(healing: Healkit) -> None:
     raising = "def step(n):\n    if n < 0:\n        raise {}(n)\n    return 20 if n >= 10 else 0\n"
     healing.vault.add("step", STEP, examples=STEP_EXAMPLES)
     asked: list[Question] = []
@@ -53,7 +53,7 @@ def test_patches_that_raise_different_exceptions_are_told_apart(healing: Healkit
 
 
 @pytest.mark.slow
-def test_whoever_thinks_longer_than_the_budget_is_still_heard(healing: Healkit) -> None:
+def test_an_answer_after_the_budget_still_counts(healing: Healkit) -> None:
     healing.vault.add("step", STEP, examples=STEP_EXAMPLES)
 
     def think(question: Question) -> Answer:
@@ -68,7 +68,7 @@ def test_whoever_thinks_longer_than_the_budget_is_still_heard(healing: Healkit) 
     assert report.best.patch.code == STEP.replace("> 10", ">= 10")
 
 
-def test_where_an_answer_came_too_late_to_be_held_against_the_patches_none_of_them_is_cured(
+def test_an_answer_too_late_to_check_leaves_no_patch_cured(
     healing: Healkit,
 ) -> None:
     healing.vault.add("step", STEP, examples=STEP_EXAMPLES)
@@ -102,6 +102,6 @@ def test_a_question_that_nobody_answers_is_not_asked_again(healing: Healkit) -> 
      ("raises ValueError", Answer(raises="ValueError")), ('"text"', Answer("text")), ("bare text", Answer("bare text")),
      ("[1, 2]", Answer([1, 2]))],
 )  # fmt: skip
-def test_what_is_typed_is_a_choice_or_a_value(said: str, answer: Answer | None) -> None:
+def test_typed_text_is_a_choice_or_a_value(said: str, answer: Answer | None) -> None:
     question = Question("step@1", {"n": 3}, (Choice(0), Choice(None, "KeyError")), 1)
     assert answer_of(question, said) == answer

@@ -44,7 +44,7 @@ def ask(policy: RunPolicy, question: tuple[Any, ...]) -> Any:
 
 @pytest.mark.requirement("RUN-6")
 @given(CAPS, st.lists(ASKED, max_size=80))
-def test_whatever_is_asked_nothing_over_a_cap_is_ever_granted(caps: PolicyDefaults, asked: Any) -> None:
+def test_nothing_over_a_cap_is_granted(caps: PolicyDefaults, asked: Any) -> None:
     policy = RunPolicy(caps)
     granted: dict[str, int] = {}
     for question in asked:
@@ -60,9 +60,7 @@ def test_whatever_is_asked_nothing_over_a_cap_is_ever_granted(caps: PolicyDefaul
 
 @pytest.mark.requirement("RUN-6")
 @given(CAPS, st.lists(ASKED, max_size=80))
-def test_it_halts_with_the_first_question_over_a_cap_and_never_before(
-    caps: PolicyDefaults, asked: Any
-) -> None:
+def test_the_policy_halts_at_the_first_question_over_a_cap(caps: PolicyDefaults, asked: Any) -> None:
     policy = RunPolicy(caps)
     steps = recoveries = 0
     failing: dict[str, int] = {}
@@ -88,7 +86,7 @@ def test_it_halts_with_the_first_question_over_a_cap_and_never_before(
 
 @pytest.mark.requirement("RUN-6")
 @given(CAPS, st.lists(ASKED, min_size=1, max_size=40))
-def test_a_halt_is_for_good_and_is_the_answer_to_everything(caps: PolicyDefaults, asked: Any) -> None:
+def test_a_halt_answers_everything_after_it(caps: PolicyDefaults, asked: Any) -> None:
     policy = RunPolicy(caps)
     for _ in range(caps.max_steps + 1):
         last = policy.step()
@@ -102,7 +100,7 @@ def test_a_halt_is_for_good_and_is_the_answer_to_everything(caps: PolicyDefaults
 
 @pytest.mark.requirement("RUN-6")
 @given(CAPS, st.lists(st.tuples(STATES, st.booleans()), max_size=200))
-def test_no_loop_of_steps_goes_on_for_ever_whatever_it_observes(caps: PolicyDefaults, seen: Any) -> None:
+def test_every_loop_of_steps_ends(caps: PolicyDefaults, seen: Any) -> None:
     policy = RunPolicy(caps)
     steps = 0
     for state, failed in [*seen, *[("z", False)] * (caps.max_steps + 1)]:
@@ -129,7 +127,7 @@ def test_the_default_caps_are_those_of_the_contract() -> None:
 
 
 @pytest.mark.requirement("RUN-4", "RUN-6")
-def test_a_retry_waits_longer_each_time_and_only_what_is_retryable_gets_one() -> None:
+def test_only_retryable_errors_are_retried_with_longer_pauses() -> None:
     policy = RunPolicy(PolicyDefaults(max_retries=4))
     assert [policy.retry("x", "WORKER_LOST").wait_ms for _ in range(4)] == [300, 1000, 2000, 2000]
     assert "retried 4 times" in policy.retry("x", "WORKER_LOST").refusal
@@ -141,7 +139,7 @@ def test_a_retry_waits_longer_each_time_and_only_what_is_retryable_gets_one() ->
 
 
 @pytest.mark.requirement("RUN-6")
-def test_a_poll_that_succeeds_again_and_again_is_no_loop_until_the_steps_are_used_up() -> None:
+def test_successful_polling_ends_only_at_the_cap_on_steps() -> None:
     policy = RunPolicy()
     for _ in range(60):
         assert policy.step().granted
@@ -152,13 +150,13 @@ def test_a_poll_that_succeeds_again_and_again_is_no_loop_until_the_steps_are_use
 
 
 @pytest.mark.requirement("RUN-6")
-def test_two_states_in_turn_are_the_same_state_too_often_each() -> None:
+def test_alternating_states_each_count_as_repeated() -> None:
     policy = RunPolicy()
     halts = [policy.observe(Observation("ab"[i % 2], failed=True)).halt for i in range(5)]
     assert [halt is None for halt in halts] == [True] * 4 + [False]
 
 
-def test_another_rule_is_another_row_over_the_same_history() -> None:
+def test_a_new_cap_is_a_new_row() -> None:
     """How issue E adds "identical errors under different code": nothing but a row."""
 
     def identical(history: Any, _: str) -> int:
@@ -193,7 +191,7 @@ def test_a_healing_halts_when_two_failures_take_turns() -> None:
 
 
 @pytest.mark.requirement("RUN-6")
-def test_what_is_polled_and_what_only_enumerates_is_no_loop() -> None:
+def test_polling_and_enumerating_are_no_loop() -> None:
     healing = RunPolicy(None, HEAL_CAPS)
     for number in range(50):  # different ideas, each failing in its own way or in one that nobody compares
         assert healing.observe(Observation(f"state {number}", failed=True, fingerprint=None)).granted

@@ -56,7 +56,7 @@ def write_it_by_hand(_: Case, code: str, problem: str) -> str | None:
 
 
 @pytest.mark.slow
-def test_thinking_about_a_question_is_wall_time_and_no_work(healing: Healkit) -> None:
+def test_think_time_is_not_working_time(healing: Healkit) -> None:
     healing.vault.add("step", STEP, examples=STEP_EXAMPLES)
     ideas = WorkingIdea(STEP.replace("> 10", "> 4"), STEP.replace("> 10", ">= 10"))
     report = healing.heal("step", advisors=[ideas], auto=True, ask=answer)
@@ -71,7 +71,7 @@ def test_thinking_about_a_question_is_wall_time_and_no_work(healing: Healkit) ->
 
 
 @pytest.mark.slow
-def test_the_record_says_how_long_an_answer_took_and_that_it_was_waited_for(healing: Healkit) -> None:
+def test_the_record_holds_the_think_time_of_an_answer(healing: Healkit) -> None:
     healing.vault.add("step", STEP, examples=STEP_EXAMPLES)
     ideas = Idea(STEP.replace("> 10", "> 4"), STEP.replace("> 10", ">= 10"))
     report = healing.heal("step", advisors=[ideas], auto=True, ask=answer)
@@ -85,7 +85,7 @@ def test_the_record_says_how_long_an_answer_took_and_that_it_was_waited_for(heal
 
 
 @pytest.mark.slow
-def test_the_wait_for_consent_and_for_an_editor_are_told_apart_too(healing: Healkit) -> None:
+def test_waiting_for_consent_and_an_editor_is_think_time(healing: Healkit) -> None:
     report = healing.heal("ratio", advisors=[Idea(MENDED)], confirm=accept)
     assert report.outcome == "kept"
     assert THOUGHT_S <= report.think_time_s < report.duration_s
@@ -95,14 +95,14 @@ def test_the_wait_for_consent_and_for_an_editor_are_told_apart_too(healing: Heal
     assert THOUGHT_S <= edited.think_time_s < edited.duration_s
 
 
-def test_where_nobody_was_waited_for_only_the_work_is_told(healing: Healkit) -> None:
+def test_without_a_wait_only_the_work_is_told(healing: Healkit) -> None:
     report = healing.heal("ratio", advisors=[Idea(MENDED)], auto=True)
     assert report.think_time_s == 0
     assert report.working_time_s == report.duration_s
     assert "waiting" not in held(report)
 
 
-def test_a_report_that_was_put_together_without_think_time_has_none(tmp_path: Path) -> None:
+def test_think_time_is_zero_by_default(tmp_path: Path) -> None:
     report = HealReport(
         tool_name="ratio", persona="default", label="ratio@1", outcome="not_cured", reason="", diagnosis="", attempts=(),
         best=None, checks=(), duration_s=3.2, candidates_tried=0, run_id="r", folder=tmp_path,

@@ -34,7 +34,7 @@ def bench_of(healkit: Healkit, budget_s: float = 60.0, stop: threading.Event | N
     return bench_for(healkit.recorder, healkit.config, ENTRY, budget_s, stop)
 
 
-def test_a_bench_is_what_an_advisor_expects_and_finds_the_candidate_that_passes(healkit: Healkit) -> None:
+def test_a_bench_finds_the_candidate_that_passes(healkit: Healkit) -> None:
     tried: list[int] = []
     bench: Workbench = bench_for(healkit.recorder, healkit.config, ENTRY, 60.0, on_progress=tried.append)
     scores = dict(bench.score(CODE, map(number, range(200)), [returns(8, 1), returns(9, 2)]))
@@ -45,7 +45,7 @@ def test_a_bench_is_what_an_advisor_expects_and_finds_the_candidate_that_passes(
     assert 0 < bench.left_s < 60
 
 
-def test_a_search_that_came_to_its_end_leaves_its_trial_servers_to_the_next(healkit: Healkit) -> None:
+def test_the_next_search_reuses_the_trial_servers(healkit: Healkit) -> None:
     bench = bench_of(healkit)
     before = None
     for _ in range(5):
@@ -55,7 +55,7 @@ def test_a_search_that_came_to_its_end_leaves_its_trial_servers_to_the_next(heal
     assert {process.pid for process in trial_servers()} == before
 
 
-def test_what_the_code_itself_returns_can_be_what_is_right(healkit: Healkit) -> None:
+def test_the_codes_own_result_can_be_the_right_one(healkit: Healkit) -> None:
     code = "def f(n):\n    return 1 // n\n"
     at = code.index("//")
     edits = [[], [Edit(at, at + 2, "/")], [Edit(at - 2, at - 1, "2")], [Edit(at + 3, at + 4, "1")]]
@@ -64,7 +64,7 @@ def test_what_the_code_itself_returns_can_be_what_is_right(healkit: Healkit) -> 
     assert scores == {0: "...w", 1: ".w.w", 2: "ww.w", 3: ".www"}
 
 
-def test_a_generator_of_candidates_runs_in_its_owners_thread_and_sees_earlier_outcomes(
+def test_a_candidate_generator_runs_in_its_own_thread(
     healkit: Healkit,
 ) -> None:
     bench, seen, threads = bench_of(healkit), dict[int, str](), set[int]()
@@ -84,9 +84,7 @@ def test_a_generator_of_candidates_runs_in_its_owners_thread_and_sees_earlier_ou
 
 @pytest.mark.slow
 @pytest.mark.parametrize("how", ["stop", "budget"])
-def test_stop_and_the_budget_end_a_search_at_once_and_leave_nothing_running(
-    healkit: Healkit, how: str
-) -> None:
+def test_stop_and_the_budget_end_a_search_at_once(healkit: Healkit, how: str) -> None:
     stop = threading.Event()
     warm = list(
         bench_of(healkit).score(CODE, [number(1)], [returns(1, 0)])
@@ -109,7 +107,7 @@ def test_stop_and_the_budget_end_a_search_at_once_and_leave_nothing_running(
         bench.observe(CODE, [returns(1, 1)])
 
 
-def test_what_is_off_the_clock_of_one_bench_is_off_that_of_the_one_beside_it(healkit: Healkit) -> None:
+def test_benches_side_by_side_share_think_time(healkit: Healkit) -> None:
     bench = bench_of(healkit, 60.0)
     beside = bench.beside(10.0)
     began = time.monotonic()
@@ -125,7 +123,7 @@ def test_what_is_off_the_clock_of_one_bench_is_off_that_of_the_one_beside_it(hea
 
 
 @pytest.mark.slow
-def test_what_a_candidate_was_given_it_has_again_when_it_is_validated(healkit: Healkit) -> None:
+def test_a_candidates_longer_limit_holds_at_validation(healkit: Healkit) -> None:
     bench = bench_of(healkit)
     slow = "import time\ndef f(n):\n    time.sleep(2.2)\n    return 1\n"
     [before] = bench.run([CODE], [returns(1, 0)])
@@ -136,12 +134,12 @@ def test_what_a_candidate_was_given_it_has_again_when_it_is_validated(healkit: H
     assert after[0].outcome == "passed"
 
 
-def test_of_no_candidates_nothing_is_run_and_nothing_goes_on_record(healkit: Healkit) -> None:
+def test_no_candidates_means_no_run_and_no_record(healkit: Healkit) -> None:
     assert list(bench_of(healkit).score(CODE, [], [returns(1, 1)])) == []
     assert healkit.log.count() == 0
 
 
-def test_the_values_of_many_checks_are_one_line_of_the_record(healkit: Healkit) -> None:
+def test_values_of_many_checks_are_one_record(healkit: Healkit) -> None:
     bench = bench_of(healkit)
     checks = [Check(origin="passing", arguments={"n": n}) for n in range(20)]
     before = healkit.log.count()
@@ -149,7 +147,7 @@ def test_the_values_of_many_checks_are_one_line_of_the_record(healkit: Healkit) 
     assert healkit.log.count() == before + 1
 
 
-def test_a_search_that_is_no_longer_looked_at_ends(healkit: Healkit) -> None:
+def test_an_abandoned_search_ends(healkit: Healkit) -> None:
     scores = bench_of(healkit).score(CODE, (number(value) for value in range(10**9)), [returns(3, 1)])
     assert next(scores)
     scores.close()
@@ -157,7 +155,7 @@ def test_a_search_that_is_no_longer_looked_at_ends(healkit: Healkit) -> None:
     assert children_of_trial_servers() == []
 
 
-def test_what_a_generator_raises_comes_out_and_ends_the_search(healkit: Healkit) -> None:
+def test_a_generators_exception_ends_the_search(healkit: Healkit) -> None:
     def candidates() -> Iterator[list[Edit]]:
         yield number(1)
         raise LookupError("no more ideas")
@@ -167,7 +165,7 @@ def test_what_a_generator_raises_comes_out_and_ends_the_search(healkit: Healkit)
     assert healkit.log.count(status="RUNNING") == 0
 
 
-def test_limits_come_from_the_codes_own_time_and_the_slow_lane_has_ten_times_that(healkit: Healkit) -> None:
+def test_limits_follow_the_codes_own_time(healkit: Healkit) -> None:
     code = "import time\ndef f(n):\n    time.sleep(n)\n    return n\n"
     checks = [returns(0, 0), Check(origin="declared", arguments={"n": 0.1}), returns("wrong", 0)]
     bench = bench_of(healkit)
@@ -191,7 +189,7 @@ def test_codes_run_on_record_and_are_observed(healkit: Healkit) -> None:
     assert observed.lines == [1, 2]
 
 
-def test_a_tool_that_is_kept_off_the_record_is_tried_without_a_word(healkit: Healkit) -> None:
+def test_a_sealed_tool_is_tried_off_the_record(healkit: Healkit) -> None:
     bench = bench_for(healkit.recorder, healkit.config, ENTRY, 60.0, off_record=True)
     code = "def f(secret):\n    print(secret)\n    return secret if secret[0] == 'o' else secret[99]\n"
     checks = [Check(origin="failing", arguments={"secret": text}) for text in ("ok-zanzibar", "no-zanzibar")]

@@ -35,7 +35,7 @@ def rules_file(folder: Path, text: str, name: str = "rules.toml") -> str:
 
 
 @TRACE_2
-def test_a_rule_of_ones_own_hides_what_it_names(tmp_path: Path) -> None:
+def test_a_custom_rule_hides_its_matches(tmp_path: Path) -> None:
     sanitizer = Sanitizer.from_config(Config(sanitizer_rules=rules_file(tmp_path, GOOD)))
     cleaned = sanitizer.text("badge: AB-1234, password=hunter22, a badge of honour")
     assert cleaned.value == "badge: [BADGE], password=[REDACTED:secret-name], a badge of honour"
@@ -51,7 +51,7 @@ def test_rules_may_be_json_and_need_no_keywords(tmp_path: Path) -> None:
 
 
 @TRACE_2
-def test_what_the_allow_list_matches_as_a_whole_stays() -> None:
+def test_a_whole_match_of_the_allow_list_stays() -> None:
     config = Config.from_environment({"HEALKIT_SANITIZER_ALLOW": r"[\w.]+@example\.com, noreply@.*"})
     sanitizer = Sanitizer.from_config(config)
     cleaned = sanitizer.text("jane@example.com noreply@x.org jane@example.com.evil.org")
@@ -76,16 +76,14 @@ def test_what_the_allow_list_matches_as_a_whole_stays() -> None:
         ("x = 1\n", r"hold no rule"),
     ],
 )  # fmt: skip
-def test_a_rule_that_cannot_be_used_is_refused_with_its_id_and_place(
-    tmp_path: Path, text: str, said: str
-) -> None:
+def test_a_bad_rule_is_refused_with_its_id_and_place(tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(RulesInvalid, match=said) as caught:
         Sanitizer.from_config(Config(sanitizer_rules=rules_file(tmp_path, text)))
     assert caught.value.code == "RULES_INVALID"
     assert caught.value.hint
 
 
-def test_a_file_that_is_not_there_and_a_bad_allowed_pattern_say_so(tmp_path: Path) -> None:
+def test_a_missing_file_and_a_bad_allowed_pattern_are_refused(tmp_path: Path) -> None:
     with pytest.raises(RulesInvalid, match="cannot be read"):
         Sanitizer.from_config(Config(sanitizer_rules=str(tmp_path / "none.toml")))
     with pytest.raises(RulesInvalid, match=r"sanitizer_allow\[1\].*position 1"):
@@ -116,12 +114,12 @@ def test_a_rule_works_the_same_with_re2_and_without(tmp_path: Path, monkeypatch:
 
 
 @TRACE_2
-def test_a_pattern_that_would_take_for_ever_is_linear_on_re2(tmp_path: Path) -> None:
+def test_an_exponential_pattern_is_linear_on_re2(tmp_path: Path) -> None:
     pytest.importorskip("re2")
     rule = "[[rule]]\nid = 'slow'\npattern = '(a+)+!'\n"
     sanitizer = Sanitizer.from_config(Config(sanitizer_rules=rules_file(tmp_path, rule)))
     assert sanitizer.text("a" * 5000 + "b").hidden == {}  # on re it would not end in a lifetime
 
 
-def test_a_pattern_that_re2_does_not_know_runs_on_re() -> None:
+def test_a_pattern_unknown_to_re2_runs_on_re() -> None:
     assert fast_pattern(r"(?<=x)y(?!z)").search("xy") is not None

@@ -44,7 +44,7 @@ def test_the_page_does_what_it_says(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("TRACE-2")
-def test_the_table_of_rules_is_the_codes() -> None:
+def test_the_docs_hold_the_table_of_rules() -> None:
     page = PAGE.read_text()
     head, _, rest = page.partition("<!-- rules -->\n")
     shown, _, tail = rest.partition("<!-- /rules -->")

@@ -48,7 +48,7 @@ def test_each_rule_catches_its_examples_alone_and_among_all_others(
 
 @TRACE_2
 @pytest.mark.parametrize(("rule", "template"), cases("survives"))
-def test_no_rule_takes_its_own_look_alikes_or_another_rules(rule: SanitizerRule, template: str) -> None:
+def test_look_alikes_survive_every_rule(rule: SanitizerRule, template: str) -> None:
     for seed in FILLINGS:
         text = expand(template, random.Random(seed))
         assert [(found.rule.id, text[found.start : found.end]) for found in WHOLE.find(text)] == []
@@ -62,7 +62,7 @@ def test_a_token_is_found_wherever_it_stands(rule: SanitizerRule) -> None:
         assert WHOLE.find(text), text
 
 
-def test_every_rule_has_an_id_of_its_own_a_description_and_its_proof() -> None:
+def test_every_rule_has_a_unique_id_a_description_and_examples() -> None:
     ids = [rule.id for rule in RULES]
     assert len(ids) == len(set(ids)) > 100
     for rule in RULES:
@@ -73,7 +73,7 @@ def test_every_rule_has_an_id_of_its_own_a_description_and_its_proof() -> None:
         assert bool(rule.pattern) != bool(rule.locate), rule.id
 
 
-def test_the_table_knows_the_tokens_of_at_least_forty_providers() -> None:
+def test_the_table_has_tokens_of_forty_providers() -> None:
     assert sum(rule.kind == "token" and "-" in rule.id for rule in RULES) >= 40
 
 
@@ -96,7 +96,7 @@ def test_the_most_specific_rule_names_what_was_hidden() -> None:
 
 
 @TRACE_2
-def test_a_value_that_calls_itself_an_example_is_hidden_like_any_other() -> None:
+def test_a_value_named_example_is_hidden_too() -> None:
     key = "AKIA" + "IOSFODNN7EXAMPLE"
     assert WHOLE.find(key)
     assert WHOLE.find("password=changeme")

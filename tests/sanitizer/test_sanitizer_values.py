@@ -52,7 +52,7 @@ def test_secrets_are_found_at_any_depth_and_counted_by_rule() -> None:
 
 
 @TRACE_2
-def test_what_the_contract_holds_is_never_touched() -> None:
+def test_ids_hashes_and_codes_are_never_changed() -> None:
     value = {
         "trace_id": str(uuid.uuid4()),
         "id": 4_111_111_111_111_111,
@@ -80,7 +80,7 @@ class Unreadable:
 
 
 @TRACE_2
-def test_what_json_cannot_hold_is_converted_and_nothing_raises() -> None:
+def test_values_that_json_cannot_hold_are_converted() -> None:
     cyclic: list[Any] = []
     cyclic.append(cyclic)
     value = {
@@ -110,13 +110,13 @@ class Hostile(dict[str, str]):
 
 
 @TRACE_2
-def test_a_value_that_fights_back_is_named_by_its_type() -> None:
+def test_a_hostile_value_is_named_by_its_type() -> None:
     assert "Hostile" in json.dumps(SANITIZER.clean(Hostile(a="b")).value)
 
 
 @pytest.mark.slow
 @TRACE_2
-def test_fifty_megabytes_are_cut_after_redaction() -> None:
+def test_50_megabytes_are_cut_after_redaction() -> None:
     value = {"head": f"password={PASSWORD}", "body": "lorem ipsum " * 4_500_000}
     cleaned = SANITIZER.clean(value)
     assert size_of(cleaned.value) <= 10_240
@@ -168,7 +168,7 @@ WORDS = st.sampled_from(
 @TRACE_2
 @settings(max_examples=75)
 @given(JSON)
-def test_any_value_becomes_json_and_cleaning_it_again_changes_nothing(value: object) -> None:
+def test_cleaning_any_value_twice_changes_nothing(value: object) -> None:
     cleaned = SANITIZER.clean(value, limit_bytes=400)
     json.dumps(cleaned.value, allow_nan=False)
     assert size_of(cleaned.value) <= 400
@@ -179,7 +179,7 @@ def test_any_value_becomes_json_and_cleaning_it_again_changes_nothing(value: obj
 @TRACE_2
 @settings(max_examples=400)
 @given(st.lists(WORDS, max_size=25).map("".join))
-def test_texts_made_of_what_the_rules_look_for_are_clean_after_one_cleaning(text: str) -> None:
+def test_texts_made_of_keywords_are_clean_after_one_cleaning(text: str) -> None:
     cleaned = SANITIZER.text(text)
     again = SANITIZER.text(cleaned.value)
     assert (again.value, again.hidden) == (cleaned.value, {})
@@ -225,14 +225,14 @@ def test_a_hostile_text_costs_no_more_than_its_length(piece: str) -> None:
 
 
 @TRACE_2
-def test_the_public_face_returns_the_value_and_what_was_hidden() -> None:
+def test_sanitize_returns_the_value_and_the_counts() -> None:
     value, hidden = healkit.sanitize({"password": PASSWORD, "n": 1})
     assert value == {"password": "[REDACTED:secret-name]", "n": 1}
     assert hidden == {"secret-name": 1}
 
 
 @TRACE_2
-def test_the_standard_library_is_nearly_untouched() -> None:
+def test_the_standard_librarys_source_is_nearly_unchanged() -> None:
     """Real code about tokens, passwords and numbers; what is left over is addresses of real people."""
     folder = Path(json.__file__).parents[1]
     lines = changed = 0

@@ -30,13 +30,13 @@ OTHER_NAMES = """
 
 @TRACE_2
 @pytest.mark.parametrize("name", SECRET_NAMES)
-def test_a_secrets_name_is_known_in_every_spelling(name: str) -> None:
+def test_a_secrets_name_is_known_in_any_spelling(name: str) -> None:
     assert secrecy_of(name) not in {Secrecy.NONE, Secrecy.WEAK}
 
 
 @TRACE_2
 @pytest.mark.parametrize("name", OTHER_NAMES)
-def test_a_name_that_only_holds_a_secrets_letters_is_none(name: str) -> None:
+def test_a_name_with_a_secrets_letters_is_no_secret(name: str) -> None:
     assert secrecy_of(name) in {Secrecy.NONE, Secrecy.WEAK, Secrecy.QUERY}
     assert SANITIZER.clean({name: "value"}).hidden == {}
     assert SANITIZER.clean({name: 4096}).hidden == {}
@@ -60,7 +60,7 @@ def test_a_name_that_only_holds_a_secrets_letters_is_none(name: str) -> None:
         "%(pw)s",
     ],
 )
-def test_what_is_no_value_stays_under_a_secrets_name(value: object) -> None:
+def test_a_placeholder_stays_under_a_secrets_name(value: object) -> None:
     for name in ("password", "api_key", "token", "secret"):
         assert SANITIZER.clean({name: value}).value == {name: value}
 
@@ -121,7 +121,7 @@ def test_code_and_prose_about_secrets_stay(line: str) -> None:
         ("User(id=3, password='hunter2', token='abc123xyz')", "abc123xyz"),
     ],
 )
-def test_a_secret_is_hidden_in_whatever_syntax_it_stands(text: str, secret: str) -> None:
+def test_a_secret_is_hidden_in_any_syntax(text: str, secret: str) -> None:
     cleaned = SANITIZER.text(text)
     assert secret not in cleaned.value
     assert cleaned.hidden

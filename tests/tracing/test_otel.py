@@ -118,7 +118,7 @@ def exported(receiver: Receiver, *traces: ExecutionTrace, raw: bool = False, **c
         exporter.close()
 
 
-def test_an_execution_is_a_span_with_the_conventions_names_and_its_calls_are_its_children(
+def test_an_execution_becomes_a_span_and_its_calls_become_child_spans(
     receiver: Receiver,
 ) -> None:
     now = utc_now()
@@ -159,7 +159,7 @@ def test_an_execution_is_a_span_with_the_conventions_names_and_its_calls_are_its
 
 
 @pytest.mark.parametrize("version", list(CONVENTIONS))
-def test_each_version_of_the_conventions_has_its_own_names_and_content_is_by_opt_in_only(
+def test_each_conventions_version_has_its_names_and_content_needs_opt_in(
     receiver: Receiver, version: str
 ) -> None:
     def names(**config: Any) -> set[str]:
@@ -175,7 +175,7 @@ def test_each_version_of_the_conventions_has_its_own_names_and_content_is_by_opt
     assert names(otel_content=True) == expected | content
 
 
-def test_content_is_the_json_of_what_was_cleaned(receiver: Receiver) -> None:
+def test_content_is_the_cleaned_payload_as_json(receiver: Receiver) -> None:
     spans = exported(receiver, trace(), otel_content=True)
     said = attributes(spans["execute_tool weather"][0])
     assert json.loads(said["gen_ai.tool.call.arguments"]) == {"city": "Kyiv"}
@@ -183,7 +183,7 @@ def test_content_is_the_json_of_what_was_cleaned(receiver: Receiver) -> None:
     assert json.loads(attributes(spans["execute_tool fetch"][0])["gen_ai.tool.call.result"]) == "rain"
 
 
-def test_a_raw_trace_is_cleaned_on_its_way_out(receiver: Receiver) -> None:
+def test_a_raw_trace_is_cleaned_before_export(receiver: Receiver) -> None:
     token = "ghp_" + "b7Q2" * 9
     metadata = {
         "raw": True,
@@ -199,7 +199,7 @@ def test_a_raw_trace_is_cleaned_on_its_way_out(receiver: Receiver) -> None:
     assert attributes(span)["error.type"] == "KeyError"
 
 
-def test_a_child_that_ends_first_names_its_parent_and_both_are_in_the_roots_trace(receiver: Receiver) -> None:
+def test_a_child_that_ends_first_names_its_parent_in_the_same_trace(receiver: Receiver) -> None:
     root, middle = trace(task_results=[]), trace(task_results=[])
     middle = msgspec.structs.replace(
         middle, parent_id=root.id, capability_id=root.capability_id.replace("weather", "middle")
@@ -220,7 +220,7 @@ def test_a_child_that_ends_first_names_its_parent_and_both_are_in_the_roots_trac
     assert ids["middle"][1] == ids["weather"][0]
 
 
-def test_the_same_trace_again_is_the_same_spans(receiver: Receiver) -> None:
+def test_exporting_a_trace_twice_gives_the_same_spans(receiver: Receiver) -> None:
     one = trace()
     exporter = OtelExporter(Config(), Verbatim)
     twice = [[(s.name, s.context.span_id, s.start_time) for s in exporter.spans(one)] for _ in range(2)]
@@ -228,7 +228,7 @@ def test_the_same_trace_again_is_the_same_spans(receiver: Receiver) -> None:
     assert twice[0] == twice[1]
 
 
-def test_a_receiver_that_is_slow_or_away_holds_nobody_up(receiver: Receiver) -> None:
+def test_a_slow_or_missing_receiver_delays_no_execution(receiver: Receiver) -> None:
     receiver.may_answer.clear()
     exporter = OtelExporter(Config(), Verbatim)
     for _ in range(50):
@@ -239,13 +239,13 @@ def test_a_receiver_that_is_slow_or_away_holds_nobody_up(receiver: Receiver) -> 
     exporter.close()
 
 
-def test_a_version_that_is_not_in_the_table_is_refused() -> None:
+def test_an_unknown_conventions_version_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"1\.99"):
         Config(otel_semconv="1.99")
 
 
 @pytest.mark.slow
-def test_without_opentelemetry_everything_else_works_and_the_setting_says_what_to_install(
+def test_without_opentelemetry_the_setting_names_the_extra_to_install(
     tmp_path: Path,
 ) -> None:
     program = (
@@ -260,9 +260,7 @@ def test_without_opentelemetry_everything_else_works_and_the_setting_says_what_t
 
 
 @pytest.mark.slow
-def test_what_a_healkit_runs_arrives_as_spans_with_nested_tools_under_their_callers(
-    receiver: Receiver, tmp_path: Path
-) -> None:
+def test_spans_of_nested_tools_arrive_under_their_callers(receiver: Receiver, tmp_path: Path) -> None:
     config = Config(otel=True, nursery=False, spares=0, start_timeout_s=30)
     with Healkit(tmp_path / "h.db", config=config) as hk:
         hk.vault.add("inner", "def inner(x): return 1 / x")

@@ -13,7 +13,7 @@ from healkit.tracing.reader import read_run
 
 
 @pytest.mark.requirement("RUN-8")
-def test_the_same_story_told_twice_has_no_difference_whatever_its_times_and_ids(tmp_path: Path) -> None:
+def test_two_equal_runs_do_not_differ_in_times_and_ids(tmp_path: Path) -> None:
     found = diff_runs(read_run(written(tmp_path, "a")), read_run(written(tmp_path, "b")))
     assert found.differences == []
     assert found.same == 8
@@ -21,7 +21,7 @@ def test_the_same_story_told_twice_has_no_difference_whatever_its_times_and_ids(
 
 
 @pytest.mark.requirement("RUN-8")
-def test_a_changed_argument_is_named_where_it_stands_with_both_values(tmp_path: Path) -> None:
+def test_a_changed_argument_is_named_by_path_with_both_values(tmp_path: Path) -> None:
     found = diff_runs(read_run(written(tmp_path, "a", n=1)), read_run(written(tmp_path, "b", n=2)))
     changed = next(d for d in found.differences if "action_spec.arguments.n" in d.fields)
     assert changed.fields["action_spec.arguments.n"] == (1, 2)
@@ -34,7 +34,7 @@ def test_a_changed_argument_is_named_where_it_stands_with_both_values(tmp_path: 
 
 
 @pytest.mark.requirement("RUN-8")
-def test_one_event_more_in_the_middle_is_one_difference(tmp_path: Path) -> None:
+def test_an_extra_event_in_the_middle_is_one_difference(tmp_path: Path) -> None:
     plain = read_run(written(tmp_path, "a", steps=3))
     writer = begin(tmp_path, "b")
     tell(writer, 1)

@@ -127,7 +127,7 @@ DAMAGES: list[tuple[str, Damage, str, int | None, str]] = [
 @pytest.mark.parametrize(
     ("damage", "kind", "line", "said"), [row[1:] for row in DAMAGES], ids=[row[0] for row in DAMAGES]
 )
-def test_each_damage_is_named_with_its_line_and_the_rest_is_readable(
+def test_damage_is_named_by_line_and_the_rest_is_read(
     tmp_path: Path, damage: Damage, kind: str, line: int | None, said: str
 ) -> None:
     folder = written(tmp_path)
@@ -147,7 +147,7 @@ def test_each_damage_is_named_with_its_line_and_the_rest_is_readable(
 
 
 @pytest.mark.slow
-def test_every_byte_of_a_trace_may_be_its_last(tmp_path: Path) -> None:
+def test_a_trace_cut_at_any_byte_is_readable(tmp_path: Path) -> None:
     folder = written(tmp_path, steps=1)
     whole = (folder / "trace.jsonl").read_bytes()
     ends = [i + 1 for i, byte in enumerate(whole) if byte == 10]
@@ -158,7 +158,7 @@ def test_every_byte_of_a_trace_may_be_its_last(tmp_path: Path) -> None:
         assert [problem.kind for problem in run.problems] == ([] if cut in (0, *ends) else ["torn_line"])
 
 
-def test_a_run_that_goes_on_is_read_as_far_as_it_is(tmp_path: Path) -> None:
+def test_an_unfinished_run_is_read_up_to_its_last_event(tmp_path: Path) -> None:
     writer = begin(tmp_path)
     tell(writer)
     run = validate_run(writer.folder)
@@ -169,7 +169,7 @@ def test_a_run_that_goes_on_is_read_as_far_as_it_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("RUN-8")
-def test_a_copy_in_another_place_reads_offline_and_says_that_its_name_is_another(tmp_path: Path) -> None:
+def test_a_copied_folder_reads_offline_and_notes_its_other_name(tmp_path: Path) -> None:
     folder = written(tmp_path)
     copy = shutil.copytree(folder, tmp_path / "elsewhere" / "renamed")
     shutil.rmtree(folder)
@@ -187,7 +187,7 @@ def test_a_copy_in_another_place_reads_offline_and_says_that_its_name_is_another
     assert in_order(run)
 
 
-def test_evidence_that_was_kept_and_not_listed_yet_is_a_note(tmp_path: Path) -> None:
+def test_unlisted_evidence_of_a_dead_writer_is_a_note(tmp_path: Path) -> None:
     """The moment between the two, as a crash leaves it."""
     folder = written(tmp_path)
     manifest = msgspec.json.decode((folder / "evidence_manifest.json").read_bytes())
@@ -203,7 +203,7 @@ def test_evidence_that_was_kept_and_not_listed_yet_is_a_note(tmp_path: Path) -> 
     assert kinds.count("leftover") == 1
 
 
-def test_a_run_is_found_by_path_id_beginning_or_as_the_last(tmp_path: Path) -> None:
+def test_a_run_is_found_by_path_id_prefix_or_last(tmp_path: Path) -> None:
     with pytest.raises(RunNotFound, match="There is no run yet"):
         find_run(tmp_path, "last")
     for run_id in ("march-1", "march-2", "may-1"):
@@ -222,7 +222,7 @@ def test_a_run_is_found_by_path_id_beginning_or_as_the_last(tmp_path: Path) -> N
             find_run(tmp_path, name)
 
 
-def test_the_reader_holds_no_line_that_is_too_long_in_memory(
+def test_the_reader_skips_an_overlong_line_without_holding_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reader, "LINE_MAX_BYTES", 10_000)

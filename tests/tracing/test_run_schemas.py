@@ -21,7 +21,7 @@ DOCS = Path(__file__).parents[2] / "docs" / "schemas"
 
 @pytest.mark.requirement("RUN-1", "RUN-2", "RUN-4", "RUN-5")
 @pytest.mark.parametrize("name", ["trace_event", "run_manifest", "evidence_manifest"])
-def test_the_schema_on_the_page_is_the_one_of_the_code(name: str) -> None:
+def test_the_schema_in_the_docs_is_the_codes(name: str) -> None:
     """HEALKIT_REGENERATE=1 writes it anew; the diff is then reviewed."""
     file = DOCS / f"{name}.json"
     text = json.dumps(schemas()[name], indent=2, ensure_ascii=False) + "\n"
@@ -31,13 +31,13 @@ def test_the_schema_on_the_page_is_the_one_of_the_code(name: str) -> None:
     jsonschema.Draft202012Validator.check_schema(schemas()[name])
 
 
-def test_there_is_no_other_schema_and_none_is_missing() -> None:
+def test_the_docs_hold_exactly_the_schemas_of_the_code() -> None:
     named = {name for name in schemas() if (DOCS / f"{name}.json").exists()}
     assert named == set(schemas())
 
 
 @pytest.mark.requirement("RUN-1", "RUN-2")
-def test_what_is_written_fits_its_schema(tmp_path: Path) -> None:
+def test_written_files_fit_their_schemas(tmp_path: Path) -> None:
     folder = written(tmp_path)
     found = schemas()
     line_schema = jsonschema.Draft202012Validator(found["trace_event"])
@@ -50,14 +50,14 @@ def test_what_is_written_fits_its_schema(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("RUN-3")
-def test_the_event_types_are_the_twenty_one_of_the_contract() -> None:
+def test_there_are_exactly_the_21_event_types_of_the_contract() -> None:
     assert len(EVENT_TYPES) == len(set(EVENT_TYPES)) == 21
     enum = schemas()["trace_event"]["$defs"]["TraceEvent"]["properties"]["event_type"]["enum"]
     assert sorted(enum) == sorted(EVENT_TYPES)
 
 
 @pytest.mark.requirement("RUN-4")
-def test_the_catalogue_is_closed_and_holds_every_code_that_can_be_raised_or_recorded() -> None:
+def test_the_catalogue_holds_every_code_that_can_occur() -> None:
     codes = set(catalogue())
     classes = [
         kind
@@ -74,7 +74,7 @@ def test_the_catalogue_is_closed_and_holds_every_code_that_can_be_raised_or_reco
 
 
 @pytest.mark.requirement("RUN-4")
-def test_an_error_object_has_all_its_fields_and_the_catalogues_word_on_retrying() -> None:
+def test_an_error_object_takes_retryable_from_the_catalogue() -> None:
     for code in catalogue():
         error = error_object(code, "action", "m", utc_now())
         assert error.retryable is is_retryable(code)
@@ -85,7 +85,7 @@ def test_an_error_object_has_all_its_fields_and_the_catalogues_word_on_retrying(
 
 
 @pytest.mark.requirement("RUN-9")
-def test_no_key_that_payload_has_counts_as_the_contracts_own() -> None:
+def test_payload_keys_are_not_contract_keys() -> None:
     assert not CONTRACT_KEYS & {
         "value",
         "arguments",

@@ -36,9 +36,7 @@ def shuffled(value: Any) -> Any:
 
 @pytest.mark.requirement("RUN-5")
 @given(st.dictionaries(st.text(), JSON), JSON)
-def test_equal_values_have_equal_signatures_whatever_the_order_of_their_keys(
-    arguments: dict[str, Any], outputs: Any
-) -> None:
+def test_the_order_of_keys_does_not_change_a_signature(arguments: dict[str, Any], outputs: Any) -> None:
     left = sign(**{**PARTS, "arguments": arguments, "outputs": outputs})
     right = sign(**{**PARTS, "arguments": shuffled(arguments), "outputs": shuffled(outputs)})
     assert left == right
@@ -48,7 +46,7 @@ def test_equal_values_have_equal_signatures_whatever_the_order_of_their_keys(
 @pytest.mark.requirement("RUN-5")
 @pytest.mark.parametrize("part", PARTS)
 @given(other=st.text(min_size=1))
-def test_a_part_that_differs_differs_in_its_own_field_and_in_no_other(part: str, other: str) -> None:
+def test_a_changed_part_changes_only_its_own_field(part: str, other: str) -> None:
     first, second = sign(**PARTS), sign(**{**PARTS, part: other})
     field, decides = TOLD[part]
     fields = [
@@ -58,7 +56,7 @@ def test_a_part_that_differs_differs_in_its_own_field_and_in_no_other(part: str,
 
 
 @pytest.mark.requirement("RUN-5")
-def test_what_is_not_there_yet_is_null_and_not_the_hash_of_nothing() -> None:
+def test_a_missing_part_is_null() -> None:
     before = sign(tool_name="f", persona="default", code_hash=None, arguments={})
     assert (before.failure, before.outputs, before.worker) == (None, None, None)
     assert (before.schema_version, before.algorithm) == (1, ALGORITHM)
@@ -70,7 +68,7 @@ def test_what_is_not_there_yet_is_null_and_not_the_hash_of_nothing() -> None:
 
 
 @pytest.mark.requirement("RUN-5")
-def test_the_algorithm_gives_the_hashes_it_has_always_given() -> None:
+def test_the_hashes_do_not_change() -> None:
     """Whoever changes one of these changes ALGORITHM too: runs are compared across versions."""
     signature = sign(**PARTS)
     assert (signature.algorithm, signature.tool, signature.state_key) == (

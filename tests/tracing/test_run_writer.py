@@ -82,9 +82,7 @@ def test_events_from_many_threads_are_whole_lines_numbered_without_a_gap(tmp_pat
 
 
 @pytest.mark.requirement("RUN-2")
-def test_a_clock_that_goes_backwards_breaks_neither_the_numbers_nor_the_verdict(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_clock_set_back_breaks_no_numbering(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Backwards(datetime):
         calls = 0
 
@@ -101,7 +99,7 @@ def test_a_clock_that_goes_backwards_breaks_neither_the_numbers_nor_the_verdict(
 
 
 @pytest.mark.requirement("RUN-1")
-def test_two_processes_on_one_run_get_a_clear_error_and_the_first_is_untouched(tmp_path: Path) -> None:
+def test_a_second_process_on_a_run_is_refused(tmp_path: Path) -> None:
     command = [sys.executable, "-c", HOLDER, str(Path(__file__).parent), str(tmp_path)]
     holder = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert holder.stdout is not None
@@ -119,7 +117,7 @@ def test_two_processes_on_one_run_get_a_clear_error_and_the_first_is_untouched(t
     assert [(problem.kind, problem.fault) for problem in run.problems] == [("unfinished", False)]
 
 
-def test_two_writers_of_one_process_do_not_share_a_run_either(tmp_path: Path) -> None:
+def test_a_second_writer_in_one_process_is_refused(tmp_path: Path) -> None:
     first = begin(tmp_path)
     with pytest.raises(RunLocked):
         begin(tmp_path)
@@ -131,9 +129,7 @@ def test_two_writers_of_one_process_do_not_share_a_run_either(tmp_path: Path) ->
     "run_id", ["", ".", "..", "a/b", "../a", "/tmp/a", ".hidden", "a\\b", "a\n", "a b", "last", "é", "x" * 129, 3, None]
 )  # fmt: skip
 @pytest.mark.requirement("RUN-1")
-def test_an_id_that_is_no_plain_folder_name_is_refused_and_nothing_is_made(
-    tmp_path: Path, run_id: Any
-) -> None:
+def test_a_run_id_that_is_no_folder_name_is_refused(tmp_path: Path, run_id: Any) -> None:
     with pytest.raises(RunFolderError, match="cannot be a run's id"):
         begin(tmp_path / "runs", run_id)
     assert not (tmp_path / "runs").exists()
@@ -147,7 +143,7 @@ def test_ids_sort_by_time_and_differ_within_a_second() -> None:
 
 
 @pytest.mark.requirement("RUN-7")
-def test_evidence_is_named_by_its_content_and_listed_with_all_that_is_known_of_it(tmp_path: Path) -> None:
+def test_evidence_is_named_by_its_hash_and_listed(tmp_path: Path) -> None:
     run = checked(written(tmp_path, steps=2))
     assert len(run.evidence) == 4
     assert len({item.path for item in run.evidence}) == 3  # both steps failed alike: one file
@@ -162,7 +158,7 @@ def test_evidence_is_named_by_its_content_and_listed_with_all_that_is_known_of_i
 
 
 @pytest.mark.requirement("RUN-9")
-def test_what_is_hidden_is_payload_and_never_an_id_a_code_a_hash_or_a_path(tmp_path: Path) -> None:
+def test_only_payload_is_hidden_in_events(tmp_path: Path) -> None:
     open_run = checked(written(tmp_path, "open"))
     writer = begin(tmp_path, "dark", Blackout())
     tell(writer, steps=2)
@@ -207,9 +203,7 @@ def odd() -> dict[str, Any]:
 
 @pytest.mark.parametrize("kind", ["nan", "cyclic", "bytes", "surrogate", "keys", "raises", "big"])
 @pytest.mark.requirement("RUN-2", "RUN-7")
-def test_payload_of_any_kind_is_one_readable_line_and_one_readable_file(
-    tmp_path: Path, odd: dict[str, Any], kind: str
-) -> None:
+def test_any_payload_gives_a_readable_line_and_file(tmp_path: Path, odd: dict[str, Any], kind: str) -> None:
     writer = begin(tmp_path)
     writer.append("observation_captured", result={"payload": odd[kind]})
     writer.keep([("arguments", odd[kind]), ("stdout", str(odd[kind]) if kind != "raises" else "")])
@@ -235,7 +229,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.mark.requirement("RUN-2", "RUN-7")
-def test_a_full_disk_tears_nothing_and_what_waited_comes_out_in_order_when_there_is_room(
+def test_events_that_waited_for_a_full_disk_are_written_in_order(
     small_disk: Path,
 ) -> None:
     writer = begin(small_disk)
@@ -263,7 +257,7 @@ def test_a_full_disk_tears_nothing_and_what_waited_comes_out_in_order_when_there
     assert any(event.metadata.get("not_kept") for event in run.events)
 
 
-def test_a_run_cannot_be_begun_on_a_full_disk_and_says_so(small_disk: Path) -> None:
+def test_a_full_disk_refuses_a_new_run(small_disk: Path) -> None:
     try:
         (small_disk / "filler").write_bytes(b"x" * (1 << 20))
     except OSError:
@@ -276,7 +270,7 @@ def test_a_run_cannot_be_begun_on_a_full_disk_and_says_so(small_disk: Path) -> N
 
 
 @pytest.mark.requirement("RUN-2")
-def test_a_limit_on_the_size_of_files_ends_the_record_and_nothing_else(tmp_path: Path) -> None:
+def test_a_file_size_limit_ends_only_the_record(tmp_path: Path) -> None:
     code = (
         "import resource, sys; sys.path.insert(0, sys.argv[1])\nfrom pathlib import Path\n"
         "from run_samples import begin, tell\nwriter = begin(Path(sys.argv[2]))\n"
@@ -293,7 +287,7 @@ def test_a_limit_on_the_size_of_files_ends_the_record_and_nothing_else(tmp_path:
 
 
 @pytest.mark.requirement("RUN-2")
-def test_a_folder_that_is_removed_while_the_run_goes_on_is_a_problem_and_no_error(tmp_path: Path) -> None:
+def test_a_removed_folder_is_a_problem_and_no_error(tmp_path: Path) -> None:
     writer = begin(tmp_path)
     tell(writer)
     subprocess.run(["rm", "-r", str(writer.folder)], check=True)
@@ -303,7 +297,7 @@ def test_a_folder_that_is_removed_while_the_run_goes_on_is_a_problem_and_no_erro
     assert not writer.folder.exists()
 
 
-def test_a_forked_child_writes_nothing_into_its_parents_run(tmp_path: Path) -> None:
+def test_a_forked_child_does_not_write_to_its_parents_run(tmp_path: Path) -> None:
     writer = begin(tmp_path)
     before = (writer.folder / "trace.jsonl").read_bytes()
     child = os.fork()
@@ -319,7 +313,7 @@ def test_a_forked_child_writes_nothing_into_its_parents_run(tmp_path: Path) -> N
     checked(writer.folder)
 
 
-def test_what_a_dead_process_had_not_begun_is_swept_after_an_hour(tmp_path: Path) -> None:
+def test_unfinished_folders_of_dead_processes_are_swept_after_an_hour(tmp_path: Path) -> None:
     begin(tmp_path, "first").finish({})
     unborn = tmp_path / ".new" / "second-xyz"
     unborn.mkdir()
@@ -357,7 +351,7 @@ for number in range(50):
 
 @pytest.mark.slow
 @pytest.mark.requirement("RUN-2", "RUN-7")
-def test_after_a_hundred_kills_every_run_reads_and_every_manifest_is_true(tmp_path: Path) -> None:
+def test_runs_stay_readable_after_a_hundred_kills(tmp_path: Path) -> None:
     command = [sys.executable, "-c", KILLED, str(Path(__file__).parent), str(tmp_path)]
     hosts = [subprocess.Popen([*command[:-1], str(tmp_path / seed), seed]) for seed in "12"]
     for host in hosts:
@@ -376,7 +370,7 @@ def test_after_a_hundred_kills_every_run_reads_and_every_manifest_is_true(tmp_pa
     assert 40 <= unfinished <= 100
 
 
-def test_a_signal_in_the_middle_of_the_story_changes_nothing(tmp_path: Path) -> None:
+def test_a_signal_does_not_damage_a_run(tmp_path: Path) -> None:
     """Python restarts an interrupted write; a handler that returns must not tear a line."""
     writer = begin(tmp_path)
     signal.signal(signal.SIGALRM, lambda *_: None)
@@ -390,7 +384,7 @@ def test_a_signal_in_the_middle_of_the_story_changes_nothing(tmp_path: Path) -> 
     checked(writer.folder)
 
 
-def test_a_run_that_waits_for_the_disk_with_its_evidence_too_is_the_same_run(tmp_path: Path) -> None:
+def test_durable_evidence_gives_the_same_run(tmp_path: Path) -> None:
     writer = RunWriter(tmp_path, manifest("a"), Verbatim(), durable=True)
     tell(writer)
     writer.finish({})

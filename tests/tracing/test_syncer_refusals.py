@@ -45,7 +45,7 @@ def test_retry_after_is_honoured(sender: Sender, collector: Collector, status: s
 @TRACE_3
 @pytest.mark.parametrize("status", [429, 503])
 @pytest.mark.parametrize("form", ["seconds", "date"])
-def test_retry_after_is_read_in_both_its_forms(sender: Sender, status: int, form: str) -> None:
+def test_retry_after_takes_seconds_and_dates(sender: Sender, status: int, form: str) -> None:
     date = email.utils.format_datetime(utc_now() + timedelta(seconds=600), usegmt=True)
     header = "600" if form == "seconds" else date
     sender.record()
@@ -55,7 +55,7 @@ def test_retry_after_is_read_in_both_its_forms(sender: Sender, status: int, form
 
 
 @TRACE_3
-def test_a_request_that_is_too_large_is_halved_and_a_trace_that_is_too_large_alone_is_parked(
+def test_a_too_large_request_is_halved_until_one_trace_is_parked(
     sender: Sender, collector: Collector
 ) -> None:
     small = sender.record(8)
@@ -72,9 +72,7 @@ def test_a_request_that_is_too_large_is_halved_and_a_trace_that_is_too_large_alo
 
 
 @TRACE_3
-def test_a_refused_trace_is_sent_four_times_then_parked_and_the_others_once(
-    sender: Sender, collector: Collector
-) -> None:
+def test_a_refused_trace_is_parked_after_four_tries(sender: Sender, collector: Collector) -> None:
     ids = sender.record(6)
     unwanted = ids[2]
     error = {"code": "BUSY", "message": "not\nnow", "retryable": True}
@@ -91,7 +89,7 @@ def test_a_refused_trace_is_sent_four_times_then_parked_and_the_others_once(
 
 
 @TRACE_3
-def test_what_the_collector_will_never_take_is_parked_at_once(sender: Sender, collector: Collector) -> None:
+def test_a_permanent_refusal_parks_a_trace_at_once(sender: Sender, collector: Collector) -> None:
     ids = sender.record(3)
     collector.judge = lambda trace: {"code": "TRACE_INVALID", "message": "no", "retryable": False}
     with sender.syncing():
@@ -100,9 +98,7 @@ def test_what_the_collector_will_never_take_is_parked_at_once(sender: Sender, co
 
 
 @TRACE_3
-def test_a_collector_that_stored_fewer_than_it_says_is_asked_one_by_one(
-    sender: Sender, collector: Collector
-) -> None:
+def test_an_unclear_answer_makes_traces_go_out_one_by_one(sender: Sender, collector: Collector) -> None:
     collector.plan.append("forgets")
     ids = sender.record(5)
     with sender.syncing():
@@ -114,7 +110,7 @@ def test_a_collector_that_stored_fewer_than_it_says_is_asked_one_by_one(
 @pytest.mark.slow
 @TRACE_3
 @pytest.mark.parametrize("status", ["401", "403"])
-def test_a_collector_that_does_not_know_this_sender_is_left_alone_until_somebody_says_so(
+def test_a_refused_token_stops_sending_until_asked_again(
     sender: Sender, collector: Collector, status: str
 ) -> None:
     collector.plan.append(status)
@@ -132,9 +128,7 @@ def test_a_collector_that_does_not_know_this_sender_is_left_alone_until_somebody
 
 @pytest.mark.slow
 @TRACE_3
-def test_a_collector_that_is_away_for_long_parks_nothing(
-    sender: Sender, collector: Collector, tmp_path: Path
-) -> None:
+def test_a_long_outage_parks_nothing(sender: Sender, collector: Collector, tmp_path: Path) -> None:
     words = itertools.cycle(["503", "reset", "500", "html"])
     collector.otherwise = lambda: next(words)
     ids = sender.record(3)
@@ -149,9 +143,7 @@ def test_a_collector_that_is_away_for_long_parks_nothing(
 
 @pytest.mark.slow
 @TRACE_3
-def test_one_trace_that_breaks_the_collector_does_not_hold_up_the_others(
-    sender: Sender, collector: Collector
-) -> None:
+def test_one_bad_trace_does_not_hold_up_the_others(sender: Sender, collector: Collector) -> None:
     ids = sender.record(12)
     poison = ids[1]
     take = collector.take
@@ -172,7 +164,7 @@ def test_one_trace_that_breaks_the_collector_does_not_hold_up_the_others(
 
 
 @TRACE_3
-def test_a_parked_parent_holds_its_children_up_no_longer(sender: Sender, collector: Collector) -> None:
+def test_a_parked_parent_does_not_hold_up_its_children(sender: Sender, collector: Collector) -> None:
     parent = sender.begin("caller")
     (child,) = sender.record(parent_trace_id=parent.trace_id)
     sender.end(parent)

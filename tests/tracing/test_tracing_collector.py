@@ -65,7 +65,7 @@ def trace_of(healkit: Healkit, trace_id: str) -> ExecutionTrace:
 
 
 @TRACE_1
-def test_a_trace_is_what_the_golden_file_says(hk: Healkit) -> None:
+def test_a_trace_matches_its_golden_file(hk: Healkit) -> None:
     """`HEALKIT_REGENERATE=1` writes it anew; ids, times and durations are levelled."""
     execution = hk.execute("trip", arguments={"city": "Lisbon", "days": 3, "token": KEY})
     assert execution.ok, execution
@@ -83,7 +83,7 @@ def test_a_trace_is_what_the_golden_file_says(hk: Healkit) -> None:
 
 @TRACE_1
 @pytest.mark.parametrize("mode", ["worker", "subprocess"])
-def test_calls_and_decisions_are_in_it_in_their_order(hk: Healkit, mode: Any) -> None:
+def test_calls_and_decisions_keep_their_order(hk: Healkit, mode: Any) -> None:
     execution = hk.execute("trip", arguments={"city": "Lisbon", "days": 3}, mode=mode)
     trace = trace_of(hk, execution.trace_id)
     assert [(t.task_id, t.tool, t.success) for t in trace.task_results] == [
@@ -102,7 +102,7 @@ def test_calls_and_decisions_are_in_it_in_their_order(hk: Healkit, mode: Any) ->
 
 
 @TRACE_1
-def test_an_execution_within_another_names_it_as_its_parent(hk: Healkit) -> None:
+def test_a_nested_execution_names_its_parent(hk: Healkit) -> None:
     hk.vault.add("outer", "def outer():\n    return mcp.vault.trip(city='Lisbon', days=9)\n")
     execution = hk.execute("outer")
     traces = {trace.capability_id.split(".")[3]: trace for trace in map(read_row, trace_rows(hk.path))}
@@ -113,7 +113,7 @@ def test_an_execution_within_another_names_it_as_its_parent(hk: Healkit) -> None
 
 
 @TRACE_1
-def test_a_capability_is_named_after_the_entry_that_ran_not_after_who_asked(hk: Healkit) -> None:
+def test_a_capability_is_named_after_the_entry_that_ran(hk: Healkit) -> None:
     hk.vault.add("one", "SELECT 1 AS one", type="sql")
     hk.vault.add("two", "SELECT 2 AS two", type="sql")
     hk.vault.add("two", "SELECT 2 AS two, 'for teachers' AS note", type="sql", persona="teacher")
@@ -132,7 +132,7 @@ def read_row(row: dict[str, Any]) -> ExecutionTrace:
 
 
 @TRACE_1
-def test_a_failure_a_refusal_a_query_and_a_trial_have_theirs_too(hk: Healkit) -> None:
+def test_failures_refusals_queries_and_trials_have_traces(hk: Healkit) -> None:
     hk.vault.add("fails", "def fails():\n    print('almost')\n    return {}['x']\n")
     hk.vault.add("one", "SELECT 1 AS one", type="sql")
     hk.execute("fails")
@@ -157,7 +157,7 @@ def test_a_failure_a_refusal_a_query_and_a_trial_have_theirs_too(hk: Healkit) ->
 
 
 @TRACE_1
-def test_a_run_that_is_stopped_has_a_trace_with_the_call_that_was_open(hk: Healkit) -> None:
+def test_a_stopped_execution_has_a_trace_with_its_open_call(hk: Healkit) -> None:
     waiting = threading.Event()
     hk.provide(lambda: waiting.wait(30), "wait")
     hk.vault.add("waits", "def waits():\n    trace.decision('before', 'yes')\n    mcp.host.wait()\n")
@@ -189,7 +189,7 @@ hk.execute("sleeper", arguments={"n": 7})
 
 @pytest.mark.slow
 @TRACE_1
-def test_a_run_whose_host_was_killed_gets_its_trace_at_the_next_start_with_all_it_did(tmp_path: Path) -> None:
+def test_a_killed_hosts_execution_gets_its_trace_at_the_next_start(tmp_path: Path) -> None:
     database = tmp_path / "healkit.db"
     with subprocess.Popen([sys.executable, "-c", HOST, str(database)], stdout=subprocess.PIPE) as host:
         assert host.stdout is not None
@@ -230,7 +230,7 @@ import msgspec
 
 
 @TRACE_2
-def test_secrets_are_in_neither_the_trace_nor_its_errors_and_what_was_hidden_is_counted(hk: Healkit) -> None:
+def test_a_trace_holds_no_secrets_and_counts_them(hk: Healkit) -> None:
     hk.vault.add(
         "leaks",
         f"def leaks(password: str):\n    print('mail ann@example.com')\n    raise ValueError('{KEY}')\n",
@@ -249,7 +249,7 @@ def test_secrets_are_in_neither_the_trace_nor_its_errors_and_what_was_hidden_is_
 
 
 @TRACE_2
-def test_payloads_over_the_limit_are_cut_after_they_were_cleaned_and_their_size_is_said(hk: Healkit) -> None:
+def test_payloads_are_cut_after_cleaning_and_their_size_is_told(hk: Healkit) -> None:
     hk.provide(lambda: {"rows": ["word " * 20] * 500, "end": KEY}, "much")
     hk.vault.add("much", "def much(text: str):\n    return mcp.host.much()\n")
     execution = hk.execute("much", arguments={"text": "word " * 4000})
@@ -265,7 +265,7 @@ def test_payloads_over_the_limit_are_cut_after_they_were_cleaned_and_their_size_
 
 @pytest.mark.slow
 @TRACE_2
-def test_a_secret_at_the_cut_does_not_survive_by_half(hk: Healkit) -> None:
+def test_no_half_secret_survives_a_cut(hk: Healkit) -> None:
     hk.provide(lambda pad: "x " * pad + KEY + " tail" * 3000, "edge")
     hk.vault.add("edge", "def edge(pad: int):\n    mcp.host.edge(pad=pad)\n")
     for pad in range(4985, 5001):
@@ -275,7 +275,7 @@ def test_a_secret_at_the_cut_does_not_survive_by_half(hk: Healkit) -> None:
 
 
 @TRACE_2
-def test_raw_traces_are_there_for_who_asks_by_name(tmp_path: Path) -> None:
+def test_raw_traces_need_opt_in(tmp_path: Path) -> None:
     with opened(tmp_path / "healkit.db", trace_raw=True) as hk:
         execution = hk.execute("trip", arguments={"city": "Lisbon", "days": 3, "token": KEY})
         trace = trace_of(hk, execution.trace_id)
@@ -284,7 +284,7 @@ def test_raw_traces_are_there_for_who_asks_by_name(tmp_path: Path) -> None:
 
 
 @TRACE_2
-def test_the_log_itself_is_cleaned_where_that_is_wanted(tmp_path: Path) -> None:
+def test_sanitize_log_cleans_the_log(tmp_path: Path) -> None:
     with opened(tmp_path / "healkit.db", sanitize_log=True) as hk:
         hk.vault.add(
             "leaks", f"def leaks(password: str):\n    print('{KEY}')\n    raise ValueError('{KEY}')\n"
@@ -322,7 +322,7 @@ def test_tracing_can_be_switched_off(tmp_path: Path) -> None:
     [float("nan"), b"\x00\xff" * 100, "\ud800 lone", {1: {2: 3}}, [None] * 10, 10**30, "x" * 3_000_000],
     ids=["nan", "binary", "surrogate", "keys", "nulls", "huge", "long"],
 )
-def test_whatever_was_passed_there_is_a_trace_that_can_be_read(tmp_path: Path, value: Any) -> None:
+def test_any_arguments_give_a_readable_trace(tmp_path: Path, value: Any) -> None:
     with Healkit(tmp_path / "healkit.db", config=Config(start_timeout_s=30)) as hk:
         hk.vault.add("echo", "SELECT :a AS a", type="sql")
         cyclic: list[Any] = [value]
@@ -338,7 +338,7 @@ def test_whatever_was_passed_there_is_a_trace_that_can_be_read(tmp_path: Path, v
 
 
 @TRACE_1
-def test_a_trace_of_very_many_calls_stays_small_and_says_what_it_leaves_out(tmp_path: Path) -> None:
+def test_a_trace_of_many_calls_stays_small(tmp_path: Path) -> None:
     with opened(tmp_path / "healkit.db", trace_max_tasks=50) as hk:
         hk.provide(lambda n: "word " * 1900, "page")
         hk.vault.add("many", "def many():\n    for n in range(120):\n        mcp.host.page(n=n)\n")
@@ -348,13 +348,13 @@ def test_a_trace_of_very_many_calls_stays_small_and_says_what_it_leaves_out(tmp_
 
 
 @TRACE_5
-def test_rules_that_cannot_be_used_are_refused_when_healkit_opens(tmp_path: Path) -> None:
+def test_bad_custom_rules_are_refused_at_start(tmp_path: Path) -> None:
     with pytest.raises(RulesInvalid):
         Healkit(tmp_path / "healkit.db", config=Config(sanitizer_allow=("(",)))
 
 
 @TRACE_1
-def test_a_trace_reaches_the_table_with_an_ending_that_had_to_wait(tmp_path: Path) -> None:
+def test_a_late_ending_brings_its_trace(tmp_path: Path) -> None:
     database = tmp_path / "healkit.db"
     with opened(database, log_wait_s=0.1, sync_url="http://127.0.0.1:9", sync_interval_s=60.0) as hk:
         import sqlite3
@@ -372,7 +372,7 @@ def test_a_trace_reaches_the_table_with_an_ending_that_had_to_wait(tmp_path: Pat
         assert len(trace.decisions) == 3
 
 
-def test_a_child_that_was_forked_while_the_sanitiser_was_being_loaded_makes_its_own() -> None:
+def test_a_child_forked_while_the_sanitiser_loads_makes_its_own() -> None:
     loading, go_on = threading.Event(), threading.Event()
 
     def slow() -> Verbatim:
@@ -393,7 +393,7 @@ def test_a_child_that_was_forked_while_the_sanitiser_was_being_loaded_makes_its_
 
 
 @TRACE_1
-def test_a_trace_that_cannot_be_made_is_one_that_says_so() -> None:
+def test_a_trace_that_fails_says_so() -> None:
     def broken() -> Verbatim:
         raise OSError("no tables")
 

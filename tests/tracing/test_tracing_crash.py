@@ -53,7 +53,7 @@ def end_and_die(database: Path, at: str) -> None:
 @pytest.mark.slow
 @TRACE_3
 @pytest.mark.parametrize("at", ["UPDATE executionlog", "INSERT INTO executiontrace", "COMMIT"])
-def test_a_host_killed_between_an_ending_and_its_trace_leaves_neither(tmp_path: Path, at: str) -> None:
+def test_an_ending_and_its_trace_are_stored_together(tmp_path: Path, at: str) -> None:
     database = tmp_path / "healkit.db"
     assert Forked(end_and_die, database, at).wait() == -signal.SIGKILL
     assert trace_rows(database) == []
@@ -70,7 +70,7 @@ def test_a_host_killed_between_an_ending_and_its_trace_leaves_neither(tmp_path: 
 @pytest.mark.slow
 @TRACE_3
 @pytest.mark.timeout(300)
-def test_after_a_hundred_kills_no_committed_row_is_lost_and_the_collector_has_each_trace_once(
+def test_a_hundred_kills_lose_no_row_and_double_no_trace(
     tmp_path: Path,
 ) -> None:
     database, promises = tmp_path / "healkit.db", tmp_path / "promises"
@@ -135,7 +135,7 @@ def deliver_the_rest(database: Path, url: str) -> None:
 @pytest.mark.slow
 @TRACE_3
 @pytest.mark.timeout(120)
-def test_through_an_outage_with_a_restart_in_the_middle_everything_arrives_and_nothing_twice(
+def test_every_trace_arrives_once_after_an_outage_and_a_restart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))

@@ -44,9 +44,7 @@ def healkit(database: Path, *words: str, **environ: str) -> Done:
 
 
 @TRACE_3
-def test_traces_recorded_without_a_collector_stay_until_somebody_asks_for_them(
-    database: Path, collector: Collector
-) -> None:
+def test_traces_without_a_collector_stay_until_they_are_sent(database: Path, collector: Collector) -> None:
     assert "traces     3 here only" in healkit(database, "status").stdout
     refused = healkit(database, "trace", "sync")
     assert refused.returncode == 2
@@ -61,9 +59,7 @@ def test_traces_recorded_without_a_collector_stay_until_somebody_asks_for_them(
 
 
 @TRACE_3
-def test_status_says_what_is_parked_and_why_and_a_retry_brings_it_back(
-    database: Path, collector: Collector
-) -> None:
+def test_status_names_parked_traces_and_a_retry_sends_them(database: Path, collector: Collector) -> None:
     collector.judge = lambda trace: {"code": "TOO_OLD", "message": "not today", "retryable": False}
     url = {"HEALKIT_SYNC_URL": collector.url}
     done = healkit(database, "trace", "sync", "--local", **url)
@@ -81,9 +77,7 @@ def test_status_says_what_is_parked_and_why_and_a_retry_brings_it_back(
 
 @pytest.mark.slow
 @TRACE_3
-def test_status_says_what_is_wrong_with_the_collector_even_in_another_process(
-    database: Path, collector: Collector
-) -> None:
+def test_status_names_the_collectors_fault_in_any_process(database: Path, collector: Collector) -> None:
     collector.otherwise = lambda: "401"
     url = {"HEALKIT_SYNC_URL": collector.url}
     done = healkit(database, "trace", "sync", "--local", **url)
@@ -98,7 +92,7 @@ def test_status_says_what_is_wrong_with_the_collector_even_in_another_process(
 
 @pytest.mark.slow
 @TRACE_3
-def test_a_collector_that_cannot_be_reached_is_tried_until_time_is_up(database: Path) -> None:
+def test_an_unreachable_collector_is_tried_until_the_timeout(database: Path) -> None:
     config = Config(sync_url="http://127.0.0.1:9", sync_backoff_s=0.05)
     with Healkit(database, config=config) as opened:
         state = opened.traces.sync(local=True, timeout_s=2)
@@ -112,15 +106,13 @@ def test_a_collector_that_cannot_be_reached_is_tried_until_time_is_up(database: 
 
 
 @TRACE_3
-def test_the_python_twin_says_how_to_name_a_collector(database: Path) -> None:
+def test_sending_without_a_url_names_the_setting(database: Path) -> None:
     with Healkit(database) as opened, pytest.raises(ConfigError, match="sync_url"):
         opened.traces.sync()
 
 
 @TRACE_3
-def test_a_command_that_only_looks_sends_nothing_and_waits_for_nobody(
-    database: Path, collector: Collector
-) -> None:
+def test_a_reading_command_sends_nothing(database: Path, collector: Collector) -> None:
     collector.otherwise = lambda: "hang"
     healkit(database, "status", HEALKIT_SYNC_URL=collector.url)
     assert collector.requests == []

@@ -38,7 +38,7 @@ def claimed(outbox: Outbox, limit: int = 10, max_bytes: int = PLENTY, lease_s: f
 
 
 @TRACE_3
-def test_what_is_lent_to_one_is_not_lent_to_another_until_it_is_given_back(sender: Sender) -> None:
+def test_a_leased_trace_is_not_leased_twice(sender: Sender) -> None:
     ids = sender.record(5)
     other = Outbox(sender.database)
     assert claimed(sender.outbox, 3) == ids[:3]
@@ -49,7 +49,7 @@ def test_what_is_lent_to_one_is_not_lent_to_another_until_it_is_given_back(sende
 
 
 @TRACE_3
-def test_a_lease_that_is_not_given_back_runs_out(sender: Sender) -> None:
+def test_a_lease_expires(sender: Sender) -> None:
     ids = sender.record(2)
     assert claimed(sender.outbox, lease_s=0.0) == ids
     assert claimed(Outbox(sender.database)) == ids
@@ -59,7 +59,7 @@ def test_a_lease_that_is_not_given_back_runs_out(sender: Sender) -> None:
 
 
 @TRACE_3
-def test_a_claim_is_bounded_in_bytes_but_never_empty_for_it(sender: Sender) -> None:
+def test_a_claim_is_bounded_in_bytes_but_holds_one_trace(sender: Sender) -> None:
     ids = sender.record(4)
     size = len(trace_rows(sender.path)[0]["wire"])
     assert claimed(sender.outbox, max_bytes=2 * size + 50) == ids[:2]
@@ -67,7 +67,7 @@ def test_a_claim_is_bounded_in_bytes_but_never_empty_for_it(sender: Sender) -> N
 
 
 @TRACE_3
-def test_a_whole_family_goes_out_at_once_parents_first(sender: Sender) -> None:
+def test_parents_go_out_before_their_children(sender: Sender) -> None:
     grandparent = sender.begin("grandparent")
     parent = sender.begin("parent", parent_trace_id=grandparent.trace_id)
     (child,) = sender.record(parent_trace_id=parent.trace_id)
@@ -84,7 +84,7 @@ def test_a_whole_family_goes_out_at_once_parents_first(sender: Sender) -> None:
 
 
 @TRACE_3
-def test_whoever_was_tried_goes_to_the_end_of_the_queue(sender: Sender) -> None:
+def test_a_tried_trace_goes_to_the_end_of_the_queue(sender: Sender) -> None:
     first, second, third = sender.record(3)
     assert claimed(sender.outbox, 1) == [first]
     sender.outbox.settle([DeliveryVerdict(first, "pending", "refused", counted=True)])
@@ -94,7 +94,7 @@ def test_whoever_was_tried_goes_to_the_end_of_the_queue(sender: Sender) -> None:
 
 
 @TRACE_3
-def test_a_trace_that_was_put_off_is_not_due_before_its_time(sender: Sender) -> None:
+def test_a_delayed_trace_is_not_due_early(sender: Sender) -> None:
     (only,) = sender.record()
     claimed(sender.outbox)
     sender.outbox.settle([DeliveryVerdict(only, "pending", "no", delay_s=600)])
@@ -105,7 +105,7 @@ def test_a_trace_that_was_put_off_is_not_due_before_its_time(sender: Sender) -> 
 
 
 @TRACE_3
-def test_recording_an_ending_again_does_not_send_its_trace_again(sender: Sender) -> None:
+def test_recording_an_ending_twice_sends_its_trace_once(sender: Sender) -> None:
     begun = sender.begin()
     finished = sender.recorder.collector(begun).conclude(succeeded(begun))
     sender.recorder.finish(finished)
@@ -116,7 +116,7 @@ def test_recording_an_ending_again_does_not_send_its_trace_again(sender: Sender)
 
 
 @TRACE_3
-def test_a_true_ending_that_comes_after_a_verdict_that_the_host_died_is_sent_in_its_place(
+def test_a_late_true_ending_replaces_a_host_died_trace(
     sender: Sender,
 ) -> None:
     begun = sender.begin(host=dead_host())
@@ -131,7 +131,7 @@ def test_a_true_ending_that_comes_after_a_verdict_that_the_host_died_is_sent_in_
 
 
 @TRACE_3
-def test_a_refused_call_and_a_spooled_ending_bring_their_traces(sender: Sender) -> None:
+def test_refused_calls_and_spooled_endings_have_traces(sender: Sender) -> None:
     refused = sender.begin()
     other = msgspec.structs.replace(
         refused, trace_id=refused.trace_id[:-1] + ("0" if refused.trace_id[-1] != "0" else "1")
@@ -144,7 +144,7 @@ def test_a_refused_call_and_a_spooled_ending_bring_their_traces(sender: Sender) 
 
 
 @TRACE_3
-def test_lone_surrogates_and_nul_reach_the_table_as_escapes(sender: Sender) -> None:
+def test_lone_surrogates_and_nul_are_stored_as_escapes(sender: Sender) -> None:
     begun = sender.begin(arguments='{"a":"\\u0000x"}')
     sender.end(begun)
     assert "\\u0000" in trace_rows(sender.path)[0]["wire"]
@@ -165,7 +165,7 @@ def count_steps(database: Database) -> list[int]:
 
 @pytest.mark.slow
 @TRACE_3
-def test_a_hundred_thousand_waiting_traces_do_not_slow_a_claim_down(sender: Sender) -> None:
+def test_a_claim_is_fast_among_100_000_traces(sender: Sender) -> None:
     sender.record(1)
     with closing(sqlite3.connect(sender.path)) as connection, connection:
         connection.execute(

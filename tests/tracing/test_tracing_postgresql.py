@@ -64,7 +64,7 @@ def test_a_refused_trace_is_parked_counted_and_brought_back(sender: Sender, coll
         assert sender.states()[unwanted] == "sent"
 
 
-def test_a_claim_is_lent_to_one_and_given_back(sender: Sender) -> None:
+def test_a_claim_is_leased_and_released(sender: Sender) -> None:
     ids = sender.record(3)
     assert [waiting.trace_id for waiting in sender.outbox.claim(10, 10**6, 60.0)] == ids
     assert sender.outbox.claim(10, 10**6, 60.0) == []

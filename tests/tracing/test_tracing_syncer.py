@@ -30,7 +30,7 @@ SAMPLES = str(Path(__file__).parent)
 
 @pytest.mark.slow
 @TRACE_3
-def test_without_a_url_there_is_no_thread_no_http_client_and_every_trace_stays_local(tmp_path: Path) -> None:
+def test_without_a_url_there_is_no_thread_and_no_http_client(tmp_path: Path) -> None:
     program = f"""
 import sys, threading
 sys.path.insert(0, {SAMPLES!r})
@@ -48,9 +48,7 @@ assert "httpx" not in sys.modules
 
 @pytest.mark.slow
 @TRACE_3
-def test_a_full_batch_goes_out_at_once_and_a_single_trace_after_the_interval(
-    sender: Sender, collector: Collector
-) -> None:
+def test_a_batch_goes_out_when_full_or_after_the_interval(sender: Sender, collector: Collector) -> None:
     with sender.syncing(sync_interval_s=3600.0):
         batch = sender.record(10)
         wait_until(everything_sent(sender))
@@ -70,7 +68,7 @@ def test_a_full_batch_goes_out_at_once_and_a_single_trace_after_the_interval(
     ["500", "502", "503", "429", "404", "302", "408", "html", "nonsense", "endless", "half", "half-after", "reset",
      "reset-after"],
 )  # fmt: skip
-def test_whatever_the_collector_does_traces_wait_and_arrive_once(
+def test_traces_arrive_once_whatever_the_collector_does(
     sender: Sender, collector: Collector, word: str
 ) -> None:
     collector.plan.extend([word] * 5)
@@ -88,9 +86,7 @@ def test_whatever_the_collector_does_traces_wait_and_arrive_once(
 @pytest.mark.slow
 @TRACE_3
 @pytest.mark.parametrize("word", ["hang", "drip"])
-def test_a_collector_that_never_answers_is_given_up_and_asked_again(
-    sender: Sender, collector: Collector, word: str
-) -> None:
+def test_a_silent_collector_is_tried_again(sender: Sender, collector: Collector, word: str) -> None:
     collector.otherwise = lambda: word
     ids = sender.record(12)
     with sender.syncing(sync_timeout_s=0.1, sync_flush_s=0.1) as syncer:
@@ -104,7 +100,7 @@ def test_a_collector_that_never_answers_is_given_up_and_asked_again(
 
 
 @TRACE_3
-def test_a_child_waits_for_its_parent_and_comes_after_it(sender: Sender, collector: Collector) -> None:
+def test_a_child_is_sent_after_its_parent(sender: Sender, collector: Collector) -> None:
     parent = sender.begin("caller")
     children = sender.record(11, parent_trace_id=parent.trace_id)
     with sender.syncing() as syncer:
@@ -138,9 +134,7 @@ def send_and_wait(path: Path, url: str) -> None:
 
 @pytest.mark.slow
 @TRACE_3
-def test_what_a_killed_process_was_sending_is_sent_by_the_next_one_at_once(
-    sender: Sender, collector: Collector
-) -> None:
+def test_the_next_process_sends_a_killed_ones_traces_at_once(sender: Sender, collector: Collector) -> None:
     collector.plan.append("hang")
     process = Forked(send_and_wait, sender.path, collector.url)
     try:
@@ -167,7 +161,7 @@ def test_closing_sends_what_is_left(sender: Sender, collector: Collector) -> Non
 
 @TRACE_3
 @pytest.mark.parametrize("word", ["hang", "drip", "503"])
-def test_closing_does_not_wait_for_a_collector_that_does_not_answer(
+def test_closing_does_not_wait_for_a_silent_collector(
     sender: Sender, collector: Collector, word: str
 ) -> None:
     collector.otherwise = lambda: word
@@ -196,9 +190,7 @@ def test_a_forked_child_sends_nothing_and_ends_at_once(sender: Sender, collector
 @pytest.mark.slow
 @TRACE_3
 @pytest.mark.parametrize("word", ["accept", "401", "503"])
-def test_a_syncer_that_has_nothing_to_do_does_nothing(
-    sender: Sender, collector: Collector, word: str
-) -> None:
+def test_an_idle_syncer_does_nothing(sender: Sender, collector: Collector, word: str) -> None:
     collector.otherwise = lambda: word
     sender.record()
     with sender.syncing(sync_backoff_s=0.02, sync_backoff_max_s=0.02) as syncer:
@@ -219,7 +211,7 @@ def test_a_syncer_that_has_nothing_to_do_does_nothing(
 
 
 @TRACE_3
-def test_a_clock_that_was_set_back_keeps_nothing_waiting(sender: Sender, collector: Collector) -> None:
+def test_a_clock_set_back_delays_no_trace(sender: Sender, collector: Collector) -> None:
     sender.record(2)
     with closing(sqlite3.connect(sender.path)) as connection, connection:
         ahead = (utc_now() + timedelta(days=400)).replace(tzinfo=None).isoformat(" ")

@@ -65,13 +65,13 @@ def test_the_wire_form_has_exactly_the_names_of_the_contract() -> None:
 
 
 @TRACE_1
-def test_a_capability_has_five_parts_whatever_its_names_are() -> None:
+def test_a_capability_has_five_parts_for_any_names() -> None:
     assert capability_id_of("a.b", "", "p é", "x/y:z", None) == "a_b._.p_é.x_y_z.none"
     assert read_trace(damaged(capabilityId=capability_id_of("a.b", "", "p é", "x" * 999, "0" * 64)))
 
 
 @given(st.text(), st.text(), st.text(), st.text(max_size=300), st.none() | st.just("0f" * 32))
-def test_every_capability_that_is_made_can_be_read(
+def test_every_capability_id_can_be_read_back(
     org: str, project: str, persona: str, tool: str, code_hash: str | None
 ) -> None:
     name = capability_id_of(org, project, persona, tool, code_hash)
@@ -110,14 +110,14 @@ def test_what_is_written_is_read_back_the_same() -> None:
         ({"metadata": []}, "$.metadata"),
     ],
 )
-def test_what_is_wrong_with_a_trace_is_said_with_its_place(changes: dict[str, Any], place: str) -> None:
+def test_a_bad_trace_is_refused_with_the_place_of_its_fault(changes: dict[str, Any], place: str) -> None:
     with pytest.raises(TraceInvalid) as caught:
         read_trace(damaged(**changes))
     assert place in str(caught.value)
 
 
 @TRACE_1
-def test_one_bad_trace_of_a_batch_is_named_and_the_others_are_read() -> None:
+def test_a_bad_trace_in_a_batch_does_not_lose_the_others() -> None:
     good = sample()
     items = [encode_trace(good), damaged(success="yes"), b"7", b'{"id": "\\ud800"}'.replace(b"\\ud800", b"x")]
     for body in (b"[%s]" % b",".join(items), b'{"traces": [%s]}' % b",".join(items)):
@@ -137,7 +137,7 @@ def test_one_bad_trace_of_a_batch_is_named_and_the_others_are_read() -> None:
     [b"", b"null", b"3", b"{", b'{"traces": 3}', b'["\\ud800"]', b"[" * 100_000, b"\xff\xfe", b"[NaN]", b"[1e999]",
      b"[" + b"1," * 200 + b"1]"],
 )  # fmt: skip
-def test_a_body_that_is_no_batch_is_refused_as_a_whole_or_item_by_item(body: bytes) -> None:
+def test_a_body_that_is_no_batch_is_refused(body: bytes) -> None:
     try:
         read = read_batch(body, 100)
     except TraceInvalid:
@@ -147,7 +147,7 @@ def test_a_body_that_is_no_batch_is_refused_as_a_whole_or_item_by_item(body: byt
 
 @pytest.mark.slow
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(), st.lists))
-def test_no_value_in_any_field_raises_anything_else(value: Any) -> None:
+def test_any_value_in_any_field_raises_trace_invalid_only(value: Any) -> None:
     for name in ExecutionTrace.__struct_encode_fields__:
         plain = msgspec.json.decode(encode_trace(sample())) | {name: value}
         try:
