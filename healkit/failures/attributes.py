@@ -114,7 +114,7 @@ _TEXT = FixExample("def tool(a):\n    return a.zzyzx()\n", arguments={"a": "b"})
 
 _NEAR_ATTRIBUTE = Fix(
     name="near_attribute",
-    mends="an attribute or a method is misspelt",
+    mistake="an attribute or a method is misspelt",
     only=r"^(?:'|module|type object)",
     priority=0.85,
     propose=_near,
@@ -180,7 +180,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
             _NEAR_ATTRIBUTE,
             Fix(
                 name="foreign_method",
-                mends="a method is called as another language calls it",
+                mistake="a method is called as another language calls it",
                 only=r"^'",
                 priority=0.88,
                 propose=_foreign,
@@ -193,7 +193,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
             ),
             Fix(
                 name="dict_attribute",
-                mends="a dict's key is asked for with a dot",
+                mistake="a dict's key is asked for with a dot",
                 only=r"^'dict' object",
                 priority=0.9,
                 propose=_key,
@@ -208,7 +208,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
             ),
             Fix(
                 name="near_length",
-                mends="the length is asked for as an attribute, misspelt",
+                mistake="the length is asked for as an attribute, misspelt",
                 only=r"^'",
                 priority=0.7,
                 propose=_near_builtin,

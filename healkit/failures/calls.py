@@ -13,6 +13,11 @@ from healkit.failures.pattern import ExplanationText, FailurePattern, Fix, FixEx
 from healkit.failures.site import Site
 from healkit.pysource.nodes import Function, parameters
 
+#: Functions and methods that take one collection, not several values.
+_TAKE_A_COLLECTION = frozenset((
+    "set", "list", "tuple", "join", "sum", "all", "any", "frozenset", "len", "extend", "update",
+))  # fmt: skip
+
 
 def _called(site: Site, name: str) -> list[ast.Call]:
     """Return the calls of that function: on the failing line, else in the failing function."""
@@ -105,19 +110,7 @@ def _too_many(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
                 func_end = source.span(call.func)[1]
                 edits = [Edit(func_end - 6, func_end, "extend"), Edit(start, end, f"[{inside}]")]
                 yield Proposal("`append` takes one value; `extend` takes a list.", edits, less=0.1)
-        elif bare in {
-            "set",
-            "list",
-            "tuple",
-            "join",
-            "sum",
-            "all",
-            "any",
-            "frozenset",
-            "len",
-            "extend",
-            "update",
-        }:
+        elif bare in _TAKE_A_COLLECTION:
             yield Proposal(f"`{bare}` takes one collection.", [Edit(start, end, f"[{inside}]")])
         elif bare == "sorted" and len(call.args) == 2:
             at = source.span(call.args[1])[0]
@@ -192,7 +185,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
         fixes=(
             Fix(
                 name="missing_argument",
-                mends="an argument is missing whose name has a value there",
+                mistake="an argument is missing whose name has a value there",
                 priority=0.8,
                 propose=_missing,
                 example=FixExample(
@@ -223,7 +216,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
         fixes=(
             Fix(
                 name="method_without_self",
-                mends="a method has no place for its object",
+                mistake="a method has no place for its object",
                 priority=0.9,
                 propose=_given_to_method,
                 example=FixExample(_SELF.format("", "self."), _SELF.format("self, ", "self."), {"a": 1}),
@@ -240,7 +233,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
         fixes=(
             Fix(
                 name="too_many_arguments",
-                mends="several values are given where one is taken",
+                mistake="several values are given where one is taken",
                 priority=0.8,
                 propose=_too_many,
                 example=FixExample(
@@ -277,7 +270,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
         fixes=(
             Fix(
                 name="keyword",
-                mends="an argument is given by a name that the function does not have",
+                mistake="an argument is given by a name that the function does not have",
                 priority=0.88,
                 propose=_keyword,
                 example=FixExample(
@@ -307,7 +300,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
         fixes=(
             Fix(
                 name="unawaited",
-                mends="an asynchronous call is not awaited",
+                mistake="an asynchronous call is not awaited",
                 priority=0.95,
                 propose=_unawaited,
                 example=FixExample(_WAIT.format("one(a)"), _WAIT.format("(await one(a))"), {"a": 1}),

@@ -114,7 +114,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
         fixes=(
             Fix(
                 name="hashed",
-                mends="a list is used as a key or put into a set",
+                mistake="a list is used as a key or put into a set",
                 priority=0.85,
                 propose=_hashed,
                 example=FixExample(
@@ -142,7 +142,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
         fixes=(
             Fix(
                 name="assigned_into",
-                mends="a place in a text or a tuple is assigned to",
+                mistake="a place in a text or a tuple is assigned to",
                 only=r"'(?:str|tuple)' object does not support item assignment",
                 priority=0.85,
                 propose=_assigned_into,
@@ -173,7 +173,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
         fixes=(
             Fix(
                 name="no_length",
-                mends="the length of a number is asked for",
+                mistake="the length of a number is asked for",
                 priority=0.8,
                 propose=_no_length,
                 example=FixExample(

@@ -105,7 +105,7 @@ def _spent(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 _ENCODING = Fix(
     name="encoding",
-    mends="bytes are read as text of another encoding",
+    mistake="bytes are read as text of another encoding",
     priority=0.85,
     propose=_encoding,
     example=FixExample(
@@ -150,7 +150,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
         fixes=(
             Fix(
                 name="near_file",
-                mends="a file's name is misspelt, or its folder is missing",
+                mistake="a file's name is misspelt, or its folder is missing",
                 only=r"directory: '.+'",
                 priority=0.85,
                 propose=_file,
@@ -246,7 +246,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
         fixes=(
             Fix(
                 name="closed_file",
-                mends="a file is used below its block",
+                mistake="a file is used below its block",
                 priority=0.92,
                 propose=_spent,
                 example=FixExample(

@@ -111,7 +111,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
         fixes=(
             Fix(
                 name="python_text",
-                mends="Python's own text is read as JSON",
+                mistake="Python's own text is read as JSON",
                 only=r"Expecting property name enclosed in double quotes|Expecting value|Illegal trailing comma",
                 priority=0.7,
                 propose=_quotes,
@@ -133,7 +133,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
         fixes=(
             Fix(
                 name="load_or_loads",
-                mends="JSON is read from a text as from a file, or read twice",
+                mistake="JSON is read from a text as from a file, or read twice",
                 priority=0.92,
                 propose=_read_twice,
                 example=FixExample(_JSON.format("load"), _JSON.format("loads"), {"a": "[1]"}),
@@ -157,7 +157,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
         fixes=(
             Fix(
                 name="no_json",
-                mends="something is written as JSON that JSON has no word for",
+                mistake="something is written as JSON that JSON has no word for",
                 priority=0.8,
                 propose=_unread,
                 example=FixExample(
@@ -188,7 +188,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
         fixes=(
             Fix(
                 name="date_form",
-                mends="a date is not written in the form that is read",
+                mistake="a date is not written in the form that is read",
                 only=r"time data '.*' does not match format '",
                 priority=0.85,
                 propose=_date,

@@ -66,7 +66,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
         fixes=(
             Fix(
                 name="uncalled",
-                mends="a function or a method is named and not called",
+                mistake="a function or a method is named and not called",
                 priority=0.85,
                 propose=_uncalled,
                 example=FixExample(
@@ -106,7 +106,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
         fixes=(
             Fix(
                 name="no_function",
-                mends="a value is called that is no function",
+                mistake="a value is called that is no function",
                 priority=0.85,
                 propose=_no_function,
                 example=FixExample(

@@ -123,7 +123,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
         fixes=(
             Fix(
                 name="raised_text",
-                mends="a text is raised",
+                mistake="a text is raised",
                 priority=0.85,
                 propose=_raised_text,
                 example=FixExample(
@@ -148,7 +148,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
         fixes=(
             Fix(
                 name="unused_value",
-                mends="the line that fails gives a value that nobody reads",
+                mistake="the line that fails gives a value that nobody reads",
                 priority=0.7,
                 propose=_unused,
                 example=FixExample(

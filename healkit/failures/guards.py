@@ -146,7 +146,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
         fixes=(
             Fix(
                 name="none",
-                mends="nothing was found, and it is used all the same",
+                mistake="nothing was found, and it is used all the same",
                 priority=0.65,
                 propose=_none,
                 example=FixExample(
@@ -178,7 +178,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
         fixes=(
             Fix(
                 name="zero",
-                mends="something is divided by 0",
+                mistake="something is divided by 0",
                 priority=0.65,
                 propose=_zero,
                 example=FixExample(
@@ -209,7 +209,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
         fixes=(
             Fix(
                 name="empty",
-                mends="the largest, the first or the mean of nothing",
+                mistake="the largest, the first or the mean of nothing",
                 priority=0.6,
                 propose=_empty,
                 example=FixExample(
@@ -228,7 +228,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
         fixes=(
             Fix(
                 name="no_such_place",
-                mends="a place of a list that it does not have",
+                mistake="a place of a list that it does not have",
                 priority=0.6,
                 propose=_out,
                 example=FixExample(

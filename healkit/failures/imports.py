@@ -141,7 +141,7 @@ _NOTHING = FixExample("def tool(a):\n    return zzyzx(a)\n", arguments={"a": 1})
 MISSING_IMPORTS: tuple[Fix, ...] = (
     Fix(
         name="missing_import",
-        mends="a module or a well-known name is used and not imported",
+        mistake="a module or a well-known name is used and not imported",
         priority=0.95,
         propose=_missing,
         example=FixExample(
@@ -154,7 +154,7 @@ MISSING_IMPORTS: tuple[Fix, ...] = (
     ),
     Fix(
         name="without_its_module",
-        mends="a module's function is called without the module's name",
+        mistake="a module's function is called without the module's name",
         priority=0.93,
         propose=_not_imported_from,
         example=FixExample(
@@ -166,7 +166,7 @@ MISSING_IMPORTS: tuple[Fix, ...] = (
     ),
     Fix(
         name="misspelt_import",
-        mends="a well-known name is misspelt and not imported either",
+        mistake="a well-known name is misspelt and not imported either",
         priority=0.6,
         propose=_near_home,
         example=FixExample(
@@ -207,7 +207,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
         fixes=(
             Fix(
                 name="misspelt_module",
-                mends="a module's name is misspelt",
+                mistake="a module's name is misspelt",
                 priority=0.9,
                 propose=_misspelt_module,
                 example=FixExample(
@@ -268,7 +268,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
         fixes=(
             Fix(
                 name="name_in_module",
-                mends="a name is imported that the module does not have",
+                mistake="a name is imported that the module does not have",
                 priority=0.9,
                 propose=_name_in_module,
                 example=FixExample(

@@ -110,7 +110,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
         fixes=(
             Fix(
                 name="whole_index",
-                mends="a float where a whole number is needed",
+                mistake="a float where a whole number is needed",
                 priority=0.88,
                 propose=_whole_index,
                 example=FixExample(
@@ -141,7 +141,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
         fixes=(
             Fix(
                 name="text_index",
-                mends="a list is looked into by a text",
+                mistake="a list is looked into by a text",
                 only=r"(?:list|tuple) indices must be integers or slices, not str",
                 priority=0.8,
                 propose=_text_index,
@@ -154,7 +154,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
             ),
             Fix(
                 name="rows",
-                mends="a text is looked into by a key",
+                mistake="a text is looked into by a key",
                 only=r"string indices must be integers",
                 priority=0.85,
                 propose=_rows,
@@ -173,7 +173,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
         fixes=(
             Fix(
                 name="pair_index",
-                mends="a list of lists is looked into with two numbers at once",
+                mistake="a list of lists is looked into with two numbers at once",
                 priority=0.92,
                 propose=_pair_index,
                 example=FixExample(

@@ -167,7 +167,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
         fixes=(
             Fix(
                 name="ends_early",
-                mends="a loop over places goes on where there are no more",
+                mistake="a loop over places goes on where there are no more",
                 priority=0.88,
                 propose=_ends_early,
                 example=FixExample(
@@ -179,7 +179,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
             ),
             Fix(
                 name="comes_round",
-                mends="after the last place of a list the first is meant",
+                mistake="after the last place of a list the first is meant",
                 priority=0.8,
                 propose=_comes_round,
                 example=FixExample(
@@ -191,7 +191,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
             ),
             Fix(
                 name="length_as_place",
-                mends="the length is taken for the last place",
+                mistake="the length is taken for the last place",
                 priority=0.85,
                 propose=_length_as_place,
                 example=FixExample(

@@ -133,7 +133,7 @@ _OBJECT = FixExample("def tool(a):\n    return object()[a]\n", arguments={"a": 1
 #: For patterns of `containers`.
 LISTED = Fix(
     name="listed",
-    mends="a generator, a set or a view is used like a list",
+    mistake="a generator, a set or a view is used like a list",
     priority=0.88,
     propose=_listed,
     example=FixExample(
@@ -145,7 +145,7 @@ LISTED = Fix(
 )
 _PAIRS = Fix(
     name="pairs",
-    mends="a loop takes two values at a time where there is one",
+    mistake="a loop takes two values at a time where there is one",
     only=r"cannot unpack non-iterable|\(expected 2",
     priority=0.85,
     propose=_pairs,
@@ -174,7 +174,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
         fixes=(
             Fix(
                 name="counted_to",
-                mends="a number is gone through one by one",
+                mistake="a number is gone through one by one",
                 only=r"'(?:int|float)' object is not iterable",
                 priority=0.88,
                 propose=_counted_to,
@@ -209,7 +209,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
             _PAIRS,
             Fix(
                 name="pieces",
-                mends="a text falls into more pieces than there are names",
+                mistake="a text falls into more pieces than there are names",
                 priority=0.9,
                 propose=_pieces,
                 example=FixExample(
@@ -255,7 +255,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
         fixes=(
             Fix(
                 name="changed_while_read",
-                mends="a dict or a set is changed while a loop goes through it",
+                mistake="a dict or a set is changed while a loop goes through it",
                 priority=0.95,
                 propose=_changed,
                 example=FixExample(

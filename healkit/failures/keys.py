@@ -213,7 +213,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
         fixes=(
             Fix(
                 name="near_key",
-                mends="a key or a column is misspelt",
+                mistake="a key or a column is misspelt",
                 priority=0.88,
                 propose=_near,
                 example=FixExample(
@@ -225,7 +225,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
             ),
             Fix(
                 name="counted",
-                mends="a key that is not there yet is added to",
+                mistake="a key that is not there yet is added to",
                 priority=0.9,
                 propose=_counted,
                 example=FixExample(
@@ -237,7 +237,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
             ),
             Fix(
                 name="other_kind_of_key",
-                mends="a number is looked up where the keys are text, or the other way round",
+                mistake="a number is looked up where the keys are text, or the other way round",
                 priority=0.85,
                 propose=_other_kind,
                 example=FixExample(
@@ -252,7 +252,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
             ),
             Fix(
                 name="key_default",
-                mends="what is right for a missing key is not said",
+                mistake="what is right for a missing key is not said",
                 priority=0.75,
                 propose=_or_default,
                 example=FixExample(
@@ -272,7 +272,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
         fixes=(
             Fix(
                 name="json_key",
-                mends="a number is looked for among keys of text",
+                mistake="a number is looked for among keys of text",
                 priority=0.85,
                 propose=_json_key,
                 example=FixExample(

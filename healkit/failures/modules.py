@@ -82,7 +82,7 @@ def _submodule(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 OTHER_MODULES: tuple[Fix, ...] = (
     Fix(
         name="class_of_module",
-        mends="the module is asked for what its class of the same name has",
+        mistake="the module is asked for what its class of the same name has",
         only=r"^module",
         priority=0.9,
         propose=_class_of_module,
@@ -95,7 +95,7 @@ OTHER_MODULES: tuple[Fix, ...] = (
     ),
     Fix(
         name="moved",
-        mends="a function is asked of the wrong module, or by an old or foreign name",
+        mistake="a function is asked of the wrong module, or by an old or foreign name",
         only=r"^module",
         priority=0.9,
         propose=_moved,
@@ -110,7 +110,7 @@ OTHER_MODULES: tuple[Fix, ...] = (
     ),
     Fix(
         name="submodule",
-        mends="a package's part is used and not imported",
+        mistake="a package's part is used and not imported",
         only=r"^module",
         priority=0.85,
         propose=_submodule,
@@ -126,7 +126,7 @@ OTHER_MODULES: tuple[Fix, ...] = (
 #: For the class `datetime`, asked for its siblings.
 BESIDE_THE_CLASS = Fix(
     name="module_of_class",
-    mends="the class `datetime` is asked for what stands beside it in its module",
+    mistake="the class `datetime` is asked for what stands beside it in its module",
     only=r"type object 'datetime\.datetime'",
     priority=0.9,
     propose=_module_of_class,

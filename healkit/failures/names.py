@@ -197,7 +197,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
             *MISSING_IMPORTS,
             Fix(
                 name="near_name",
-                mends="a name is misspelt",
+                mistake="a name is misspelt",
                 priority=0.8,
                 propose=_near,
                 example=FixExample(
@@ -209,7 +209,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
             ),
             Fix(
                 name="foreign_name",
-                mends="a name is another language's",
+                mistake="a name is another language's",
                 priority=0.92,
                 propose=_foreign,
                 example=FixExample(
@@ -221,7 +221,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
             ),
             Fix(
                 name="unquoted_key",
-                mends="a key stands without its quotes",
+                mistake="a key stands without its quotes",
                 priority=0.85,
                 propose=_text,
                 example=FixExample(
@@ -235,7 +235,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
             ),
             Fix(
                 name="of_self",
-                mends="an attribute or a method stands without its object",
+                mistake="an attribute or a method stands without its object",
                 priority=0.88,
                 propose=_of_self,
                 example=FixExample(_SELF.format("self, ", ""), _SELF.format("self, ", "self."), {"a": 1}),
@@ -243,7 +243,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
             ),
             Fix(
                 name="no_self",
-                mends="a method uses `self` and does not take it",
+                mistake="a method uses `self` and does not take it",
                 priority=0.9,
                 propose=_no_self,
                 example=FixExample(
@@ -255,7 +255,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
             ),
             Fix(
                 name="accumulator",
-                mends="something is added to a name that has no value yet",
+                mistake="something is added to a name that has no value yet",
                 priority=0.86,
                 propose=_accumulator,
                 example=FixExample(

@@ -150,7 +150,7 @@ _LOOP = "def _sums(a):\n    found = []\n    for n in a:\n        found.append(n 
 
 _IN_PLACE_USED = Fix(
     name="in_place",
-    mends="the value of a method is used that changes its object and returns nothing",
+    mistake="the value of a method is used that changes its object and returns nothing",
     priority=0.92,
     propose=_in_place,
     example=FixExample(
@@ -162,7 +162,7 @@ _IN_PLACE_USED = Fix(
 )
 _NO_RETURN = Fix(
     name="no_return",
-    mends="a function ends without a `return`",
+    mistake="a function ends without a `return`",
     priority=0.8,
     propose=_no_return,
     example=FixExample(_LOOP.format(""), _LOOP.format("    return found\n"), {"a": [1]}),
@@ -211,7 +211,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
             _IN_PLACE_USED,
             Fix(
                 name="shuffled",
-                mends="the value of `shuffle` is used, which is none",
+                mistake="the value of `shuffle` is used, which is none",
                 priority=0.92,
                 propose=_shuffled,
                 example=FixExample(
@@ -237,7 +237,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
         fixes=(
             Fix(
                 name="in_place_returned",
-                mends="nothing is returned, because a method that changes its object has no value",
+                mistake="nothing is returned, because a method that changes its object has no value",
                 priority=0.9,
                 propose=_in_place,
                 example=FixExample(
@@ -249,7 +249,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
             ),
             Fix(
                 name="nothing_returned",
-                mends="the tool itself ends without a `return`, or prints its value",
+                mistake="the tool itself ends without a `return`, or prints its value",
                 priority=0.85,
                 propose=_no_return,
                 example=FixExample(

@@ -108,7 +108,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
         fixes=(
             Fix(
                 name="number_text",
-                mends="a number is read from a text with a point, commas or a unit",
+                mistake="a number is read from a text with a point, commas or a unit",
                 only=r"(?:base 10|to float): '.*'",
                 priority=0.85,
                 propose=_number,
@@ -121,7 +121,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
             ),
             Fix(
                 name="empty_number",
-                mends="a number is read from an empty text",
+                mistake="a number is read from an empty text",
                 only=r"(?:base 10|to float): '.*'",
                 priority=0.3,
                 propose=_number_default,

@@ -19,6 +19,9 @@ _SIGNS: dict[str, tuple[type[ast.operator], ...]] = {
 
 
 _NUMBERS = {"int", "float"}
+_COLLECTIONS = frozenset((
+    "tuple", "set", "range", "dict_keys", "dict_values", "map", "filter", "generator", "zip",
+))  # fmt: skip
 
 
 def _operations(site: Site, sign: str) -> list[tuple[ast.expr | None, ast.expr]]:
@@ -54,17 +57,7 @@ def _concatenated(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             ):
                 yield from _wrapped(site, left, other, less=0.1)
         elif kind == "list":
-            if other in {
-                "tuple",
-                "set",
-                "range",
-                "dict_keys",
-                "dict_values",
-                "map",
-                "filter",
-                "generator",
-                "zip",
-            }:
+            if other in _COLLECTIONS:
                 yield from _wrapped(site, right, "list")
             else:
                 yield Proposal(f"`{text}` becomes a list of one.", site.source.wrap(right, "[", "]"))
@@ -215,7 +208,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
         fixes=(
             Fix(
                 name="concatenated",
-                mends="a text, a list or a tuple, plus something of another kind",
+                mistake="a text, a list or a tuple, plus something of another kind",
                 priority=0.9,
                 propose=_concatenated,
                 example=FixExample(
@@ -243,7 +236,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
         fixes=(
             Fix(
                 name="unsupported_operand",
-                mends="an operator between a text and a number, or between a float and a Decimal",
+                mistake="an operator between a text and a number, or between a float and a Decimal",
                 priority=0.85,
                 propose=_unsupported,
                 example=FixExample(
@@ -255,7 +248,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
             ),
             Fix(
                 name="other_operator",
-                mends="an operator means something else in Python",
+                mistake="an operator means something else in Python",
                 only=r"for [\^+&|]: '(?:float|dict|set|str|int|bool)' and '(?:float|dict|set|bool|str|int)'",
                 priority=0.8,
                 propose=_other_operator,
@@ -282,7 +275,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
         fixes=(
             Fix(
                 name="compared",
-                mends="a text and a number are compared",
+                mistake="a text and a number are compared",
                 priority=0.85,
                 propose=_compared,
                 example=FixExample(
@@ -300,7 +293,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
         fixes=(
             Fix(
                 name="joined",
-                mends="something is joined that is no text",
+                mistake="something is joined that is no text",
                 priority=0.92,
                 propose=_joined,
                 example=FixExample(
@@ -318,7 +311,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
         fixes=(
             Fix(
                 name="repeated",
-                mends="a text or a list is multiplied with what is no whole number",
+                mistake="a text or a list is multiplied with what is no whole number",
                 priority=0.8,
                 propose=_sequence_times,
                 example=FixExample(

@@ -119,14 +119,14 @@ class FixExample:
 class Fix:
     """A rule that proposes changes against a pattern's failures.
 
-    name: unique in the catalogue. mends: the mistake, in a few words. only: a narrower regular expression, where not all
+    name: unique in the catalogue. mistake: in a few words. only: a narrower regular expression, where not all
     of the pattern's messages are meant. priority: 0 to 1, how likely its first proposal is right; it orders the patches
     of different fixes. propose: is given the place of the failure and the match of the pattern's message. example: a
     tool that it fixes. lookalike: a tool that fails in much the same way for another reason; it gets no proposal.
     """
 
     name: str
-    mends: str
+    mistake: str
     only: str = ""
     priority: float
     propose: Callable[[Site, re.Match[str]], Iterator[Proposal]]

@@ -28,11 +28,7 @@ def _shared_default(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         for arg, default in pairs:
             if not isinstance(default, ast.List | ast.Dict | ast.Set) and site.source.segment(
                 default
-            ) not in {
-                "list()",
-                "dict()",
-                "set()",
-            }:
+            ) not in {"list()", "dict()", "set()"}:
                 continue
             first = function.body[0]
             if (
@@ -120,7 +116,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
         fixes=(
             Fix(
                 name="shared_default",
-                mends="a default that every call shares",
+                mistake="a default that every call shares",
                 priority=0.9,
                 propose=_shared_default,
                 example=FixExample(
@@ -132,7 +128,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
             ),
             Fix(
                 name="skipping",
-                mends="a list is changed while a loop goes through it",
+                mistake="a list is changed while a loop goes through it",
                 priority=0.9,
                 propose=_skipping,
                 example=FixExample(
@@ -148,7 +144,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
             ),
             Fix(
                 name="late_binding",
-                mends="functions made in a loop all use its last value",
+                mistake="functions made in a loop all use its last value",
                 priority=0.9,
                 propose=_late,
                 example=FixExample(
@@ -162,7 +158,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
             ),
             Fix(
                 name="same_rows",
-                mends="one list stands in several places",
+                mistake="one list stands in several places",
                 priority=0.9,
                 propose=_same_rows,
                 example=FixExample(

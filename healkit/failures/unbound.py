@@ -173,7 +173,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
         fixes=(
             Fix(
                 name="outer_variable",
-                mends="a function changes a variable from outside of it without saying so",
+                mistake="a function changes a variable from outside of it without saying so",
                 priority=0.85,
                 propose=_declared,
                 example=FixExample(
@@ -187,7 +187,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
             ),
             Fix(
                 name="own_copy",
-                mends="a branch gives an outer constant a value, and makes it local in the others",
+                mistake="a branch gives an outer constant a value, and makes it local in the others",
                 priority=0.8,
                 propose=_copied,
                 example=FixExample(
@@ -201,7 +201,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
             ),
             Fix(
                 name="not_begun",
-                mends="something is added to a local name that has no value yet",
+                mistake="something is added to a local name that has no value yet",
                 priority=0.9,
                 propose=_begun,
                 example=FixExample(
@@ -215,7 +215,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
             ),
             Fix(
                 name="shadowed_function",
-                mends="a variable takes the name of the function that gives its value",
+                mistake="a variable takes the name of the function that gives its value",
                 priority=0.9,
                 propose=_shadowed,
                 example=FixExample(
@@ -229,7 +229,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
             ),
             Fix(
                 name="one_branch",
-                mends="a name gets its value on one way through the function only",
+                mistake="a name gets its value on one way through the function only",
                 priority=0.7,
                 propose=_one_branch,
                 example=FixExample(

@@ -231,7 +231,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
         fixes=(
             Fix(
                 name="identity",
-                mends="`is` where `==` is meant",
+                mistake="`is` where `==` is meant",
                 priority=0.9,
                 propose=_identity,
                 example=FixExample(
@@ -243,7 +243,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
             ),
             Fix(
                 name="thrown_away",
-                mends="a new text is made and thrown away",
+                mistake="a new text is made and thrown away",
                 priority=0.9,
                 propose=_thrown_away,
                 example=FixExample(
@@ -257,7 +257,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
             ),
             Fix(
                 name="float_equality",
-                mends="floats are compared exactly",
+                mistake="floats are compared exactly",
                 priority=0.75,
                 propose=_float_equal,
                 example=FixExample(
@@ -269,7 +269,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
             ),
             Fix(
                 name="any_of",
-                mends="a comparison with several values at once",
+                mistake="a comparison with several values at once",
                 priority=0.9,
                 propose=_any_of,
                 example=FixExample(
@@ -281,7 +281,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
             ),
             Fix(
                 name="too_early",
-                mends="a loop returns in its first round",
+                mistake="a loop returns in its first round",
                 priority=0.7,
                 propose=_too_early,
                 example=FixExample(
@@ -297,7 +297,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
             ),
             Fix(
                 name="first_decides",
-                mends="the first round of a loop decides either way",
+                mistake="the first round of a loop decides either way",
                 priority=0.8,
                 propose=_first_decides,
                 example=FixExample(
@@ -313,7 +313,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
             ),
             Fix(
                 name="no_f",
-                mends="names in braces in a text that is no f-string",
+                mistake="names in braces in a text that is no f-string",
                 priority=0.8,
                 propose=_no_f,
                 example=FixExample(
@@ -325,7 +325,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
             ),
             Fix(
                 name="unequal",
-                mends="`==` for `=`, or `=+` for `+=`",
+                mistake="`==` for `=`, or `=+` for `+=`",
                 priority=0.85,
                 propose=_unequal,
                 example=FixExample(

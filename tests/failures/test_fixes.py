@@ -79,7 +79,7 @@ def test_what_a_row_makes_of_its_example_no_longer_fails_so(fix, folder):
 def test_fixes_have_names_of_their_own_and_say_what_they_mend():
     rows = {id(fix) for pattern in PATTERNS for fix in pattern.fixes}
     assert len(rows) == len(FIXES) > 80
-    assert all(fix.mends and not fix.mends.endswith(".") for fix in FIXES.values())
+    assert all(fix.mistake and not fix.mistake.endswith(".") for fix in FIXES.values())
     assert all(0 < fix.priority < 1 for fix in FIXES.values())
 
 

@@ -19,7 +19,7 @@ def rows() -> str:
     """The table of the page."""
     lines = ["| about | what is mended |", "| --- | --- |"]
     for subject, patterns in SUBJECTS.items():
-        mends = "; ".join(dict.fromkeys(fix.mends for pattern in patterns for fix in pattern.fixes))
+        mends = "; ".join(dict.fromkeys(fix.mistake for pattern in patterns for fix in pattern.fixes))
         if mends:
             lines.append(f"| {subject.replace('_', ' ')} | {mends} |")
     return "\n".join(lines).replace("||", "\\|\\|")

@@ -10,21 +10,9 @@ from healkit.failures.syntax_repair.draft import KEYWORDS, Change, Draft, Token
 
 #: Words that begin a block.
 BLOCK = (
-    "if",
-    "for",
-    "while",
-    "elif",
-    "else",
-    "def",
-    "class",
-    "try",
-    "except",
-    "finally",
-    "with",
-    "match",
-    "case",
+    "if", "for", "while", "elif", "else", "def", "class", "try", "except", "finally", "with", "match", "case",
     "async",
-)
+)  # fmt: skip
 #: Words that begin a statement.
 _WORDS = ("def", "class", "return", "import", "from", "while", "for", "elif", "else", "except", "finally", "with", "raise",
           "yield", "assert", "global", "nonlocal", "try", "pass", "break", "continue", "lambda", "async", "await", "del", "if")  # fmt: skip

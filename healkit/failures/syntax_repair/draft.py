@@ -24,28 +24,10 @@ OPENERS = {"(": ")", "[": "]", "{": "}"}
 CLOSERS = {close: open_ for open_, close in OPENERS.items()}
 KEYWORDS = frozenset(keyword.kwlist) - {"None", "True", "False"}
 #: Words that only a statement begins with.
-STARTERS = frozenset(
-    [
-        "def",
-        "class",
-        "return",
-        "raise",
-        "import",
-        "del",
-        "pass",
-        "break",
-        "continue",
-        "while",
-        "try",
-        "except",
-        "finally",
-        "with",
-        "global",
-        "nonlocal",
-        "elif",
-        "assert",
-    ]
-)
+STARTERS = frozenset((
+    "def", "class", "return", "raise", "import", "del", "pass", "break", "continue", "while", "try", "except",
+    "finally", "with", "global", "nonlocal", "elif", "assert",
+))  # fmt: skip
 
 
 class Token(NamedTuple):
