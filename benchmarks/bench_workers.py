@@ -193,7 +193,7 @@ def main() -> None:
     fresh, spare_mib = asyncio.run(fresh_workers(config, 20))
     report: dict[str, object] = {
         "cold_bare_kernel": summary(cold),
-        "fresh_through_nursery": summary(fresh)
+        "fresh_through_fork_server": summary(fresh)
         | {
             "ratio_to_cold": round(statistics.median(fresh) / statistics.median(cold), 3),
             "bound": "<= 60 ms and <= 1/8",

@@ -189,13 +189,13 @@ class Executor:
         pool = self._pool()
         worker: KernelWorker | SubprocessWorker
         if request.mode == "subprocess":
-            worker = await pool.light(self._config, tier, entry.grants)
+            worker = await pool.subprocess_worker(self._config, tier, entry.grants)
         else:
             worker = await pool.kernel(self._config, tier, entry.grants)
         retained = False
         try:
             outcome = await worker.run(init, router, on_output=request.on_output, stop=request.stop)
-            retained = pool.retained.keep(recording.started.trace_id, worker, outcome, self._config)
+            retained = pool.retained.retain(recording.started.trace_id, worker, outcome, self._config)
         finally:
             if not retained:
                 pool.retire(worker)

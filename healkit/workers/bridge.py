@@ -37,7 +37,7 @@ class CallHandler(Protocol):
         ...
 
 
-#: A tool that answers faster than this is quick; one that holds up the reader longer than `_SLOW_S` is not.
+#: Faster than this, a tool is quick; slower than `_SLOW_S`, it is not any more.
 _QUICK_S, _SLOW_S = 0.001, 0.02
 _SWITCH_INTERVAL_S = 0.00001
 

@@ -78,7 +78,7 @@ class ForkServer:
             environment = sandbox.environment(theirs.fileno()) | {
                 CONTROL_VARIABLE: msgspec.json.encode(plan).decode()
             }
-            if preload:  # one thread: a library's thread pool would not survive the fork
+            if preload:  # one thread, since a thread pool does not survive a fork
                 environment |= dict.fromkeys(
                     ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1"
                 )
@@ -158,7 +158,7 @@ class ForkServer:
         for future in waiting:
             if not future.done():
                 future.set_exception(gone)
-                future.exception()  # seen: not everybody who asked still waits
+                future.exception()  # mark as retrieved: some callers no longer wait
         self._forking.clear()
         for process in self._children.values():
             process.kill()

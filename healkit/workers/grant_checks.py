@@ -15,7 +15,7 @@ from healkit.errors import ConfigError
 from healkit.workers.folders import private_base
 from healkit.workers.interpreters import interpreter_of, package_paths
 
-#: Not files but the kernel's own faces; what a worker may see of them is fixed.
+#: Kernel interfaces, not files; what a worker may see of them is fixed.
 _KERNEL = ("/proc", "/sys", "/dev")
 
 

@@ -20,7 +20,7 @@ import healkit
 from healkit.errors import ConfigError
 from healkit.workers.inside import interpreter as inside
 
-#: What a worker imports before it runs any tool; the bounds are those of pyproject.toml.
+#: Imports of a worker before any tool; the bounds are those of pyproject.toml.
 WORKER_NEEDS = ("ipykernel>=7.1", "msgspec>=0.19", "landlockpy>=0.2")
 #: The oldest Python that the worker's side of this package can be imported in.
 OLDEST = (3, 11)
@@ -90,7 +90,7 @@ def interpreter_of(python: str | None = None) -> Interpreter:
 
 def what_is_missing(python: str) -> list[str]:
     """Return a worker's requirements that are not installed for that interpreter; looked up anew each time."""
-    from healkit.workers import packages  # here, not above: a worker with all packages needs none of it
+    from healkit.workers import packages  # late: a worker with all packages does not need it
 
     return packages.unmet(WORKER_NEEDS, interpreter_of(python).sites)
 
@@ -156,7 +156,7 @@ def _existing(found: Interpreter, *, with_packages: bool) -> tuple[str, ...]:
     ]
     named += [*found.folders, *(found.sites if with_packages else ()), *_SYSTEM_READ]
     existing: list[str] = []
-    # Python may have been moved since it was built; where it lay then is perhaps not to be entered.
+    # Python may have been moved since it was built; its old place may be unreadable.
     for path in map(Path, filter(os.path.exists, named)):
         existing += [str(p) for p in (*_link_chain(path), path.resolve()) if os.path.exists(p)]
     return tuple(_without_nested(dict.fromkeys(existing)))

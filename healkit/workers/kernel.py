@@ -27,7 +27,7 @@ from healkit.workers.bridge import CallHandler
 from healkit.workers.process import Process
 from healkit.workers.worker import LAST_CHARS, Ending, OnOutput, Outcome, Worker, split_crash_text
 
-# jupyter_client reports to the terminal what is raised here anyway.
+# jupyter_client logs to the terminal what is raised here anyway.
 _log = logging.getLogger("healkit.jupyter_client")
 _log.setLevel(logging.CRITICAL + 1)
 
@@ -36,9 +36,9 @@ _MODULE = "healkit.workers.inside"
 #: After its end a worker's outputs are awaited until it has been quiet for so many ticks: one that lives, one that is
 #: dead or about to be killed. Ticks, because a loop that is held up by another worker's flood hears this one late.
 _DRAIN_TICK_S, _QUIET_TICKS, _QUIET_TICKS_DEAD = 0.025, 200, 2
-#: And no longer than that, however much still comes.
+#: Upper limit of that wait, however much still comes.
 _DRAIN_S = 15.0
-#: How long a kernel's greeting is waited for before it is asked for once more.
+#: Wait for a kernel's greeting before asking again.
 _GREETING_S = 0.1
 
 
@@ -203,7 +203,7 @@ async def until_heard(client: Any) -> None:
             return
 
 
-#: About what a message's headers take: not the tool's doing, so not counted for a message that is in order.
+#: Approximate size of a message's headers, which is not counted as the tool's output.
 _HEADERS_BYTES = 1024
 _KINDS = {"stream", "display_data", "execute_result", "update_display_data", "clear_output"}
 
@@ -217,11 +217,11 @@ class OutputCollector:
 
     def __init__(self, max_bytes: int, on_output: Callable[[dict[str, Any]], None] | None) -> None:
         self.outputs: list[dict[str, Any]] = []
-        #: How many messages have come, of whatever kind.
+        #: Messages received, of any kind.
         self.heard = 0
         self.overflow: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.idle: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        # The worker stops itself at the limit; the host's own is for one that does not.
+        # Twice the limit: the worker stops itself; this is for one that does not.
         self._left = 2 * max_bytes
         self._on_output = on_output
         self._tail: deque[str] = deque()

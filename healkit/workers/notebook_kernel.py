@@ -28,9 +28,9 @@ from healkit.workers.probe import achieved_tier, missing_layers
 from healkit.workers.sandbox import Sandbox
 
 _MODULE = "healkit.workers.inside"
-#: The same as `inside.standalone.OPTIONS_VARIABLE`, which the host cannot import: it brings ipykernel along.
+#: Same as `inside.notebook_kernel.OPTIONS_VARIABLE`, which the host does not import, to avoid ipykernel.
 _OPTIONS_VARIABLE = "HEALKIT_STANDALONE"
-#: As long as Jupyter itself waits for a kernel.
+#: Jupyter's own limit for the start of a kernel.
 _START_TIMEOUT_S = 60.0
 _POLL_S = 0.05
 _LAST_WORDS_BYTES = 4000
@@ -200,7 +200,7 @@ class _Spawner:
                 future.set_result(spawn())
             except OSError as error:
                 future.set_exception(error)
-            del spawn, future  # what they hold must not live until the next notebook
+            del spawn, future  # drop the references before the next wait
 
 
 def granted_paths(paths: list[str], folder: str) -> tuple[str, ...]:

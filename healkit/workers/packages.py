@@ -147,7 +147,7 @@ def _applies(need: Requirement, markers: dict[str, str]) -> bool:
     try:
         return need.marker is None or need.marker.evaluate(markers)
     except UndefinedEnvironmentName:
-        return True  # of some later standard: rather one package too many than a tool that cannot start
+        return True  # a marker of a later standard: include the package
 
 
 def _files(dist: Distribution) -> list[str]:

@@ -71,7 +71,7 @@ class Pool:
             self._refill(key)
         return worker
 
-    async def light(self, config: Config, tier: Tier, grants: Grants) -> SubprocessWorker:
+    async def subprocess_worker(self, config: Config, tier: Tier, grants: Grants) -> SubprocessWorker:
         """Return a plain interpreter, started for this; raises `WorkerStartFailed`."""
         if grants.starts_cold:
             return await self._cold(SubprocessWorker, config, tier, grants)
@@ -125,7 +125,7 @@ class Pool:
         if starting is None or (starting.done() and not _is_alive(starting)):
             starting = self._fork_servers[key] = asyncio.create_task(self._start_fork_server(key, grants))
         if not wait and not starting.done():
-            return None  # a cold start is sooner ready than the rest of a fork server's
+            return None  # a cold start is faster than waiting for the fork server
         return await starting
 
     async def _start_fork_server(self, key: SandboxKey, grants: Grants) -> ForkServer | None:
@@ -154,7 +154,7 @@ class Pool:
         except WorkerError:
             if fork_server is None:
                 raise
-            # Nothing was sent to it yet, so nothing can happen twice: once more, and cold.
+            # No work was sent yet, so nothing can run twice: try again with a cold start.
             worker = kind(dataclasses.replace(sandbox, folder=self._folders.next()), config, None)
             await worker.start()
         return worker

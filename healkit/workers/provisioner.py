@@ -42,7 +42,7 @@ class RestrictedProvisioner(LocalProvisioner):
     scratch_mb = Integer(None, allow_none=True, min=1, help="The size of its scratch folder, in MiB.")
 
     process: Process | subprocess.Popen[bytes] | None = None
-    _standalone: NotebookKernel | None = None
+    _kernel: NotebookKernel | None = None
 
     @property
     def has_process(self) -> bool:
@@ -58,12 +58,12 @@ class RestrictedProvisioner(LocalProvisioner):
             return await super().pre_launch(**kwargs)  # type: ignore[no-any-return]  # jupyter_client carries no types
         if self.parent is None:
             raise WorkerStartFailed("A restricted kernel can only be started by a kernel manager.")
-        if self._standalone is None:
-            self._standalone = await asyncio.to_thread(self._new_standalone, kwargs.get("cwd") or os.curdir)
+        if self._kernel is None:
+            self._kernel = await asyncio.to_thread(self._new_kernel, kwargs.get("cwd") or os.curdir)
         try:
-            await asyncio.to_thread(self._standalone.prepare)
-            # Whatever the manager was about to use: the kernel has no network, and a signal would end bubblewrap.
-            self.parent.transport, self.parent.ip = "ipc", self._standalone.ip
+            await asyncio.to_thread(self._kernel.prepare)
+            # Override the manager's choice: the kernel has no network, and a signal would end bubblewrap.
+            self.parent.transport, self.parent.ip = "ipc", self._kernel.ip
             self.parent.cache_ports = False
             self.kernel_spec.interrupt_mode = "message"
             return await super().pre_launch(**kwargs)  # type: ignore[no-any-return]  # jupyter_client carries no types
@@ -77,7 +77,7 @@ class RestrictedProvisioner(LocalProvisioner):
         if launcher is not None:
             self.process = await launcher(cmd)
         else:
-            self.process = await self._launch_standalone(cmd, kwargs["env"])
+            self.process = await self._launch_own(cmd, kwargs["env"])
         self.pid = self.process.pid
         return self.connection_info
 
@@ -91,8 +91,8 @@ class RestrictedProvisioner(LocalProvisioner):
 
     async def wait(self) -> int | None:
         """Return the exit status, once the process has ended; called by the manager."""
-        if self._standalone is not None and self.process is not None:
-            status = await self._standalone.wait()
+        if self._kernel is not None and self.process is not None:
+            status = await self._kernel.wait()
             self.process = None  # the manager then knows that there is nothing to end
             return status
         return await self.process.exited if isinstance(self.process, Process) else None
@@ -119,7 +119,7 @@ class RestrictedProvisioner(LocalProvisioner):
         if not restart:
             await self._close()
 
-    def _new_standalone(self, folder: str) -> NotebookKernel:
+    def _new_kernel(self, folder: str) -> NotebookKernel:
         """Make the kernel of the tier this machine can enforce; tries that out, so not on the loop."""
         folder = os.path.abspath(folder)
         config = Config.from_environment()
@@ -133,9 +133,9 @@ class RestrictedProvisioner(LocalProvisioner):
         )
         return NotebookKernel(config, grants, folder)
 
-    async def _launch_standalone(self, cmd: list[str], env: dict[str, str]) -> subprocess.Popen[bytes]:
+    async def _launch_own(self, cmd: list[str], env: dict[str, str]) -> subprocess.Popen[bytes]:
         """Start with the kernel's own arguments, its own connection file, and the variables its spec names."""
-        kernel = self._standalone
+        kernel = self._kernel
         assert kernel is not None
         variables = {name: env[name] for name in self.kernel_spec.env if name in env}
         try:
@@ -147,7 +147,7 @@ class RestrictedProvisioner(LocalProvisioner):
         return kernel.popen
 
     async def _close(self) -> None:
-        kernel, self._standalone = self._standalone, None
+        kernel, self._kernel = self._kernel, None
         if kernel is not None:
             self.process = None
             await off_loop(kernel.close)  # `jupyter run` shuts down at exit, without threads

@@ -23,9 +23,9 @@ from healkit.errors import PostMortemError, PostMortemGone
 from healkit.workers.kernel import KernelWorker
 from healkit.workers.worker import Outcome, Worker
 
-#: What an answer may take beyond the question's own limit: the worker's way there and back, on a busy machine.
+#: Time beyond the question's own limit, for a busy machine.
 _GRACE_S = 3.0
-#: How many of those that are gone are remembered, with the reason.
+#: Number of gone workers whose reason is remembered.
 _REMEMBERED = 200
 #: Claims of a worker in which no stack was left behind.
 _WITHOUT_STACK = {"TOOL_RESULT_TOO_LARGE"}
@@ -146,8 +146,8 @@ class RetainedWorkers:
         self._timers: dict[str, tuple[asyncio.TimerHandle, float]] = {}
         self._reasons: dict[str, str] = {}
 
-    def keep(self, trace_id: str, worker: Worker, outcome: Outcome, config: Config) -> bool:
-        """Keep a worker whose run has failed; false when it is of no use, and its caller's to retire."""
+    def retain(self, trace_id: str, worker: Worker, outcome: Outcome, config: Config) -> bool:
+        """Retain a worker whose run has failed; false when it is of no use, and its caller's to retire."""
         if outcome.complete is not None and outcome.complete.failure is None:
             return False
         if reason := _why_not(worker, outcome, config):

@@ -28,7 +28,7 @@ from healkit.workers.interpreters import View, install_command, interpreter_of, 
 
 Tier = Literal["namespaces", "landlock", "process"]
 
-#: What measures oneself and the machine. Not all of /proc/self: beneath it are also the host's sockets and mounts.
+#: Files that describe the process and the machine. Not all of /proc/self, which also shows sockets and mounts.
 _PROC_READ = (
     *(f"/proc/self/{name}" for name in ("cmdline", "comm", "fd", "io", "limits", "maps", "smaps", "smaps_rollup",
                                         "stat", "statm", "status")),
@@ -128,7 +128,7 @@ class Sandbox:
             "PYTHONDONTWRITEBYTECODE": "1",
             "PYTHONNOUSERSITE": "1",
             "PYTHONSAFEPATH": "1",
-            "JPY_PARENT_PID": "1",  # ipykernel's own poller would take a process namespace for a dead parent
+            "JPY_PARENT_PID": "1",  # in a process namespace ipykernel's poller would see a dead parent
             **({"PYTHONPATH": path} if (path := self._python_path()) else {}),
             **(
                 {}
@@ -157,7 +157,7 @@ class Sandbox:
             binds += ["--ro-bind", str(self.folder.code), str(self.folder.code)]
         for path in self._shared_folders():
             binds += ["--bind", path, path]
-        for path in self.grants.write:  # one that has gone is a FileNotFoundError of the tool's
+        for path in self.grants.write:  # a path that has gone is the tool's FileNotFoundError
             binds += ["--bind-try", path, path]
         # The one capability is for mounting the scratch folder; the worker drops it before it runs anything.
         return [

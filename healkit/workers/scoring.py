@@ -30,18 +30,18 @@ from healkit.workers.sandbox import Tier
 from healkit.workers.trialserver import TrialServer, TrialServers
 
 Candidate = Sequence[Edit]
-#: Asks for so many candidates; fewer may come, and none when there are no more.
+#: Draws up to so many candidates; none when there are no more.
 Draw = Callable[[int], Awaitable[Sequence[Candidate]]]
 #: Positions of candidates with their letters, as they come.
 Scores = list[tuple[int, str]]
 
-#: What a share is to take; more where a child needs long to get ready, so that most of the time is not spent on that.
+#: Time of one share; longer where a child needs long to get ready.
 SHARE_S = 0.08
 _SETUP_TIMES = 8
 _FIRST_SHARE = 16
-#: How long the last word of a share is waited for, when all of its outcomes are there.
+#: Wait for the end of a share whose outcomes are all there.
 _LAST_WORD_S = 0.25
-#: How long a trial server may be silent beyond what one candidate's checks may take together.
+#: Silence allowed beyond what one candidate's checks may take together.
 _SILENCE_S = 15.0
 _CHECK_EXTRA_S = 1.0
 
@@ -78,7 +78,7 @@ class Pace:
     def learn(self, count: int, took_s: float, setup_s: float) -> None:
         """Take note of a share of so many."""
         wanted_s = max(self.share_s, _SETUP_TIMES * setup_s)
-        # A child that is made ready has also to be forked and to end, which takes about as long again.
+        # Fork and exit of a child take about as long as its setup.
         own_s = max(took_s - 2 * setup_s, took_s / 4, 1e-4)
         fitting = int(count * wanted_s / own_s)
         most = min(SHARE_MAX, SHARE_OUTCOMES_MAX // max(self.checks, 1))
@@ -104,7 +104,7 @@ async def run_batch(
             if scores is not None:  # None: a worker has found the end
                 told += len(scores)
                 yield scores
-        # All has been told; a trial server that has yet to say so is spared, as another one would have to be started.
+        # Results are complete; let the trial server finish rather than start another one.
         await asyncio.wait(workers, timeout=_LAST_WORD_S)
     finally:
         for worker in workers:
@@ -137,7 +137,7 @@ class _Worker:
             await self._ready()
             first, candidates = await self._cursor.take(pace.size)
             while candidates:
-                # Drawn while this one runs, so that no trial server waits for a candidate to be thought of.
+                # Draw while this share runs, so that the trial server never waits for candidates.
                 next_share = asyncio.create_task(self._cursor.take(pace.size))
                 await self._share(first, candidates, pace)
                 first, candidates = await next_share
@@ -161,14 +161,14 @@ class _Worker:
                 self._server = await self._servers.take(self._tier, self._config)
             except WorkerStartFailed:
                 failed += 1
-                if failed > 1:  # once may be a kill that met one just starting
+                if failed > 1:  # the first may have been killed while it started
                     raise
                 continue
             self._busy = True
             try:
                 await self._server.begin(self._batch)
                 self._busy = False
-            except WorkerError:  # it has died since it was last looked at
+            except WorkerError:  # it has died since it was checked
                 await self._end()
         return self._server
 

@@ -26,14 +26,13 @@ from healkit.workers.process import Process, off_loop, spawn
 from healkit.workers.sandbox import Sandbox, Tier
 from healkit.workers.worker import LAST_CHARS, Outcome, split_crash_text
 
-#: How much longer than a trial's own deadline its trial server may take to answer.
+#: Time beyond a trial's own deadline for its trial server to answer.
 _MARGIN_S = 2.0
-#: What a trial server may be handed while it is busy: less than a socket holds, so that handing it over never waits,
-#: ...
+#: Most bytes to send a busy trial server ahead: less than a socket holds, so that sending never waits.
 _AHEAD_BYTES = 64 * 1024
-#: ... and only behind one that is likely quick, because it must stay with that trial server.
+#: Send ahead only behind trials faster than this, because what was sent stays with that trial server.
 _QUICK_S = 0.05
-#: How long a trial server waits for more trials; it holds some 10 MiB of its own.
+#: Time that an idle trial server is kept; it holds some 10 MiB of its own.
 _KEPT_S = 60.0
 
 _FromTrialServer = rpc.Ready | TrialDone | Outcomes | ShareDone

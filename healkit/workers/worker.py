@@ -24,11 +24,11 @@ from healkit.workers.forkserver import ForkServer
 from healkit.workers.process import Process, off_loop, spawn
 from healkit.workers.sandbox import SCRATCH_FILES, Sandbox
 
-#: How the host saw it end. `complete` is the only one with a message from the worker.
+#: End as the host saw it. Only `complete` comes with a message from the worker.
 Ending = Literal["complete", "timeout", "stopped", "died", "lost", "protocol", "output_limit", "disk_limit"]
 OnOutput = Callable[[dict[str, Any]], None]
 
-#: The last this many characters of what was printed are kept with a failure.
+#: Characters at the end of the output that are kept with a failure.
 LAST_CHARS = 4000
 _TICK_S = 0.1
 _CRASH_TEXT_BYTES = 64 * 1024
@@ -121,7 +121,7 @@ class Worker:
         if self.process is not None:
             self.process.kill()
             await asyncio.wait([self.process.exited], timeout=5)
-        # Thousands of small files take their time; the loop has other workers to serve.
+        # Off the loop: removing thousands of small files takes a while.
         await off_loop(self.sandbox.folder.remove)
 
     async def _start(self) -> None:

@@ -17,7 +17,7 @@ def main() -> None:
         os.environ.pop(lockdown.RESTRICTIONS_VARIABLE), type=lockdown.Restrictions
     )
     layers = lockdown.enter(restrictions)
-    # After the lock: their imports may start threads.
+    # After the lockdown, because these imports may start threads.
     if restrictions.bridge_fd < 0:
         from healkit.workers.inside.notebook_kernel import serve
     else:

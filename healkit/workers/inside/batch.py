@@ -26,10 +26,10 @@ from healkit.workers.inside.result_buffer import ResultBuffer
 from healkit.workers.inside.scratch import empty_folder
 from healkit.workers.inside.time_limits import waited_s
 
-#: How often the buffer is looked at, and how long past its limit a check is waited for.
+#: Pause between looks at the buffer, and time allowed beyond a check's limit.
 _TICK_S = 0.01
 _GRACE_S = 0.25
-#: What compiling a candidate, and cleaning up after a check, may take.
+#: Limit for compiling a candidate, and for cleaning up after a check.
 _BETWEEN_S = 2.0
 
 
@@ -63,7 +63,7 @@ class BatchServer:
                 before = place
                 place, told = self._child(share, buffer, place, told)
                 setup_us += buffer.ready_us
-                if place == before:  # it did not even get there: go on after that check all the same
+                if place == before:  # no progress: skip that check
                     place = self._after(buffer, *place, DIED)
             self._tell(buffer, told, len(share.candidates))
             self._send(ShareDone(setup_us / 1e6, children))
@@ -107,7 +107,7 @@ class BatchServer:
         ready, _, _ = select.select([reading], [], [], _TICK_S)
         ended = os.waitpid(pid, os.WNOHANG)[0] == pid
         if ready and not ended:
-            time.sleep(0.0005)  # between the last descriptor and the end lies the rest of a process's exit
+            time.sleep(0.0005)  # its descriptors are closed, but it has not quite ended
         return ended
 
     def _patience_s(self, buffer: ResultBuffer) -> float:

@@ -27,9 +27,9 @@ from healkit.workers.inside.process_state import ProcessState
 from healkit.workers.inside.result_buffer import ResultBuffer
 from healkit.workers.inside.time_limits import Alarm, TimeIsUp
 
-#: How long a first look at the batch's own code may take, which brings in the modules that it imports.
+#: Limit for a first run of the batch's own code, which imports its modules.
 _FIRST_LOOK_S = 0.5
-#: A value this many times as long as the expected one is another one, whatever is in it.
+#: A value so much longer than the expected one is wrong, whatever is in it.
 _LONGER_TIMES, _LONGER_CHARS = 4, 10_000
 _decode = msgspec.json.decode
 
@@ -60,7 +60,7 @@ class Candidates:
         self._filename = batch.entry.filename
         self._checks = [_Prepared(check, batch.result_max_bytes) for check in batch.checks]
         self._shapes: dict[Any, Shape | None] = {}
-        #: What the last check that ended returned, as JSON has it, and the name of what the last that raised did raise.
+        #: Value of the last check that returned, as JSON has it, and exception name of the last that raised.
         self._found: Any = None
         self._raised = ""
 

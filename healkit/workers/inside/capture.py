@@ -16,10 +16,10 @@ from healkit.contracts.suggestions import suggestions
 from healkit.contracts.tools import EntryRef
 from healkit.workers.inside.time_limits import TimeIsUp, deadline
 
-#: Files whose frames are ours or the kernel's: between a tool and what it calls they are only in the way.
+#: Files whose frames are ours or the kernel's: they tell a tool's author nothing.
 _OWN_FOLDER = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
 _OWN_PARTS = (f"{os.sep}ipykernel{os.sep}", f"{os.sep}IPython{os.sep}core{os.sep}interactiveshell.py")
-#: The module that a tool's code is. Registered, because dataclasses look their module up; no real module's name.
+#: Module name of a tool's code. Registered, because dataclasses look their module up.
 TOOL_MODULE = "__healkit_tool__"
 _TRACEBACK_MAX_CHARS = 200_000
 _MESSAGE_MAX_CHARS = 10_000

@@ -91,7 +91,7 @@ class Endpoint:
                 self._deliver()
         finally:
             self._receive_lock.release()
-            # Somebody must go on reading for the calls that are still open.
+            # Wake one of the open calls to go on reading.
             for other in list(self._waiting.values()):
                 if other.wake is not None and other.result is None:
                     other.wake.set()

@@ -15,7 +15,7 @@ from healkit.contracts.tools import Tool
 from healkit.pysource.shapes import Shape
 from healkit.workers.inside.capture import TOOL_MODULE
 
-#: What a traceback calls the source of a call.
+#: Filename of a call's source in tracebacks.
 CALL_FILENAME = "<call>"
 
 
@@ -63,6 +63,6 @@ def awaited(value: Any) -> Any:
     """Return the value, or what a coroutine returns."""
     if not inspect.iscoroutine(value):
         return value
-    import asyncio  # here, because most code has no coroutine, and a trial server is forked faster without
+    import asyncio  # late: most code has no coroutine, and a trial server is forked faster without
 
     return asyncio.run(value)

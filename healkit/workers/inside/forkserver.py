@@ -23,7 +23,7 @@ import msgspec
 
 from healkit.workers.inside import lockdown
 
-#: The largest request or answer: a restrictions with its paths.
+#: The largest request or answer: restrictions with their paths.
 MESSAGE_BYTES = 256 * 1024
 CONTROL_VARIABLE = "HEALKIT_NURSERY"
 
@@ -218,7 +218,7 @@ def main() -> None:
     plan = msgspec.json.decode(os.environ.pop(CONTROL_VARIABLE), type=ForkServerPlan)
     lockdown.die_with_parent()
     preload(plan)
-    # What is here now stays: the collector need not touch it in each child, and copy its pages by that.
+    # Freeze what is loaded: a collection in a child would touch, and so copy, its pages.
     gc.collect()
     gc.freeze()
     ForkLoop(plan).serve()

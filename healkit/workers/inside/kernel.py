@@ -78,9 +78,9 @@ def sealed_app(
     restrictions: lockdown.Restrictions, layers: dict[str, str], argv: list[str], **traits: Any
 ) -> WorkerApp:
     """Return a kernel that has bound its sockets and can make no more; adds to `layers` what was put in force."""
-    # A pipe for the output of subprocesses, over TCP: a worker has neither.
+    # The pipe for subprocess output needs TCP; a worker has neither.
     warnings.filterwarnings("ignore", message="Couldn't bind IOPub Pipe")
-    # Above it pyzmq sends without copying, for which it makes another socket: libzmq aborts when that is refused.
+    # Above this size pyzmq makes another socket, to send without copying; libzmq aborts when that is refused.
     zmq.COPY_THRESHOLD = 2**31 - 1
     app: WorkerApp = WorkerApp.instance(config=kernel_config(), **traits)
     app.initialize(argv)
@@ -156,7 +156,7 @@ def _wait_until_listening(path: str, within_s: float = 30.0) -> None:
         with socket.socket(socket.AF_UNIX) as probe:
             try:
                 probe.connect(path)
-            except PermissionError:  # a Landlock that looks at sockets too: it is bound, and about to listen
+            except PermissionError:  # Landlock refuses the connection: it is bound, and about to listen
                 time.sleep(0.05)
                 return
             except OSError:

@@ -93,7 +93,7 @@ def limit_tool(memory_bytes: int, cpu_s: int) -> None:
     Address space is what is limited: it is the one measure whose excess Python reports as a MemoryError at the line
     that asked. The hard limit leaves room for that report.
     """
-    if sys.platform != "linux":  # no measure there that would hold
+    if sys.platform != "linux":  # no limit there that would hold
         return
     used = int(os.pread(_own_size_fd, 100, 0).split()[0]) * resource.getpagesize()
     report_bytes = 64 * 1024 * 1024

@@ -22,7 +22,7 @@ from healkit.workers.inside.kernel import sealed_app
 
 OPTIONS_VARIABLE = "HEALKIT_STANDALONE"
 
-#: Processor time that a notebook never uses up: some thirty years.
+#: No limit in practice: about thirty years of processor time.
 _FOREVER_S = 10**9
 
 
@@ -59,7 +59,7 @@ def serve(restrictions: lockdown.Restrictions, layers: dict[str, str], argv: lis
     """Start the kernel, seal the process, say so, serve; returns when the kernel is shut down."""
     options = msgspec.json.decode(os.environ.pop(OPTIONS_VARIABLE), type=Options)
     os.set_inheritable(options.ready_fd, False)
-    # The debugger listens on a TCP port; said to be absent, frontends do not offer it.
+    # The debugger needs a TCP port; report it as absent, so that frontends do not offer it.
     ipykernel.debugger._is_debugpy_available = False
     app = sealed_app(restrictions, layers, argv, kernel_class=InterruptibleKernel)
     lockdown.limit_tool(options.memory_bytes, options.cpu_s or _FOREVER_S)

@@ -11,7 +11,7 @@ from collections import Counter
 from types import CodeType, FrameType, TracebackType
 from typing import Any
 
-#: How often one function's names are looked at: the types of a loop's thousandth round are those of its first.
+#: Looks at one function's names; later rounds of a loop rarely show new types.
 _LOOKS = 64
 _NAMES_MAX, _TYPES_MAX, _LINES_MAX = 2000, 16, 20_000
 

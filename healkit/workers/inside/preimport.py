@@ -13,16 +13,16 @@ import importlib
 import re
 import sys
 
-#: Of the standard library, what does something when it is imported, or wants a screen.
+#: Modules of the standard library that act when imported, or need a screen.
 _LOUD = {"antigravity", "this", "idlelib", "turtle", "turtledemo", "tkinter", "readline", "curses"}
-#: Parts of a package that are programs, or test it.
+#: Parts of a package that are programs or tests.
 _PROGRAMS = {"__main__", "test", "tests"}
-#: A statement that imports; one that only looks like it, in a text, does no harm.
+#: Import statement; a false match inside a string does no harm.
 _IMPORT = re.compile(
     r"(?:^|[;:])[ \t]*(?:import[ \t]+([\w., \t]+)|from[ \t]+([\w.]+)[ \t]+import\b)", re.MULTILINE
 )
 _ASYNC = re.compile(r"\basync[ \t]")
-#: Each is tried once; some are not there.
+#: Names tried so far; each is tried once.
 _tried: set[str] = set()
 
 
@@ -33,7 +33,7 @@ def preimport(code: str) -> None:
     missing = [name for name in _named(code) - _tried if name not in sys.modules and _harmless(name)]
     _tried.update(missing)
     for name in missing:
-        # What ends this process, or fails, the child will meet again, and tell it.
+        # The child meets the same error, and reports it.
         with contextlib.suppress(Exception, SystemExit):
             importlib.import_module(name)
     if missing:

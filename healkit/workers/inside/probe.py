@@ -48,7 +48,7 @@ def attempt_all(targets: Targets) -> dict[str, str]:
     def mode() -> None:
         before = os.stat(targets.file)
         os.chmod(targets.file, before.st_mode & 0o777)
-        if os.stat(targets.file).st_ctime_ns == before.st_ctime_ns:  # it was not done, only said to be
+        if os.stat(targets.file).st_ctime_ns == before.st_ctime_ns:  # reported as done, but not done
             raise PermissionError
 
     def network() -> None:

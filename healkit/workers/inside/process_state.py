@@ -22,7 +22,7 @@ from healkit.workers.inside.scratch import empty_folder
 from healkit.workers.inside.subprocess_worker import PlainStream
 
 _modules, _path, _builtins, _environment = sys.modules, sys.path, builtins.__dict__, os.environ
-#: What is in it, undecoded: comparing the mapping itself decodes every name, and took a third of a check.
+#: Its undecoded content: comparing the mapping itself decodes every name, which took a third of a check.
 _variables: dict[Any, Any] = os.environ._data  # type: ignore[attr-defined]  # CPython's own mapping behind it
 
 
@@ -47,9 +47,9 @@ class ProcessState:
         endpoint = Endpoint(closed)
         endpoint.close()
         other.close()
-        #: What stands in a tool's namespace besides its own code. There is nothing that it could call.
+        #: Names in a tool's namespace besides its own; it has nothing to call.
         self.names: dict[str, Any] = {"mcp": build_servers(endpoint, []), "trace": Trace(endpoint)}
-        random.seed(0)  # the same for every candidate, so that an outcome can be had again
+        random.seed(0)  # same for every candidate, so that outcomes are reproducible
         self.remember()
 
     def remember(self) -> None:

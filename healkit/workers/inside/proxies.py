@@ -59,7 +59,7 @@ class Proxy:
 
     async def acall(self, *args: Any, **kwargs: Any) -> Any:
         """Call without blocking the event loop."""
-        import asyncio  # here, because most code has none; see the trial server for trials
+        import asyncio  # late: most code has none, and a trial server is forked faster without
 
         return await asyncio.to_thread(self, *args, **kwargs)
 
@@ -161,7 +161,7 @@ class Trace:
         return "<trace: trace.decision(node, outcome, condition) says which way the tool went>"
 
 
-#: More of it would be cut by the host.
+#: The host cuts longer texts.
 _MAX_CHARS = 2000
 
 

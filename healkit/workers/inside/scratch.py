@@ -11,7 +11,7 @@ def empty_folder(folder: str) -> None:
     for name in os.listdir(folder):
         path = os.path.join(folder, name)
         if os.path.isdir(path) and not os.path.islink(path):
-            import shutil  # here, because it brings three compressions along, and folders are rare
+            import shutil  # late: it imports three compression modules, and folders are rare
 
             shutil.rmtree(path, ignore_errors=True)
         else:

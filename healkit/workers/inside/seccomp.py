@@ -21,7 +21,7 @@ import sys
 _LOAD, _JUMP_EQ, _JUMP_GE, _JUMP_SET, _AND, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
 _ALLOW, _KILL, _ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
 _NR, _ARCH = 0, 4
-#: The system call that loads a filter, and what it is told: `SECCOMP_SET_MODE_FILTER`, on every thread at once.
+#: System call that loads a filter, and its arguments: `SECCOMP_SET_MODE_FILTER`, on every thread at once.
 _SECCOMP = {"x86_64": 317, "aarch64": 277}
 _SET_MODE_FILTER, _TSYNC = 1, 1
 
@@ -64,7 +64,7 @@ DENIED: dict[str, tuple[int | None, int | None]] = {
     "semtimedop": (220, 192), "msgget": (68, 186), "msgsnd": (69, 189), "msgrcv": (70, 188), "msgctl": (71, 187),
     "mq_open": (240, 180), "mq_unlink": (241, 181), "mq_timedsend": (242, 182), "mq_timedreceive": (243, 183),
     "mq_notify": (244, 184), "mq_getsetattr": (245, 185),
-    # wide doors into the kernel
+    # calls with a large attack surface
     "io_uring_setup": (425, 425), "io_uring_enter": (426, 426), "io_uring_register": (427, 427), "bpf": (321, 280),
     "perf_event_open": (298, 241), "userfaultfd": (323, 282), "kexec_load": (246, 104),
     "kexec_file_load": (320, 294), "init_module": (175, 105), "finit_module": (313, 273),
@@ -90,13 +90,13 @@ ABSENT: dict[str, tuple[int | None, int | None]] = {
     "inotify_init1": (294, 26),
 }  # fmt: skip
 
-#: Refused as if the file system had no such thing, which copying programs take in their stride.
+#: Refused as if the file system had no such thing, which copying programs accept.
 UNSUPPORTED: dict[str, tuple[int | None, int | None]] = {
     "setxattr": (188, 5), "lsetxattr": (189, 6), "fsetxattr": (190, 7), "removexattr": (197, 14),
     "lremovexattr": (198, 15), "fremovexattr": (199, 16),
 }  # fmt: skip
 
-#: Not done, but said to be. A mode or a time can be set on any file that the user owns, by its path or through a
+#: Not done, but reported as done. A mode or a time can be set on any file that the user owns, by its path or through a
 #: descriptor that may only read, and Landlock does not look; but what copies files sets both, and expects no error.
 PRETENDED: dict[str, tuple[int | None, int | None]] = {
     "chmod": (90, None), "fchmod": (91, 52), "fchmodat": (268, 53), "fchmodat2": (452, 452), "utime": (132, None),

@@ -45,12 +45,12 @@ from healkit.contracts.preview import preview
 from healkit.workers.inside import capture
 from healkit.workers.inside.time_limits import TimeIsUp, deadline
 
-#: What reading one value may take, and one frame's locals together.
+#: Limits for reading one value, and one frame's locals together.
 _VALUE_S, _LOCALS_S = 0.5, 2.0
 _LOCAL_MAX_CHARS, _EVAL_MAX_CHARS = 200, 2000
 _OUTPUT_MAX_CHARS = 10_000
 _SOURCE_MAX_LINES, _SOURCE_MAX_CHARS = 400, 60_000
-#: What healkit itself puts into a tool's module.
+#: Names that healkit puts into a tool's module.
 _GIVEN = ("mcp", "trace", "Tool")
 
 

@@ -23,9 +23,9 @@ class TimeIsUp(BaseException):
 #: Without the wrapper in `signal`, which looks for an enumeration's member for each handler; that took half the time of
 #: setting a deadline. It takes plain numbers only.
 _set_handler, _ALARM, _DEFAULT = _signal.signal, int(signal.SIGALRM), int(signal.SIG_DFL)
-#: After the first alarm the next ones follow at this distance, for code that swallows even BaseException.
+#: Interval of repeated alarms, for code that swallows even BaseException.
 _REPEAT_S = 0.05
-#: The stack is dumped a little later than the alarm: it is needed only if the alarm was not heard.
+#: The stack is dumped only if the alarm had no effect in this time.
 _DUMP_AFTER_S = 0.1
 
 
@@ -61,9 +61,9 @@ def _silence() -> None:
             continue
 
 
-#: How often it is looked at from the limit on, by the clock, whether so much was computed; and how often it rings then.
+#: Interval of checks whether the computing time is used up, and of alarms once it is.
 _LOOK_S, _REPEAT_S = 0.001, 0.01
-#: By the clock a check may take so many times its limit, and so much more: it is not to be taken for late for others.
+#: Wall time allowed: so many times the limit, and so much more; a busy machine must not make a check late.
 _WAIT_TIMES, _WAIT_MORE_S = 3.0, 0.03
 _setitimer, _signal, _CLOCK, _RUNG = signal.setitimer, signal.signal, signal.ITIMER_REAL, signal.SIGALRM
 _computed_s, _now_s = time.process_time, time.monotonic
@@ -87,7 +87,7 @@ class Alarm:
         self.rang = False
         self._armed = True
         self._most_computed_s, self._latest_s = _computed_s() + timeout_s, _now_s() + waited_s(timeout_s)
-        _signal(_RUNG, self._ring)  # each time, because the code before may have taken the signal
+        _signal(_RUNG, self._ring)  # each time, because earlier code may have replaced the handler
         _setitimer(_CLOCK, timeout_s, _LOOK_S)
 
     def stop(self) -> None:

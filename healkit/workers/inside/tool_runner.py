@@ -47,9 +47,9 @@ class ToolRunner:
         self.dump_fd = crash_fd if dump else None
         self.finish = finish
         self.limited = limited
-        #: Of the failure, once there is one.
+        #: Set once there is a failure.
         self.inspector: StackInspector | None = None
-        #: Of the code, where the work asks for one.
+        #: Set where the work asks for it.
         self.watch: Observer | None = None
 
     def run(self) -> None:
@@ -69,7 +69,7 @@ class ToolRunner:
             complete = rpc.ExecutionComplete(failure=capture.to_failure(error, init.entry, init.timeout_s))
             self.inspector = StackInspector(error, init.entry.filename)
         capture.Output.left_chars = None
-        with contextlib.suppress(Exception):  # a display that fails must not take the report with it
+        with contextlib.suppress(Exception):  # a failing display must not lose the report
             self.finish()
         watched = msgspec.Raw(b"null") if self.watch is None else rpc.raw(self.watch.seen())
         return msgspec.structs.replace(complete, shown=capture.Output.shown, watched=watched, took_s=took_s)
@@ -136,7 +136,7 @@ def no_running_loop() -> Iterator[None]:
     asyncio documents for those who implement loops.
     """
     asyncio = sys.modules.get("asyncio")
-    if asyncio is None:  # nothing of a kernel here, so there is no loop either
+    if asyncio is None:  # no kernel here, so no loop
         yield
         return
     loop = asyncio._get_running_loop()

@@ -41,7 +41,7 @@ PRELOAD_VARIABLE = "HEALKIT_PRELOAD"
 _READ_BYTES = 1 << 16
 _decode = msgspec.json.Decoder(rpc.Init | Batch | Share).decode
 _CRASH_BYTES = 64 * 1024
-#: What a claim may be longer than the result in it: conversions, a traceback.
+#: Room in a claim beyond the result: conversions, a traceback.
 _CLAIM_EXTRA_BYTES = 1 << 20
 
 
@@ -66,7 +66,7 @@ class TrialLoop:
         self.printed = os.memfd_create("printed")
         self.nowhere = os.open(os.devnull, os.O_WRONLY)
         self.filter: seccomp.ChildFilter | None = None
-        # Made once for all children: what a child does not write to, it need not copy.
+        # Made once for all children: a child copies only the pages that it writes to.
         self.stream = PlainStream()
         self.runner = _runner()
 
@@ -80,7 +80,7 @@ class TrialLoop:
 
     def prepare(self) -> None:
         """Do ahead what each child would do again; the last thing before `serve`."""
-        faulthandler.enable(file=2)  # whatever that is in a child
+        faulthandler.enable(file=2)  # the child's own, by then
         faulthandler.register(signal.SIGUSR1, file=2, all_threads=False)
         rehearse()
         gc.collect()
@@ -89,14 +89,14 @@ class TrialLoop:
     def serve(self) -> None:
         """Serve until the host hangs up."""
         batch: BatchServer | None = None
-        # Not a byte of the frame after: that is not for a child to see.
+        # Read no byte of the next frame: a child must not see it.
         frames = rpc.FrameReader(self.bridge, ahead=False)
         while (frame := frames.read()) is not None:
             work = _decode(frame)
             if isinstance(work, rpc.Init):
                 self.send(self.try_one(work))
             elif isinstance(work, Batch):
-                # Only here: the modules of batches bring `random` along, which would seed itself anew in each trial.
+                # Late: these modules import `random`, which seeds itself anew in each fork.
                 from healkit.workers.inside.batch import BatchServer
 
                 batch = BatchServer(work, self.become_many, self.send, self.restrictions.scratch)
@@ -140,7 +140,7 @@ class TrialLoop:
             self._give_up(self.printed)
             os.close(self.bridge.fileno())  # the trial server's; a trial may call nothing
             if (numbers := sys.modules.get("numpy.random")) is not None:
-                numbers.seed()  # `random` sees to itself after a fork
+                numbers.seed()  # `random` reseeds itself after a fork
             sys.stdout = sys.stderr = self.stream
             claim = memoryview(msgspec.json.encode(self.runner.complete(init)))
             while claim:
@@ -201,9 +201,9 @@ _RETURNING = "def rehearsal(n: list):\n    return {'a': n, 'b': 1.5}\n"
 _RAISING = "def rehearsal(n: list):\n    return n + missing\n"
 
 _GRACE_S = 0.3
-#: Between the last descriptor and the end lies the rest of a process's exit.
+#: Pause between looks at a child that has closed its descriptors and not ended yet.
 _TICK_S = 0.0005
-#: What faulthandler gets to write a stack; it takes well under a millisecond.
+#: Time for faulthandler to write a stack; it needs well under a millisecond.
 _DUMP_S = 0.02
 
 
@@ -241,7 +241,7 @@ def main() -> None:
     for name in filter(None, os.environ.pop(PRELOAD_VARIABLE, "").split(",")):
         try:
             importlib.import_module(name)
-        except ImportError:  # the trial that wants it will say so
+        except ImportError:  # a trial that needs it reports the error
             continue
     bridge = socket.socket(fileno=restrictions.bridge_fd)
     os.set_inheritable(restrictions.bridge_fd, False)

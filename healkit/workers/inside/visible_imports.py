@@ -50,7 +50,7 @@ def _hook(read: tuple[str, ...], listed: tuple[str, ...]) -> Callable[[str], Vis
     def finder(entry: str) -> VisibleFinder:
         folder = entry if _is_within(entry, listed) else os.path.realpath(entry)
         if _is_within(folder, read) or not _is_within(folder, listed):
-            raise ImportError  # the ordinary finder's
+            raise ImportError  # leave it to the ordinary finder
         paths = (path[len(folder) + 1 :] for path in read if path.startswith(f"{folder}/"))
         return VisibleFinder(folder, {path.partition("/")[0].partition(".")[0] for path in paths})
 
