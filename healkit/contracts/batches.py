@@ -12,9 +12,9 @@ from healkit.contracts.healing import Edit
 from healkit.contracts.tools import EntryRef
 
 PASSED, WRONG, RAISED, TIMED_OUT, DIED, NOT_RUN = ".wetd-"
-#: All outcomes of one check, one letter each (`healing.advisor.Workbench.score`).
+#: Outcomes of a check, one letter each (`healing.advisor.Workbench.score`).
 LETTERS = PASSED + WRONG + RAISED + TIMED_OUT + DIED + NOT_RUN
-#: The most candidates of one share, and the most outcomes: what one page of shared memory is made for.
+#: Limits of a share's candidates and outcomes; one page of shared memory holds that many.
 SHARE_MAX, SHARE_OUTCOMES_MAX = 4000, 1_000_000
 
 

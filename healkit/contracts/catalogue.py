@@ -14,7 +14,7 @@ from functools import cache
 
 from healkit import errors
 
-#: What may go away by itself: a lock, a worker that was lost, a server that did not answer.
+#: Codes of faults that may go away by themselves: a lock, a lost worker, a server that did not answer.
 RETRYABLE = frozenset(
     {
         "CALL_TIMEOUT", "DB_LOCKED", "MCP_UNAVAILABLE", "MODEL_UNAVAILABLE", "RUN_LOCKED", "WORKER_ERROR",

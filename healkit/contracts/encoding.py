@@ -22,7 +22,7 @@ import uuid
 from collections.abc import Callable, Mapping, Set
 from typing import Any
 
-#: Deeper structures are cut there: JSON readers recurse, and so would we.
+#: Depth at which structures are cut: JSON readers recurse, and so does this one.
 MAX_DEPTH = 64
 #: Rows of a DataFrame, and bytes of a `bytes`, that are written out.
 MAX_ROWS = 1000

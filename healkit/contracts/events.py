@@ -36,7 +36,7 @@ EventType = Literal[
 ]  # fmt: skip
 EVENT_TYPES: tuple[str, ...] = get_args(EventType)
 
-#: Where in a step something went wrong.
+#: Phase of a step in which something went wrong.
 Stage = Literal[
     "observation", "proposal", "preconditions", "action", "postconditions", "policy", "recovery", "evidence",
     "inspection", "run",
@@ -53,7 +53,7 @@ Sha256 = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
 EvidencePath = Annotated[str, msgspec.Meta(pattern=r"^evidence/[0-9a-f]{64}\.(json|txt)$")]
 Count = Annotated[int, msgspec.Meta(ge=0)]
 
-#: The keys of `result`, `metadata` and `details` whose values are the contract's own; all others are payload.
+#: Keys of `result`, `metadata` and `details` whose values are the contract's own; all others are payload.
 CONTRACT_KEYS = frozenset(
     {
         "action", "advisor", "author", "base_code_hash", "base_revision", "calls", "check", "checks", "code",

@@ -18,16 +18,16 @@ from healkit.contracts.failure import Failure
 
 VERSION = "v1"
 
-#: How a run ends that was stopped from outside: where its stack was at that moment is chance.
+#: Endings of executions stopped from outside, whose stack is random.
 _STOPPED = {"TOOL_TIMEOUT", "TOOL_CPU_LIMIT", "TOOL_KILLED", "TOOL_OUT_OF_MEMORY", "WORKER_LOST"}
 
 _MESSAGE_MAX_CHARS = 2000
 
-#: What varies in messages → what stands for it, tried in this order; each row has an example of what it is for.
+#: Varying part of a message → its replacement, tried in this order; each row has an example.
 _VARIABLE: tuple[tuple[str, str, str], ...] = (
     ("url", r"\b[a-z][a-z0-9+.-]*://[^\s'\"<>]+", "https://host.example/a?b=1"),
     ("email", r"\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+\b", "ada@example.org"),
-    # A quote inside of a word is an apostrophe: can't.
+    # A quote inside a word is an apostrophe: can't.
     ("value", r"""(?<!\w)(?:'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`[^`\n]*`)(?!\w)""", "'x'"),
     (
         "path",
@@ -46,10 +46,10 @@ _VARIABLE: tuple[tuple[str, str, str], ...] = (
         "2026-01-02T03:04:05Z",
     ),
     ("ip", r"\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b", "127.0.0.1:8080"),
-    # Only what has digits and letters: "deadbeef" and "facade" may be words.
+    # Only with digits and letters: "deadbeef" and "facade" may be words.
     ("hash", r"\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,}\b", "9f86d081884c7d65"),
     ("number", r"(?<![\w.])[-+]?\d[\d_]*(?:,\d{3})*(?:\.\d+)?(?:[eE][-+]?\d+)?j?(?!\w)", "1,234.5"),
-    # What is numbered: worker_12, column3.
+    # Numbered names: worker_12, column3.
     ("number", r"(?<=[A-Za-z_])\d+\b", "row17"),
 )
 _ANY = re.compile("|".join(f"(?P<{name}{i}>{pattern})" for i, (name, pattern, _) in enumerate(_VARIABLE)))

@@ -9,8 +9,8 @@ from typing import Literal
 from healkit.contracts.healing import VERDICTS, Attempt, Check, Verdict
 
 #: `kept`: a patch is the tool's active revision now. `shown`: a dry run's. `pending`: it waits for consent. `declined`:
-#: the person said no. `denied`: the policy forbids it. `rolled_back`: it was kept, failed on the road, and was taken
-#: back. `not_cured`: nothing that was tried does. `healthy`: the tool does not fail any more. `not_mendable`: no change
+#: the person said no. `denied`: the policy forbids it. `rolled_back`: it was kept, failed when it ran, and was taken
+#: back. `not_cured`: no attempt passes. `healthy`: the tool does not fail any more. `not_mendable`: no change
 #: of the code helps. `halted`: the policy ended the run. `stopped`: Stop was pressed.
 Outcome = Literal[
     "kept", "shown", "pending", "declined", "denied", "rolled_back", "not_cured", "healthy", "not_mendable", "halted",

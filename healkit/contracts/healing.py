@@ -12,18 +12,18 @@ from typing import Any, Literal
 
 import msgspec
 
-#: Where a check comes from: an example that the tool's owner declared, an answer to a question of the loop, a recorded
+#: Origin of a check: an example that the tool's owner declared, an answer to a question of the loop, a recorded
 #: run that passed and must stay equal, or the recorded failure.
 CheckOrigin = Literal["declared", "answered", "passing", "failing"]
-#: One check's ending: it did what it has to, returned something else, raised, did not end in time, took its process
-#: with it, or was not run.
+#: Outcome of a check: the tool did what it has to, returned something else, raised, did not end in time, took its
+#: process with it, or was not run.
 CheckOutcome = Literal["passed", "wrong", "raised", "timeout", "died", "not_run"]
 #: `cured`: regression-free, and the failing input is known to give what is right. `unproven`: it no longer fails, but
 #: no example says what is right there, or not which of several plausible patches is. `silenced`: it no longer fails
 #: because a guard hides it, or an answer was copied. `not_cured`: it still fails.
 Verdict = Literal["cured", "unproven", "silenced", "not_cured"]
 
-#: The same on screen.
+#: Words of the verdicts on screen.
 VERDICTS: dict[Verdict, str] = {
     "cured": "cured and regression-free",
     "unproven": "cured but unproven",

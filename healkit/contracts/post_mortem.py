@@ -10,9 +10,9 @@ import msgspec
 
 #: Jupyter's `msg_type` of a question; that of the answer ends in `_reply`.
 REQUEST, REPLY = "healkit_post_mortem_request", "healkit_post_mortem_reply"
-#: The longest answer that the host reads, in bytes.
+#: Limit of an answer, in bytes.
 ANSWER_MAX_BYTES = 1024 * 1024
-#: At most so many frames, and locals of one frame, are told.
+#: Limits of the frames, and of one frame's locals, in an answer.
 FRAMES_MAX, LOCALS_MAX = 200, 200
 
 

@@ -9,10 +9,10 @@ import msgspec
 
 from healkit.contracts.healing import VERDICTS, Verdict
 
-#: `pending` until somebody decides. `overtaken`: it was accepted, but by then the tool had another revision that this
+#: `pending` until a person decides. `overtaken`: it was accepted, but by then the tool had another revision that this
 #: patch was not made from; nothing was changed.
 RequestState = Literal["pending", "accepted", "declined", "overtaken"]
-#: Who made the patch; the words are those of a revision's author.
+#: Author of the patch, in the words for a revision's author.
 RequestAuthor = Literal["person", "rule", "search", "model", "agent"]
 
 

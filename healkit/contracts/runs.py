@@ -103,7 +103,7 @@ class EvidenceManifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     items: list[EvidenceItem]
 
 
-#: What can be wrong with a run folder, or worth knowing about it.
+#: Problems and notes on a run folder.
 ProblemKind = Literal[
     "manifest_missing", "manifest_damaged", "trace_missing", "torn_line", "damaged_line", "unknown_version",
     "seq_gap", "seq_repeated", "wrong_run_id", "wrong_order", "unknown_code", "wrong_signature", "unlisted_reference",

@@ -17,7 +17,7 @@ from typing import Annotated, Any
 import msgspec
 
 SCHEMA_VERSION = 1
-#: Changes whenever the same state would get other hashes.
+#: Version; it changes whenever the same state would get other hashes.
 ALGORITHM = "sha256-128/1"
 
 Hash = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{32}$")]

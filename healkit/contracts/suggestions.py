@@ -24,7 +24,7 @@ from healkit.errors import near_misses
 NEAR_MAX, KNOWN_MAX = 3, 8
 _CANDIDATES_MAX = 2000
 _NAME_MAX_CHARS = 60
-#: What may be a token, a number of somebody's or an address: never told as the name of anything.
+#: Texts that may be a token, a person's number or an address: never suggested as names.
 _PRIVATE = re.compile(r"@|\d{6}|(?=\w*\d)(?=\w*[A-Za-z])[\w-]{12,}")
 _KEYWORD = re.compile(r"(?:(\w+)\.)?(\w+)\(\) got an unexpected keyword argument '(\w+)'")
 _NOT_IN_MODULE = re.compile(r"cannot import name '(\w+)' from (?:partially initialized module )?'([\w.]+)'")
@@ -42,7 +42,7 @@ def suggestions(error: BaseException, innermost: TracebackType | None) -> tuple[
         names = _told(known)
         listed = wanted and isinstance(error, KeyError | TypeError)  # elsewhere there are hundreds
         return near_misses(wanted, names, NEAR_MAX) if wanted else [], names[:KNOWN_MAX] if listed else []
-    except Exception:  # noqa: BLE001 - a guess that fails is no guess
+    except Exception:  # noqa: BLE001 - a failed guess is no suggestion
         return [], []
 
 

@@ -17,7 +17,7 @@ from healkit.errors import BatchTooLarge, TraceInvalid
 
 #: Digits of the code's SHA-256 at the end of a capability's name.
 HASH_DIGITS = 12
-#: Stands there for a call that never had any code: an unknown tool, a trial.
+#: Replaces them for a call without code: an unknown tool, a trial.
 NO_HASH = "none"
 
 # `$` alone also matches before a newline at the end.

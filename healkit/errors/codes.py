@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-#: How an execution that started can end without a value: code → what it means.
+#: Endings of an execution without a value: code → meaning.
 TOOL_CODES: dict[str, str] = {
     "TOOL_EXCEPTION": "the tool raised an exception",
     "TOOL_TIMEOUT": "the tool was still running when its time was up",
@@ -20,7 +20,7 @@ TOOL_CODES: dict[str, str] = {
     "SQL_ERROR": "the database refused the statement",
 }
 
-#: Why the collector's server turns a request away: code → HTTP status (RFC 9110, RFC 6585).
+#: Refusals of the collector's server: code → HTTP status (RFC 9110, RFC 6585).
 REQUEST_CODES: dict[str, int] = {
     "BODY_INVALID": 400,
     "CONTENT_TYPE": 400,

@@ -15,7 +15,7 @@ from healkit.contracts.post_mortem import Local
 from healkit.rendering import plain
 from healkit.rendering.document import Fold, Line, Only, Part, Section, Span, Table
 
-#: More locals than this are folded on a page; a terminal shows more of them, and counts the rest.
+#: Number of locals that a page shows unfolded; a terminal shows more, and counts the rest.
 _OPEN_MAX, _TEXT_MAX = 6, 12
 
 

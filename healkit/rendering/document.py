@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-#: How it went, as a colour: `bad` is red, `warn` amber, `good` green, `info` blue, `quiet` and `ink` grey and black.
+#: Outcome as a colour: `bad` is red, `warn` amber, `good` green, `info` blue, `quiet` and `ink` grey and black.
 Tone = Literal["", "good", "warn", "bad", "info", "quiet", "ink"]
 
 #: `code`: a short word as it is typed. `label`: the same on a coloured heading. `ticked`: a sentence in which backticks
@@ -20,12 +20,12 @@ Tone = Literal["", "good", "warn", "bad", "info", "quiet", "ink"]
 #: time. `unbroken`: on one line.
 Look = Literal["", "code", "label", "ticked", "quiet", "strong", "state", "mark", "moment", "unbroken"]
 
-#: `bare`: not a block of its own. `note`: what the reader should know, set apart. The rest are lines of one kind of
+#: `bare`: not a block of its own. `note`: a remark to the reader, set apart. The rest are lines of one kind of
 #: card each, with the spacing that it wants.
 LineLook = Literal[
     "", "bare", "note", "quiet", "warn", "failing", "hint", "frame", "command", "tip", "step", "wrapped"
 ]
-#: Which form a part is for.
+#: Form that a part is for.
 Form = Literal["text", "html"]
 
 
@@ -167,9 +167,9 @@ class Card:
 
 Block = Line | Items | Code | Diff | Table | Facts | Fold | Section | Only | Steps | Card
 Part = Inline | Block
-#: What a table's cell holds: words, and below them parts of its own.
+#: Content of a table's cell: words, and below them parts of its own.
 Cell = str | Span | tuple[Part, ...]
-#: What a fact is: words, or a part of its own.
+#: Content of a fact: words, or a part of its own.
 Fact = Inline | Code | Table
-#: What a writer takes: one card, or several one below the other.
+#: Input of a writer: one card, or several one below the other.
 Document = Card | tuple[Card, ...]

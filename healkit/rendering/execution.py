@@ -28,7 +28,7 @@ from healkit.rendering.document import (
     Tone,
 )
 
-#: Output is cut to its end, where the last words are.
+#: Characters of the output's end that are shown; its last words say most.
 _OUTPUT_MAX_CHARS = 4000
 NO_ASIDE = Aside()
 _CALL_TONES: dict[str, Tone] = {"✓": "good", "✗": "bad", "…": "warn"}
@@ -119,7 +119,7 @@ def _explanation(execution: ExecutionData, failure: Failure, aside: Aside) -> li
         lines.append(Line(Span(told.what, "ticked"), label="what"))
     if told.why:
         lines.append(Line(Span(told.why, "ticked"), "quiet", "why"))
-    if told.hint and told.hint != failure.hint:  # healkit's own is shown anyway
+    if told.hint and told.hint != failure.hint:  # healkit's own hint is shown anyway
         lines.append(Line((Span("Hint: ", "strong", plain=""), Span(told.hint, "ticked")), "hint", "hint"))
     if told.fix:
         lines.append(Fold("A way to mend it", (Line(Span(told.fix, "ticked"), label="mend"),), "body"))
@@ -144,7 +144,7 @@ def _frames(failure: Failure, innermost: int | None) -> Section:
     if items:
         items.insert(0, Only("text", Line("frames, the innermost last")))
     if trace := failure.traceback.strip():
-        # A terminal has it where there is no stack to list; one line of it is the message again.
+        # A terminal shows it only without a stack to list; a single line of it repeats the message.
         alone = not failure.frames and "\n" in trace
         full = (Code(failure.traceback, 400, indent=4),)
         items.append(Fold("Full traceback, as Python prints it", full, "body" if alone else "neither"))

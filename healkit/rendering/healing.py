@@ -22,9 +22,9 @@ from healkit.rendering.document import (
     Tone,
 )
 
-#: Attempts that are told one by one; a search has many that came to nothing.
+#: Number of attempts listed one by one; a search has many that fail.
 _SHOWN_MAX = 8
-#: Waiting for a person that is shorter is not worth telling.
+#: Shortest wait for a person that is told.
 _THINK_TIME_LEAST_S = 1.0
 
 _HEADS = {

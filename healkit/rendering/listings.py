@@ -25,12 +25,12 @@ from healkit.rendering.document import (
 )
 from healkit.rendering.plain import visible
 
-#: What a narrow page shows without scrolling comes first.
+#: Columns that a narrow page shows without scrolling come first.
 _EXECUTIONS = ("row", "when", "tool", "status", "what came of it", "took", "isolation")
 _VAULT = ("tool", "persona", "rev", "type", "group", "description")
 _HISTORY = ("rev", "from", "author", "when", "runs", "failed", "code", "reason")
 _STATES: dict[str, tuple[str, Tone]] = {"SUCCESS": ("✓", "good"), "FAILURE": ("✗", "bad")}
-#: Longer arguments of an example are not offered to be typed.
+#: Longest arguments of an example that are offered for typing, in characters.
 _EXAMPLE_MAX_CHARS = 120
 _EXAMPLES_MAX = 5
 

@@ -23,7 +23,7 @@ GREEN, GREEN_SOFT = "#176639", "#e5f4ea"
 AMBER, AMBER_SOFT = "#7a4a00", "#fff3da"
 BLUE, BLUE_SOFT = "#0a4f94", "#e8f1fb"
 MARK = "#ffe08a"
-#: A tone's ink and paper.
+#: Tone → ink and paper.
 TONES: dict[Tone, tuple[str, str]] = {
     "": (LINE, PAPER),
     "good": (GREEN, GREEN_SOFT),
@@ -58,7 +58,7 @@ _CARD = (
     f"background-color:{PAPER};color:{INK};border:1px solid {LINE};border-radius:6px;max-width:960px;"
     "margin:6px 0;font-family:sans-serif;font-size:13px;line-height:1.45;overflow:hidden;overflow-wrap:anywhere"
 )
-#: What the colours of the theme are called in a card.
+#: Names of the theme's colours in a card.
 _DEFINED = ";".join(f"--hk-{name}:{value}" for name, value in _THEME.values())
 #: Code in a sentence, as in Markdown.
 _TICKED = re.compile(r"`([^`\n]+)`")

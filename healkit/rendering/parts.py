@@ -18,7 +18,7 @@ from healkit.rendering import plain
 if TYPE_CHECKING:
     from healkit.failures import Explanation
 
-#: What each command is for, by how it begins.
+#: Beginning of a command → its purpose.
 _PURPOSES = {
     "%vault show": "mend it",
     "%vault list": "see what there is",
@@ -28,10 +28,10 @@ _PURPOSES = {
     "%run_tool": "run it again",
     "%healkit keep": "make it a tool",
 }
-#: Where the reader can type the next step.
+#: Face in which the reader can type the next step.
 Face = Literal["notebook", "terminal"]
 
-#: Longer commands are not offered: nobody copies a screenful.
+#: Longest command that is offered for copying, in characters.
 _COMMAND_MAX_CHARS = 1000
 #: The log keeps arguments that were too long as cut text under this name; they cannot be passed again.
 _CUT_ARGUMENTS = "…"

@@ -13,7 +13,7 @@ __all__ = [
     "clipped", "count", "duration", "indent", "moment", "one_line", "text_table", "value_text", "visible",
 ]  # fmt: skip
 
-#: The least that a table's last column is cut to, in terminal cells.
+#: Least width of a table's last column, in terminal cells.
 _LAST_LEAST = 16
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _DPI = 110
-#: Told apart also by those who see colours differently, and in grey (Okabe and Ito).
+#: Colours that colour-blind readers can tell apart, also in grey (Okabe and Ito).
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 _COLUMNS = ("tool", "runs", "failed", "p50 ≤", "p95 ≤")
 

@@ -45,7 +45,9 @@ def card(request: PatchRequest, face: Face = "notebook") -> Card:
         parts.append(Only("text", steps))
     parts += [Only("text", ""), Diff(request.diff)]
     if steps.rows:
-        parts.append(Only("html", steps))  # what to do is read after the diff; a terminal shows its end first
+        parts.append(
+            Only("html", steps)
+        )  # on a page the next steps follow the diff; a terminal shows its end first
     return Card(
         f"Patch request {request.id} for {request.label}: {request.state}{became}",
         _MARKS[request.state],

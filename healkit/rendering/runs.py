@@ -16,13 +16,13 @@ _RUNS = ("run", "begun", "profile", "events", "outcome")
 _MARKS = {True: "✓", False: "✗"}
 #: Values longer than this are cut on screen; the folder holds them whole.
 _VALUE_MAX_CHARS = 160
-#: Hashes say that something differs, and which; two of them side by side say no more.
+#: Fields with hashes: they say that something differs; showing both says no more.
 _GROUPED = {
     "state before": "state_signature_before.",
     "state after": "state_signature_after.",
     "evidence": "evidence_refs.",
 }
-#: What differs because something that is named differs.
+#: Fields that differ because another, named field differs.
 _FOLLOWS = {"state_key", "state_before", "state_after"}
 
 

@@ -28,7 +28,7 @@ from healkit.rendering.document import (
 )
 from healkit.rendering.plain import indent, text_table, visible
 
-#: What stands before each line of code that a fact holds.
+#: Indentation of code that a fact holds.
 _MARGIN = "    │ "
 
 

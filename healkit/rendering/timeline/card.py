@@ -22,9 +22,9 @@ from healkit.rendering.document import (
 )
 
 _TONES: dict[str, Tone] = {"good": "good", "warn": "warn", "bad": "bad", "": "ink"}
-#: What a card holds at most, in characters and in parts of a step; the widget and the run folder have it all.
+#: Limits of a card, in characters and in parts of a step; the widget and the run folder have it all.
 _CARD_MAX_CHARS, _ROWS_MAX, _DIFF_LINES_MAX, _CHIPS_MAX = 22_000, 8, 60, 20
-#: Where the text of a step begins in a terminal, right of its number and its mark.
+#: Column at which a step's text begins in a terminal, right of its number and its mark.
 _INDENT = 7
 
 

@@ -11,7 +11,7 @@ from healkit.contracts.events import TraceEvent
 from healkit.contracts.runs import Run
 from healkit.rendering import plain
 
-#: What is shown of one code, in characters; the run folder holds the rest.
+#: Characters of one code that are shown; the run folder holds the rest.
 CODE_MAX_CHARS = 40_000
 
 

@@ -18,7 +18,7 @@ from healkit.rendering.timeline import words
 from healkit.rendering.timeline.notes import Notes
 
 _FRAME = re.compile(r'^ *File "<[^>"]+>", line (\d+)', re.MULTILINE)
-#: What is shown of one step's checks; the run folder holds the rest.
+#: Number of a step's checks that are shown; the run folder holds the rest.
 _CHECKS_MAX = 100
 
 
@@ -54,7 +54,7 @@ def story_of(run: Run) -> dict[str, Any]:
 class Teller(Notes):
     """Teller of one run: goes through the events once, in order."""
 
-    # What begins and ends the run.
+    # Beginning and end of the run.
 
     def _run_started(self, event: TraceEvent) -> None:
         manifest = self._run.manifest
@@ -91,7 +91,7 @@ class Teller(Notes):
             (n, words.short(details[n])) for n in ("rule", "count", "threshold") if n in details
         ]
 
-    # What is known before anything is tried.
+    # Facts before the first attempt.
 
     def _observation_captured(self, event: TraceEvent) -> None:
         known = event.metadata
@@ -142,7 +142,7 @@ class Teller(Notes):
             message = self.failing["message"] if self.failing else words.short(said)
             self.failing = self.failing or {"lineno": line, "message": message}
 
-    # A patch, and what becomes of it.
+    # A patch, from proposal to decision.
 
     def _proposal_received(self, event: TraceEvent) -> None:
         known = event.metadata
@@ -216,7 +216,7 @@ class Teller(Notes):
         attempt = self._attempt(event)
         return {"attempt": attempt["number"]} if attempt else {}
 
-    # What was run.
+    # Actions that ran.
 
     def _assert_checked(self, event: TraceEvent) -> None:
         came = event.result or {}

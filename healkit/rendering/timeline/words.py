@@ -7,14 +7,14 @@ from typing import Any
 from healkit.contracts.healing import VERDICTS
 from healkit.rendering import plain
 
-#: A verdict → its mark, its tone, and what it means.
+#: Verdict → its mark, its tone, and its meaning.
 VERDICT_LOOKS: dict[str, tuple[str, str, str]] = {
     "cured": ("✓", "good", "Every check passes, and somebody has said what is right where it failed."),
     "unproven": ("?", "warn", "It no longer fails, but no example says what is right there."),
     "silenced": ("–", "warn", "It no longer fails, because a guard hides the failure."),
     "not_cured": ("✗", "bad", ""),
 }
-#: Who proposes, as the beginning of a sentence.
+#: Author → the beginning of a sentence.
 AUTHORS = {
     "person": "A person",
     "rule": "A rule",
@@ -28,7 +28,7 @@ ORIGINS = {
     "declared": "an example of the tool's",
     "answered": "an answer that was given",
 }
-#: A check's outcome → its mark, and the words for it.
+#: Outcome of a check → its mark and its words.
 OUTCOMES = {
     "passed": ("✓", "passed"),
     "wrong": ("✗", "returned something else"),
@@ -37,7 +37,7 @@ OUTCOMES = {
     "died": ("✗", "took its process with it"),
     "not_run": ("–", "was not run"),
 }
-#: What was decided about a patch → the tone, and the sentence.
+#: Decision on a patch → the tone, and the sentence.
 DECISIONS = {
     "kept": ("good", "{patch} was accepted: {revision} is the active revision."),
     "accepted": ("good", "{patch} was accepted: {revision} is the active revision."),
@@ -46,7 +46,7 @@ DECISIONS = {
     "pending": ("warn", "{patch} waits for consent, as request {request}."),
     "overtaken": ("warn", "{patch} was overtaken: the tool was changed meanwhile. Nothing is lost."),
 }
-#: What a healing came to, as its last event names it → the same in words.
+#: Outcome of a healing in its last event → the same in words.
 ENDINGS = {
     "kept": "a patch was kept",
     "shown": "the best patch was shown, and nothing was kept",
