@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from healkit.pysource.nodes import parameters
+from healkit.pysource.nodes import Function, Jump, parameters
 from healkit.pysource.scope import names_in
 
 #: Methods that change their object when their result is not used.
@@ -283,7 +283,7 @@ class FlowVisitor(ast.NodeVisitor):
         del self._hidden[-2:]
         self._bind(node.name, node.lineno)
 
-    def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+    def visit_FunctionDef(self, node: Function) -> None:
         self._hidden.append({part.name for part in getattr(node, "type_params", ())})
         arguments = node.args
         notes = [one.annotation for one in parameters(node)]
@@ -344,4 +344,4 @@ def _is_true(test: ast.expr) -> bool:
 
 def _leaves(body: list[ast.stmt]) -> bool:
     """Return whether statements never go on to what follows them."""
-    return bool(body) and isinstance(body[-1], ast.Raise | ast.Return | ast.Continue | ast.Break)
+    return bool(body) and isinstance(body[-1], Jump)

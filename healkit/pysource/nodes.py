@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Comprehension = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
+#: Statements after which the next one in their block does not run.
+Jump = ast.Return | ast.Raise | ast.Break | ast.Continue
 #: Fields of a compound statement that hold other statements.
 BLOCKS = frozenset({"body", "orelse", "finalbody", "handlers", "cases"})
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from healkit.contracts.healing import Check
+from healkit.pysource.scope import stored_names
 
 _MOST = 14
 
@@ -178,7 +179,7 @@ def _other_call(call: str, chance: random.Random) -> str | None:
         tree = ast.parse(call)
     except (SyntaxError, ValueError):
         return None
-    bound = sorted({n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)})
+    bound = sorted(set(stored_names(tree)))
     arguments = [arg for node in ast.walk(tree) if isinstance(node, ast.Call) for arg in node.args]
     part = chance.choice([tree, *arguments])
     places = _places(part, bound) or _places(tree, bound)

@@ -19,6 +19,8 @@ import tokenize
 from collections import Counter
 from collections.abc import Callable, Iterator
 
+from healkit.pysource.nodes import Function
+
 _NO_TOKENS = (tokenize.COMMENT, tokenize.NL, tokenize.ENCODING)
 #: Numbers that are common in any program.
 _USUAL = (0, 1, -1, 2)
@@ -31,7 +33,6 @@ _OPPOSITES: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.GtE, ast.LtE: ast.Gt, ast.Gt: ast.LtE, ast.GtE: ast.Lt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
 }  # fmt: skip
 _DIRECTIONS: dict[type[ast.cmpop], int] = {ast.Lt: -1, ast.LtE: -1, ast.Gt: 1, ast.GtE: 1}
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -120,7 +121,7 @@ def _unread(tree: ast.Module) -> set[tuple[str, str]]:
     """Return the parameters and variables of functions that nothing in them reads."""
     found = set()
     for function in ast.walk(tree):
-        if not isinstance(function, _FUNCTIONS):
+        if not isinstance(function, Function | ast.Lambda):
             continue
         names = [node for node in ast.walk(function) if isinstance(node, ast.Name)]
         bound = {node.id for node in names if isinstance(node.ctx, ast.Store)}
@@ -134,7 +135,7 @@ def _recursive(tree: ast.Module) -> set[str]:
     return {
         function.name
         for function in ast.walk(tree)
-        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+        if isinstance(function, Function)
         and any(isinstance(node, ast.Name) and node.id == function.name for node in ast.walk(function))
     }
 
@@ -144,7 +145,7 @@ def _silent(tree: ast.Module) -> set[str]:
     return {
         function.name
         for function in ast.walk(tree)
-        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+        if isinstance(function, Function)
         and not _leaves(function.body)
         and any(isinstance(node, ast.Return) and node.value is not None for node in ast.walk(function))
         and not any(isinstance(node, ast.Yield | ast.YieldFrom) for node in ast.walk(function))

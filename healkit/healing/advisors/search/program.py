@@ -131,14 +131,14 @@ class Program:
         """Return the innermost statement around a node, or the node itself."""
         return node if isinstance(node, ast.stmt) else self._statement[node]
 
-    def function(self, node: ast.AST) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
+    def function(self, node: ast.AST) -> Function | None:
         """Return the innermost `def` around a node."""
         for around in self.around(node):
-            if isinstance(around, ast.FunctionDef | ast.AsyncFunctionDef):
+            if isinstance(around, Function):
                 return around
         return None
 
-    def home(self, node: ast.AST) -> ast.FunctionDef | ast.AsyncFunctionDef | ast.Module | None:
+    def home(self, node: ast.AST) -> Function | ast.Module | None:
         """Return the innermost `def` around a node; the module in a script; None for code beside functions."""
         return self.function(node) or (self.tree if self._is_script else None)
 
@@ -251,13 +251,9 @@ class Program:
         return known
 
     @functools.cached_property
-    def defined(self) -> dict[str, ast.FunctionDef | ast.AsyncFunctionDef]:
+    def defined(self) -> dict[str, Function]:
         """Functions of the program by name."""
-        return {
-            node.name: node
-            for node in ast.walk(self.tree)
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        }
+        return {node.name: node for node in ast.walk(self.tree) if isinstance(node, Function)}
 
     def types(self, name: str, node: ast.AST) -> frozenset[str]:
         """Return the type names that a variable was seen to have; empty if it was not seen."""

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Sequence
 from healkit.contracts.healing import Edit
 from healkit.healing.advisors.search.operators.table import Changes, operator
 from healkit.healing.advisors.search.program import Change, Program
+from healkit.pysource.nodes import Jump
 
 #: Branch: the span of its condition, and the first and last line of its block.
 _Branch = tuple[tuple[int, int], tuple[int, int]]
-_LEAVING = (ast.Return, ast.Raise, ast.Break, ast.Continue)
 #: Longer chains are not reordered.
 _MOST = 8
 
@@ -60,7 +60,7 @@ def _in_a_row(program: Program, node: ast.If) -> Iterator[ast.If]:
 
 
 def _leaves(statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.If) and not statement.orelse and isinstance(statement.body[-1], _LEAVING)
+    return isinstance(statement, ast.If) and not statement.orelse and isinstance(statement.body[-1], Jump)
 
 
 def _branch(program: Program, node: ast.If) -> _Branch | None:

@@ -9,6 +9,7 @@ from healkit.healing.advisors.search.ingredients import statements
 from healkit.healing.advisors.search.operators.table import Changes, operator
 from healkit.healing.advisors.search.program import Change, Program
 from healkit.healing.advisors.search.type_guesses import NUMBERS, may_have_type
+from healkit.pysource.nodes import Function, Jump
 
 _METHODS = {
     "list": ("append", "extend", "remove"), "set": ("add", "update", "discard"), "deque": ("append", "appendleft"),
@@ -22,7 +23,7 @@ def _at(program: Program, node: ast.stmt, line: str, weight: float) -> Changes:
     edit = program.insert(node, [line])
     if edit is not None and not program.text.startswith("elif", program.source.span(node)[0]):
         yield Change((edit,), weight)
-    if position + 1 < len(block) or isinstance(node, ast.Return | ast.Raise | ast.Break | ast.Continue):
+    if position + 1 < len(block) or isinstance(node, Jump):
         return
     if (edit := program.insert(node, [line], after=True)) is not None:
         yield Change((edit,), weight)
@@ -36,7 +37,7 @@ def _at(program: Program, node: ast.stmt, line: str, weight: float) -> Changes:
     after="def f(a, b):\n    a.append(b)\n    a.append(b)\n    return a",
 )
 def copy_statement(program: Program, node: ast.stmt) -> Changes:
-    if program.home(node) is None or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+    if program.home(node) is None or isinstance(node, Function | ast.ClassDef):
         return
     for text, weight in statements(program, node):
         yield from _at(program, node, text, weight)
@@ -50,7 +51,7 @@ def copy_statement(program: Program, node: ast.stmt) -> Changes:
     after="def f(items, a):\n    b = items\n    items.append(a)\n    return items",
 )
 def call_method(program: Program, node: ast.stmt) -> Changes:
-    if program.home(node) is None or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+    if program.home(node) is None or isinstance(node, Function | ast.ClassDef):
         return
     names = program.names(node)[:12]
     used = {part.attr for part in ast.walk(program.tree) if isinstance(part, ast.Attribute)}
@@ -74,7 +75,7 @@ def call_method(program: Program, node: ast.stmt) -> Changes:
     after="def f(a, b):\n    c = a\n    b = a\n    return b",
 )
 def assign_name(program: Program, node: ast.stmt) -> Changes:
-    if program.home(node) is None or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+    if program.home(node) is None or isinstance(node, Function | ast.ClassDef):
         return
     names = program.names(node)[:10]
     for name in names:
@@ -116,7 +117,7 @@ def leave_loop(program: Program, node: ast.If | ast.For) -> Changes:
         isinstance(a, ast.For | ast.While) for a in program.around(node)
     )
     for block in (node.body, node.orelse) if inside else (node.body,):
-        if not block or isinstance(block[-1], ast.Return | ast.Raise | ast.Break | ast.Continue):
+        if not block or isinstance(block[-1], Jump):
             continue
         for word in ("break", "continue") if inside else ("break",):
             edit = program.insert(block[-1], [word], after=True)

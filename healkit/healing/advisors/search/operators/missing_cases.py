@@ -9,8 +9,9 @@ from healkit.contracts.healing import Edit
 from healkit.healing.advisors.search.ingredients import conditions, results
 from healkit.healing.advisors.search.operators.table import Changes, operator
 from healkit.healing.advisors.search.program import Change, Program
+from healkit.pysource.nodes import Function
 from healkit.pysource.precedence import BIT_OR
-from healkit.pysource.scope import free_names
+from healkit.pysource.scope import free_names, stored_names
 
 
 def _inserted(edit: Edit | None, weight: float, *, guard: bool = False, line: int = 0) -> Changes:
@@ -27,7 +28,7 @@ def _inserted(edit: Edit | None, weight: float, *, guard: bool = False, line: in
     before="def f(n):\n    return n * f(n - 1)",
     after="def f(n):\n    if n == 0:\n        return 1\n    return n * f(n - 1)",
 )
-def add_first_case(program: Program, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Changes:
+def add_first_case(program: Program, node: Function) -> Changes:
     body = node.body[1:] if len(node.body) > 1 and _is_text(node.body[0]) else node.body
     recursive = any(
         isinstance(part, ast.Call) and program.segment(part.func).endswith(node.name)
@@ -128,7 +129,7 @@ def _unequal(program: Program, node: ast.Expr) -> Iterator[str]:
     before="def f(a):\n    b = a\n    b += 1",
     after="def f(a):\n    b = a\n    b += 1\n    return b",
 )
-def return_at_end(program: Program, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Changes:
+def return_at_end(program: Program, node: Function) -> Changes:
     ending = node.body[-1]
     if isinstance(ending, ast.Return | ast.Raise) or any(
         isinstance(part, ast.Yield | ast.YieldFrom) for part in ast.walk(node)
@@ -147,10 +148,7 @@ def return_at_end(program: Program, node: ast.FunctionDef | ast.AsyncFunctionDef
     after="def f(a):\n    n = 0\n    for x in a:\n        n += x\n    return n",
 )
 def initialize_before_loop(program: Program, node: ast.For | ast.While) -> Changes:
-    assigned = {
-        name.id for name in ast.walk(node) if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)
-    }
-    for name in sorted(assigned):
+    for name in sorted(set(stored_names(node))):
         for value in ("0", "[]", "''", "{}", "1", "None", "set()", "False", "True"):
             yield from _inserted(program.insert(node, [f"{name} = {value}"]), 1.0)
     if isinstance(program.parent(node), ast.For | ast.While):

@@ -11,7 +11,8 @@ from healkit.failures.wrong_results import stored
 from healkit.healing.advisors.search.operators.table import Changes, operator
 from healkit.healing.advisors.search.program import Change, Program
 from healkit.healing.advisors.search.type_guesses import COLLECTIONS, NUMBERS, guess_types, may_have_type
-from healkit.pysource.scope import free_names
+from healkit.pysource.nodes import Jump
+from healkit.pysource.scope import free_names, stored_names
 
 _SIGNS: dict[type[ast.operator], str] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",
@@ -92,15 +93,14 @@ def _ways_through(loop: ast.While) -> Iterator[tuple[ast.stmt, bool]]:
     for part in ast.walk(loop):
         if isinstance(part, ast.Continue):
             yield part, False
-    leaving = (ast.Return, ast.Break, ast.Continue, ast.Raise)
-    if not isinstance(loop.body[-1], leaving):
+    if not isinstance(loop.body[-1], Jump):
         yield loop.body[-1], True
     branches = [part for part in loop.body if isinstance(part, ast.If)]
     for branch in branches:
         for block in (branch.body, branch.orelse):
             if len(block) == 1 and isinstance(block[0], ast.If):
                 branches.append(block[0])  # an elif, or the only statement of a branch
-            elif block and not isinstance(block[-1], leaving):
+            elif block and not isinstance(block[-1], Jump):
                 yield block[-1], True
 
 
@@ -121,9 +121,7 @@ def store_last_group(program: Program, node: ast.For | ast.While) -> Changes:
         if isinstance(node, ast.For)
         else set()
     )
-    bound = {
-        part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)
-    } - own
+    bound = set(stored_names(node)) - own
     for statement in ast.walk(node):
         value = _put_away(statement)
         if value is None or not isinstance(statement, ast.stmt) or statement.lineno != statement.end_lineno:
@@ -160,7 +158,7 @@ def _put_away(statement: ast.AST) -> ast.expr | None:
 )
 def record_visit(program: Program, node: ast.If) -> Changes:
     """Add an item to the collection that a condition looks for it in."""
-    leaves = isinstance(node.body[-1], ast.Return | ast.Continue | ast.Break | ast.Raise)
+    leaves = isinstance(node.body[-1], Jump)
     for part in ast.walk(node.test):
         if not isinstance(part, ast.Compare) or not isinstance(part.ops[-1], ast.In | ast.NotIn):
             continue

@@ -8,6 +8,7 @@ import re
 from healkit.contracts.healing import Edit
 from healkit.healing.advisors.search.operators.table import Changes, operator
 from healkit.healing.advisors.search.program import Change, Program
+from healkit.pysource.nodes import Function
 
 _NO_STATEMENT = (
     ast.FunctionDef,
@@ -106,7 +107,7 @@ def dedent_statement(program: Program, node: ast.stmt) -> Changes:
         or _has_text_lines(node)
     ):
         return
-    if isinstance(owner, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+    if isinstance(owner, Function | ast.ClassDef):
         return
     if (otherwise := getattr(owner, "orelse", None)) and block is not otherwise:
         return
