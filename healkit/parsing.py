@@ -198,3 +198,13 @@ def unknown(kind: str, word: str, known: Iterable[str]) -> UsageInvalid:
     return UsageInvalid(
         f"There is no {kind} {word!r}.{near}", hint="" if near else f"There are: {', '.join(known)}."
     )
+
+
+#: Put after a question on patches, and after the patch that was chosen.
+ANSWER_PROMPT = "Number, or another value as JSON (empty: not known)"
+DECISION_PROMPT = "Keep it? [y]es, [n]o, [l]ater"
+
+
+def parse_decision(text: str) -> bool | None:
+    """Read the answer to `DECISION_PROMPT`: True for yes, False for no, None to decide later."""
+    return {"y": True, "n": False}.get(text.strip().lower()[:1])

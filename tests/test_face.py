@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -41,3 +43,16 @@ def test_the_face_has_no_other_methods_and_no_base_class() -> None:
     assert methods == {name for names in (*PARTS.values(), OWN) for name in names}
     assert Healkit.__bases__ == (object,)
     assert inspect.unwrap(Healkit.execute) is Runner.execute
+
+
+def test_panels_say_what_they_need_where_the_notebook_face_is_not_loaded(tmp_path: Path) -> None:
+    script = (
+        "import sys\nfrom healkit.app import Healkit\nfrom healkit.errors import UsageInvalid\n"
+        "try:\n    Healkit(sys.argv[1]).browse()\nexcept UsageInvalid as error:\n    print(error.message, error.hint)"
+    )
+    command = [sys.executable, "-c", script, str(tmp_path / "healkit.db")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    assert (
+        done.stdout
+        == "Live panels need the notebook extension, which is not loaded. Run %load_ext healkit.\n"
+    )

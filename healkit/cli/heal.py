@@ -28,7 +28,7 @@ from healkit.cli.command import (
     typed,
 )
 from healkit.errors import UsageInvalid
-from healkit.parsing import split_label
+from healkit.parsing import ANSWER_PROMPT, DECISION_PROMPT, parse_decision, split_label
 
 if TYPE_CHECKING:
     from healkit.contracts.healing import Attempt
@@ -137,19 +137,14 @@ def _edited(code: str, suffix: str) -> str | None:
 def _ask(question: Question) -> Answer | None:
     """Ask on the terminal; a number chooses, other text is the value itself, and an empty line is no answer."""
     from healkit.healing.questions import answer_of
+    from healkit.rendering.healing import question_text
 
-    say(f"\nPlausible patches disagree. What is right for {question.call} ?")
-    for number, choice in enumerate(question.choices, 1):
-        say(f"  {number}) {choice.text}")
-    said = typer.prompt(
-        "Number, or another value as JSON (empty: not known)", default="", show_default=False, err=True
-    )
-    return answer_of(question, said)
+    say(f"\n{question_text(question.call, (choice.text for choice in question.choices))}")
+    return answer_of(question, typer.prompt(ANSWER_PROMPT, default="", show_default=False, err=True))
 
 
 def _confirm(best: Attempt) -> bool | None:
-    from healkit.rendering.healing import verdict_line
+    from healkit.rendering.healing import consent_text
 
-    say(f"\n{best.diff}{best.patch.advisor}: {best.patch.reason}\nVerdict: {verdict_line(best)}")
-    said = typer.prompt("Keep it? [y]es, [n]o, [l]ater", default="l", err=True).strip().lower()[:1]
-    return {"y": True, "n": False}.get(said)
+    say(f"\n{consent_text(best)}")
+    return parse_decision(typer.prompt(DECISION_PROMPT, default="l", err=True))

@@ -18,7 +18,7 @@ from healkit.contracts.healing import Check, CheckResult
 from healkit.contracts.records import SUMMARY_MAX_CHARS
 from healkit.errors import ArgumentsInvalid, ExamplesInvalid, HealError, VaultError
 from healkit.healing.advisor import Case, Peer
-from healkit.runtime.history import arguments_of, execution_of, logged
+from healkit.runtime.log_rows import arguments_of, execution_of, logged
 from healkit.store.log_reader import Log
 from healkit.store.models import ExecutionLog
 from healkit.store.vault import Vault

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from healkit.config import Config, ExplainLevel
-from healkit.contracts.fingerprint import fingerprint
 from healkit.contracts.post_mortem import Local
 from healkit.errors import HealkitError
 from healkit.notebook import cell_advice
@@ -100,19 +99,5 @@ def _cleaned(found: Sequence[Local], cleaner: Cleaner) -> tuple[tuple[Local, ...
 
 def _history(healkit: Healkit, execution: Execution) -> str:
     """Say how often this failure is on record, since when, and what cured it last."""
-    assert execution.failure is not None
-    mark = fingerprint(execution.failure)
-    groups = healkit.log.groups(
-        tool=execution.tool_name, persona=execution.persona, fingerprint=mark, limit=1
-    )
-    group = next(iter(groups), None)
-    if group is None or group.count < 2:
-        return ""
-    first, now = group.first_revision, execution.revision
-    cured = [
-        row.revision
-        for row in healkit.log.summary(tool=execution.tool_name, by=["revision"])
-        if row.revision is not None and not row.failures and (first or 0) < row.revision
-    ]
-    before = [number for number in cured if now is None or number != now]
-    return asides.history_line(group.count, group.first_seen, max(before, default=None))
+    seen = healkit.history.recurrence(execution)
+    return "" if seen is None else asides.history_line(seen.count, seen.first_seen, seen.cured_by)

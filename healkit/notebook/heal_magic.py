@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from healkit.errors import HealError, UsageInvalid
 from healkit.notebook.cell_advice import advise_last_cell
 from healkit.notebook.cell_output import live_page
+from healkit.parsing import ANSWER_PROMPT, DECISION_PROMPT, parse_decision
 
 if TYPE_CHECKING:
     from healkit.app import Healkit
@@ -79,17 +80,17 @@ def _ask_others(healkit: Healkit, tool: str, options: Namespace, names: list[str
 
 def _ask(question: Question) -> Answer | None:
     from healkit.healing.questions import answer_of
+    from healkit.rendering.healing import question_text
 
-    choices = "\n".join(f"  {number}) {choice.text}" for number, choice in enumerate(question.choices, 1))
-    print(f"Plausible patches disagree. What is right for {question.call} ?\n{choices}")  # noqa: T201 - as above
-    return answer_of(question, _said("Number, or another value as JSON (empty: not known): "))
+    print(question_text(question.call, (choice.text for choice in question.choices)))  # noqa: T201 - as above
+    return answer_of(question, _said(f"{ANSWER_PROMPT}: "))
 
 
 def _confirm(best: Attempt) -> bool | None:
-    from healkit.rendering.healing import verdict_line
+    from healkit.rendering.healing import consent_text
 
-    print(f"\n{best.diff}{best.patch.advisor}: {best.patch.reason}\nVerdict: {verdict_line(best)}")  # noqa: T201 - as above
-    return {"y": True, "n": False}.get(_said("Keep it? [y]es, [n]o, [l]ater: ").strip().lower()[:1])
+    print(f"\n{consent_text(best)}")  # noqa: T201 - as above
+    return parse_decision(_said(f"{DECISION_PROMPT}: "))
 
 
 def _said(prompt: str) -> str:

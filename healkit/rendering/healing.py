@@ -5,6 +5,8 @@ The verdict's words are on top, because they are easily misread: a patch that pa
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from healkit.contracts.heal_report import HealReportData
 from healkit.contracts.healing import VERDICTS, Attempt
 from healkit.rendering import plain
@@ -71,6 +73,17 @@ def card(report: HealReportData) -> Card:
 def verdict_line(attempt: Attempt) -> str:
     """Say the verdict and what it does not say, in one or two sentences."""
     return f"{VERDICTS[attempt.verdict]}. {_means(attempt)}".rstrip()
+
+
+def question_text(call: str, choices: Iterable[str]) -> str:
+    """Write a question on patches that disagree, with numbered choices; a face adds how to answer."""
+    lines = (f"  {number}) {choice}" for number, choice in enumerate(choices, 1))
+    return "\n".join((f"Plausible patches disagree. What is right for {call} ?", *lines))
+
+
+def consent_text(best: Attempt) -> str:
+    """Write the chosen patch with its reason and verdict; a face asks whether to keep it."""
+    return f"{best.diff}{best.patch.advisor}: {best.patch.reason}\nVerdict: {verdict_line(best)}"
 
 
 def _time(report: HealReportData) -> str:

@@ -31,8 +31,8 @@ from healkit.contracts.records import (
 from healkit.errors import DatabaseError
 from healkit.runtime.backlog import Backlog
 from healkit.runtime.contents import AnyRecord, without_contents
-from healkit.runtime.history import persona_served, started_of, steps_of
 from healkit.runtime.journal import Journal, left_behind, read_journal
+from healkit.runtime.log_rows import persona_served, started_of, steps_of
 from healkit.runtime.orphans import ending_of, why_dead
 from healkit.runtime.steps import UNRECORDED, StepListener
 from healkit.store.database import Database

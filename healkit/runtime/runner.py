@@ -20,7 +20,7 @@ from healkit.runtime import background
 from healkit.runtime.display import notebook_display
 from healkit.runtime.execution import Execution
 from healkit.runtime.executor import Executor
-from healkit.runtime.history import arguments_of, ending_of, logged
+from healkit.runtime.log_rows import arguments_of, ending_of, logged
 from healkit.runtime.request import ExecutionRequest, Mode, OnOutput, request_for
 from healkit.runtime.router import CallContext
 from healkit.runtime.runs import OpenRun, Runs

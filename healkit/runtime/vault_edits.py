@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from healkit.contracts.examples import checked_examples
 from healkit.errors import TOOL_CODES, PersonaNotFound, ToolNotFound, UsageInvalid
 from healkit.pysource.shapes import parse, read_shape
-from healkit.runtime.history import execution_of
+from healkit.runtime.log_rows import execution_of
 
 if TYPE_CHECKING:
     from healkit.contracts.entries import VaultEntry

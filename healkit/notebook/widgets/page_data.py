@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 from healkit.app import Healkit
@@ -109,11 +110,7 @@ class PageData:
         """List every revision with its runs and failures, and when it first failed."""
         assert self._healkit is not None
         revisions = self._healkit.vault.history(name, persona)
-        failed: dict[int, str] = {}
-        for group in self._healkit.log.groups(tool=name, limit=200):
-            if group.first_revision is not None:
-                seen = group.first_seen.isoformat()
-                failed[group.first_revision] = min(seen, failed.get(group.first_revision, seen))
+        failed = self._healkit.history.first_failures(name)
         reasons = self.clean([revision.reason for revision in revisions]).value
         return [
             _revision(revision, reason, failed.get(revision.number))
@@ -222,7 +219,7 @@ def _outcome(execution: Execution) -> str:
     return "" if execution.status == "RUNNING" else plain.one_line(parts.result_text(execution), 200)
 
 
-def _revision(revision: RevisionInfo, reason: str, first_failure: str | None) -> dict[str, Any]:
+def _revision(revision: RevisionInfo, reason: str, first_failure: datetime | None) -> dict[str, Any]:
     return {
         "number": revision.number,
         "parent": revision.parent,
@@ -233,7 +230,7 @@ def _revision(revision: RevisionInfo, reason: str, first_failure: str | None) ->
         "draft": revision.draft,
         "runs": revision.runs,
         "failures": revision.failures,
-        "first_failure": first_failure,
+        "first_failure": None if first_failure is None else first_failure.isoformat(),
     }
 
 
