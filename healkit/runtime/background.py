@@ -164,7 +164,7 @@ _pools: dict[tuple[object, ...], Pool] = {}
 def pool_for(config: Config) -> Pool:
     """Return the pool for these settings; to be called on healkit's loop."""
     from healkit.workers.pool import (
-        Pool,  # here, not above: Jupyter's client takes longer to load than a row to write
+        Pool,  # late: Jupyter's client takes longer to load than a row to write
     )
 
     settings = (config.nursery, config.spares, config.preload)
@@ -210,7 +210,7 @@ async def _close_pools() -> None:
         await pool.close()
 
 
-#: In a forked child: what was the parent's. Kept, and not collected: a coroutine that is collected runs its `finally`,
+#: Objects of the parent, in a forked child. Kept, not collected: a coroutine that is collected runs its `finally`,
 #: and would end the parent's workers through descriptors that the child has inherited.
 _inherited: list[object] = []
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from healkit.rendering.document import Card
     from healkit.runtime.post_mortem import PostMortem
 
-#: What lists trials and searches too.
+#: Call that lists trials and searches too.
 _ALL_OF_THEM = "hk.executions(tried=True)"
 
 
@@ -67,7 +67,7 @@ class Execution(ExecutionData):
 
     def to_text(self) -> str:
         """Write the card as plain text, for a terminal or a log."""
-        from healkit.rendering import execution, text_of  # one that is never looked at needs no writer
+        from healkit.rendering import execution, text_of  # late: most executions are never shown
 
         return text_of(execution.card(self))
 

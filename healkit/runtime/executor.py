@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 #: SQL tools run in the host, on a connection that cannot write.
 SQL_ISOLATION = "read-only connection"
-#: How long an ending waits for the records of calls that the worker already had its answers to.
+#: Wait for the records of calls whose answers the worker already had.
 _SETTLE_S = 5.0
 _NOT_DRAINED = "Some of what the tool displayed may be missing: its worker did not send it in time."
 
@@ -88,7 +88,7 @@ class Executor:
     async def execute(self, request: ExecutionRequest) -> Execution:
         """Run one tool and return its outcome, recorded.
 
-        Raises a `HealkitError` when the call itself was wrong or no worker could be had; that too is on record, under
+        Raises a `HealkitError` when the call itself was wrong or no worker could be started; that too is on record, under
         the error's `log_id`. What the tool does never raises.
         """
         call = await asyncio.to_thread(self._prepare, request)
@@ -102,7 +102,7 @@ class Executor:
                 await loading
             run = self._run_sql if call.entry.type == "sql" else self._run_python
             outcome, failure = await run(call)
-        except HealkitError as error:  # no worker could be had
+        except HealkitError as error:  # no worker could be started
             refusal = refusal_of(recording.started, error, recording.elapsed_ms)
             error.log_id = await asyncio.to_thread(recording.fail, refusal)
             raise
@@ -182,7 +182,7 @@ class Executor:
             self._config.max_calls,
             self._config.trace_max_decisions,
         )
-        # A tool that never says `mcp` cannot call anything, and need not be told what there is.
+        # Skip proxy definitions for code that never mentions `mcp`.
         known = await asyncio.to_thread(router.definitions, entry.code) if "mcp" in entry.code else []
         init = _init(call, known, self._config)
         tier: Tier = recording.started.isolation  # type: ignore[assignment]  # _prepare has put a tier there

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from healkit.store.vault import Vault
 
 
-#: Of so many runs each is drawn; of more, each day.
+#: Above so many runs, draw days instead of runs.
 _EACH_RUN_MAX = 2000
 #: Kinds of failures of one tool that are looked at.
 _GROUPS_MAX = 200

@@ -16,7 +16,7 @@ from healkit.errors import TOOL_CODES
 if TYPE_CHECKING:
     from healkit.store.models import ExecutionLog
 
-#: How long after its deadline a row of another machine, whose processes cannot be asked, is given up.
+#: Time after its deadline until a row of another machine, whose processes cannot be checked, is given up.
 FOREIGN_GRACE = timedelta(hours=1)
 
 

@@ -20,7 +20,7 @@ from healkit.contracts.suggestions import KNOWN_MAX, NEAR_MAX
 from healkit.errors import HealkitError
 from healkit.workers.worker import Outcome
 
-#: What a worker may say of itself; the other endings are the host's to see.
+#: Codes that a worker may claim; the host decides all others.
 _CLAIMABLE = {
     "TOOL_EXCEPTION", "TOOL_TIMEOUT", "TOOL_OUT_OF_MEMORY", "TOOL_OUTPUT_LIMIT", "TOOL_RESULT_TOO_LARGE",
 }  # fmt: skip

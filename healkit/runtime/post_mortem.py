@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 A = TypeVar("A", bound=pm.Answer)
 
-#: What the worker gives itself for a question that has no timeout of its own.
+#: Limit of a question that has no timeout of its own.
 _ANSWER_S = 3.0
 #: Of a deep recursion, only the last calls are shown: each frame is a question.
 SHOWN_FRAMES = 12

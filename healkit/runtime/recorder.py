@@ -117,7 +117,7 @@ class Recorder:
             return row_id
         self._backlog.store()
         try:
-            # Read without a wait: if the spool could be emptied, the row is there.
+            # No wait: if the spool could be emptied, the row is there.
             row = None if self._backlog.waiting else self._log.by_trace(finished.trace_id)
         except DatabaseError:
             row = None

@@ -146,7 +146,7 @@ class CallRouter:
         found: list[ToolDefinition] = []
         for server, provider in list(self._providers.items()):
             if not self._may_reach(server):
-                continue  # and is not started for nothing
+                continue  # do not start it for nothing
             try:
                 found += provider.definitions(self._context.persona)
             except HealkitError as error:
@@ -179,12 +179,12 @@ class CallRouter:
             value, _ = to_jsonable(self._perform(call, record.task_id))
             return rpc.RpcResult(call.id, success=True, result=rpc.raw(value))
         except HealkitError as error:
-            if error.__cause__ is not None:  # what the worker is not told
+            if error.__cause__ is not None:  # kept from the worker
                 in_full = f"{error} Cause: {error.__cause__}"
                 self._open[call.id] = msgspec.structs.replace(record, error=in_full), started
             return rpc.RpcResult(call.id, success=False, error=_told(error))
         except Exception as error:  # noqa: BLE001 - a provider is foreign code
-            # The worker learns what went wrong, but not where in the host: paths of ours are none of its business.
+            # Tell the worker what went wrong, without the host's traceback and paths.
             message = str(error)[:10_000]
             told = rpc.RpcError("CALL_FAILED", type(error).__name__, message)
             in_full = "".join(traceback.format_exception(error))

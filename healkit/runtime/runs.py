@@ -32,7 +32,7 @@ from healkit.sanitizer.cleaner import Cleaner
 from healkit.tracing.run_folders import new_run_id
 from healkit.tracing.writer import RunWriter
 
-#: The runs that the code in this context is inside of, the innermost last.
+#: Runs around the code of this context, innermost last.
 _inside: ContextVar[tuple[OpenRun, ...]] = ContextVar("healkit_runs", default=())
 MakePolicy = Callable[[PolicyDefaults | None], StepPolicy]
 
@@ -268,7 +268,7 @@ class Runs:
         except RunFolderError as error:
             if demanded:
                 raise
-            # Nobody asked for this one by name: the tool runs, and its caller is told.
+            # Not asked for by name: run the tool, and warn its caller.
             yield _Untold(str(error))
             return
         try:

@@ -40,7 +40,7 @@ from healkit.workers.trialserver import TrialServers, run_trials
 
 #: A search's row that says RUNNING for longer may be taken for one of a dead host.
 _DEADLINE_S = 3600.0
-#: A share for an executor's worker, which starts a trial server of its own for it.
+#: Size and time of a share for an executor's worker, which starts a trial server for it.
 _AWAY_FIRST, _AWAY_S = 50, 2.0
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 StepKind = Literal["run", "try", "rerun"]
 P = ParamSpec("P")
 
-#: Which precondition a refusal says was not met; the others are met by the time the action is compiled.
+#: Precondition that a refusal's code says was not met; the others are met when the action is compiled.
 _PRECONDITIONS = {
     "TOOL_NOT_FOUND": "tool_found",
     "PERSONA_NOT_FOUND": "tool_found",
@@ -38,7 +38,7 @@ _PRECONDITIONS = {
     "SCHEMA_INVALID": "arguments",
     "ISOLATION_UNAVAILABLE": "isolation",
 }
-#: Failures of what was checked after the tool had returned.
+#: Codes of checks after the tool has returned.
 _POSTCONDITIONS = {"TOOL_RESULT_TOO_LARGE", "TOOL_PROTOCOL"}
 #: Longer values are hashed as they are: they cannot be guessed, and cleaning them would take seconds.
 _CLEANED_HASH_MAX_CHARS = 64 * 1024
@@ -179,7 +179,7 @@ class RunStep(StepListener):
             del checks["code_parses"]
         self.run.append("preconditions_checked", step_id=self.step_id, result={"checks": checks})
         if self._critical:
-            # What a crash in the middle would otherwise take with it.
+            # Keep it now: a crash in the middle would lose it.
             self.run.keep(self._given(), step_id=self.step_id, before=self._before)
 
     @_quietly

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from healkit.tracing.otel import OtelExporter
     from healkit.tracing.syncer import Syncer
 
-#: How long `sync` tries, in seconds.
+#: Default limit of `sync`, in seconds.
 SYNC_TIMEOUT_S = 30.0
 
 
@@ -39,7 +39,7 @@ class Traces:
 
             self._syncer = Syncer(self._outbox, config)
         if config.sanitizer_rules or config.sanitizer_allow:
-            _sanitizer(config)  # what is wrong with a user's own rules is to be heard now
+            _sanitizer(config)  # fail now for faulty rules of the user's own
         self._otel: OtelExporter | None = None
         if config.otel:
             from healkit.store.log_reader import Log

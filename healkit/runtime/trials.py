@@ -56,7 +56,7 @@ class TrialResult(msgspec.Struct, frozen=True):
     value: Any = None
     failure: Failure | None = None
     printed: str = ""
-    #: What its worker says of how long the code itself ran (`ExecutionComplete.took_s`); 0 where it said nothing.
+    #: Time the code itself ran, as its worker claims (`ExecutionComplete.took_s`); 0 without a claim.
     took_s: float = 0.0
 
     @property

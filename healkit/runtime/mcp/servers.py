@@ -26,7 +26,7 @@ from healkit.runtime.router import CallContext, Provider
 if TYPE_CHECKING:
     from healkit.runtime.mcp.session import Session
 
-#: The servers that this process has started, also those whose Healkit was forgotten and not closed.
+#: Servers that this process has started, also of a Healkit that was not closed.
 _started: set[MCPServer] = set()
 
 _Work = Callable[["Session"], Coroutine[Any, Any, Any]]
@@ -35,7 +35,7 @@ Submit = Callable[[Coroutine[Any, Any, Any]], "Future[Any]"]
 #: After a start that failed, the next is tried no sooner; until then its problem is told at once.
 _RETRY_S = 5.0
 _CLOSE_S = 20.0
-#: What a call that has run out of time may take to tell the server so.
+#: Time for telling the server that a call has timed out.
 _CANCEL_S = 6.0
 
 

@@ -207,7 +207,7 @@ class Session:
     async def _refresh(self) -> None:
         """Ask for all pages of the tools."""
         assert self._client is not None
-        self._stale = False  # before asking: a change while we ask is one more reason to ask
+        self._stale = False  # before asking, so that a change meanwhile counts
         found: list[Tool] = []
         cursor: str | None = None
         try:
