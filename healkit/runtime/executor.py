@@ -88,16 +88,15 @@ class Executor:
     async def execute(self, request: ExecutionRequest) -> Execution:
         """Run one tool and return its outcome, recorded.
 
-        Raises a `HealkitError` when the call itself was wrong or no worker could be started; that too is on record, under
-        the error's `log_id`. What the tool does never raises.
+        Raises a `HealkitError` when the call itself was wrong or no worker could be started; that too is on record,
+        under the error's `log_id`. What the tool does never raises.
         """
         call = await asyncio.to_thread(self._prepare, request)
         recording = call.recording
         try:
             if recording.started.isolation is None:
-                loading = asyncio.create_task(
-                    asyncio.to_thread(_load_workers)
-                )  # while the probe is waited for
+                # While the probe is waited for.
+                loading = asyncio.create_task(asyncio.to_thread(_load_workers))
                 await asyncio.to_thread(self._place, call)
                 await loading
             run = self._run_sql if call.entry.type == "sql" else self._run_python
