@@ -12,7 +12,6 @@ in the package reads it.
 from __future__ import annotations
 
 from healkit.gallery.lessons import LESSONS, lesson
-from healkit.gallery.records import Example, Lesson, Sample
-from healkit.gallery.samples import SAMPLE_TABLES, SAMPLES
+from healkit.gallery.samples import SAMPLE_TABLES, SAMPLES, Example, Lesson, Sample
 
 __all__ = ["LESSONS", "SAMPLES", "SAMPLE_TABLES", "Example", "Lesson", "Sample", "lesson"]

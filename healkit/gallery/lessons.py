@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from healkit.gallery.records import Lesson, object_schema
+from healkit.gallery.samples import Lesson, object_schema
 
 _SALES = [
     {"region": "North", "units": 4},

@@ -11,7 +11,7 @@ from healkit.contracts.failure import Failure, Frame, read_traceback
 from healkit.contracts.suggestions import suggestions
 from healkit.errors import TOOL_CODES
 from healkit.failures import LEVELS, explain
-from healkit.failures.catalogue import PATTERNS
+from healkit.failures.lookup import PATTERNS
 
 FILE = "<example@1>"
 #: What a worker must stop from outside, and what no pure Python code can be made to do.

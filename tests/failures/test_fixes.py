@@ -11,7 +11,7 @@ import pytest
 from failing_tools import case_of, declared, run
 
 from healkit.failures import explain
-from healkit.failures.catalogue import PATTERNS, SUBJECTS, proposals
+from healkit.failures.lookup import PATTERNS, SUBJECTS, proposals
 from healkit.failures.pattern import NO_EXCEPTION, Fix, FixExample
 from healkit.healing.advisor import Case
 from healkit.healing.advisors.rules import PATCHES_MAX, RulesAdvisor, site_of

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from healkit.cli.demo.chapter import Chapter, check, syntax
 from healkit.gallery import LESSONS
-from healkit.gallery.records import object_schema
+from healkit.gallery.samples import object_schema
 
 if TYPE_CHECKING:
     from healkit.app import Healkit

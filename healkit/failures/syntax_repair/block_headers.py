@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from healkit.errors import near_misses
-from healkit.failures.syntax_repair.draft import KEYWORDS, Change, Draft, Token
+from healkit.failures.syntax_repair.draft import KEYWORDS, Draft, DraftToken, Repair
 
 #: Words that begin a block.
 BLOCK = (
@@ -18,7 +18,7 @@ _WORDS = ("def", "class", "return", "import", "from", "while", "for", "elif", "e
           "yield", "assert", "global", "nonlocal", "try", "pass", "break", "continue", "lambda", "async", "await", "del", "if")  # fmt: skip
 
 
-def changes(draft: Draft, number: int, found: list[Token], far: float) -> Iterator[Change]:
+def changes(draft: Draft, number: int, found: list[DraftToken], far: float) -> Iterator[Repair]:
     """Yield changes to the colon that ends a header and the word that begins one."""
     lines = draft.lines
     first, last = found[0], found[-1]
@@ -52,7 +52,7 @@ def changes(draft: Draft, number: int, found: list[Token], far: float) -> Iterat
         yield draft.replaced(start, min(end + 1, len(draft.text)), "", 2.2, f"line {number} is left out")
 
 
-def _respelt(draft: Draft, first: Token, in_line: str, far: float) -> Iterator[Change]:
+def _respelt(draft: Draft, first: DraftToken, in_line: str, far: float) -> Iterator[Repair]:
     """Correct a first word that is misspelt, in capitals, or joined with the next one."""
     if first.kind != "name" or first.text in KEYWORDS:
         return

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from healkit.failures.syntax_repair.draft import Change, Draft, Lines, code_tokens
+from healkit.failures.syntax_repair.draft import Draft, Lines, Repair, code_tokens
 
 
-def changes(draft: Draft) -> Iterator[Change]:
+def changes(draft: Draft) -> Iterator[Repair]:
     """Yield the changes that the compiler's message asks for; none for `invalid syntax`."""
     message, number = draft.message, draft.line
     for pattern, make in _MAKERS:
@@ -16,7 +16,7 @@ def changes(draft: Draft) -> Iterator[Change]:
             yield from make(draft, number)
 
 
-def _equals(draft: Draft, number: int) -> Iterator[Change]:
+def _equals(draft: Draft, number: int) -> Iterator[Repair]:
     line, start = draft.lines.line(number), draft.lines.start(number)
     for match in re.finditer(r"(?<![=<>!:+*/%&|^-])=(?!=)", line):
         at = start + match.start()
@@ -30,7 +30,7 @@ def _equals(draft: Draft, number: int) -> Iterator[Change]:
         yield draft.replaced(at, at + 1, "_", 0.6, f"a name is written with `_` in line {number}")
 
 
-def _outside(draft: Draft, number: int) -> Iterator[Change]:
+def _outside(draft: Draft, number: int) -> Iterator[Repair]:
     """Make the function of an `await` asynchronous."""
     head = _header_above(draft.lines, number)
     if head and "async" not in draft.lines.line(head):
@@ -44,7 +44,7 @@ def _header_above(lines: Lines, number: int) -> int:
     return number
 
 
-def _reordered(draft: Draft, number: int) -> Iterator[Change]:
+def _reordered(draft: Draft, number: int) -> Iterator[Repair]:
     """Put positional arguments before keyword arguments, and parameters without a default first."""
     stop = draft.end_at if draft.end_at > draft.at else draft.at + 1
     for opener in [m.start() for m in re.finditer(r"\(", draft.text[:stop])][-3:]:
@@ -83,7 +83,7 @@ def _parts(text: str, opener: int) -> tuple[list[str], int]:
     return [], opener
 
 
-def _try(draft: Draft, number: int) -> Iterator[Change]:
+def _try(draft: Draft, number: int) -> Iterator[Repair]:
     """End a `try` that has neither `except` nor `finally`, or leave the `try` out."""
     lines = draft.lines
     head = number - 1
@@ -110,7 +110,7 @@ def _try(draft: Draft, number: int) -> Iterator[Change]:
     )
 
 
-def _decimal(draft: Draft, number: int) -> Iterator[Change]:
+def _decimal(draft: Draft, number: int) -> Iterator[Repair]:
     """Rename a name that begins with a digit, or add `*`: `3x`, `2nd_place`, `10 px`."""
     line, start = draft.lines.line(number), draft.lines.start(number)
     for match in re.finditer(r"(?<![\w.])(\d+)([A-Za-z_]\w*)", line):
@@ -122,19 +122,19 @@ def _decimal(draft: Draft, number: int) -> Iterator[Change]:
         text = re.sub(
             rf"(?<![\w.]){re.escape(wrong)}\b", new if new.isidentifier() else f"_{wrong}", draft.text
         )
-        yield Change(text, 0.8, f"no name begins with a digit, so `{wrong}` is renamed")
+        yield Repair(text, 0.8, f"no name begins with a digit, so `{wrong}` is renamed")
         yield draft.replaced(
             at, at + len(match[0]), f'"{wrong}"', 1.0, f"a text gets its marks in line {number}"
         )
 
 
-def _nonlocal(draft: Draft, number: int) -> Iterator[Change]:
+def _nonlocal(draft: Draft, number: int) -> Iterator[Repair]:
     at = draft.text.find("nonlocal", draft.lines.start(number))
     if at >= 0:
         yield draft.replaced(at, at + 8, "global", 0.6, f"`nonlocal` becomes `global` in line {number}")
 
 
-def _global_late(draft: Draft, number: int) -> Iterator[Change]:
+def _global_late(draft: Draft, number: int) -> Iterator[Repair]:
     """Move a `global` below the name's first use to the top of its function."""
     lines = draft.lines
     head = _header_above(lines, number)
@@ -142,10 +142,10 @@ def _global_late(draft: Draft, number: int) -> Iterator[Change]:
     if below and re.match(r"\s*(?:global|nonlocal)\b", lines.line(number)):
         moved = f"{lines.indent(below)}{lines.line(number).strip()}\n"
         text = "".join([*lines.all[:head], moved, *lines.all[head : number - 1], *lines.all[number:]])
-        yield Change(text, 0.4, f"line {number} is moved to the top of its function")
+        yield Repair(text, 0.4, f"line {number} is moved to the top of its function")
 
 
-def _several_types(draft: Draft, number: int) -> Iterator[Change]:
+def _several_types(draft: Draft, number: int) -> Iterator[Repair]:
     line, start = draft.lines.line(number), draft.lines.start(number)
     if match := re.match(r"(\s*except\s+)([\w., ]+?)(\s+as\s+\w+)?\s*:", line):
         new = f"{match[1]}({match[2]}){match[3] or ''}:"
@@ -154,14 +154,14 @@ def _several_types(draft: Draft, number: int) -> Iterator[Change]:
         )
 
 
-def _annotated(draft: Draft, number: int) -> Iterator[Change]:
+def _annotated(draft: Draft, number: int) -> Iterator[Repair]:
     line, start = draft.lines.line(number), draft.lines.start(number)
     for match in re.finditer(r":", line):
         at = start + match.start()
         yield draft.replaced(at, at + 1, " =", 0.7, f"`:` becomes `=` in line {number}")
 
 
-def _duplicate(draft: Draft, number: int) -> Iterator[Change]:
+def _duplicate(draft: Draft, number: int) -> Iterator[Repair]:
     """Remove an argument that is given twice."""
     name = re.search(r"'(\w+)'|: (\w+)", draft.message)
     word = (name[1] or name[2]) if name else ""

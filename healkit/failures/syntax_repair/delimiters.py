@@ -6,7 +6,15 @@ import itertools
 import re
 from collections.abc import Iterator
 
-from healkit.failures.syntax_repair.draft import CLOSERS, OPENERS, STARTERS, Change, Draft, Token, code_tokens
+from healkit.failures.syntax_repair.draft import (
+    CLOSERS,
+    OPENERS,
+    STARTERS,
+    Draft,
+    DraftToken,
+    Repair,
+    code_tokens,
+)
 from healkit.pysource.scope import BUILTINS
 
 _LINES_MAX = 12
@@ -14,10 +22,10 @@ _LINES_MAX = 12
 _AFTER = frozenset((":", ",", ".", "=", "==", "for", "if", "else", "in", "and", "or"))
 
 
-def unmatched(found: list[Token]) -> tuple[list[Token], list[tuple[Token | None, Token]]]:
+def unmatched(found: list[DraftToken]) -> tuple[list[DraftToken], list[tuple[DraftToken | None, DraftToken]]]:
     """Return openers that are never closed, and unmatched closers, each with the opener that it met."""
-    stack: list[Token] = []
-    wrong: list[tuple[Token | None, Token]] = []
+    stack: list[DraftToken] = []
+    wrong: list[tuple[DraftToken | None, DraftToken]] = []
     for token in found:
         if token.text in OPENERS:
             stack.append(token)
@@ -35,7 +43,7 @@ def unmatched(found: list[Token]) -> tuple[list[Token], list[tuple[Token | None,
     return stack, wrong
 
 
-def bracket_changes(draft: Draft) -> Iterator[Change]:
+def bracket_changes(draft: Draft) -> Iterator[Repair]:
     """Yield changes that give a bracket its partner, change its kind, or remove it."""
     found = code_tokens(draft.text)
     openers, closers = unmatched(found)
@@ -48,7 +56,7 @@ def bracket_changes(draft: Draft) -> Iterator[Change]:
             yield from _opened(draft, found, opener_met, closer)
 
 
-def _closed(draft: Draft, found: list[Token], opener: Token, far: float) -> Iterator[Change]:
+def _closed(draft: Draft, found: list[DraftToken], opener: DraftToken, far: float) -> Iterator[Repair]:
     """Close an opener: at the end of its line, of a line below, or between two tokens of them."""
     close, first = OPENERS[opener.text], draft.where(opener.start)
     lines = draft.lines
@@ -108,7 +116,9 @@ def _ends(line: str) -> list[tuple[int, float]]:
     return places
 
 
-def _opened(draft: Draft, found: list[Token], opener: Token | None, closer: Token) -> Iterator[Change]:
+def _opened(
+    draft: Draft, found: list[DraftToken], opener: DraftToken | None, closer: DraftToken
+) -> Iterator[Repair]:
     """Match a closer: change the kind of one of the two, add an opener, or remove the closer."""
     number = draft.where(closer.start)
     wanted = CLOSERS[closer.text]
@@ -130,7 +140,7 @@ def _opened(draft: Draft, found: list[Token], opener: Token | None, closer: Toke
     yield from _opener_before(draft, found, closer)
 
 
-def _opener_before(draft: Draft, found: list[Token], closer: Token) -> Iterator[Change]:
+def _opener_before(draft: Draft, found: list[DraftToken], closer: DraftToken) -> Iterator[Repair]:
     """Add an opener in the line of the closer, or at the end of the line that it continues."""
     number, wanted = draft.where(closer.start), CLOSERS[closer.text]
     begin = draft.lines.start(number)
@@ -179,7 +189,7 @@ _TRIPLE = re.compile(r'"""|\'\'\'')
 _FIELD = re.compile(r"\{[^{}]*\}")
 
 
-def quote_changes(draft: Draft) -> Iterator[Change]:
+def quote_changes(draft: Draft) -> Iterator[Repair]:
     """Yield changes that add, remove or exchange quotation marks near where the compiler stops."""
     message = draft.message
     if "f-string" in message or (
@@ -200,7 +210,7 @@ def quote_changes(draft: Draft) -> Iterator[Change]:
             yield draft.replaced(at, at + 1, "", 0.8, f"a stray backslash is left out of line {draft.line}")
 
 
-def _short(draft: Draft, number: int, far: float) -> Iterator[Change]:
+def _short(draft: Draft, number: int, far: float) -> Iterator[Repair]:
     lines = draft.lines
     line, start = lines.line(number), lines.start(number)
     marks = [m.start() for m in re.finditer(r"(?<!\\)[\"']", line)]
@@ -237,7 +247,7 @@ def _short(draft: Draft, number: int, far: float) -> Iterator[Change]:
         )
 
 
-def _long(draft: Draft) -> Iterator[Change]:
+def _long(draft: Draft) -> Iterator[Repair]:
     """End a triple-quoted text: where it almost ends, below its first line, before the next code, at the end."""
     lines, number = draft.lines, draft.line
     match = _TRIPLE.search(lines.line(number), draft.column) or _TRIPLE.search(lines.line(number))
@@ -276,7 +286,7 @@ def _long(draft: Draft) -> Iterator[Change]:
     yield draft.replaced(len(draft.text.rstrip()), len(draft.text), mark + "\n", 0.9, done)
 
 
-def _broken_word(draft: Draft) -> Iterator[Change]:
+def _broken_word(draft: Draft) -> Iterator[Repair]:
     """Make a comment or a text of plain words where code is expected."""
     number = draft.line
     line, start = draft.lines.line(number), draft.lines.start(number)
@@ -294,7 +304,7 @@ def _broken_word(draft: Draft) -> Iterator[Change]:
             yield draft.replaced(at, at, '"""', 1.0, f"a text begins in line {n}")
 
 
-def _fields(draft: Draft) -> Iterator[Change]:
+def _fields(draft: Draft) -> Iterator[Repair]:
     """Repair an f-string: quotation marks inside a field, a brace that is not doubled or not closed."""
     number = draft.line
     line, start = draft.lines.line(number), draft.lines.start(number)

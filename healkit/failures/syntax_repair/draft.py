@@ -30,7 +30,7 @@ STARTERS = frozenset((
 ))  # fmt: skip
 
 
-class Token(NamedTuple):
+class DraftToken(NamedTuple):
     """A token: its kind, its text, and where it begins (characters from 0)."""
 
     kind: str
@@ -59,15 +59,15 @@ class Token(NamedTuple):
         )
 
 
-def tokens(text: str, start: int = 0, end: int | None = None) -> list[Token]:
+def tokens(text: str, start: int = 0, end: int | None = None) -> list[DraftToken]:
     """Return every token of a text or a part of it, white space and comments included."""
     return [
-        Token(m.lastgroup or "other", m.group(), m.start())
+        DraftToken(m.lastgroup or "other", m.group(), m.start())
         for m in _TOKEN.finditer(text, start, end or len(text))
     ]
 
 
-def code_tokens(text: str, start: int = 0, end: int | None = None) -> list[Token]:
+def code_tokens(text: str, start: int = 0, end: int | None = None) -> list[DraftToken]:
     """Return the tokens that are neither white space nor comments."""
     return [t for t in tokens(text, start, end) if t.kind not in {"space", "comment", "newline"}]
 
@@ -150,7 +150,7 @@ class Lines:
         return number if number <= len(self.all) else 0
 
 
-class Change(NamedTuple):
+class Repair(NamedTuple):
     """A new text, its cost (about 1 for one sign), and what was done, as part of a sentence."""
 
     text: str
@@ -177,9 +177,9 @@ class Draft:
         """Amount that is not read yet: lines, and characters of the line."""
         return len(self.lines) - self.line, len(self.lines.line(self.line)) - self.column
 
-    def replaced(self, start: int, end: int, new: str, cost: float, done: str) -> Change:
+    def replaced(self, start: int, end: int, new: str, cost: float, done: str) -> Repair:
         """Return the change that replaces the text between two positions."""
-        return Change(self.text[:start] + new + self.text[end:], cost, done)
+        return Repair(self.text[:start] + new + self.text[end:], cost, done)
 
     def where(self, at: int) -> int:
         """Return the line of a position."""

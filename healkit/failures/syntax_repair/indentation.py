@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from healkit.failures.syntax_repair.draft import Change, Draft
+from healkit.failures.syntax_repair.draft import Draft, Repair
 
 _HEAD = re.compile(
     r"\s*(?:async\s+)?(?:def|class|if|elif|else|for|while|try|except|finally|with|match|case)\b.*:\s*(?:#.*)?$"
@@ -21,7 +21,7 @@ _INDENT_WORDS = (
 )
 
 
-def changes(draft: Draft) -> Iterator[Change]:
+def changes(draft: Draft) -> Iterator[Repair]:
     """Yield changes that move lines near the compiler's stop in or out, alone or with the lines below."""
     lines = draft.lines
     if "tab" in draft.message.lower() or "\t" in lines.indent(draft.line) + lines.indent(
@@ -29,7 +29,7 @@ def changes(draft: Draft) -> Iterator[Change]:
     ):
         for width in (4, 8):
             text = "".join(_expanded(line, width) for line in lines.all)
-            yield Change(text, 0.4, "the tabs at the beginning of the lines become spaces")
+            yield Repair(text, 0.4, "the tabs at the beginning of the lines become spaces")
     if not any(word in draft.message for word in _INDENT_WORDS):
         return
     far = 0.0 if "indent" in draft.message or "outside" in draft.message else 0.5
@@ -75,7 +75,7 @@ def _columns(draft: Draft, number: int) -> list[str]:
     return [indent for indent in dict.fromkeys(found) if indent != here][:8]
 
 
-def _moved(draft: Draft, number: int, indent: str, cost: float) -> Iterator[Change]:
+def _moved(draft: Draft, number: int, indent: str, cost: float) -> Iterator[Repair]:
     """Yield the line, its nested block, and the rest of the block, each moved to that indent."""
     lines, here = draft.lines, draft.lines.indent(number)
     step = "in" if len(indent) > len(here) else "out"
@@ -112,7 +112,7 @@ def _moved(draft: Draft, number: int, indent: str, cost: float) -> Iterator[Chan
         yield draft.replaced(start, lines.starts[end], "".join(moved), cost + 0.1, done)
 
 
-def _with_body(draft: Draft, number: int) -> Iterator[Change]:
+def _with_body(draft: Draft, number: int) -> Iterator[Repair]:
     """Give a header without a body a `pass`."""
     lines = draft.lines
     if "expected an indented block" not in draft.message and number != lines.before(len(lines) + 1):

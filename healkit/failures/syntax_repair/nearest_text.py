@@ -25,7 +25,7 @@ from healkit.failures.syntax_repair import (
     one_token,
     other_languages,
 )
-from healkit.failures.syntax_repair.draft import Change, Draft
+from healkit.failures.syntax_repair.draft import Draft, Repair
 from healkit.failures.syntax_repair.plausibility import oddness
 from healkit.pysource.scope import unknown_names
 from healkit.pysource.source import Source
@@ -152,7 +152,7 @@ def _in_python(text: str, cost: float, done: tuple[str, ...]) -> Iterator[Readab
         )
 
 
-def _changes(draft: Draft) -> Iterable[Change]:
+def _changes(draft: Draft) -> Iterable[Repair]:
     yield from _rewritten(draft)
     yield from compiler_hints.changes(draft)
     yield from indentation.changes(draft)
@@ -161,16 +161,16 @@ def _changes(draft: Draft) -> Iterable[Change]:
     yield from one_token.changes(draft)
 
 
-def _rewritten(draft: Draft) -> Iterator[Change]:
+def _rewritten(draft: Draft) -> Iterator[Repair]:
     """Yield rewrites of other languages' habits: everywhere, and near the compiler's stop only."""
     for row, splices in other_languages.rewrites(draft.text):
         done = f"what is written as in another language (`{row.name}`) is written as in Python"
         near = any(abs(draft.where(start) - draft.line) <= 1 for start, _, _ in splices)
-        yield Change(other_languages.spliced(draft.text, splices), row.cost + (0 if near else 0.5), done)
+        yield Repair(other_languages.spliced(draft.text, splices), row.cost + (0 if near else 0.5), done)
         if len(splices) > 1:
             here = [splice for splice in splices if draft.where(splice[0]) == draft.line]
             if here:
-                yield Change(other_languages.spliced(draft.text, here), row.cost + 0.1, done)
+                yield Repair(other_languages.spliced(draft.text, here), row.cost + 0.1, done)
 
 
 def repairs(code: str, limit: int = 10) -> list[tuple[str, str, float]]:

@@ -7,7 +7,15 @@ from collections.abc import Iterator
 from healkit.errors import near_misses
 from healkit.failures.syntax_repair import block_headers
 from healkit.failures.syntax_repair.block_headers import BLOCK
-from healkit.failures.syntax_repair.draft import CLOSERS, KEYWORDS, OPENERS, Change, Draft, Token, code_tokens
+from healkit.failures.syntax_repair.draft import (
+    CLOSERS,
+    KEYWORDS,
+    OPENERS,
+    Draft,
+    DraftToken,
+    Repair,
+    code_tokens,
+)
 
 #: Signs that are confused with one another.
 _EXCHANGED = {
@@ -22,7 +30,7 @@ _GLUED = ("in", "if", "for", "or", "and", "not", "is", "as", "else", "import", "
 _WINDOW = 4
 
 
-def changes(draft: Draft) -> Iterator[Change]:
+def changes(draft: Draft) -> Iterator[Repair]:
     """Yield changes of one token in the line where the compiler stops and in the one above."""
     lines = draft.lines
     numbers = [draft.line]
@@ -45,7 +53,7 @@ def changes(draft: Draft) -> Iterator[Change]:
             yield from _added_far(draft, found, focus)
 
 
-def _added(draft: Draft, found: list[Token], place: int, near: float) -> Iterator[Change]:
+def _added(draft: Draft, found: list[DraftToken], place: int, near: float) -> Iterator[Repair]:
     """Add a token between two others, depending on what is on either side."""
     left = found[place - 1] if place else None
     right = found[place] if place < len(found) else None
@@ -59,7 +67,7 @@ def _added(draft: Draft, found: list[Token], place: int, near: float) -> Iterato
         yield draft.replaced(at, at, put, cost + near, f"`{text}` is added in line {number}")
 
 
-def _added_far(draft: Draft, found: list[Token], focus: int) -> Iterator[Change]:
+def _added_far(draft: Draft, found: list[DraftToken], focus: int) -> Iterator[Repair]:
     """Add a comma elsewhere in the line: the compiler may stop late."""
     for place in range(1, len(found)):
         if abs(place - focus) > _WINDOW and found[place - 1].ends_value and found[place].begins_value:
@@ -67,7 +75,7 @@ def _added_far(draft: Draft, found: list[Token], focus: int) -> Iterator[Change]
             yield draft.replaced(at, at, ",", 1.1, f"`,` is added in line {draft.where(at)}")
 
 
-def _bracket(before: list[Token]) -> str:
+def _bracket(before: list[DraftToken]) -> str:
     """Return the innermost bracket of this line that is open there."""
     stack: list[str] = []
     for token in before:
@@ -92,13 +100,13 @@ def _spaced(text: str, at: int, sign: str) -> str:
     return f"{left}{sign}{right}"
 
 
-def _exchanged(draft: Draft, found: list[Token], place: int, near: float) -> Iterator[Change]:
+def _exchanged(draft: Draft, found: list[DraftToken], place: int, near: float) -> Iterator[Repair]:
     """Leave a token out, replace it, or swap it with the next one."""
     token = found[place]
     line = f"line {draft.where(token.start)}"
     sign = token.kind in {"op", "other"}
 
-    def other(new: str, cost: float, done: str) -> Change:
+    def other(new: str, cost: float, done: str) -> Repair:
         return draft.replaced(token.start, token.end, new, cost + near, f"{done} in {line}")
 
     yield other("", 0.8 if sign else 1.35, f"a stray `{token.text}` is left out")
@@ -121,7 +129,9 @@ def _exchanged(draft: Draft, found: list[Token], place: int, near: float) -> Ite
         yield from _with_next(draft, token, found[place + 1], near, line)
 
 
-def _with_next(draft: Draft, token: Token, following: Token, near: float, line: str) -> Iterator[Change]:
+def _with_next(
+    draft: Draft, token: DraftToken, following: DraftToken, near: float, line: str
+) -> Iterator[Repair]:
     """Join two neighbours, swap them, or leave out one that is doubled."""
     gap = draft.text[token.end : following.start]
     if following.text == token.text:
@@ -150,7 +160,9 @@ _OPERATORS: tuple[Missing, ...] = (
 _NAMED = {".", "import", "as", "class", "for", "global", "nonlocal", "def"}
 
 
-def missing(found: list[Token], left: Token | None, right: Token | None, inside: str) -> Iterator[Missing]:
+def missing(
+    found: list[DraftToken], left: DraftToken | None, right: DraftToken | None, inside: str
+) -> Iterator[Missing]:
     """Yield what could be missing between two tokens, with its cost.
 
     found: the tokens of the line. left, right: the two; None at its ends. inside: the bracket that is open there.
@@ -183,7 +195,7 @@ def missing(found: list[Token], left: Token | None, right: Token | None, inside:
         yield from _operands(found, left, right)
 
 
-def _at_the_start(found: list[Token], right: Token) -> Iterator[Missing]:
+def _at_the_start(found: list[DraftToken], right: DraftToken) -> Iterator[Missing]:
     if right.text == ".":
         yield "self", 0.5
     if any(token.text == "import" for token in found) and right.text not in {"import", "from"}:
@@ -196,7 +208,7 @@ def _at_the_start(found: list[Token], right: Token) -> Iterator[Missing]:
 _TEXT_METHODS = frozenset(name for name in dir(str) if not name.startswith("_"))
 
 
-def _before_word(first: str, right: Token, inside: str) -> Iterator[Missing]:
+def _before_word(first: str, right: DraftToken, inside: str) -> Iterator[Missing]:
     """Yield what fits between a value and a word or sign that no value begins with."""
     if inside == "(" and right.text in KEYWORDS | {"="}:
         yield ")", 1.2
@@ -208,7 +220,9 @@ def _before_word(first: str, right: Token, inside: str) -> Iterator[Missing]:
         yield "if True", 1.9
 
 
-def _between_values(found: list[Token], left: Token, right: Token, inside: str) -> Iterator[Missing]:
+def _between_values(
+    found: list[DraftToken], left: DraftToken, right: DraftToken, inside: str
+) -> Iterator[Missing]:
     """Yield an operator, a comma, a dot or a word for two adjacent values."""
     first, texts = found[0].text, {token.text for token in found}
     apart = left.end < right.start
@@ -242,7 +256,7 @@ def _between_values(found: list[Token], left: Token, right: Token, inside: str) 
     yield from ((";", 1.6), ("[", 1.2))
 
 
-def _words(found: list[Token], left: Token, texts: set[str], inside: str) -> Iterator[Missing]:
+def _words(found: list[DraftToken], left: DraftToken, texts: set[str], inside: str) -> Iterator[Missing]:
     """Yield the word that the line's first token or its bracket asks for."""
     first = found[0].text
     if first == "for" and "in" not in texts:
@@ -263,7 +277,7 @@ def _words(found: list[Token], left: Token, texts: set[str], inside: str) -> Ite
         yield ":", 0.7
 
 
-def _operands(found: list[Token], left: Token, right: Token | None) -> Iterator[Missing]:
+def _operands(found: list[DraftToken], left: DraftToken, right: DraftToken | None) -> Iterator[Missing]:
     """Yield a value for an operator that lacks one: a name of the line, or a neutral one."""
     names = [t.text for t in found if t.kind == "name" and t.text not in KEYWORDS]
     if left.text == "def" and (right is None or right.text == "("):

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import Literal
 
 from healkit.contracts.healing import Edit, Patch, apply_edits
-from healkit.failures.catalogue import proposals
 from healkit.failures.compiler import compiler_message
+from healkit.failures.lookup import proposals
 from healkit.failures.site import Site
 from healkit.failures.syntax_repair import repairs
 from healkit.healing.advisor import Case, Workbench

@@ -1,4 +1,4 @@
-"""All that is known of failures, in one order.
+"""All rows of the failure catalogue in one order, and lookups.
 
 The patterns are tried from the most particular to the most general; the last one says what can be said of any failure.
 Each row has code of its own that fails so, which the tests run: when Python changes a message, a test names the row
