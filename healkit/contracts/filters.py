@@ -24,7 +24,7 @@ Result = TypeVar("Result")
 
 @dataclasses.dataclass(frozen=True)
 class Filters:
-    """Which rows of the log are meant; all filters that are given must hold.
+    """Choice of rows of the log; all filters that are given must hold.
 
     status: `SUCCESS`, `FAILURE` or `RUNNING`, in any case. since, until: the row's time; until is exclusive.
     text: words in the traceback, each from its beginning, and phrases in double quotes (`store.full_text` says exactly
@@ -59,7 +59,7 @@ class Filters:
 
     @property
     def given(self) -> dict[str, Any]:
-        """Those of the filters that have a value, by name; `tried` is not one of them."""
+        """Filters with a value, by name, without `tried`."""
         values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         return {name: value for name, value in values.items() if value is not None and name != "tried"}
 

@@ -1,9 +1,9 @@
-"""Records of an execution, as data on its way to the log.
+"""Records of an execution, on their way to the log.
 
-`Started` is written before a worker is touched, one `CallRecord` as each bridged call begins and once more
-as it ends, a `DecisionRecord` for each branch that the tool tells of, `Finished` at the end. All of them name
-the execution by its trace id, which exists before the row does, so that a record that cannot reach the
-database can wait in a spool file and still find its row.
+`Started` is written before a worker is touched, one `CallRecord` as each bridged call begins and once more as it ends,
+a `DecisionRecord` for each branch that the tool reports, `Finished` at the end. All of them name the execution by its
+trace id, which exists before the row does, so that a record that cannot reach the database can wait in a spool file and
+still find its row.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from healkit.contracts.failure import Failure
 
 #: The longest `result_summary`, in characters.
 SUMMARY_MAX_CHARS = 2000
-#: Origins of runs that try code out. They are on record, and say nothing of how the tool itself fares.
+#: Origins of executions that only try code out. They are on record, but do not count for how the tool fares.
 TRIED_ORIGINS = ("trial", "search")
-#: How many of them are counted where they are left out; nobody reads further.
+#: The highest count of executions that a page leaves out; higher numbers help no reader.
 TRIED_COUNTED_MAX = 10_000
-#: What is kept of a bridged call's arguments, and of its result, in characters.
+#: The longest arguments, and the longest result, that are kept of a bridged call, in characters.
 CALL_MAX_CHARS = 10_000
 #: Stands in a record for contents that its tool keeps off it.
 NOT_KEPT = "(not kept)"
@@ -36,7 +36,7 @@ NOT_KEPT_OBJECT, NOT_KEPT_VALUE = f'{{"…":"{NOT_KEPT}"}}', f'"{NOT_KEPT}"'
 
 
 class Grants(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Rights of one tool beyond the default of nothing; stored with the tool, recorded with each execution.
+    """Grants of a tool beyond the default of nothing; stored with the tool, recorded with each execution.
 
     `read` and `write` are absolute paths. `calls` are `server.tool` patterns, `*` at the end allowed; None means
     the default: every vault tool and every host function, but neither the log (`healkit.*`) nor MCP servers.
@@ -56,14 +56,14 @@ class Grants(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def starts_cold(self) -> bool:
-        """True where its workers cannot be forked: the fork server has imported what they must not see."""
+        """True when its workers cannot be forked: the fork server has imported what they must not see."""
         return self.packages is not None or self.python is not None
 
 
 class HostIdentity(msgspec.Struct, frozen=True):
-    """Process that ran it, exactly enough to know later whether that process is still alive.
+    """Identity of the process that ran it, exact enough to know later whether that process is alive.
 
-    A process id alone comes round again, so its start time (clock ticks since boot) and the boot id go with it.
+    The system uses process ids again, so the start time (clock ticks since boot) and the boot id go with it.
     """
 
     hostname: str
@@ -95,7 +95,7 @@ class Started(msgspec.Struct, frozen=True, tag="started"):
 
 
 class CallRecord(msgspec.Struct, frozen=True, tag="call"):
-    """Call a tool made through the bridge, as the host saw it; `success` is None until it has ended.
+    """Call that a tool made through the bridge, as the host saw it; `success` is None until it has ended.
 
     `task_id` is `t1`, `t2`, … in the order in which the host received them.
     """
@@ -114,7 +114,7 @@ class CallRecord(msgspec.Struct, frozen=True, tag="call"):
 
 
 class DecisionRecord(msgspec.Struct, frozen=True, tag="decision"):
-    """Branch that a tool said it took, `trace.decision(node, outcome, condition)`; numbered from 1.
+    """Branch that a tool reported, `trace.decision(node, outcome, condition)`; numbered from 1.
 
     `after_task` is the last call that the execution had made by then, empty where it had made none.
     """
@@ -129,7 +129,7 @@ class DecisionRecord(msgspec.Struct, frozen=True, tag="decision"):
 
 
 class StoredTrace(msgspec.Struct, frozen=True):
-    """An execution's trace in its wire form, as it is stored with the ending; `send` puts it into the outbox."""
+    """Trace of an execution in its wire form, stored with the outcome; `send` puts it into the outbox."""
 
     wire: str
     parent_trace_id: str | None = None
@@ -150,11 +150,11 @@ class Finished(msgspec.Struct, frozen=True, tag="finished"):
 
     @property
     def status(self) -> str:
-        """`SUCCESS` or `FAILURE`, as in the log."""
+        """Status in the log: `SUCCESS` or `FAILURE`."""
         return "SUCCESS" if self.failure is None else "FAILURE"
 
 
-#: What happens between an execution's beginning and its end.
+#: Records between an execution's beginning and its end.
 Step = CallRecord | DecisionRecord
 Record = Started | CallRecord | DecisionRecord | Finished
 #: Any one kind of record: a function that takes one returns the same kind.
@@ -162,7 +162,7 @@ AnyRecord = TypeVar("AnyRecord", bound=Record)
 
 
 def new_trace_id() -> str:
-    """Return a UUIDv7 (RFC 9562): sortable by time, made before the execution starts."""
+    """Make a UUIDv7 (RFC 9562): sortable by time, made before the execution starts."""
     milliseconds = time.time_ns() // 1_000_000
     value = (milliseconds & (1 << 48) - 1) << 80 | 0x7 << 76 | secrets.randbits(12) << 64
     value |= 0b10 << 62 | secrets.randbits(62)
@@ -171,12 +171,12 @@ def new_trace_id() -> str:
 
 
 def utc_now() -> datetime:
-    """Now, aware, in UTC."""
+    """Return the current time, aware, in UTC."""
     return datetime.now(UTC)
 
 
 def summarize(text: str, limit: int = SUMMARY_MAX_CHARS) -> str:
-    """Return at most `limit` characters of `text`; a cut one ends in a marker with the original size."""
+    """Truncate a text to at most `limit` characters; a marker at its end has the original size."""
     if len(text) <= limit:
         return text
     marker = f"… [TRUNCATED, {len(text):,} characters]"
@@ -202,7 +202,7 @@ def escaped(value: Any) -> Any:
 
 
 def host_identity() -> HostIdentity:
-    """Return this process; cheap after the first call, and right again after a fork."""
+    """Return this process's identity; cheap after the first call, and correct after a fork."""
     return _identity_of(os.getpid())
 
 
@@ -213,7 +213,7 @@ def _identity_of(pid: int) -> HostIdentity:
 
 @cache
 def boot_id() -> str:
-    """Return the kernel's id of this boot, or an empty text where there is none to read."""
+    """Return the kernel's id of this boot, or an empty text where it cannot be read."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except OSError:
@@ -221,18 +221,18 @@ def boot_id() -> str:
 
 
 def process_start_ticks(pid: int) -> int | None:
-    """Return when that process started, in clock ticks since boot (field 22 of proc(5) stat); None if it is gone."""
+    """Return when that process started, in clock ticks since boot (field 22 of proc(5) stat), or None if it is gone."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
         return None
-    # The name in field 2 may hold spaces and parentheses; what follows the last one is safe to split.
+    # The name in field 2 may hold spaces and parentheses; the text after the last one is safe to split.
     fields = stat.rpartition(")")[2].split()
     return None if fields[0] == "Z" else int(fields[19])
 
 
 def is_alive(host: HostIdentity) -> bool | None:
-    """Return whether that process still runs; None when it cannot be told from here (another machine)."""
+    """Return whether that process still runs; None when it ran on another machine."""
     if host.hostname != socket.gethostname():
         return None
     if host.boot_id != boot_id():
@@ -243,7 +243,7 @@ def is_alive(host: HostIdentity) -> bool | None:
 
 
 def _answers_signals(pid: int) -> bool:
-    """Return whether a process of that id exists; all that can be asked where there is no /proc."""
+    """Return True when a process of that id exists, which is all that can be known without /proc."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

@@ -9,7 +9,7 @@ import msgspec
 
 from healkit.contracts.healing import VERDICTS, Verdict
 
-#: `pending` until a person decides. `overtaken`: it was accepted, but by then the tool had another revision that this
+#: `pending` until it is decided. `overtaken`: it was accepted, but by then the tool had another revision that this
 #: patch was not made from; nothing was changed.
 RequestState = Literal["pending", "accepted", "declined", "overtaken"]
 #: Author of the patch, in the words for a revision's author.

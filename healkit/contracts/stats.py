@@ -1,4 +1,4 @@
-"""Executions counted: groups of failures, and how each tool fared."""
+"""Counts of executions: groups of failures, sums of tools."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from datetime import date, datetime
 
 @dataclasses.dataclass(frozen=True)
 class GroupInfo:
-    """One failure, however often it happened; ids are of rows of the log.
+    """Group of equal failures; ids are of rows of the log.
 
-    `first_revision` is the one that first showed it, `last_revision` the one that last did, `cured_by` the one that
-    cured it since; None where a call was refused before a revision was known, or while nothing has cured it.
+    `first_revision` is the first that failed so, `last_revision` the last, `cured_by` the one that has cured it; None
+    where a call was refused before a revision was known, or while nothing has cured it.
     """
 
     fingerprint: str
@@ -30,13 +30,13 @@ class GroupInfo:
 
     @property
     def summary(self) -> str:
-        """`KeyError: 'x'`, as it happened last."""
+        """Exception and message of the last failure: `KeyError: 'x'`."""
         return f"{self.ename}: {self.evalue}" if self.evalue else self.ename
 
 
 @dataclasses.dataclass(frozen=True)
 class ToolSummary:
-    """Finished runs together; what they were not grouped by is None, as is the revision of calls that had none.
+    """Sum of finished executions; a column that they were not summed by is None, as is the revision of refused calls.
 
     `mean_ms` is exact; half of the runs took at most `p50_ms`, 95 % at most `p95_ms` (upper ends of classes; None
     where no duration is on record, infinite over 1,000,000,000 ms).
@@ -54,13 +54,13 @@ class ToolSummary:
 
     @property
     def failure_rate(self) -> float:
-        """Failures for each run, from 0 to 1."""
+        """Share of failures, from 0 to 1."""
         return self.failures / self.runs
 
 
 @dataclasses.dataclass(frozen=True)
 class Ran:
-    """One finished execution, as far as a plot shows it."""
+    """Finished execution, as far as a plot shows it."""
 
     timestamp: datetime
     failed: bool

@@ -24,7 +24,7 @@ READ_VERSION = f"SELECT version_num FROM {VERSION_TABLE}"  # noqa: S608 - a cons
 
 
 @cache
-def revisions() -> tuple[str, ...]:
+def versions() -> tuple[str, ...]:
     """Return the numbers of all migrations that this version ships, in order: `("0001", …)`."""
     found = (re.match(r"(\d{4})_\w+\.py$", file.name) for file in (FOLDER / "versions").iterdir())
     return tuple(sorted(match[1] for match in found if match))
@@ -32,12 +32,12 @@ def revisions() -> tuple[str, ...]:
 
 def head() -> str:
     """Return the number of the newest migration."""
-    return revisions()[-1]
+    return versions()[-1]
 
 
 def refuse_newer(version: str | None, where: str) -> None:
     """Raise `DatabaseNewer` for a version that this healkit does not know."""
-    if version is not None and version not in revisions():
+    if version is not None and version not in versions():
         raise DatabaseNewer(
             f"The database {where} was written by a newer healkit (its tables are at {version!r}, "
             f"this version knows up to {head()!r}). It was left untouched.",

@@ -45,7 +45,7 @@ def listens(host: str, port: int) -> bool:
 
 @pytest.mark.slow
 @TRACE_4
-def test_a_token_that_nobody_gave_is_made_up_and_shown_once(tmp_path: Path) -> None:
+def test_a_missing_token_is_generated_and_shown_once(tmp_path: Path) -> None:
     with collecting(tmp_path / "h.db", HEALKIT_COLLECT_TOKEN="") as server:
         server.client.get("/api/health")
         told = [line for line in server.lines if "token" in line]
@@ -58,7 +58,7 @@ def test_a_token_that_nobody_gave_is_made_up_and_shown_once(tmp_path: Path) -> N
 
 @pytest.mark.slow
 @TRACE_4
-def test_an_address_that_others_can_reach_needs_a_token_of_its_own(tmp_path: Path) -> None:
+def test_a_public_address_needs_a_token(tmp_path: Path) -> None:
     db = ("--db", str(tmp_path / "h.db"))
     for host in ("0.0.0.0", "::", "192.0.2.1", "collector.example"):
         assert "no token is given" in refused("--host", host, *db)
@@ -79,7 +79,7 @@ def test_the_token_may_be_in_a_file(tmp_path: Path) -> None:
         assert server.post(trace()).status_code == 200
 
 
-def test_what_keeps_it_from_starting_is_said_in_one_line(tmp_path: Path) -> None:
+def test_a_failed_start_is_one_line(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         told = refused("--port", str(taken.getsockname()[1]), "--db", str(tmp_path / "h.db"))
         assert "CONFIG_INVALID" in told
@@ -88,7 +88,7 @@ def test_what_keeps_it_from_starting_is_said_in_one_line(tmp_path: Path) -> None
 
 
 @pytest.mark.slow
-def test_no_log_of_its_own_holds_a_token(tmp_path: Path) -> None:
+def test_its_logs_hold_no_token(tmp_path: Path) -> None:
     with collecting(tmp_path / "h.db", "--verbose") as server:
         server.client.get("/api/traces", params={"token": TOKEN})
         server.client.post(f"/api/traces?token={TOKEN}", content=b"x")
@@ -102,7 +102,7 @@ def test_no_log_of_its_own_holds_a_token(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_stop_finishes_what_is_under_way_and_takes_nothing_new(tmp_path: Path, number: int) -> None:
+def test_a_stop_finishes_running_requests(tmp_path: Path, number: int) -> None:
     with collecting(tmp_path / "h.db", python=True) as server:
         host, _, port = server.url.removeprefix("http://").partition(":")
         body = f"[{httpx.Request('POST', 'http://x', json=trace()).content.decode()}]".encode()
@@ -121,7 +121,7 @@ def test_a_stop_finishes_what_is_under_way_and_takes_nothing_new(tmp_path: Path,
 
 @TRACE_4
 @pytest.mark.timeout(240)
-def test_what_was_answered_as_stored_survives_a_kill_and_no_trace_is_there_twice(tmp_path: Path) -> None:
+def test_stored_traces_survive_a_kill(tmp_path: Path) -> None:
     answered: set[str] = set()
     sent: set[str] = set()
     chance = random.Random(4)
@@ -164,7 +164,7 @@ def test_what_was_answered_as_stored_survives_a_kill_and_no_trace_is_there_twice
 @pytest.mark.slow
 @TRACE_4
 @pytest.mark.timeout(240)
-def test_eight_clients_that_send_the_same_traces_at_once_store_each_once_and_keep_the_fullest(
+def test_concurrent_clients_store_each_trace_once(
     tmp_path: Path,
 ) -> None:
     shared = [trace() for _ in range(120)]
@@ -195,7 +195,7 @@ def test_eight_clients_that_send_the_same_traces_at_once_store_each_once_and_kee
 
 
 @TRACE_4
-def test_a_database_that_is_locked_is_said_to_be_busy_with_nothing_half_stored(tmp_path: Path) -> None:
+def test_a_locked_database_is_reported_as_busy(tmp_path: Path) -> None:
     path = tmp_path / "h.db"
     with collecting(path, HEALKIT_LOG_WAIT_S="0.2") as server:
         batch = [trace() for _ in range(5)]
@@ -214,7 +214,7 @@ def test_a_database_that_is_locked_is_said_to_be_busy_with_nothing_half_stored(t
 
 
 @TRACE_4
-def test_a_full_disk_is_said_to_be_full_and_takes_nothing_of_a_batch(tmp_path: Path) -> None:
+def test_a_full_disk_stores_nothing_of_a_batch(tmp_path: Path) -> None:
     disk = tmp_path / "disk"
     disk.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(disk)]
@@ -238,7 +238,7 @@ def test_a_full_disk_is_said_to_be_full_and_takes_nothing_of_a_batch(tmp_path: P
 
 @pytest.mark.slow
 @TRACE_4
-def test_what_a_healkit_runs_arrives_linked_to_the_tool_and_to_the_run_that_called_it(tmp_path: Path) -> None:
+def test_a_sent_execution_is_linked_to_its_tool_and_caller(tmp_path: Path) -> None:
     vault = {
         "inner": "def inner(x):\n    return 10 / x",
         "outer": "def outer(x):\n    return mcp.vault.inner(x=x)",

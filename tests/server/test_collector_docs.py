@@ -20,7 +20,7 @@ BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 
 @pytest.mark.slow
 @pytest.mark.requirement("TRACE-4")
-def test_the_page_does_what_it_says(tmp_path: Path) -> None:
+def test_the_docs_page_runs(tmp_path: Path) -> None:
     start, ask = (block for kind, block in BLOCKS if kind == "sh")
     (send,) = (block for kind, block in BLOCKS if kind == "python")
     (tmp_path / "send.py").write_text(send)

@@ -33,7 +33,7 @@ def error(answer: httpx.Response) -> dict[str, Any]:
 
 
 @TRACE_4
-def test_a_batch_is_stored_and_read_back_as_it_was_sent(collector: Collecting) -> None:
+def test_a_batch_is_read_back_as_sent(collector: Collecting) -> None:
     parent = trace(taskResults=[task()], decisions=[{"nodeId": "n", "outcome": "yes", "condition": "x > 1"}])
     child = trace(parentId=parent["id"], success=False, error="ZeroDivisionError: division by zero")
     answer = collector.post(parent, child)
@@ -44,7 +44,7 @@ def test_a_batch_is_stored_and_read_back_as_it_was_sent(collector: Collecting) -
     assert collector.client.get(f"/api/traces/{child['id']}").json()["parentStored"] is True
 
 
-def test_both_forms_of_a_batch_and_gzip_are_taken(collector: Collecting) -> None:
+def test_both_forms_of_a_batch_and_gzip_are_accepted(collector: Collecting) -> None:
     packed = gzip.compress(json.dumps({"traces": [trace(), trace()]}).encode())
     headers = {"Content-Type": "application/json; charset=utf-8", "Content-Encoding": "gzip"}
     answer = collector.client.post("/api/traces", content=packed, headers=headers)
@@ -53,7 +53,7 @@ def test_both_forms_of_a_batch_and_gzip_are_taken(collector: Collecting) -> None
 
 
 @TRACE_4
-def test_one_bad_trace_of_a_batch_is_named_and_the_others_are_stored(collector: Collecting) -> None:
+def test_one_bad_trace_does_not_cost_the_others(collector: Collecting) -> None:
     good, wrong = trace(), trace(durationMs=-1)
     answer = collector.post(
         wrong, good, 7, {**trace(), "id": "../../etc/passwd"}, trace(durationMs="NaN")
@@ -68,7 +68,7 @@ def test_one_bad_trace_of_a_batch_is_named_and_the_others_are_stored(collector: 
 
 
 @TRACE_4
-def test_the_same_trace_again_is_stored_once_and_other_content_of_its_id_is_a_conflict(
+def test_other_content_of_a_known_id_is_a_conflict(
     collector: Collecting,
 ) -> None:
     first = trace()
@@ -85,7 +85,7 @@ def test_the_same_trace_again_is_stored_once_and_other_content_of_its_id_is_a_co
 
 @TRACE_4
 @pytest.mark.parametrize("late", ["the true ending", "the finding"])
-def test_a_true_ending_replaces_the_finding_that_the_host_had_died(collector: Collecting, late: str) -> None:
+def test_the_true_outcome_replaces_host_died(collector: Collecting, late: str) -> None:
     true = trace()
     found = {**true, "success": False, "error": "HostDied", "metadata": {"errorCode": "HOST_DIED"}}
     for account in (found, true) if late == "the true ending" else (true, found):
@@ -128,9 +128,7 @@ def test_only_the_token_opens_the_collector(
 
 @TRACE_4
 @pytest.mark.parametrize("packed", [False, True])
-def test_a_body_beyond_the_limit_is_refused_whether_it_is_long_or_unfolds(
-    collector: Collecting, packed: bool
-) -> None:
+def test_a_body_beyond_the_limit_is_refused(collector: Collecting, packed: bool) -> None:
     body = b"[" + b" " * 6_000_000 + b"]"
     headers = {"Content-Encoding": "gzip"} if packed else {}
     answer = collector.client.post(
@@ -185,7 +183,7 @@ def test_a_body_that_is_no_batch_is_refused_with_its_place(
     assert said in error(answer)["message"]
 
 
-def test_what_python_writes_but_json_cannot_hold_costs_nothing(collector: Collecting) -> None:
+def test_nan_and_lone_surrogates_are_accepted(collector: Collecting) -> None:
     odd = trace(metadata={"nan": float("nan"), "inf": float("inf"), "half": "a\ud800b"})
     body = json.dumps([trace(), odd]).encode()
     assert collector.client.post("/api/traces", content=body).json()["stored"] == 2
@@ -194,7 +192,7 @@ def test_what_python_writes_but_json_cannot_hold_costs_nothing(collector: Collec
 
 
 @pytest.mark.requirement("TRACE-2")
-def test_what_arrives_unclean_is_cleaned_before_it_is_stored(tmp_path) -> None:
+def test_secrets_are_redacted_before_storage(tmp_path) -> None:
     token, mail = "ghp_" + "b7Q2" * 9, "ada@lovelace.example.org"
     one = trace(
         success=False,
@@ -228,13 +226,13 @@ def test_what_arrives_unclean_is_cleaned_before_it_is_stored(tmp_path) -> None:
         ("order=asc", "order"),
     ],
 )
-def test_a_question_that_cannot_be_read_is_refused(collector: Collecting, query: str, said: str) -> None:
+def test_an_invalid_query_is_refused(collector: Collecting, query: str, said: str) -> None:
     answer = collector.client.get(f"/api/traces?{query}")
     assert (answer.status_code, error(answer)["code"]) == (400, "QUERY_INVALID")
     assert said in answer.text
 
 
-def test_pages_follow_each_other_and_filters_hold(collector: Collecting) -> None:
+def test_traces_are_paged_and_filtered(collector: Collecting) -> None:
     name = CAPABILITY.replace("fibonacci", "paged")
     sent = [trace(capabilityId=name, success=n % 3 > 0) for n in range(25)]
     collector.post(*sent)
@@ -249,7 +247,7 @@ def test_pages_follow_each_other_and_filters_hold(collector: Collecting) -> None
 @pytest.mark.parametrize(
     "path", ["/api/traces/../../etc/passwd", "/api/traces/..%2F..%2Fetc%2Fpasswd", "/", "/api"]
 )
-def test_no_address_reaches_anything_else(collector: Collecting, path: str) -> None:
+def test_other_addresses_are_not_found(collector: Collecting, path: str) -> None:
     host, _, port = collector.url.removeprefix("http://").partition(":")
     with socket.create_connection((host, int(port)), timeout=10) as connection:
         lines = (
@@ -261,7 +259,7 @@ def test_no_address_reaches_anything_else(collector: Collecting, path: str) -> N
     assert b"root:" not in answer
 
 
-def test_what_was_stored_is_never_served_as_a_page(collector: Collecting) -> None:
+def test_answers_cannot_be_rendered_as_pages(collector: Collecting) -> None:
     one = trace(error="<script>alert(1)</script>", success=False)
     collector.post(one)
     answer = collector.client.get(f"/api/traces/{one['id']}")
@@ -274,7 +272,7 @@ def test_what_was_stored_is_never_served_as_a_page(collector: Collecting) -> Non
 
 @pytest.mark.slow
 @TRACE_4
-def test_a_client_that_asks_too_often_is_told_when_to_come_back(tmp_path) -> None:
+def test_too_frequent_requests_get_retry_after(tmp_path) -> None:
     with collecting(tmp_path / "h.db", HEALKIT_COLLECT_RATE_PER_S="0.5", HEALKIT_COLLECT_BURST="3") as server:
         answers = [server.post(trace()) for _ in range(5)]
         assert [answer.status_code for answer in answers] == [200, 200, 200, 429, 429]
@@ -290,7 +288,7 @@ def test_a_client_that_asks_too_often_is_told_when_to_come_back(tmp_path) -> Non
 
 
 @pytest.mark.slow
-def test_a_client_that_is_slow_or_gone_is_given_up(tmp_path) -> None:
+def test_slow_and_lost_clients_are_dropped(tmp_path) -> None:
     with collecting(tmp_path / "h.db", HEALKIT_COLLECT_TIMEOUT_S="0.5") as server:
         host, _, port = server.url.removeprefix("http://").partition(":")
         head = f"POST /api/traces HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\nContent-Length: 100\r\n\r\n["
@@ -308,7 +306,7 @@ def test_a_client_that_is_slow_or_gone_is_given_up(tmp_path) -> None:
 
 
 @pytest.mark.slow
-def test_those_without_a_token_cannot_keep_the_others_out(tmp_path) -> None:
+def test_unknown_clients_cannot_block_known_ones(tmp_path) -> None:
     # What is held must not be given up while a busy machine is still opening the rest of it.
     patient = collecting(tmp_path / "h.db", HEALKIT_COLLECT_TIMEOUT_S="600")
     with patient as server, contextlib.ExitStack() as held:
@@ -336,7 +334,7 @@ def test_those_without_a_token_cannot_keep_the_others_out(tmp_path) -> None:
 
 
 @pytest.mark.slow
-def test_what_was_done_is_counted_as_prometheus_reads_it(tmp_path) -> None:
+def test_requests_are_counted_for_prometheus(tmp_path) -> None:
     from prometheus_client.parser import text_string_to_metric_families
 
     with collecting(tmp_path / "h.db") as server:
@@ -385,7 +383,7 @@ bodies = st.one_of(
 @pytest.mark.slow
 @settings(max_examples=300, suppress_health_check=SLOW_OK)
 @given(body=bodies, kind=st.sampled_from(["application/json", "text/html", ""]), packed=st.booleans())
-def test_no_body_whatever_makes_the_collector_fail(
+def test_no_body_makes_the_collector_fail(
     collector: Collecting, body: bytes, kind: str, packed: bool
 ) -> None:
     headers = {"Content-Type": kind, **({"Content-Encoding": "gzip"} if packed else {})}
@@ -409,6 +407,6 @@ def test_no_body_whatever_makes_the_collector_fail(
         max_size=4,
     )
 )
-def test_no_question_whatever_makes_the_collector_fail(collector: Collecting, query: dict[str, str]) -> None:
+def test_no_query_makes_the_collector_fail(collector: Collecting, query: dict[str, str]) -> None:
     query = {name: value.encode(errors="replace").decode() for name, value in query.items()}
     assert collector.client.get("/api/traces", params=query).status_code in {200, 400}

@@ -56,7 +56,7 @@ def test_the_wheel_switches_the_extension_on(jupyter: Jupyter) -> None:
     assert "healkit.server | extension was successfully loaded" in jupyter.log()
 
 
-def test_nothing_is_opened_before_somebody_who_is_known_asks(jupyter: Jupyter) -> None:
+def test_nothing_is_opened_before_a_known_client_asks(jupyter: Jupyter) -> None:
     with httpx.Client(base_url=jupyter.url) as nobody:
         assert nobody.get("/healkit/api/health").json() == {"status": "ok"}
         assert nobody.get("/healkit/api/traces").status_code == 401
@@ -65,7 +65,7 @@ def test_nothing_is_opened_before_somebody_who_is_known_asks(jupyter: Jupyter) -
     assert (jupyter.folder / "healkit.db").exists()
 
 
-def test_a_server_that_nobody_sends_traces_to_does_not_load_the_database_either() -> None:
+def test_an_unused_extension_does_not_load_the_database() -> None:
     program = (
         "import sys, healkit.server.extension;"
         "print([name for name in ('sqlalchemy', 'pandas', 'pydantic', 'alembic') if name in sys.modules])"
@@ -78,9 +78,7 @@ def test_a_server_that_nobody_sends_traces_to_does_not_load_the_database_either(
 
 @TRACE_4
 @pytest.mark.parametrize("prefix", ["/healkit", ""])
-def test_traces_are_taken_below_the_base_url_with_the_servers_own_token(
-    jupyter: Jupyter, prefix: str
-) -> None:
+def test_traces_are_accepted_below_the_base_url(jupyter: Jupyter, prefix: str) -> None:
     assert jupyter.url.endswith("/user/ada")
     one = trace()
     answer = jupyter.client.post(f"{prefix}/api/traces", json=[one])
@@ -94,7 +92,7 @@ def test_traces_are_taken_below_the_base_url_with_the_servers_own_token(
 
 @TRACE_4
 @pytest.mark.parametrize("prefix", ["/healkit", ""])
-def test_nobody_else_is_let_in(jupyter: Jupyter, prefix: str) -> None:
+def test_unknown_users_are_refused(jupyter: Jupyter, prefix: str) -> None:
     one = trace()
     for headers, status, code in (
         ({}, 401, "TOKEN_MISSING"),
@@ -112,7 +110,7 @@ def test_nobody_else_is_let_in(jupyter: Jupyter, prefix: str) -> None:
     assert jupyter.client.get(f"/api/traces/{one['id']}").status_code == 404
 
 
-def test_a_page_of_another_origin_reads_nothing(jupyter: Jupyter) -> None:
+def test_pages_of_other_origins_read_nothing(jupyter: Jupyter) -> None:
     answer = jupyter.client.get("/api/traces", headers={"Origin": "http://elsewhere.example"})
     assert "Access-Control-Allow-Origin" not in answer.headers
     # A browser that is logged in sends its cookie along; without the XSRF token that is not enough.
@@ -123,7 +121,7 @@ def test_a_page_of_another_origin_reads_nothing(jupyter: Jupyter) -> None:
         assert answer.status_code in {403, 404}
 
 
-def test_jupyters_own_addresses_are_untouched_and_its_log_holds_no_token(jupyter: Jupyter) -> None:
+def test_jupyters_own_addresses_are_untouched(jupyter: Jupyter) -> None:
     assert "started" in jupyter.client.get("/api/status").json()
     assert "version" in jupyter.client.get("/api").json()
     assert jupyter.client.get("/api/nothing").status_code == 404
@@ -163,7 +161,7 @@ def test_the_authorizer_decides_who_reads_and_who_writes(tmp_path: Path) -> None
 
 
 @pytest.mark.slow
-def test_the_extension_can_be_switched_off_as_the_page_says(tmp_path: Path) -> None:
+def test_the_extension_can_be_switched_off(tmp_path: Path) -> None:
     option = "--ServerApp.jpserver_extensions={'healkit.server': False}"
     page = (Path(__file__).parents[2] / "docs" / "collector.md").read_text()
     assert option.replace("=", '="') + '"' in page

@@ -83,9 +83,7 @@ def test_eight_clients_at_once_store_each_trace_once(server: Collecting) -> None
 
 
 @TRACE_4
-def test_a_locked_or_lost_database_is_an_answer_and_nothing_is_half_stored(
-    url: str, server: Collecting
-) -> None:
+def test_a_locked_or_lost_database_stores_nothing(url: str, server: Collecting) -> None:
     database = Database(url)
     batch = [trace() for _ in range(3)]
     with database.write():  # holds the lock that stands for SQLite's

@@ -44,9 +44,7 @@ def take(store: CollectedTraces, *traces: dict[str, Any]) -> Any:
 
 
 @TRACE_4
-def test_a_trace_is_linked_to_the_tool_that_has_its_code_and_stands_alone_until_there_is_one(
-    database: Database, store: CollectedTraces
-) -> None:
+def test_a_trace_is_linked_to_the_tool_with_its_code(database: Database, store: CollectedTraces) -> None:
     vault = Vault(database)
     code = "def double(x): return 2 * x"
     early, other, late = trace(), trace(), trace()
@@ -70,9 +68,7 @@ def test_a_trace_is_linked_to_the_tool_that_has_its_code_and_stands_alone_until_
     assert found.tool_id == 1
 
 
-def test_an_arrival_links_the_standalone_ones_before_it_for_good(
-    database: Database, store: CollectedTraces
-) -> None:
+def test_an_arrival_links_earlier_standalone_traces(database: Database, store: CollectedTraces) -> None:
     from sqlalchemy import text
 
     entry_hash = "c6ee3d1a7d0f"
@@ -91,7 +87,7 @@ def test_an_arrival_links_the_standalone_ones_before_it_for_good(
 
 
 @TRACE_4
-def test_a_child_may_come_before_its_parent_and_is_its_child_then(store: CollectedTraces) -> None:
+def test_a_child_may_arrive_before_its_parent(store: CollectedTraces) -> None:
     parent, children = trace(), []
     for _ in range(3):
         children.append(trace(parentId=parent["id"]))
@@ -103,7 +99,7 @@ def test_a_child_may_come_before_its_parent_and_is_its_child_then(store: Collect
 
 @TRACE_4
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
-def test_the_fullest_account_is_kept_in_whatever_order_they_arrive(
+def test_the_most_detailed_report_is_kept_in_any_order(
     database: Database, store: CollectedTraces, order: tuple[int, ...]
 ) -> None:
     one = new_trace_id()
@@ -115,7 +111,7 @@ def test_the_fullest_account_is_kept_in_whatever_order_they_arrive(
     assert (row.detail, row.wire) == (2, '{"n":2}')
 
 
-def test_within_one_batch_the_same_rules_hold(store: CollectedTraces) -> None:
+def test_the_same_rules_hold_within_a_batch(store: CollectedTraces) -> None:
     one = arrival()
     again, fuller, other = (
         Arrival(**{**vars(one), **changes})
@@ -131,7 +127,7 @@ def test_within_one_batch_the_same_rules_hold(store: CollectedTraces) -> None:
     assert len(store.page().rows) == 1
 
 
-def test_what_the_database_refuses_does_not_cost_the_others(store: CollectedTraces) -> None:
+def test_a_refused_trace_does_not_cost_the_others(store: CollectedTraces) -> None:
     odd = arrival(wire="\ud800")
     batch = [arrival(), odd, arrival(duration_ms=float("nan")), arrival(), odd]
     assert store.store(batch) == ["stored", "refused", "refused", "stored", "refused"]
@@ -139,13 +135,13 @@ def test_what_the_database_refuses_does_not_cost_the_others(store: CollectedTrac
 
 
 @TRACE_4
-def test_a_batch_that_cannot_be_committed_leaves_nothing(database: Database, store: CollectedTraces) -> None:
+def test_a_failed_commit_stores_nothing(database: Database, store: CollectedTraces) -> None:
     with database.write(), pytest.raises(DatabaseLocked):
         store.store([arrival(), arrival()])
     assert store.page().rows == []
 
 
-def test_the_answer_says_what_became_of_each(store: CollectedTraces) -> None:
+def test_the_receipt_reports_each_trace(store: CollectedTraces) -> None:
     one = trace()
     taken = take(store, one, {**one, "durationMs": 3}, {**one, "durationMs": None}, {**one, "decisions": []})
     assert (taken.receipt.received, taken.receipt.stored) == (4, 2)
@@ -157,7 +153,7 @@ def test_the_answer_says_what_became_of_each(store: CollectedTraces) -> None:
     assert all(fault.id == one["id"] for fault in taken.receipt.errors)
 
 
-def test_numbers_of_any_length_come_back_as_they_were(store: CollectedTraces) -> None:
+def test_long_numbers_are_read_back_exactly(store: CollectedTraces) -> None:
     one = trace(metadata={"big": 12345678901234567890123, "small": 1e-300, "tasks": -0.0})
     take(store, one)
     row = store.get(one["id"])
@@ -168,7 +164,7 @@ def test_numbers_of_any_length_come_back_as_they_were(store: CollectedTraces) ->
 @pytest.mark.slow
 @settings(max_examples=15)
 @given(st.lists(st.sampled_from("abc"), max_size=12))
-def test_the_same_batches_again_never_change_what_is_stored(tmp_path_factory: Any, names: list[str]) -> None:
+def test_repeated_batches_change_nothing(tmp_path_factory: Any, names: list[str]) -> None:
     database = Database(tmp_path_factory.mktemp("again") / "h.db")
     store = CollectedTraces(database)
     known = {
@@ -182,7 +178,7 @@ def test_the_same_batches_again_never_change_what_is_stored(tmp_path_factory: An
     assert wires == {known[name]["id"]: known[name] for name in set(names)}
 
 
-def test_a_body_is_refused_as_a_whole_only_when_it_is_no_batch(store: CollectedTraces) -> None:
+def test_only_a_body_that_is_no_batch_is_refused_whole(store: CollectedTraces) -> None:
     intake = Ingest(store, Verbatim(), 10_240)
     for body in (b"", b"nonsense", b"{}", b"[" * 5000, b"\xff"):
         with pytest.raises(RequestRefused) as caught:

@@ -118,7 +118,7 @@ def ended(begun: Started, ending: tuple[str | None, float]) -> Finished:
 @LOG_11
 @settings(max_examples=120, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=STEPS)
-def test_days_and_groups_are_what_a_recount_says_whatever_happens_to_rows(
+def test_days_and_groups_equal_a_recount_after_any_change(
     database: Database, writer: LogWriter, steps: list[tuple[Any, ...]]
 ) -> None:
     with database.write() as session:
@@ -183,9 +183,7 @@ def test_orphans_and_replayed_spools_are_counted_once(database: Database) -> Non
 
 
 @LOG_10
-def test_a_summary_counts_runs_failures_and_durations_by_what_is_asked(
-    database: Database, writer: LogWriter
-) -> None:
+def test_a_summary_counts_by_the_columns_asked_for(database: Database, writer: LogWriter) -> None:
     for day in (1, 2):
         for duration_ms in (3.0, 4.0, 30.0, 400.0):
             begun = started("alpha", timestamp=moment(f"2026-01-0{day}T12:00:00+00:00"), revision=day)
@@ -217,9 +215,7 @@ def test_a_summary_counts_runs_failures_and_durations_by_what_is_asked(
 
 
 @LOG_11
-def test_groups_say_how_often_since_when_which_revision_showed_it_and_which_cured_it(
-    database: Database, writer: LogWriter
-) -> None:
+def test_a_group_has_its_count_times_and_revisions(database: Database, writer: LogWriter) -> None:
     def run(end: Any, revision: int, minute: int, **changes: Any) -> int:
         begun = started(
             "fibonacci", revision=revision, timestamp=moment(f"2026-01-01T12:{minute:02}:00+00:00"), **changes
@@ -266,7 +262,7 @@ def test_groups_say_how_often_since_when_which_revision_showed_it_and_which_cure
 
 
 @LOG_11
-def test_the_newest_groups_are_read_off_an_index(database: Database, writer: LogWriter) -> None:
+def test_the_newest_groups_come_from_an_index(database: Database, writer: LogWriter) -> None:
     asked: list[tuple[str, Any]] = []
     event.listen(
         database.engine, "before_cursor_execute", lambda _c, _k, sql, values, *_: asked.append((sql, values))

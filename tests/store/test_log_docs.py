@@ -17,7 +17,7 @@ BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 
 @pytest.mark.slow
 @pytest.mark.requirement("LOG-10", "LOG-11", "LOG-12")
-def test_the_page_does_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_docs_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     *python, last = (block for kind, block in BLOCKS if kind == "python")
     (console,) = (block for kind, block in BLOCKS if kind == "console")
     monkeypatch.chdir(tmp_path)

@@ -128,7 +128,7 @@ def test_the_migrations_make_the_tables_of_the_models(database: Database) -> Non
         ('"such file directory"', False), ("'y'", False), ("=>", False), ("su", False), ("\x00 \ud800", False),
     ],
 )  # fmt: skip
-def test_what_a_user_types_finds_the_traceback(
+def test_typed_text_finds_the_traceback(
     database: Database, writer: LogWriter, typed: str, found: bool
 ) -> None:
     wanted = fail(writer, TRACEBACK)
@@ -137,7 +137,7 @@ def test_what_a_user_types_finds_the_traceback(
 
 
 @pytest.mark.requirement("LOG-10")
-def test_words_are_looked_for_in_their_index(database: Database, writer: LogWriter) -> None:
+def test_a_search_uses_the_full_text_index(database: Database, writer: LogWriter) -> None:
     for _ in range(20):
         fail(writer, TRACEBACK)
     asked: list[tuple[str, Any]] = []
@@ -156,9 +156,7 @@ def test_words_are_looked_for_in_their_index(database: Database, writer: LogWrit
 
 
 @pytest.mark.requirement("LOG-10", "LOG-11")
-def test_days_and_groups_follow_every_way_a_row_comes_ends_and_goes(
-    database: Database, writer: LogWriter
-) -> None:
+def test_days_and_groups_follow_every_change_of_a_row(database: Database, writer: LogWriter) -> None:
     base = moment("2026-01-01T23:59:59.999999+00:00")
     begun = [
         started("alpha" if n % 3 else "beta", timestamp=base + timedelta(microseconds=n % 4))

@@ -80,9 +80,7 @@ def orphaned_parts(database: Database) -> int:
 
 
 @LOG_12
-def test_what_is_too_old_or_beyond_the_newest_so_many_is_deleted_with_all_that_belongs_to_it(
-    database: Database, writer: LogWriter
-) -> None:
+def test_old_rows_are_deleted_with_their_parts(database: Database, writer: LogWriter) -> None:
     rows = [write(writer, days, fails=days % 2 == 0)[0] for days in (40, 30.5, 29.5, 20, 10, 0)]
     log = Log(database)
     assert log.prune(older_than=30).deleted == 2
@@ -96,9 +94,7 @@ def test_what_is_too_old_or_beyond_the_newest_so_many_is_deleted_with_all_that_b
 
 
 @LOG_12
-def test_what_runs_what_a_revision_refers_to_what_waits_to_be_sent_and_the_newest_row_stay(
-    database: Database, writer: LogWriter
-) -> None:
+def test_protected_rows_stay(database: Database, writer: LogWriter) -> None:
     running = writer.begin(started(timestamp=utc_now() - timedelta(days=99)))
     motive, _ = write(writer, 98, fails=True)
     vault = Vault(database)
@@ -122,9 +118,7 @@ def test_what_runs_what_a_revision_refers_to_what_waits_to_be_sent_and_the_newes
 
 @LOG_12
 @pytest.mark.parametrize("form", ["jsonl", "parquet"])
-def test_what_is_archived_comes_back_by_an_import(
-    database: Database, writer: LogWriter, tmp_path: Path, form: Any
-) -> None:
+def test_an_archive_can_be_imported(database: Database, writer: LogWriter, tmp_path: Path, form: Any) -> None:
     for days in range(30):
         write(writer, days, fails=days % 3 == 0)
     assert database.path is not None
@@ -149,9 +143,7 @@ def test_what_is_archived_comes_back_by_an_import(
 
 
 @LOG_12
-def test_an_archive_that_cannot_be_written_costs_no_row(
-    database: Database, writer: LogWriter, tmp_path: Path
-) -> None:
+def test_a_failed_archive_deletes_no_row(database: Database, writer: LogWriter, tmp_path: Path) -> None:
     for days in range(200):
         write(writer, days, fails=True)
     log = Log(database)
@@ -198,7 +190,7 @@ def test_two_prunings_into_one_archive_do_not_mix(
 
 
 @LOG_12
-def test_nobody_is_asked_to_delete_without_a_bound(database: Database, writer: LogWriter) -> None:
+def test_pruning_without_a_bound_is_refused(database: Database, writer: LogWriter) -> None:
     write(writer, 50)
     write(writer, 5)
     write(writer, 0)
@@ -211,7 +203,7 @@ def test_nobody_is_asked_to_delete_without_a_bound(database: Database, writer: L
 
 
 @LOG_12
-def test_an_execution_that_got_a_late_call_after_it_was_archived_stays(
+def test_an_execution_with_a_late_call_is_not_deleted(
     database: Database, writer: LogWriter, tmp_path: Path
 ) -> None:
     _, late = write(writer, 9)
@@ -257,7 +249,7 @@ while sys.stdin.readline():
 
 @pytest.mark.slow
 @LOG_12
-def test_kill_9_at_any_moment_of_archiving_loses_nothing_and_doubles_nothing(
+def test_kill_9_while_archiving_loses_and_doubles_nothing(
     database: Database, writer: LogWriter, tmp_path: Path
 ) -> None:
     for n in range(600):

@@ -57,7 +57,7 @@ NOT_FOUND = (
 
 @LOG_10
 @pytest.mark.parametrize("typed", FOUND)
-def test_what_a_user_types_finds_the_traceback(database: Database, writer: LogWriter, typed: str) -> None:
+def test_typed_text_finds_the_traceback(database: Database, writer: LogWriter, typed: str) -> None:
     wanted = fail(writer, TRACEBACK)
     fail(writer, "ZeroDivisionError: nothing alike")
     assert [row.id for row in Log(database).query(text=typed)] == [wanted]
@@ -65,15 +65,13 @@ def test_what_a_user_types_finds_the_traceback(database: Database, writer: LogWr
 
 @LOG_10
 @pytest.mark.parametrize("typed", NOT_FOUND)
-def test_what_is_not_there_is_not_found(database: Database, writer: LogWriter, typed: str) -> None:
+def test_missing_text_is_not_found(database: Database, writer: LogWriter, typed: str) -> None:
     fail(writer, TRACEBACK)
     assert len(Log(database).query(text=typed)) == 0
 
 
 @LOG_10
-def test_a_text_of_punctuation_alone_is_looked_for_as_it_stands(
-    database: Database, writer: LogWriter
-) -> None:
+def test_punctuation_alone_is_matched_literally(database: Database, writer: LogWriter) -> None:
     wanted = fail(writer, "x => y")
     fail(writer, "x = y")
     assert [row.id for row in Log(database).query(text="=>")] == [wanted]
@@ -97,14 +95,12 @@ def searched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Log]:
 @given(
     st.text() | st.text("ab \"*^(){}:-+.,'\x00\ud800 ANDORT", max_size=12), st.text(max_size=5) | st.none()
 )
-def test_no_text_and_no_name_is_ever_an_error(searched: Log, typed: str, tool: str | None) -> None:
+def test_no_text_or_name_raises(searched: Log, typed: str, tool: str | None) -> None:
     searched.query(text=typed, tool=None if tool is None else tool.encode(errors="replace").decode())
 
 
 @LOG_10
-def test_matches_come_newest_first_by_page_in_both_directions_with_every_filter(
-    database: Database, writer: LogWriter
-) -> None:
+def test_matches_are_paged_in_both_directions(database: Database, writer: LogWriter) -> None:
     base = moment("2026-01-01T12:00:00+00:00")
     times = [3, 1, 2, 5, 4, 5, 1, 9, 8, 7]  # rows that waited in the spool have late ids and early times
     for index, seconds in enumerate(times):
@@ -154,9 +150,7 @@ def pages(log: Log, limit: int, **filters: Any) -> list[int | None]:
 
 
 @LOG_10
-def test_a_page_goes_on_where_the_row_it_begins_after_was_deleted(
-    database: Database, writer: LogWriter
-) -> None:
+def test_paging_continues_after_a_deleted_row(database: Database, writer: LogWriter) -> None:
     ids = [fail(writer, "ValueError: common") for _ in range(5)]
     with database.write() as session:
         session.execute(text("DELETE FROM executionlog WHERE id = :id"), {"id": ids[2]})
@@ -169,7 +163,7 @@ def test_a_page_goes_on_where_the_row_it_begins_after_was_deleted(
 
 
 @LOG_10
-def test_the_index_of_words_follows_whatever_becomes_of_a_row(database: Database, writer: LogWriter) -> None:
+def test_the_full_text_index_follows_every_change_of_a_row(database: Database, writer: LogWriter) -> None:
     log = Log(database)
     begun = started()
     writer.begin(begun)
@@ -197,9 +191,7 @@ def test_the_index_of_words_follows_whatever_becomes_of_a_row(database: Database
     "when",
     ["1970-01-01T00:00:00+00:00", "1965-05-05T05:05:05.000500+00:00", "2105-01-01T00:00:00.999999+00:00"],
 )
-def test_rows_of_any_year_are_found_within_their_moment(
-    database: Database, writer: LogWriter, when: str
-) -> None:
+def test_rows_of_any_year_are_found_by_time(database: Database, writer: LogWriter, when: str) -> None:
     wanted = fail(writer, "common", timestamp=moment(when))
     log, at = Log(database), datetime.fromisoformat(when)
     assert [row.id for row in log.query(text="common", since=at, until=at + timedelta(microseconds=1))] == [
@@ -232,7 +224,7 @@ def test_common_words_are_streamed_from_the_index_without_a_sort(
     assert ["PRIMARY KEY" in step for step in plan[1:]] == [True, True]
 
 
-def test_a_migration_indexes_the_tracebacks_there_are(tmp_path: Path) -> None:
+def test_a_migration_indexes_existing_tracebacks(tmp_path: Path) -> None:
     from sqlalchemy import create_engine
 
     from healkit.store import migrate

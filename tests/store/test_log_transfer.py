@@ -87,7 +87,7 @@ def write_odd_rows(writer: LogWriter, database: Database) -> None:
 
 @LOG_12
 @FORMATS
-def test_what_is_exported_comes_back_equal_in_every_column(
+def test_an_export_is_imported_equal_in_every_column(
     database: Database, writer: LogWriter, other: Database, tmp_path: Path, suffix: str
 ) -> None:
     write_odd_rows(writer, database)
@@ -123,7 +123,7 @@ def test_importing_twice_or_overlapping_files_changes_nothing(
 
 
 @LOG_12
-def test_an_export_is_filtered_like_a_query_and_leaves_out_what_still_runs(
+def test_an_export_is_filtered_and_leaves_out_running_rows(
     database: Database, writer: LogWriter, tmp_path: Path
 ) -> None:
     for n in range(1203):
@@ -159,7 +159,7 @@ BAD_LINES = {
 
 @LOG_12
 @pytest.mark.parametrize("name", BAD_LINES)
-def test_a_bad_line_is_named_and_what_came_before_it_is_taken_in(
+def test_a_bad_line_is_named_and_earlier_ones_are_imported(
     database: Database, writer: LogWriter, other: Database, tmp_path: Path, name: str
 ) -> None:
     for _ in range(3):
@@ -218,7 +218,7 @@ def test_a_value_that_its_column_cannot_hold_is_named(
         | st.just("2026-01-01T00:00:00+00:00") | st.just("SUCCESS"),
     )
 )  # fmt: skip
-def test_any_object_is_taken_in_or_refused_by_line(
+def test_any_object_is_imported_or_refused_by_line(
     other: Database, tmp_path: Path, record: dict[str, Any]
 ) -> None:
     file = tmp_path / "log.jsonl"
@@ -264,7 +264,7 @@ def test_a_parquet_export_is_a_table_that_pandas_reads(
 
 
 @LOG_12
-def test_a_trace_that_waits_to_be_sent_does_not_wait_in_two_databases(
+def test_an_imported_trace_does_not_wait_to_be_sent(
     database: Database, writer: LogWriter, other: Database, tmp_path: Path
 ) -> None:
     begun, now = started(), utc_now()
@@ -289,9 +289,7 @@ def test_a_trace_that_waits_to_be_sent_does_not_wait_in_two_databases(
 
 
 @LOG_12
-def test_names_that_say_no_format_and_files_that_are_there_are_refused(
-    database: Database, tmp_path: Path
-) -> None:
+def test_unknown_formats_and_existing_files_are_refused(database: Database, tmp_path: Path) -> None:
     log = Log(database)
     with pytest.raises(LogFileError, match=r"\.jsonl or \.parquet"):
         log.export(tmp_path / "log.csv")
@@ -324,9 +322,7 @@ def test_an_export_onto_a_full_disk_leaves_no_half_file(
 
 @pytest.mark.slow
 @LOG_12
-def test_export_and_import_hold_a_few_rows_in_memory_however_many_there_are(
-    database: Database, other: Database, tmp_path: Path
-) -> None:
+def test_export_and_import_use_little_memory(database: Database, other: Database, tmp_path: Path) -> None:
     assert database.path is not None
     with contextlib.closing(sqlite3.connect(database.path)) as connection:
         connection.executemany(

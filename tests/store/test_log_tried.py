@@ -45,9 +45,7 @@ def try_out(writer: LogWriter, origin: str, second: int, *, well: bool = False) 
 
 
 @pytest.mark.parametrize("origin", TRIED)
-def test_the_newest_failure_groups_sums_history_and_blame_are_those_of_the_tool_itself(
-    database: Database, writer: LogWriter, origin: str
-) -> None:
+def test_tried_code_counts_in_no_report_of_a_tool(database: Database, writer: LogWriter, origin: str) -> None:
     vault, log = Vault(database), Log(database)
     entry = vault.add("fibonacci", "def fibonacci(n): return n")
     for second in range(5):
@@ -74,9 +72,7 @@ def test_the_newest_failure_groups_sums_history_and_blame_are_those_of_the_tool_
     assert vault.blame("fibonacci").last_cured_by is None
 
 
-def test_they_are_counted_among_the_rows_and_found_by_their_origin(
-    database: Database, writer: LogWriter
-) -> None:
+def test_trials_are_counted_and_found_by_origin(database: Database, writer: LogWriter) -> None:
     log = Log(database)
     for second, origin in enumerate(TRIED):
         try_out(writer, origin, second)
@@ -88,7 +84,7 @@ def test_they_are_counted_among_the_rows_and_found_by_their_origin(
     assert [row.origin for row in log.query(status="FAILURE", tried=False)] == ["python"]
 
 
-def test_a_page_without_them_counts_each_of_them_once(database: Database, writer: LogWriter) -> None:
+def test_pages_without_trials_count_each_of_them_once(database: Database, writer: LogWriter) -> None:
     log = Log(database)
     own = []
     for second in range(12):  # from the oldest: two trials, then a run of the tool's own, four times
@@ -143,7 +139,7 @@ def test_the_newest_page_is_the_first_page_of_the_log(database: Database, writer
     ],
     ids=str,
 )
-def test_what_a_page_leaves_out_is_counted_with_the_same_filters(
+def test_trials_left_out_are_counted_with_the_same_filters(
     database: Database, writer: LogWriter, filters: dict[str, Any], left_out: int
 ) -> None:
     log = Log(database)
@@ -156,13 +152,13 @@ def test_what_a_page_leaves_out_is_counted_with_the_same_filters(
     assert len(log.query(**filters)) == len(page) + page.left_out
 
 
-def test_who_names_their_origin_gets_them(database: Database, writer: LogWriter) -> None:
+def test_naming_their_origin_includes_trials(database: Database, writer: LogWriter) -> None:
     try_out(writer, "search", 1)
     page = Log(database).query(origin="search", tried=False)
     assert (len(page), page.left_out) == (1, 0)
 
 
-def test_what_was_counted_before_they_were_told_apart_is_moved(tmp_path: Path) -> None:
+def test_a_migration_moves_counts_of_trials(tmp_path: Path) -> None:
     path = tmp_path / "healkit.db"
     engine = create_engine(f"sqlite:///{path}")
     with engine.begin() as connection:

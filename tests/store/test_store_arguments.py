@@ -71,7 +71,7 @@ def test_all_problems_are_in_one_error() -> None:
 
 
 @V2
-def test_good_arguments_pass_and_no_default_is_put_in() -> None:
+def test_good_arguments_pass_without_defaults_filled_in() -> None:
     arguments: dict[str, Any] = {"n": 1, "mode": "fast", "points": [{"x": 1.5}]}
     validate_arguments(entry(SCHEMA), arguments)
     assert "limit" not in arguments
@@ -81,7 +81,7 @@ def test_good_arguments_pass_and_no_default_is_put_in() -> None:
 @given(
     st.dictionaries(st.text(), st.recursive(st.none() | st.integers() | st.text(), st.lists, max_leaves=5))
 )
-def test_whatever_is_passed_the_answer_is_yes_or_one_error_of_ours(arguments: dict[str, Any]) -> None:
+def test_any_arguments_pass_or_raise_our_error(arguments: dict[str, Any]) -> None:
     try:
         validate_arguments(entry(SCHEMA), arguments)
     except ArgumentsInvalid as error:
@@ -113,12 +113,12 @@ SCHEMAS = st.recursive(
 
 
 @given(SCHEMAS, VALUES)
-def test_what_is_accepted_at_a_glance_is_valid(schema: dict[str, Any], value: Any) -> None:
+def test_the_quick_check_accepts_valid_arguments_only(schema: dict[str, Any], value: Any) -> None:
     if _clearly_valid(schema, value):
         assert Draft202012Validator(schema).is_valid(value)
 
 
-def test_good_arguments_of_a_signature_are_accepted_at_a_glance() -> None:
+def test_the_quick_check_accepts_arguments_of_a_signature() -> None:
     code = "def f(a, n: int, xs: list[int] = [], o: int | None = None, d: dict | None = None): pass"
     tree = shapes.parse(code, "f.py")
     schema = shapes.input_schema(tree, shapes.read_shape(tree, "f"))
@@ -128,7 +128,7 @@ def test_good_arguments_of_a_signature_are_accepted_at_a_glance() -> None:
         assert not _clearly_valid(schema, bad)
 
 
-def test_a_reference_is_resolved_inside_the_schema_and_nowhere_else() -> None:
+def test_references_stay_inside_the_schema() -> None:
     schema = {
         "type": "object",
         "properties": {"n": {"$ref": "#/$defs/count"}},

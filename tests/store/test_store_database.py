@@ -44,7 +44,7 @@ PARTIAL_INDEXES = (
 LOG_7, LOG_14 = pytest.mark.requirement("LOG-7"), pytest.mark.requirement("LOG-14")
 
 
-def test_the_argument_comes_before_the_environment_and_the_environment_before_the_nearest_file(
+def test_argument_then_environment_then_nearest_file(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "healkit.db").touch()
@@ -67,7 +67,7 @@ def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Databa
     opened.close()
 
 
-def test_without_any_database_the_one_in_the_users_data_folder_is_meant(
+def test_the_default_database_is_in_the_users_data_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
@@ -76,7 +76,7 @@ def test_without_any_database_the_one_in_the_users_data_folder_is_meant(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("url", ["sqlite://", ":memory:", "sqlite:///:memory:"])
-def test_an_in_memory_url_means_a_private_file_that_is_gone_when_the_process_ends(url: str) -> None:
+def test_an_in_memory_url_is_a_private_temporary_file(url: str) -> None:
     program = (
         "import sys; from healkit.store.database import Database; d = Database(sys.argv[1]); print(d.path)"
     )
@@ -89,19 +89,19 @@ def test_an_in_memory_url_means_a_private_file_that_is_gone_when_the_process_end
 
 
 @LOG_7
-def test_a_missing_folder_is_named_and_not_made(tmp_path: Path) -> None:
+def test_a_missing_folder_is_named_but_not_created(tmp_path: Path) -> None:
     with pytest.raises(DatabaseMissing, match="no folder"):
         Database(tmp_path / "nowhere" / "healkit.db")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_missing_file_is_not_made_when_it_should_be_there(tmp_path: Path) -> None:
+def test_a_missing_file_is_not_created_on_request(tmp_path: Path) -> None:
     with pytest.raises(DatabaseMissing, match="no database"):
         Database(tmp_path / "healkit.db", create=False)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_new_file_is_for_its_owner_only_and_writes_ahead(database: Database) -> None:
+def test_a_new_file_is_private_and_in_wal_mode(database: Database) -> None:
     assert database.path is not None
     assert database.path.stat().st_mode & 0o077 == 0
     with database.engine.connect() as connection:
@@ -110,7 +110,7 @@ def test_a_new_file_is_for_its_owner_only_and_writes_ahead(database: Database) -
 
 
 @pytest.mark.parametrize("content", [b"hello\n", b"not a database at all\n" * 500], ids=["short", "long"])
-def test_a_text_file_is_refused_and_left_as_it_is(tmp_path: Path, content: bytes) -> None:
+def test_a_text_file_is_refused_unchanged(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "notes.txt"
     path.write_bytes(content)
     with pytest.raises(DatabaseCorrupt, match=r"notes\.txt"):
@@ -118,7 +118,7 @@ def test_a_text_file_is_refused_and_left_as_it_is(tmp_path: Path, content: bytes
     assert path.read_bytes() == content
 
 
-def test_a_damaged_page_is_said_to_be_damage(database: Database) -> None:
+def test_a_damaged_page_is_reported_as_damage(database: Database) -> None:
     Vault(database).add("f", "def f(): return 1")
     database.close()
     path = database.path
@@ -131,7 +131,7 @@ def test_a_damaged_page_is_said_to_be_damage(database: Database) -> None:
 
 
 @LOG_14
-def test_a_database_of_a_newer_version_is_refused_and_left_byte_for_byte(database: Database) -> None:
+def test_a_newer_database_is_refused_unchanged(database: Database) -> None:
     path = database.path
     assert path is not None
     with database.write() as session:
@@ -144,7 +144,7 @@ def test_a_database_of_a_newer_version_is_refused_and_left_byte_for_byte(databas
 
 
 @LOG_7
-def test_a_write_that_another_process_holds_up_is_refused_as_locked_and_reading_goes_on(
+def test_a_blocked_write_is_refused_and_reading_goes_on(
     database: Database,
 ) -> None:
     assert database.path is not None
@@ -158,7 +158,7 @@ def test_a_write_that_another_process_holds_up_is_refused_as_locked_and_reading_
             assert Vault(second).names() == ["f"]
 
 
-def test_a_caller_who_reads_then_writes_does_so_in_one_transaction_that_is_rolled_back_on_error(
+def test_a_write_session_is_one_transaction(
     database: Database,
 ) -> None:
     def work() -> None:
@@ -176,7 +176,7 @@ def test_a_caller_who_reads_then_writes_does_so_in_one_transaction_that_is_rolle
 
 @pytest.mark.parametrize("what", ["file", "folder"])
 @LOG_7
-def test_a_read_only_database_is_read_and_a_write_is_refused_with_the_next_step(what: str) -> None:
+def test_a_read_only_database_refuses_writes_with_a_hint(what: str) -> None:
     with open_folder() as folder:
         path = folder / "healkit.db"
         with contextlib.closing(Database(path)) as first:
@@ -192,7 +192,7 @@ def test_a_read_only_database_is_read_and_a_write_is_refused_with_the_next_step(
         folder.chmod(0o777)
 
 
-def test_a_read_only_database_without_current_tables_says_that_it_must_be_written_once() -> None:
+def test_an_old_read_only_database_says_it_must_be_migrated() -> None:
     with open_folder() as folder:
         path = folder / "healkit.db"
         path.touch()
@@ -201,7 +201,7 @@ def test_a_read_only_database_without_current_tables_says_that_it_must_be_writte
             Database(path)
 
 
-def test_a_folder_that_takes_no_new_file_is_said_to_be_read_only() -> None:
+def test_an_unwritable_folder_is_reported_as_read_only() -> None:
     with open_folder() as folder:
         folder.chmod(0o555)
         with as_ordinary_user(), pytest.raises(DatabaseReadOnly, match="No database can be made"):
@@ -209,7 +209,7 @@ def test_a_folder_that_takes_no_new_file_is_said_to_be_read_only() -> None:
 
 
 @LOG_7
-def test_a_full_disk_is_said_to_be_full(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported(tmp_path: Path) -> None:
     with tiny_disk(tmp_path / "disk") as disk, contextlib.closing(Database(disk / "healkit.db")) as database:
         fill(disk)
         with pytest.raises(DatabaseFull, match="space"):
@@ -217,7 +217,7 @@ def test_a_full_disk_is_said_to_be_full(tmp_path: Path) -> None:
 
 
 @LOG_7
-def test_a_database_that_may_not_grow_is_said_to_be_full(database: Database) -> None:
+def test_a_database_at_its_size_limit_is_reported_as_full(database: Database) -> None:
     with contextlib.closing(database.detached_connection()) as connection:
         pages = connection.execute("PRAGMA page_count").fetchone()[0]
         connection.execute(f"PRAGMA max_page_count = {pages}")
@@ -226,7 +226,7 @@ def test_a_database_that_may_not_grow_is_said_to_be_full(database: Database) -> 
     assert isinstance(translate(caught.value, "here"), DatabaseFull)
 
 
-def test_every_code_of_the_tables_becomes_the_error_it_stands_for() -> None:
+def test_every_backend_code_is_mapped() -> None:
     for code, kind in SQLITE_CODES.items():
         error = sqlite3.OperationalError("said")
         error.sqlite_errorcode = code | 256  # extended codes carry the primary one in their low byte
@@ -238,7 +238,7 @@ def test_every_code_of_the_tables_becomes_the_error_it_stands_for() -> None:
     assert type(translate(RuntimeError("odd"), "here")) is DatabaseError
 
 
-def test_a_driver_that_is_not_installed_is_named_with_the_way_to_get_it() -> None:
+def test_a_missing_driver_is_named_with_its_install_command() -> None:
     with pytest.raises(DatabaseError, match="pip install"):
         Database("postgresql+nodriver://localhost/x")
 
@@ -252,7 +252,7 @@ def open_and_add(meet: Meet, path: Path, tool: str) -> None:
 
 @pytest.mark.slow
 @LOG_14
-def test_processes_that_open_a_new_database_at_once_all_succeed(tmp_path: Path) -> None:
+def test_concurrent_openings_of_a_new_database_succeed(tmp_path: Path) -> None:
     path = tmp_path / "healkit.db"
     at_once(open_and_add, *[(path, f"tool{n}") for n in range(4)])
     with contextlib.closing(Database(path)) as database:
@@ -292,7 +292,7 @@ def test_the_migrations_make_exactly_the_tables_of_the_models(database: Database
 
 
 @LOG_14
-@pytest.mark.parametrize("version", migrate.revisions())
+@pytest.mark.parametrize("version", migrate.versions())
 def test_a_database_of_each_older_version_opens_with_nothing_lost(tmp_path: Path, version: str) -> None:
     path = tmp_path / "healkit.db"
     engine = create_engine(f"sqlite:///{path}")
@@ -321,7 +321,7 @@ def test_a_database_of_each_older_version_opens_with_nothing_lost(tmp_path: Path
 
 
 @LOG_14
-def test_a_migration_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_a_failed_migration_leaves_nothing_behind(tmp_path: Path) -> None:
     path = tmp_path / "healkit.db"
     with contextlib.closing(sqlite3.connect(path)) as connection:
         connection.execute("CREATE TABLE executionlog (mine TEXT)")
@@ -360,7 +360,7 @@ def test_a_users_own_sqlmodel_tables_may_have_the_same_names(database: Database)
 
 
 @pytest.mark.requirement("LOG-14")
-def test_tables_and_the_logs_statements_are_written_for_postgresql_too() -> None:
+def test_the_tables_compile_for_postgresql() -> None:
     dialect = postgresql.dialect()
     for table in Base.metadata.sorted_tables:
         assert "CREATE TABLE" in str(CreateTable(table).compile(dialect=dialect))

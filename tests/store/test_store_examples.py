@@ -100,7 +100,7 @@ def outcome(code: str, example: dict[str, Any]) -> dict[str, Any]:
     return {"result": to_jsonable(value)[0]}
 
 
-def test_doctest_lines_become_values_names_of_exceptions_and_texts() -> None:
+def test_doctest_lines_become_examples() -> None:
     assert read(WITH_DOCTESTS) == [
         {"arguments": {"n": 2}, "result": 4},
         {"arguments": {"n": "ab", "times": 2}, "result": "abababab"},
@@ -119,7 +119,7 @@ def test_doctest_lines_become_values_names_of_exceptions_and_texts() -> None:
     ]
 
 
-def test_what_doctest_finds_right_is_right_as_an_example_and_what_it_finds_wrong_is_wrong() -> None:
+def test_examples_agree_with_doctest() -> None:
     namespace: dict[str, Any] = {}
     exec(WITH_DOCTESTS, namespace)
     (found,) = doctest.DocTestFinder().find(namespace["double"], "double", globs=namespace)
@@ -141,16 +141,16 @@ def test_what_doctest_finds_right_is_right_as_an_example_and_what_it_finds_wrong
         ">>> other(2)\n4",
     ],
 )
-def test_a_docstring_that_says_nothing_to_be_sure_of_gives_no_example(docstring: str) -> None:
+def test_an_ambiguous_docstring_gives_no_example(docstring: str) -> None:
     assert read(f"def double(n):\n    {docstring!r}\n    return n * 2\n") == []
 
 
-def test_a_tool_that_prints_gives_no_example_that_only_a_text_could_settle() -> None:
+def test_printed_output_gives_no_example() -> None:
     code = 'def double(n):\n    """\n    >>> double(2)\n    twice 2\n    >>> double(0)\n    0\n    """\n    print(n)\n'
     assert read(code) == [{"arguments": {"n": 0}, "result": 0}]
 
 
-def test_a_class_and_a_function_of_the_whole_dict_are_called_as_they_are_written() -> None:
+def test_classes_and_dict_functions_give_examples() -> None:
     code = (
         "class DoubleTool(Tool):\n    def run(self, arguments):\n"
         '        """\n        >>> DoubleTool().run({"n": 2})\n        4\n        """\n        return arguments["n"] * 2\n'
@@ -160,7 +160,7 @@ def test_a_class_and_a_function_of_the_whole_dict_are_called_as_they_are_written
     assert read(code) == [{"call": "double({'n': 2})", "result": 4}]
 
 
-def test_all_three_forms_are_taken_as_json_holds_them() -> None:
+def test_all_three_forms_of_examples_are_stored_as_json() -> None:
     given = [
         {"arguments": {"n": (1, 2)}, "result": [1, 2]},
         {"arguments": {"n": None}, "raises": "json.JSONDecodeError"},
@@ -190,9 +190,7 @@ def test_all_three_forms_are_taken_as_json_holds_them() -> None:
         ({"arguments": {}, "raises": ValueError}, "is no exception's name"),
     ],
 )
-def test_an_example_that_says_nothing_is_refused_by_its_number_with_the_reason(
-    database: Database, wrong: Any, why: str
-) -> None:
+def test_an_empty_example_is_refused_by_number(database: Database, wrong: Any, why: str) -> None:
     vault = Vault(database)
     with pytest.raises(ExamplesInvalid) as caught:
         vault.add("double", PLAIN, examples=[{"arguments": {"n": 1}, "result": 2}, wrong])
@@ -202,7 +200,7 @@ def test_an_example_that_says_nothing_is_refused_by_its_number_with_the_reason(
     assert vault.names() == []
 
 
-def test_a_sql_tool_has_no_calls_and_one_example_alone_is_no_list(database: Database) -> None:
+def test_examples_of_sql_tools_and_of_wrong_type_are_refused(database: Database) -> None:
     vault = Vault(database)
     with pytest.raises(ExamplesInvalid, match="a SQL tool has no Python"):
         vault.add("one", "SELECT :n AS n", type="sql", examples=[{"call": "1"}])
@@ -210,7 +208,7 @@ def test_a_sql_tool_has_no_calls_and_one_example_alone_is_no_list(database: Data
         vault.add("double", PLAIN, examples={"arguments": {}})
 
 
-def test_doctest_lines_are_read_where_no_examples_are_given_and_follow_a_persons_code_only(
+def test_derived_examples_follow_a_persons_patch_only(
     database: Database,
 ) -> None:
     vault = Vault(database)
@@ -227,7 +225,7 @@ def test_doctest_lines_are_read_where_no_examples_are_given_and_follow_a_persons
     assert vault.patch("double", forged).examples == [{"arguments": {"n": 2}, "result": 6}]
 
 
-def test_examples_that_were_given_stay_whatever_the_docstring_says(database: Database) -> None:
+def test_given_examples_stay(database: Database) -> None:
     vault = Vault(database)
     given = [{"arguments": {"n": 5}, "result": 10}]
     assert vault.add("double", WITH_DOCTESTS, examples=given).examples == given
@@ -256,7 +254,7 @@ def test_a_draft_that_does_not_parse_has_no_examples_until_it_does(database: Dat
     assert len(vault.patch("double", WITH_DOCTESTS).examples) == 10
 
 
-def test_what_an_older_version_stored_is_still_read(database: Database) -> None:
+def test_examples_of_older_versions_are_read(database: Database) -> None:
     vault = Vault(database)
     vault.add("double", PLAIN)
     with database.write() as session:

@@ -36,7 +36,7 @@ def ran(writer: LogWriter, revision: int, *, fails: bool = False) -> None:
 
 
 @pytest.mark.requirement("VAULT-5")
-def test_the_newest_revisions_and_those_before_them_are_pages_of_the_same_history(vault: Vault) -> None:
+def test_the_history_is_paged(vault: Vault) -> None:
     whole = vault.history("f")
     assert [info.number for info in whole] == [1, 2, 3, 4, 5]
     assert vault.history("f", limit=2) == whole[-2:]
@@ -100,16 +100,14 @@ def test_blame_and_a_page_take_no_more_memory_for_a_long_history(vault: Vault, d
         assert peak_bytes(work) < 2 * before + 50_000, work.__name__
 
 
-def test_earlier_code_of_a_long_history_is_found_in_pages_each_code_once(
-    vault: Vault, database: Database
-) -> None:
+def test_earlier_code_is_found_once_in_a_long_history(vault: Vault, database: Database) -> None:
     long(database, 300)
     found = [(peer.label, peer.code) for peer in peers_of(vault, vault.get("f"))]
     assert found[0] == ("f@300", CODE)
     assert found[1:] == [(f"f@{number}", f"{CODE}# {number}\n") for number in (4, 3, 2)]
 
 
-def test_a_tool_of_many_revisions_leaves_room_for_other_personas_versions(vault: Vault) -> None:
+def test_many_revisions_leave_room_for_other_personas(vault: Vault) -> None:
     for number in range(20):
         vault.patch("g", f"{CODE}# {number}\n") if number else vault.add("g", CODE)
     vault.add("g", f"{CODE}# another's\n", persona="reviewer")

@@ -35,9 +35,7 @@ def writer(database: Database) -> Iterator[LogWriter]:
 
 @LOG_1
 @LOG_2
-def test_the_row_is_committed_as_running_before_and_finished_after(
-    database: Database, writer: LogWriter
-) -> None:
+def test_a_row_is_running_first_and_finished_after(database: Database, writer: LogWriter) -> None:
     assert database.path is not None
     begun = started(grants=Grants(read=("/data",)), parent_trace_id=new_trace_id())
     log_id = writer.begin(begun)
@@ -84,9 +82,7 @@ def test_a_call_that_was_refused_is_one_whole_row(database: Database, writer: Lo
 
 
 @LOG_2
-def test_every_record_may_be_repeated_and_a_late_beginning_never_undoes_an_end(
-    database: Database, writer: LogWriter
-) -> None:
+def test_repeated_records_change_nothing(database: Database, writer: LogWriter) -> None:
     begun = started()
     first = writer.begin(begun)
     writer.call(call(begun, success=True, result_summary="4"))
@@ -103,15 +99,13 @@ def test_an_end_without_a_beginning_is_refused(writer: LogWriter) -> None:
         writer.finish(succeeded(started()))
 
 
-def test_a_record_that_no_database_could_take_is_refused_as_such(writer: LogWriter) -> None:
+def test_an_impossible_record_is_refused(writer: LogWriter) -> None:
     with pytest.raises(RecordRefused):
         writer.begin(started(timestamp=moment("2026-01-01T00:00:00"), deadline=moment("2026-01-01T00:00:00")))
 
 
 @LOG_4
-def test_the_row_stays_when_the_caller_rolls_back_and_nothing_of_the_callers_is_committed(
-    database: Database, writer: LogWriter
-) -> None:
+def test_the_row_is_independent_of_the_callers_transaction(database: Database, writer: LogWriter) -> None:
     assert database.path is not None
     with database.engine.begin() as setup:
         setup.exec_driver_sql("CREATE TABLE mine (x INTEGER)")
@@ -133,9 +127,7 @@ def test_the_row_stays_when_the_caller_rolls_back_and_nothing_of_the_callers_is_
 
 
 @LOG_4
-def test_the_row_is_there_although_the_callers_session_is_broken(
-    database: Database, writer: LogWriter
-) -> None:
+def test_a_broken_session_of_the_caller_does_not_lose_the_row(database: Database, writer: LogWriter) -> None:
     with Session(database.engine) as session:
         with pytest.raises(Exception, match="no such table"):
             session.execute(text("SELECT * FROM nowhere"))
@@ -205,9 +197,7 @@ def write_executions(meet: Meet, path: str, count: int, per_second: float = floa
 
 @pytest.mark.slow
 @pytest.mark.parametrize("per_second", [50.0, float("inf")], ids=["fifty a second", "as fast as they can"])
-def test_eight_processes_write_one_log_without_an_error_and_lose_nothing(
-    database: Database, per_second: float
-) -> None:
+def test_eight_processes_write_one_log_without_loss(database: Database, per_second: float) -> None:
     at_once(write_executions, *[(database.url, 100, per_second)] * 8)
     log = Log(database)
     assert {status: log.count(status=status) for status in ("SUCCESS", "FAILURE", "RUNNING")} == {
@@ -219,7 +209,7 @@ def test_eight_processes_write_one_log_without_an_error_and_lose_nothing(
 
 
 @LOG_4
-def test_a_locked_log_is_given_up_after_the_time_given(database: Database) -> None:
+def test_a_locked_log_times_out(database: Database) -> None:
     assert database.path is not None
     patient = Database(database.path, wait_s=3600.0)
     with (
@@ -234,7 +224,7 @@ def test_a_locked_log_is_given_up_after_the_time_given(database: Database) -> No
 
 
 @LOG_10
-def test_pages_are_newest_first_and_end(database: Database, writer: LogWriter) -> None:
+def test_pages_are_newest_first(database: Database, writer: LogWriter) -> None:
     ids = [writer.begin(started()) for _ in range(7)]
     # It waited in the spool: a late id, an early time.
     late = writer.begin(started(timestamp=utc_now() - timedelta(days=1)))
@@ -327,7 +317,7 @@ def test_the_last_error_is_the_newest_failure_of_all_or_of_one_tool(
         (lambda log: log.query(fingerprint="1:x"), "ix_executionlog_fingerprint"),
     ],
 )
-def test_each_common_question_is_answered_from_an_index_without_a_sort(
+def test_common_queries_use_an_index_without_a_sort(
     database: Database, writer: LogWriter, ask: object, index: str
 ) -> None:
     begun = started()
@@ -345,7 +335,7 @@ def test_each_common_question_is_answered_from_an_index_without_a_sort(
         assert not any("TEMP B-TREE" in step for step in plan)
 
 
-def test_a_reader_brings_in_what_waits_before_it_looks(database: Database, writer: LogWriter) -> None:
+def test_reading_brings_in_waiting_records_first(database: Database, writer: LogWriter) -> None:
     begun = started()
     log = Log(database, refresh=lambda: writer.begin(begun))
     assert log.by_trace(begun.trace_id) is not None

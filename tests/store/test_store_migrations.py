@@ -61,7 +61,7 @@ def dump(path: Path) -> list[str]:
 
 
 @LOG_15
-def test_a_log_of_the_eight_columns_alone_is_taken_over_with_every_row(tmp_path: Path) -> None:
+def test_a_foreign_log_is_adopted_with_every_row(tmp_path: Path) -> None:
     path = seed_database(tmp_path / "healkit.db")
     with contextlib.closing(Database(path)) as database:
         log = Log(database)
@@ -123,7 +123,7 @@ def test_a_log_of_the_eight_columns_alone_is_taken_over_with_every_row(tmp_path:
         ([(1, ROWS[0][1], "f", "p", "{}", "DONE", None, None)], [], "the status of its row 1 is 'DONE'"),
     ],
 )
-def test_a_log_that_cannot_be_taken_over_cleanly_is_refused_and_left_as_it_was(
+def test_a_foreign_log_that_does_not_fit_is_refused_unchanged(
     tmp_path: Path, rows: list[tuple[Any, ...]], more: list[str], said: str
 ) -> None:
     path = seed_database(tmp_path / "healkit.db", rows, *more)
@@ -149,7 +149,7 @@ def first_version(path: Path) -> Path:
 @pytest.mark.parametrize(
     "in_the_way", ["failuregroup", "executionlog_fts", "executiontrace", "collectedtrace"]
 )
-def test_a_migration_that_fails_leaves_the_older_version_as_it_was(tmp_path: Path, in_the_way: str) -> None:
+def test_a_failed_migration_leaves_the_older_version(tmp_path: Path, in_the_way: str) -> None:
     path = first_version(tmp_path / "healkit.db")
     with contextlib.closing(sqlite3.connect(path)) as connection:
         connection.execute(f"CREATE TABLE {in_the_way} (mine TEXT)")
@@ -167,7 +167,7 @@ def test_a_migration_that_fails_leaves_the_older_version_as_it_was(tmp_path: Pat
 
 
 @LOG_14
-def test_what_an_older_version_wrote_is_counted_grouped_and_found(tmp_path: Path) -> None:
+def test_older_rows_are_counted_grouped_and_found(tmp_path: Path) -> None:
     path = first_version(tmp_path / "healkit.db")
     columns = "timestamp, tool_name, persona, status, error_traceback, trace_id, origin, revision, last_output, fingerprint, duration_ms"
     with contextlib.closing(sqlite3.connect(path)) as connection:
@@ -201,6 +201,6 @@ def open_and_read(meet: Meet, path: Path) -> tuple[list[str], int]:
 
 
 @LOG_14
-def test_processes_that_open_an_older_database_at_once_all_find_it_migrated_once(tmp_path: Path) -> None:
+def test_concurrent_openings_migrate_once(tmp_path: Path) -> None:
     path = first_version(tmp_path / "healkit.db")
     assert at_once(open_and_read, *[(path,)] * 3) == [(["fibonacci"], 1)] * 3

@@ -100,7 +100,7 @@ def decided_at_once(database: Database, *decisions: tuple[str, int]) -> list[str
 
 
 @HEAL_4
-def test_a_request_changes_nothing_until_it_is_accepted_and_then_is_the_next_revision(
+def test_an_accepted_request_is_the_next_revision(
     database: Database,
 ) -> None:
     vault, requests = Vault(database), Requests(database)
@@ -118,13 +118,13 @@ def test_a_request_changes_nothing_until_it_is_accepted_and_then_is_the_next_rev
 
 
 @HEAL_4
-def test_a_request_is_there_after_a_restart_with_all_that_was_said_of_it(database: Database) -> None:
+def test_a_request_survives_a_restart(database: Database) -> None:
     asked = Requests(database).add("share", MENDED, author="search", reason="r", verdict="unproven")
     [[found]] = at_once(pending_here, (database.url,))
     assert (found.id, found.verdict, found.author, found.code) == (asked.id, "unproven", "search", MENDED)
 
 
-def test_the_same_code_for_the_same_parent_is_one_request_whoever_asks_and_even_once_it_was_declined(
+def test_the_same_patch_is_one_request(
     database: Database,
 ) -> None:
     vault, requests = Vault(database), Requests(database)
@@ -140,7 +140,7 @@ def test_the_same_code_for_the_same_parent_is_one_request_whoever_asks_and_even_
 
 
 @HEAL_4
-def test_a_request_that_was_overtaken_shows_both_sides_and_says_the_same_each_time(
+def test_an_overtaken_request_shows_both_sides(
     database: Database,
 ) -> None:
     vault, requests = Vault(database), Requests(database)
@@ -162,7 +162,7 @@ def test_a_request_that_was_overtaken_shows_both_sides_and_says_the_same_each_ti
 
 
 @HEAL_4
-def test_a_decision_made_twice_is_one_and_is_not_turned_round(database: Database) -> None:
+def test_a_decision_is_final(database: Database) -> None:
     vault, requests = Vault(database), Requests(database)
     one, two = requests.add("share", MENDED), requests.add("share", OTHER)
     assert requests.accept(one.id) == requests.accept(one.id, by="somebody else")
@@ -181,14 +181,14 @@ def test_a_decision_made_twice_is_one_and_is_not_turned_round(database: Database
 
 
 @HEAL_4
-def test_processes_that_accept_the_same_request_at_once_make_one_revision(database: Database) -> None:
+def test_concurrent_acceptance_makes_one_revision(database: Database) -> None:
     Requests(database).add("share", MENDED)
     assert decided_at_once(database, *[("accept", 1)] * 3) == ["accepted 2"] * 3
     assert [revision.number for revision in Vault(database).history("share")] == [1, 2]
 
 
 @HEAL_4
-def test_of_processes_that_decide_differently_at_once_one_has_its_way_and_the_other_is_told(
+def test_of_concurrent_decisions_one_wins(
     database: Database,
 ) -> None:
     requests = Requests(database)
@@ -202,7 +202,7 @@ def test_of_processes_that_decide_differently_at_once_one_has_its_way_and_the_ot
 
 
 @HEAL_4
-def test_of_two_requests_for_one_parent_accepted_at_once_the_second_is_overtaken(database: Database) -> None:
+def test_of_two_requests_for_one_parent_the_second_is_overtaken(database: Database) -> None:
     requests = Requests(database)
     requests.add("share", MENDED)
     requests.add("share", OTHER)
@@ -215,7 +215,7 @@ def test_of_two_requests_for_one_parent_accepted_at_once_the_second_is_overtaken
 @pytest.mark.parametrize(
     ("moment", "state", "revisions"), [("before", "pending", 1), ("after", "accepted", 2)]
 )
-def test_a_process_killed_while_it_accepts_leaves_the_whole_decision_or_none(
+def test_a_kill_while_accepting_leaves_all_or_nothing(
     database: Database, moment: str, state: str, revisions: int
 ) -> None:
     requests = Requests(database)
@@ -226,7 +226,7 @@ def test_a_process_killed_while_it_accepts_leaves_the_whole_decision_or_none(
     assert requests.accept(1).revision == 2
 
 
-def test_those_that_wait_come_first_and_newest_first(database: Database) -> None:
+def test_waiting_requests_come_first(database: Database) -> None:
     vault, requests = Vault(database), Requests(database)
     vault.add("other", "def other():\n    return 1\n")
     bodies = [f"def share(total, parts):\n    return {n}\n" for n in range(4)]
@@ -240,7 +240,7 @@ def test_those_that_wait_come_first_and_newest_first(database: Database) -> None
     assert requests.waiting() == 3
 
 
-def test_what_could_not_be_saved_is_refused_when_it_is_asked_for(database: Database) -> None:
+def test_a_request_with_invalid_code_is_refused(database: Database) -> None:
     requests = Requests(database)
     for code, error in (("def share(:", CodeDoesNotParse), (BROKEN, VaultError)):
         with pytest.raises(error):
@@ -257,7 +257,7 @@ def test_what_could_not_be_saved_is_refused_when_it_is_asked_for(database: Datab
 
 
 @HEAL_4
-def test_code_that_was_changed_behind_a_request_is_not_accepted(database: Database) -> None:
+def test_tampered_code_of_a_request_is_not_accepted(database: Database) -> None:
     requests = Requests(database)
     asked: PatchRequest = requests.add("share", MENDED)
     with database.write() as session:
@@ -271,7 +271,7 @@ def test_code_that_was_changed_behind_a_request_is_not_accepted(database: Databa
 
 
 @pytest.mark.requirement("VAULT-5")
-def test_undo_goes_back_to_what_the_active_revision_was_made_from_and_undone_again_comes_back(
+def test_undo_goes_back_and_forth(
     database: Database,
 ) -> None:
     vault = Vault(database)
@@ -282,7 +282,7 @@ def test_undo_goes_back_to_what_the_active_revision_was_made_from_and_undone_aga
     assert vault.undo("share").code == MENDED
 
 
-def test_undo_passes_over_drafts_and_says_when_there_is_nothing_before(database: Database) -> None:
+def test_undo_passes_over_drafts(database: Database) -> None:
     vault = Vault(database)
     with pytest.raises(RevisionNotFound, match="share@1 has no revision before it"):
         vault.undo("share")

@@ -20,7 +20,7 @@ from healkit.store.vault import Vault
 
 
 @V4
-def test_a_patch_is_a_new_revision_that_knows_where_it_came_from(vault: Vault) -> None:
+def test_a_patch_is_a_revision_with_its_origin(vault: Vault) -> None:
     vault.add("fibonacci", BROKEN)
     entry = vault.patch(
         "fibonacci", FIXED, reason="divided by zero", author="rule", parent=1, motivating_log_id=7
@@ -42,7 +42,7 @@ def test_a_patch_with_the_active_code_adds_nothing(vault: Vault) -> None:
 
 
 @V4
-def test_of_two_patches_of_one_parent_the_later_gets_both_sides_and_loses_nothing(vault: Vault) -> None:
+def test_the_later_of_two_patches_conflicts_and_keeps_its_code(vault: Vault) -> None:
     vault.add("fibonacci", BROKEN)
     vault.patch("fibonacci", FIXED, parent=1)
     later = BROKEN.replace("n / 0", "n // 1")
@@ -72,9 +72,7 @@ def patch_again_and_again(meet: Meet, url: str, number: int) -> list[int]:
 
 
 @V4
-def test_patches_from_several_processes_at_once_never_overwrite_each_other(
-    vault: Vault, database: Database
-) -> None:
+def test_concurrent_patches_never_overwrite_each_other(vault: Vault, database: Database) -> None:
     vault.add("fibonacci", BROKEN)
     won = at_once(patch_again_and_again, *[(database.url, n) for n in range(1, 4)])
     numbers = sorted(number for numbers in won for number in numbers)
@@ -97,7 +95,7 @@ def test_any_two_revisions_can_be_compared(vault: Vault) -> None:
 
 
 @V5
-def test_a_revert_is_a_new_revision_and_the_history_stays_whole(vault: Vault) -> None:
+def test_a_revert_is_a_new_revision(vault: Vault) -> None:
     vault.add("fibonacci", BROKEN)
     vault.patch("fibonacci", FIXED)
     entry = vault.revert("fibonacci", 1, reason="the exam needs it", author="person")
@@ -131,7 +129,7 @@ def test_the_history_counts_how_each_revision_fared(vault: Vault, database: Data
 
 @V5
 @pytest.mark.requirement("LOG-11")
-def test_blame_names_who_broke_it_who_was_good_and_who_cured_it(vault: Vault, database: Database) -> None:
+def test_blame_names_the_breaking_good_and_curing_revisions(vault: Vault, database: Database) -> None:
     for n in range(4):
         code = f"def fibonacci(n): return {n}"
         vault.patch("fibonacci", code) if n else vault.add("fibonacci", code)

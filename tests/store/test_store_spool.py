@@ -31,7 +31,7 @@ def taken(into: list[Record]) -> Callable[[Record], object]:
     return into.append
 
 
-def test_records_come_back_as_they_were_and_in_their_order(spool: Spool) -> None:
+def test_records_are_replayed_equal_and_in_order(spool: Spool) -> None:
     begun = started()
     records: list[Record] = [begun, call(begun), call(begun, success=True), failed(begun)]
     for record in records:
@@ -43,7 +43,7 @@ def test_records_come_back_as_they_were_and_in_their_order(spool: Spool) -> None
     assert (spool.pending(), spool.drain(taken(found))) == (0, 0)
 
 
-def test_the_spool_is_beside_the_database_and_for_its_owner_only(spool: Spool, tmp_path: Path) -> None:
+def test_the_spool_is_private_and_beside_the_database(spool: Spool, tmp_path: Path) -> None:
     spool.append(started())
     assert spool.folder == tmp_path / "here" / "healkit.db.spool"
     assert (spool.folder / "records.jsonl").stat().st_mode & 0o077 == 0
@@ -68,7 +68,7 @@ def test_a_failing_database_keeps_the_rest_in_order(spool: Spool) -> None:
     assert found == records
 
 
-def test_a_record_that_nothing_can_store_is_kept_aside_and_the_rest_goes_on(spool: Spool) -> None:
+def test_a_rejected_record_is_put_aside(spool: Spool) -> None:
     bad, good = started("bad"), started("good")
     spool.append(bad)
     spool.append(good)
@@ -86,7 +86,7 @@ def test_a_record_that_nothing_can_store_is_kept_aside_and_the_rest_goes_on(spoo
     assert (spool.pending(), spool.put_aside) == (0, 1)
 
 
-def test_a_torn_last_line_is_kept_aside_and_reported(spool: Spool) -> None:
+def test_a_torn_last_line_is_put_aside(spool: Spool) -> None:
     whole, found = started(), []
     spool.append(whole)
     assert spool.folder is not None
@@ -98,7 +98,7 @@ def test_a_torn_last_line_is_kept_aside_and_reported(spool: Spool) -> None:
     assert spool.put_aside == 1
 
 
-def test_a_record_after_a_torn_line_does_not_go_down_with_it(spool: Spool) -> None:
+def test_a_record_after_a_torn_line_survives(spool: Spool) -> None:
     first, second, found = started(), started(), []
     spool.append(first)
     assert spool.folder is not None
@@ -110,7 +110,7 @@ def test_a_record_after_a_torn_line_does_not_go_down_with_it(spool: Spool) -> No
     assert (spool.folder / "records.rejected").read_bytes() == b'{"type":"sta\n'
 
 
-def test_a_record_that_comes_in_during_a_replay_stays_for_the_next(spool: Spool) -> None:
+def test_a_record_during_a_replay_stays_for_the_next(spool: Spool) -> None:
     first, second, found = started(), started(), []
     spool.append(first)
 
@@ -124,14 +124,14 @@ def test_a_record_that_comes_in_during_a_replay_stays_for_the_next(spool: Spool)
     assert found == [first, second]
 
 
-def test_odd_text_waits_too(spool: Spool) -> None:
+def test_odd_text_can_be_spooled(spool: Spool) -> None:
     found: list[Record] = []
     spool.append(succeeded(started(), "lone \ud800 surrogate"))
     spool.drain(taken(found))
     assert found[0].result_summary == "lone \\ud800 surrogate"
 
 
-def test_where_the_databases_folder_takes_nothing_the_users_state_folder_does(
+def test_the_spool_falls_back_to_the_state_folder(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with open_folder() as folder:
@@ -148,7 +148,7 @@ def test_where_the_databases_folder_takes_nothing_the_users_state_folder_does(
             assert spool.drain(taken(found)) == 1
 
 
-def test_a_full_disk_leaves_no_half_record_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_leaves_no_half_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     with tiny_disk(tmp_path / "disk") as disk:
         spool, found = Spool(disk / "healkit.db"), []
@@ -162,7 +162,7 @@ def test_a_full_disk_leaves_no_half_record_behind(tmp_path: Path, monkeypatch: p
         assert found == [first, second]
 
 
-def test_an_ending_in_one_place_waits_for_its_beginning_in_another(
+def test_an_end_waits_for_its_beginning_in_another_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
@@ -176,7 +176,7 @@ def test_an_ending_in_one_place_waits_for_its_beginning_in_another(
     assert [type(record).__name__ for record in found] == ["Started", "Finished"]
 
 
-def test_when_nothing_can_be_written_that_is_said(tmp_path: Path) -> None:
+def test_a_spool_that_cannot_be_written_raises(tmp_path: Path) -> None:
     spool = Spool(tmp_path / "healkit.db")
     blocker = tmp_path / "file"
     blocker.touch()
@@ -194,9 +194,7 @@ def append_thirty(meet: Meet, path: Path) -> None:
         spool.append(started())
 
 
-def test_several_processes_append_and_replay_at_once_and_each_record_arrives(
-    spool: Spool, tmp_path: Path
-) -> None:
+def test_concurrent_appends_and_replays_lose_nothing(spool: Spool, tmp_path: Path) -> None:
     found: list[Record] = []
     with ThreadPoolExecutor() as pool:
         appending = pool.submit(at_once, append_thirty, *[(tmp_path / "here" / "healkit.db",)] * 4)

@@ -57,7 +57,7 @@ def test_a_schema_read_off_the_code_follows_the_signature_and_a_given_one_stays(
     ],
     ids=["class", "run", "named like the tool", "the only one", "script"],
 )
-def test_all_three_kinds_of_python_tool_are_taken(vault: Vault, code: str) -> None:
+def test_all_three_kinds_of_python_tool_are_accepted(vault: Vault, code: str) -> None:
     entry = vault.add("adder", code)
     assert entry.input_schema["type"] == "object"
     assert vault.lookup("adder").code == code
@@ -74,7 +74,7 @@ def test_a_sql_tool_takes_its_parameters_as_its_arguments(vault: Vault) -> None:
     assert vault.patch("top", "SELECT :a AS a").input_schema["required"] == ["a"]
 
 
-def test_code_that_is_no_tool_is_refused_with_what_it_lacks(vault: Vault) -> None:
+def test_code_that_is_no_tool_is_refused_with_a_reason(vault: Vault) -> None:
     with pytest.raises(ToolShapeError, match="'run' or 'twins'"):
         vault.add("twins", "def a(): ...\ndef b(): ...")
     assert vault.names() == []
@@ -91,7 +91,7 @@ def test_code_that_does_not_parse_is_refused_with_its_position(vault: Vault) -> 
 
 
 @V8
-def test_a_draft_is_kept_and_what_runs_stays_what_it_was(vault: Vault) -> None:
+def test_a_draft_does_not_change_the_active_revision(vault: Vault) -> None:
     vault.add("fibonacci", FIXED)
     draft = vault.patch("fibonacci", "def fibonacci(n: return n", draft=True, reason="half done")
     assert (draft.revision, draft.draft) == (2, True)
@@ -109,7 +109,7 @@ def test_a_draft_is_kept_and_what_runs_stays_what_it_was(vault: Vault) -> None:
 
 
 @V8
-def test_a_new_tool_may_begin_as_a_draft_and_says_so(vault: Vault) -> None:
+def test_a_new_tool_may_be_a_draft(vault: Vault) -> None:
     assert vault.add("half", "def half(", draft=True).draft
     assert vault.lookup("half").draft
     assert not vault.patch("half", "def half(n): return n / 2").draft
@@ -126,7 +126,7 @@ def test_a_new_tool_may_begin_as_a_draft_and_says_so(vault: Vault) -> None:
         [1],
     ],
 )
-def test_a_schema_that_is_none_of_an_object_is_refused(vault: Vault, schema: object) -> None:
+def test_a_schema_must_describe_an_object(vault: Vault, schema: object) -> None:
     with pytest.raises(SchemaInvalid, match="fibonacci"):
         vault.add("fibonacci", BROKEN, input_schema=schema)
     assert vault.names() == []
@@ -146,7 +146,7 @@ def test_grants_are_checked_by_name_and_changed_one_by_one(vault: Vault, tmp_pat
     assert entry.revision == 1
 
 
-def test_text_that_no_file_can_hold_is_refused(vault: Vault) -> None:
+def test_code_with_lone_surrogates_is_refused(vault: Vault) -> None:
     with pytest.raises(VaultError, match="surrogate at position"):
         vault.add("fibonacci", "def fibonacci(): return '\ud800'")
     with pytest.raises(VaultError, match="author='robot'"):

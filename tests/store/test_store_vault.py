@@ -22,7 +22,7 @@ from healkit.store.vault import Vault
 
 
 @V2
-def test_name_and_code_are_enough_the_rest_is_read_off_the_code(vault: Vault) -> None:
+def test_name_and_code_are_enough(vault: Vault) -> None:
     entry = vault.add("fibonacci", BROKEN)
     assert (entry.label, entry.ref.filename, entry.type) == ("fibonacci@1", "<fibonacci@1>", "python")
     assert entry.description == "The n-th Fibonacci number."
@@ -36,7 +36,7 @@ def test_name_and_code_are_enough_the_rest_is_read_off_the_code(vault: Vault) ->
 
 
 @V2
-def test_everything_given_is_kept_as_given(vault: Vault) -> None:
+def test_given_values_are_stored_as_given(vault: Vault) -> None:
     schema = {"type": "object", "properties": {"n": {"type": "integer", "minimum": 0}}}
     vault.add(
         "fibonacci",
@@ -58,7 +58,7 @@ def test_everything_given_is_kept_as_given(vault: Vault) -> None:
 
 
 @V1
-def test_code_is_kept_once_under_the_sha_256_of_its_text(vault: Vault, database: Database) -> None:
+def test_code_is_stored_once_under_its_hash(vault: Vault, database: Database) -> None:
     first, second = vault.add("one", "def run(): return 'ä'"), vault.add("two", "def run(): return 'ä'")
     assert first.code_hash == second.code_hash
     assert vault.code(first.code_hash[:12]) == first.code
@@ -69,9 +69,7 @@ def test_code_is_kept_once_under_the_sha_256_of_its_text(vault: Vault, database:
 
 
 @V1
-def test_code_that_was_changed_behind_healkits_back_is_never_handed_out(
-    vault: Vault, database: Database
-) -> None:
+def test_tampered_code_is_never_returned(vault: Vault, database: Database) -> None:
     vault.add("fibonacci", BROKEN)
     vault.patch("fibonacci", FIXED)
     assert database.path is not None
@@ -90,9 +88,7 @@ def test_code_that_was_changed_behind_healkits_back_is_never_handed_out(
 
 
 @V1
-def test_saving_the_true_text_again_mends_a_row_that_was_tampered_with(
-    vault: Vault, database: Database
-) -> None:
+def test_saving_the_true_code_repairs_a_tampered_row(vault: Vault, database: Database) -> None:
     vault.add("fibonacci", FIXED)
     assert database.path is not None
     with contextlib.closing(sqlite3.connect(database.path)) as connection:
@@ -102,7 +98,7 @@ def test_saving_the_true_text_again_mends_a_row_that_was_tampered_with(
     assert vault.lookup("fibonacci").code == FIXED
 
 
-def test_the_same_tool_again_changes_nothing_and_another_code_is_told_to_patch(vault: Vault) -> None:
+def test_adding_a_tool_again_changes_nothing(vault: Vault) -> None:
     first = vault.add("fibonacci", BROKEN)
     assert vault.add("fibonacci", BROKEN, description="other") == first
     with pytest.raises(ToolExists, match="Patch it"):
@@ -110,7 +106,7 @@ def test_the_same_tool_again_changes_nothing_and_another_code_is_told_to_patch(v
     assert [info.number for info in vault.history("fibonacci")] == [1]
 
 
-def test_the_same_tool_with_other_grants_is_told_how_to_change_them(vault: Vault) -> None:
+def test_adding_a_tool_with_other_grants_is_refused(vault: Vault) -> None:
     vault.add("fibonacci", BROKEN, grants={"memory_mb": 64})
     assert vault.add("fibonacci", BROKEN).grants.memory_mb == 64
     assert vault.add("fibonacci", BROKEN, grants={"memory_mb": 64}).grants.memory_mb == 64
@@ -119,7 +115,7 @@ def test_the_same_tool_with_other_grants_is_told_how_to_change_them(vault: Vault
 
 
 @V3
-def test_exactly_the_persona_asked_comes_first_and_default_second(vault: Vault) -> None:
+def test_the_exact_persona_comes_before_default(vault: Vault) -> None:
     vault.add("fibonacci", BROKEN)
     vault.add("fibonacci", FIXED, persona="teacher")
     assert vault.lookup("fibonacci", "teacher").code == FIXED
@@ -129,7 +125,7 @@ def test_exactly_the_persona_asked_comes_first_and_default_second(vault: Vault) 
 
 
 @V3
-def test_a_miss_names_what_is_near(vault: Vault) -> None:
+def test_an_unknown_name_suggests_near_ones(vault: Vault) -> None:
     with pytest.raises(ToolNotFound, match="empty"):
         vault.lookup("fib")
     vault.add("fibonacci", BROKEN, persona="teacher")
@@ -141,7 +137,7 @@ def test_a_miss_names_what_is_near(vault: Vault) -> None:
         vault.get("fibonacci", "teacher", 7)
 
 
-def test_a_change_for_a_persona_never_falls_back_to_the_default_one(vault: Vault) -> None:
+def test_changes_never_fall_back_to_the_default_persona(vault: Vault) -> None:
     vault.add("fibonacci", BROKEN)
     for change in (
         lambda: vault.patch("fibonacci", FIXED, persona="teacher"),
