@@ -229,7 +229,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.mark.requirement("RUN-2", "RUN-7")
-def test_events_that_waited_for_a_full_disk_are_written_in_order(
+def test_lines_that_waited_for_a_full_disk_are_written_in_order(
     small_disk: Path,
 ) -> None:
     writer = begin(small_disk)
