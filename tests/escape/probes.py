@@ -71,6 +71,11 @@ def marks(path, action):
     action()
     return "yes" if os.stat(path).st_ctime_ns != before else "denied"
 
+def reschedule(pid):
+    """Whether the process has another scheduling policy afterwards; a success that is only pretended gives it none."""
+    os.sched_setscheduler(pid, os.SCHED_BATCH, os.sched_param(0))
+    return "yes" if os.sched_getscheduler(pid) == os.SCHED_BATCH else "denied"
+
 def put(path, data=b"x", flags=os.O_WRONLY):
     fd = os.open(path, flags)
     try:
@@ -345,8 +350,8 @@ _PROCESSES = _table({
     "set another process's limits": "resource.prlimit(t['pid'], resource.RLIMIT_CORE, resource.prlimit(t['pid'], resource.RLIMIT_CORE))",
     "set another process's priority": "os.setpriority(os.PRIO_PROCESS, t['pid'], os.getpriority(os.PRIO_PROCESS, t['pid']) + 1) or 'yes'",
     "pin another process to a processor": "os.sched_setaffinity(t['pid'], os.sched_getaffinity(0)) or 'yes'",
-    "set another process's scheduler": "os.sched_setscheduler(t['pid'], os.SCHED_OTHER, os.sched_param(0)) or 'yes'",
-    "set its own scheduler": "os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0)) or 'yes'",
+    "set another process's scheduler": "reschedule(t['pid'])",
+    "set its own scheduler": "reschedule(0)",
     "raise its own priority": "os.setpriority(os.PRIO_PROCESS, 0, -5) or 'yes'",
     "set another process's disk priority": "reached(t, 'ioprio_set', 1, t['pid'], 2 << 13 | 5)",
     "survive its parent": "libc.prctl(1, 0, 0, 0, 0) and refuse() or 'yes'".replace("refuse()", "os.kill(-1, 0)"),

@@ -6,6 +6,8 @@ import errno
 import itertools
 import re
 import struct
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -169,3 +171,29 @@ def test_a_parent_may_fork_and_signal_its_children_and_little_else() -> None:
     assert verdict(parent, 62, 77, 9, arch=ARCH["x86_64"]) == ALLOW
     assert verdict(parent, 59, arch=ARCH["x86_64"]) == ERRNO | errno.EPERM  # execve
     assert verdict(parent, 41, 2, arch=ARCH["x86_64"]) == ERRNO | errno.EACCES  # socket
+
+
+#: libzmq starts its threads with the first socket; each asks for the scheduling that it has.
+SOCKETS_AFTER_THE_FILTER = """
+import os, zmq
+from healkit.workers.inside import seccomp
+seccomp.load_filter(seccomp.build_filter(os.getpid()))
+context = zmq.Context()
+first, second = context.socket(zmq.PAIR), context.socket(zmq.PAIR)
+first.bind("inproc://here")
+second.connect("inproc://here")
+first.send(b"hello")
+print(second.recv().decode())
+"""
+
+
+@pytest.mark.requirement("WORK-4")
+def test_zmq_threads_that_start_under_the_filter_do_not_abort_the_worker() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", SOCKETS_AFTER_THE_FILTER],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, "hello\n"), done.stderr
