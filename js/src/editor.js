@@ -98,11 +98,17 @@ function leaving({ onleave, onrun }) {
   ];
 }
 
+/** The document or shadow root that the editor is drawn in; a panel may be drawn before it is put into the page. */
+function rootOf(parent) {
+  const root = parent.getRootNode();
+  return root instanceof Document || root instanceof ShadowRoot ? root : document;
+}
+
 /** A small editor of its own, such as for arguments; `failing` is a line to be marked. */
 export function small({ parent, doc, language, label, onchange, onleave, onrun, failing = null }) {
   const view = new EditorView({
     parent,
-    root: parent.getRootNode(),
+    root: rootOf(parent),
     doc,
     extensions: [
       common(language, label),
@@ -122,7 +128,7 @@ export function small({ parent, doc, language, label, onchange, onleave, onrun, 
 
 /** Code to look at, with its failing line marked. */
 export function shown({ parent, doc, language, label, failing = null }) {
-  const view = new EditorView({ parent, root: parent.getRootNode(), doc, extensions: [common(language, label), fixed, EditorView.lineWrapping] });
+  const view = new EditorView({ parent, root: rootOf(parent), doc, extensions: [common(language, label), fixed, EditorView.lineWrapping] });
   view.dispatch({ effects: setFailing.of(failing) });
   return { close: () => view.destroy() };
 }
@@ -159,7 +165,7 @@ export class Beside {
       EditorView.updateListener.of((update) => update.docChanged && this.onchange?.()),
     ];
     const collapseUnchanged = this.readOnly ? UNCHANGED : undefined;
-    const root = this.parent.getRootNode();
+    const root = rootOf(this.parent);
     if (this.narrow) {
       const unified = unifiedMergeView({ original: this.theirs, mergeControls: false, highlightChanges: true, gutter: true, collapseUnchanged });
       this.view = this.editor = new EditorView({ parent: this.parent, root, doc: mine, extensions: [...extensions, unified, EditorView.lineWrapping] });

@@ -223,7 +223,7 @@ def test_ctrl_c_stops_the_tool_and_exits_130(cli, environment, tmp_path):
     assert process.stdout.readline() == "started\n"
     process.send_signal(signal.SIGINT)
     _, told = process.communicate(timeout=WITHIN_S)
-    assert process.returncode == 130
+    assert process.returncode == 130, told
     assert "Traceback" not in told
     (row,) = json.loads(cli("log", "--json").stdout)
     assert (row["status"], row["error"]["code"]) == ("FAILURE", "TOOL_KILLED")
