@@ -1,7 +1,7 @@
 """Options that the command line and the magics have in common.
 
 Each is a row here: its name, type, help and default. `cli.command.typed` makes a typer option of it, and
-`notebook.parser.MagicParser.take` an argparse one, so that both faces read and explain it in the same way. Options
+`notebook.line_parser.MagicParser.take` an argparse one, so that both faces read and explain it in the same way. Options
 that only one face has are defined there.
 """
 

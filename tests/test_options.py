@@ -10,7 +10,7 @@ import typer
 
 from healkit import options
 from healkit.cli import app
-from healkit.notebook.commands import PARSERS
+from healkit.notebook.magic_parsers import PARSERS
 from healkit.options import Option
 
 ROWS = {

@@ -1,4 +1,4 @@
-"""Guards: a way around `None`, zero, empty values, bad indexes."""
+"""Guards against `None`, zero, empty values, bad indexes."""
 
 from __future__ import annotations
 

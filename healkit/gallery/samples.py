@@ -1,4 +1,4 @@
-"""Samples and lessons: their shape, the healthy tools, the data."""
+"""Samples and lessons: their form, healthy tools, data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kind of a mistake, its line, and whether code helps.
+"""Diagnosis: the kind of a mistake, its line, if code helps.
 
 The first step of a healing after the observation. It reads what is on record and runs nothing. The failure catalogue,
 `healkit.failures`, knows the sentence and the kind.

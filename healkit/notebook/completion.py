@@ -12,11 +12,12 @@ from typing import Any
 
 from IPython.core.completer import SimpleCompletion, context_matcher
 
-from healkit.notebook import commands
+from healkit.notebook import magic_parsers
 from healkit.parsing import split_words
 
 _LINE = re.compile(
-    r"\s*(?:[\w.,\s]+=\s*)?%{1,2}(?P<magic>" + "|".join(commands.PARSERS) + r")\s(?P<rest>.*)\Z", re.DOTALL
+    r"\s*(?:[\w.,\s]+=\s*)?%{1,2}(?P<magic>" + "|".join(magic_parsers.PARSERS) + r")\s(?P<rest>.*)\Z",
+    re.DOTALL,
 )
 _KINDS = {"flag": "option", "tool": "function", "argument": "param", "word": "keyword"}
 
@@ -44,7 +45,7 @@ def healkit_matcher(context: Any) -> dict[str, Any]:
 
 def _suggest(magic: str, done: list[str], fragment: str) -> list[tuple[str, str]]:
     """List everything that could be typed here, as (text, kind)."""
-    parser = commands.PARSERS[magic]()
+    parser = magic_parsers.PARSERS[magic]()
     valued = parser.flags_with_value()
     if done and done[-1] in valued:
         return [(text, "word") for text in _values(done[-1], valued[done[-1]])]
@@ -59,8 +60,8 @@ def _positional(magic: str, plain: list[str]) -> list[tuple[str, str]]:
         return _of_healkit(plain)
     if magic == "vault":
         if not plain:
-            return [(name, "word") for name in commands.VAULT_COMMANDS]
-        return _tools() if len(plain) == 1 and commands.VAULT_COMMANDS.get(plain[0], (0,))[0] else []
+            return [(name, "word") for name in magic_parsers.VAULT_COMMANDS]
+        return _tools() if len(plain) == 1 and magic_parsers.VAULT_COMMANDS.get(plain[0], (0,))[0] else []
     if magic == "executions":
         return []
     if not plain:
@@ -73,11 +74,11 @@ def _positional(magic: str, plain: list[str]) -> list[tuple[str, str]]:
 
 def _of_healkit(plain: list[str]) -> list[tuple[str, str]]:
     if not plain:
-        return [(name, "word") for name in commands.HEALKIT_COMMANDS]
+        return [(name, "word") for name in magic_parsers.HEALKIT_COMMANDS]
     if plain[0] != "requests" or len(plain) > 2:
         return []
     if len(plain) == 1:
-        return [(name, "word") for name in commands.REQUEST_COMMANDS]
+        return [(name, "word") for name in magic_parsers.REQUEST_COMMANDS]
     from healkit.app import default_healkit
 
     known = default_healkit().requests

@@ -9,8 +9,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from healkit.notebook.commands import PARSERS
 from healkit.notebook.completion import healkit_matcher
+from healkit.notebook.magic_parsers import PARSERS
 
 _ADDED = "_healkit_added"
 

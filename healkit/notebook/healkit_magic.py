@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from healkit import cells
 from healkit.errors import UsageInvalid
 from healkit.notebook.cell_output import CellOutput
-from healkit.notebook.commands import REQUEST_COMMANDS
+from healkit.notebook.magic_parsers import REQUEST_COMMANDS
 from healkit.notebook.vault_magic import saved_line
 from healkit.parsing import unknown
 from healkit.rendering import requests as rendered

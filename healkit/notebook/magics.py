@@ -16,10 +16,10 @@ from traitlets import Enum
 
 from healkit.config import ExplainLevel
 from healkit.errors import CodeDoesNotParse, HealkitError, ToolExecutionError, UsageInvalid
-from healkit.notebook import cards, commands, healkit_magic, log_magics, vault_magic
+from healkit.notebook import cards, healkit_magic, log_magics, magic_parsers, vault_magic
 from healkit.notebook.cell_output import CellOutput, panel_of
 from healkit.notebook.failed_cells import FailedCells
-from healkit.notebook.parser import HelpWanted, take_assignments, words_of
+from healkit.notebook.line_parser import HelpWanted, take_assignments, words_of
 from healkit.parsing import parse_arguments, split_words, unknown
 from healkit.rendering import execution as rendered
 from healkit.rendering import reports
@@ -122,7 +122,7 @@ class HealkitMagics(Magics):
     @_helps
     def tool(self, line: str, cell: str) -> Any:
         """Save the cell's body in the vault as a tool."""
-        options = commands.tool_parser().read(words_of(line, self.shell.user_ns))
+        options = magic_parsers.tool_parser().read(words_of(line, self.shell.user_ns))
         arguments = None if options.run is None else parse_arguments(options.run, "--run")
         entry, said = vault_magic.save(self.healkit, options, cell)
         self._show(CellOutput.done(said))
@@ -136,7 +136,7 @@ class HealkitMagics(Magics):
     def run_tool(self, line: str) -> Any:
         """Run a tool in a restricted worker; returns its value."""
         words, arguments = take_assignments(words_of(line, self.shell.user_ns), self.shell.user_ns)
-        options = commands.run_parser().read(words)
+        options = magic_parsers.run_parser().read(words)
         if options.args is not None:
             given = parse_arguments(options.args)
             if both := sorted(given.keys() & arguments.keys()):
@@ -149,7 +149,7 @@ class HealkitMagics(Magics):
     @_helps
     def trace_last_error(self, line: str) -> None:
         """Show the newest failure on record."""
-        options = commands.trace_parser().read(words_of(line, self.shell.user_ns))
+        options = magic_parsers.trace_parser().read(words_of(line, self.shell.user_ns))
         if options.notebook is not None or options.markdown:
             log_magics.export(self.healkit, options, self.cells.last, self.shell.user_ns).show()
             return
@@ -160,7 +160,7 @@ class HealkitMagics(Magics):
     @_helps
     def post_mortem(self, line: str) -> Any:
         """Look into the newest failure; returns what can be asked."""
-        options = commands.post_mortem_parser().read(words_of(line, self.shell.user_ns))
+        options = magic_parsers.post_mortem_parser().read(words_of(line, self.shell.user_ns))
         return log_magics.post_mortem(self.healkit, options)
 
     @no_var_expand
@@ -170,7 +170,7 @@ class HealkitMagics(Magics):
         """Look for a patch of a tool that failed; returns the report, which shows itself."""
         from healkit.notebook import heal_magic
 
-        options = commands.heal_parser().read(words_of(line, self.shell.user_ns))
+        options = magic_parsers.heal_parser().read(words_of(line, self.shell.user_ns))
         return heal_magic.heal(self.healkit, options, self.cells.last)
 
     @no_var_expand
@@ -178,7 +178,7 @@ class HealkitMagics(Magics):
     @_helps
     def vault(self, line: str) -> None:
         """Look at the vault."""
-        options = commands.vault_parser().read(words_of(line, self.shell.user_ns))
+        options = magic_parsers.vault_parser().read(words_of(line, self.shell.user_ns))
         vault_magic.check_vault_words(options)
         if options.command == "show" and options.edit:
             self.shell.set_next_input(vault_magic.editing_cell(self.healkit, options))
@@ -190,7 +190,7 @@ class HealkitMagics(Magics):
     @_helps
     def executions(self, line: str) -> None:
         """List executions, newest first."""
-        options = commands.executions_parser().read(words_of(line, self.shell.user_ns))
+        options = magic_parsers.executions_parser().read(words_of(line, self.shell.user_ns))
         log_magics.executions(self.healkit, options).show()
 
     @no_var_expand
@@ -198,10 +198,10 @@ class HealkitMagics(Magics):
     @_helps
     def healkit_magic(self, line: str) -> None:
         """Switch cards on or off, or ask how healkit is."""
-        options = commands.healkit_parser().read(split_words(line))
+        options = magic_parsers.healkit_parser().read(split_words(line))
         command = options.command
-        if command not in commands.HEALKIT_COMMANDS:
-            raise unknown("subcommand of %healkit called", command, commands.HEALKIT_COMMANDS)
+        if command not in magic_parsers.HEALKIT_COMMANDS:
+            raise unknown("subcommand of %healkit called", command, magic_parsers.HEALKIT_COMMANDS)
         if command == "keep":
             self._show(healkit_magic.keep(self.healkit, options, self.shell, self.cells.last))
         elif command == "requests":

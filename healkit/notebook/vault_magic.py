@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from healkit.errors import UsageInvalid
 from healkit.notebook.cell_output import CellOutput, panel_of
-from healkit.notebook.commands import VAULT_COMMANDS
+from healkit.notebook.magic_parsers import VAULT_COMMANDS
 from healkit.parsing import parse_arguments, parse_revision, read_grants, split_label, unknown
 from healkit.rendering import listings, reports
 from healkit.runtime import vault_edits

@@ -1,4 +1,4 @@
-"""Rules advisor: the fixes of the failure catalogue, in one order.
+"""Rules advisor: fixes of the failure catalogue, in order.
 
 It reads the failure and the code, and runs nothing. The loop validates what it proposes.
 """

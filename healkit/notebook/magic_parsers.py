@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import cache
 
 from healkit import options as o
-from healkit.notebook.parser import MagicParser
+from healkit.notebook.line_parser import MagicParser
 
 #: Subcommand → how many words it takes after it (least, most), and what it does.
 VAULT_COMMANDS: dict[str, tuple[int, int, str]] = {
