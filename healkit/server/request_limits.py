@@ -18,7 +18,7 @@ from collections.abc import Callable, Hashable
 
 from healkit.errors import RequestRefused
 
-#: How many clients are told apart at once.
+#: The number of buckets that are kept.
 MAX_CLIENTS = 10_000
 #: zlib's window bits for a gzip header and trailer (zlib's manual, inflateInit2).
 _GZIP = 16 + zlib.MAX_WBITS

@@ -25,7 +25,7 @@ from healkit.server import handlers
 from healkit.server.collector import Collector
 from healkit.server.tokens import Token, check_public, generated_token
 
-#: How long requests that have begun may take once the server is told to stop.
+#: How long requests that have begun may take after a stop signal.
 DRAIN_S = 10.0
 
 #: Bytes of a request's line and headers.

@@ -192,7 +192,7 @@ def _attempt(session: Session, statement: Any, values: Any) -> bool:
             except Exception as error:
                 first = error  # leaving the savepoint may fail too, with a less useful error
                 raise
-    except Exception as error:  # noqa: BLE001 - told apart below
+    except Exception as error:  # noqa: BLE001 - refusals and failures are separated below
         if not _is_refusal(first or error):
             raise first or error from None
         return False

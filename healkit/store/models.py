@@ -82,7 +82,7 @@ class Revision(Base, table=True):
 class PatchRow(Base, table=True):
     """Patch that waits for approval, or was decided; its code is in `codevault`.
 
-    The same code for the same parent is one request, whoever proposes it.
+    The same code for the same parent is one request, even from several proposers.
     """
 
     __tablename__ = "patchrequest"
@@ -110,7 +110,7 @@ class PatchRow(Base, table=True):
     note: str = text_column()
 
 
-#: A failure of a tool's own: a condition of indexes, so it is spelled the same wherever it is asked for.
+#: A failure of a tool's own: a condition of indexes, so queries spell it the same.
 OWN_FAILURE = "status = 'FAILURE' AND origin <> 'trial' AND origin <> 'search'"
 
 

@@ -1,8 +1,8 @@
 """Spool files of records that wait for their database.
 
-The first place is next to the database, because whoever repairs the one will find the other; the user's state folder or
-the temporary folder is used where that place itself is broken (a full disk, a read-only folder). One JSON object a
-line, synced to disk before `append` returns: the file is the only copy.
+The first place is next to the database, because a person who repairs the one will find the other; the user's state
+folder or the temporary folder is used where that place itself is broken (a full disk, a read-only folder). One JSON
+object a line, synced to disk before `append` returns: the file is the only copy.
 
 Two locks: `append.lock` is held for one line, `drain.lock` for a whole replay, so that replaying into a slow database
 never keeps an execution waiting. A crash between the replay and the cut of the file repeats records, which the log's

@@ -1,0 +1,77 @@
+"""Filters of the log: given by name, together, or as typed."""
+
+from __future__ import annotations
+
+import inspect
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+import pytest
+from store_samples import failed, started
+
+from healkit import Healkit
+from healkit.contracts.filters import NAMES, Filters
+from healkit.errors import UsageInvalid
+from healkit.parsing import read_filters
+from healkit.store.database import Database
+from healkit.store.log_reader import Log
+from healkit.store.log_writer import LogWriter
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Log:
+    """A log with a failure of each of two tools."""
+    database = Database(tmp_path / "healkit.db")
+    writer = LogWriter(database)
+    for tool in ("fibonacci", "share"):
+        begun = started(tool)
+        writer.begin(begun)
+        writer.finish(failed(begun))
+    writer.close()
+    return Log(database)
+
+
+@pytest.mark.parametrize("method", [Log.query, Log.export, Healkit.executions])
+def test_each_filter_is_shown_in_the_signature(method) -> None:
+    assert set(NAMES) <= set(inspect.signature(method).parameters)
+    assert "filters" not in inspect.signature(method).parameters
+
+
+def test_filters_by_name_change_those_given_together(log: Log) -> None:
+    both = Filters(status="FAILURE", tool="share")
+    assert [row.tool_name for row in log.query(filters=both)] == ["share"]
+    assert [row.tool_name for row in log.query(filters=both, tool="fibonacci")] == ["fibonacci"]
+    assert len(log.query(filters=both, tool=None)) == 2
+
+
+def test_groups_and_sums_refuse_filters_that_they_do_not_count_by(log: Log) -> None:
+    assert [group.tool_name for group in log.groups(tool="share")] == ["share"]
+    with pytest.raises(TypeError, match="'status'"):
+        log.groups(status="FAILURE")
+    with pytest.raises(TypeError, match="takes no filter 'status', only tool"):
+        log.groups(filters=Filters(status="FAILURE"))
+    with pytest.raises(TypeError, match="takes no filter 'fingerprint'"):
+        log.summary(filters=Filters(fingerprint="v1:0"))
+
+
+def test_typed_filters_are_read() -> None:
+    typed = {
+        "status": " failure ",
+        "tool": "",
+        "persona": None,
+        "since": "2026-01-01T10:00+00:00",
+        "limit": 5,
+    }
+    assert read_filters(typed) == Filters("FAILURE", since=datetime(2026, 1, 1, 10, tzinfo=UTC), tried=False)
+    assert read_filters({"tried": True}) == Filters()
+
+
+def test_an_until_of_a_form_includes_its_day() -> None:
+    assert read_filters({"until": "2026-01-31"}, whole_days=True).until == date(2026, 2, 1)
+    exclusive = read_filters({"until": "2026-01-31"}).until
+    assert exclusive == datetime(2026, 1, 31).astimezone(UTC)
+
+
+def test_an_unknown_status_is_refused() -> None:
+    with pytest.raises(UsageInvalid, match="no status 'broken'; it is none of SUCCESS, FAILURE, RUNNING"):
+        read_filters({"status": "broken"})
