@@ -27,7 +27,7 @@ def _renamed(site: Site, node: ast.Attribute, right: str) -> Proposal:
     return Proposal(f"There is no `.{node.attr}` here; there is `.{right}`.", edits)
 
 
-def _near(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def _near_attribute(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     name = match["name"]
     kind = TYPES.get(match.groupdict().get("kind") or "")
     known = [n for n in dir(kind) if not n.startswith("_")] if kind else _own_attributes(site)
@@ -51,7 +51,7 @@ def _own_attributes(site: Site) -> list[str]:
     return list(found)
 
 
-def _foreign(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def _foreign_method(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     name, source = match["name"], site.source
     if match["kind"] == "NoneType":
         return
@@ -84,7 +84,7 @@ def _has(kind: str, form: str) -> bool:
     return owner is None or hasattr(owner, called[1])
 
 
-def _key(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def _dict_attribute(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     name = match["name"]
     text = "".join(site.source.lines)
     if name not in site.data_keys() and f'"{name}"' not in text and f"'{name}'" not in text:
@@ -96,7 +96,7 @@ def _key(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         )
 
 
-def _near_builtin(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def _near_length(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Write `items.lenght` as `len(items)`."""
     name = match["name"]
     for right in near_misses(name, ("length", "size"), 1):
@@ -117,7 +117,7 @@ _NEAR_ATTRIBUTE = Fix(
     mistake="an attribute or a method is misspelt",
     only=r"^(?:'|module|type object)",
     priority=0.85,
-    propose=_near,
+    propose=_near_attribute,
     example=FixExample(
         "def tool(a):\n    found = []\n    found.apend(a)\n    return found\n",
         "def tool(a):\n    found = []\n    found.append(a)\n    return found\n",
@@ -183,7 +183,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
                 mistake="a method is called as another language calls it",
                 only=r"^'",
                 priority=0.88,
-                propose=_foreign,
+                propose=_foreign_method,
                 example=FixExample(
                     "def tool(a):\n    return a.substring(1, 3).toUpperCase()\n",
                     "def tool(a):\n    return a[1:3].toUpperCase()\n",
@@ -196,7 +196,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
                 mistake="a dict's key is asked for with a dot",
                 only=r"^'dict' object",
                 priority=0.9,
-                propose=_key,
+                propose=_dict_attribute,
                 example=FixExample(
                     "def tool(row):\n    return row.price * 2\n",
                     'def tool(row):\n    return row["price"] * 2\n',
@@ -211,7 +211,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
                 mistake="the length is asked for as an attribute, misspelt",
                 only=r"^'",
                 priority=0.7,
-                propose=_near_builtin,
+                propose=_near_length,
                 example=FixExample(
                     "def tool(a):\n    return a.lenght\n", "def tool(a):\n    return len(a)\n", {"a": [1]}
                 ),

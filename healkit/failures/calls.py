@@ -57,7 +57,7 @@ def _keyword(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             )
 
 
-def _missing(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def _missing_argument(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     names = re.findall(r"'(\w+)'", match["names"])
     source = site.source
     for call in _called(site, match["function"])[:1]:
@@ -94,7 +94,7 @@ def _optional(site: Site, function: Function, name: str) -> Iterator[Proposal]:
     )
 
 
-def _too_many(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def _too_many_arguments(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Make one collection of several arguments, or drop the last one in a call of an own function."""
     name = match["function"]
     bare = name.rpartition(".")[2]
@@ -143,7 +143,7 @@ def _unawaited(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             yield Proposal(f"`{name}` is asynchronous and must be run to its end.", edits)
 
 
-def _given_to_method(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def _method_without_self(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Add `self` to a method that has no place for its object."""
     name = match["function"].rpartition(".")[2]
     for node in ast.walk(site.source.tree):
@@ -187,7 +187,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
                 name="missing_argument",
                 mistake="an argument is missing whose name has a value there",
                 priority=0.8,
-                propose=_missing,
+                propose=_missing_argument,
                 example=FixExample(
                     "def area(width, height):\n    return width * height\n\n\ndef tool(a, height):\n    return area(a)\n",
                     "def area(width, height):\n    return width * height\n\n\ndef tool(a, height):\n    return area(a, height)\n",
@@ -218,7 +218,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
                 name="method_without_self",
                 mistake="a method has no place for its object",
                 priority=0.9,
-                propose=_given_to_method,
+                propose=_method_without_self,
                 example=FixExample(_SELF.format("", "self."), _SELF.format("self, ", "self."), {"a": 1}),
                 lookalike=FixExample(
                     "def put(item):\n    return item\n\n\ndef tool(a):\n    return put(a, a)\n",
@@ -235,7 +235,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
                 name="too_many_arguments",
                 mistake="several values are given where one is taken",
                 priority=0.8,
-                propose=_too_many,
+                propose=_too_many_arguments,
                 example=FixExample(
                     "def tool(a, b):\n    found = []\n    found.append(a, b)\n    return found\n",
                     "def tool(a, b):\n    found = []\n    found.append((a, b))\n    return found\n",

@@ -6,7 +6,6 @@ import ast
 import re
 from collections.abc import Iterator
 
-from healkit.failures.iteration import LISTED
 from healkit.failures.pattern import ExplanationText, FailurePattern, Fix, FixExample, Proposal
 from healkit.failures.site import Site
 
@@ -77,6 +76,51 @@ def _assigned_into(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             )
 
 
+_LAZY = {"map", "filter", "zip", "generator", "dict_keys", "dict_values", "dict_items", "set", "reversed", "enumerate",
+         "range_iterator", "list_reverseiterator", "frozenset", "dict_keyiterator"}  # fmt: skip
+
+
+def _listed(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """Make a list of what can be gone through only once, or has no order."""
+    kind = match["kind"]
+    if kind not in _LAZY and not kind.endswith("iterator"):
+        return
+    used: list[ast.expr] = [node.value for node in site.nodes(ast.Subscript)]
+    used += [
+        c.args[0]
+        for c in site.nodes(ast.Call)
+        if isinstance(c.func, ast.Name) and c.func.id == "len" and c.args
+    ]
+    for node in used:
+        for made in site.made(node):
+            function = "sorted" if kind in {"set", "frozenset"} else "list"
+            left = "[" if isinstance(made, ast.GeneratorExp) and kind == "generator" else f"{function}("
+            edits = site.source.wrap(made, left, ")")
+            if left == "[":
+                edits = site.source.replace(made, f"[{site.source.segment(made)[1:-1]}]")
+            yield Proposal(f"A {kind} has no places; a list of it has.", edits)
+            if function == "sorted":
+                yield Proposal(
+                    f"A {kind} has no places; a list of it has.", site.source.wrap(made, "list(", ")"), 0.1
+                )
+
+
+_OBJECT = FixExample("def tool(a):\n    return object()[a]\n", arguments={"a": 1})
+
+
+_LISTED = Fix(
+    name="listed",
+    mistake="a generator, a set or a view is used like a list",
+    priority=0.88,
+    propose=_listed,
+    example=FixExample(
+        "def tool(a):\n    found = map(str, a)\n    return len(found)\n",
+        "def tool(a):\n    found = list(map(str, a))\n    return len(found)\n",
+        {"a": [1]},
+    ),
+    lookalike=_OBJECT,
+)
+
 PATTERNS: tuple[FailurePattern, ...] = (
     FailurePattern(
         ("TypeError",),
@@ -91,12 +135,12 @@ PATTERNS: tuple[FailurePattern, ...] = (
                 example="(3)[0]",
             ),
         ),
-        fixes=(LISTED,),
+        fixes=(_LISTED,),
     ),
     FailurePattern(
         ("TypeError",),
         r"'(?P<kind>\w+)' object is not reversible",
-        fixes=(LISTED,),
+        fixes=(_LISTED,),
     ),
     FailurePattern(
         ("TypeError",),
@@ -181,7 +225,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
                 ),
                 lookalike=FixExample("def tool(a):\n    return len(object())\n", arguments={"a": 1}),
             ),
-            LISTED,
+            _LISTED,
         ),
     ),
 )

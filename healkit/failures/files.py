@@ -16,7 +16,7 @@ from healkit.failures.site import Site
 _ENTRIES_MAX = 2000
 
 
-def _file(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def _near_file(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Open a file of nearly that name in a folder that the tool is granted, or of that name in another one."""
     wrong = match["path"][1:-1]
     folder, name = os.path.split(wrong)
@@ -88,7 +88,7 @@ def _with_encoding(site: Site, call: ast.Call, name: str) -> list[Edit]:
     ]
 
 
-def _spent(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def _closed_file(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Move a line that uses a closed file into the `with` block above it."""
     source, statement = site.source, site.statement
     if statement is None:
@@ -153,7 +153,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
                 mistake="a file's name is misspelt, or its folder is missing",
                 only=r"directory: '.+'",
                 priority=0.85,
-                propose=_file,
+                propose=_near_file,
                 example=FixExample(
                     "def tool():\n    with open('{folder}/prises.csv') as file:\n        return file.read()\n",
                     "def tool():\n    with open('{folder}/prices.csv') as file:\n        return file.read()\n",
@@ -248,7 +248,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
                 name="closed_file",
                 mistake="a file is used below its block",
                 priority=0.92,
-                propose=_spent,
+                propose=_closed_file,
                 example=FixExample(
                     "import io\n\n\ndef tool(a):\n    with io.StringIO(a) as file:\n        head = file.readline()\n    rest = file.read()  # all\n    return rest\n",
                     "import io\n\n\ndef tool(a):\n    with io.StringIO(a) as file:\n        head = file.readline()\n        rest = file.read()  # all\n    return rest\n",

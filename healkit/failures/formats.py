@@ -17,7 +17,7 @@ _FORMS = ("%Y-%m-%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%Y-%m-%d 
           "%I:%M %p", "%Y-%m", "%d.%m.%y", "%m/%d/%y", "%Y-%m-%dT%H:%M:%S%z", "%Y-%m-%dT%H:%M:%SZ")  # fmt: skip
 
 
-def _quotes(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def _python_text(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Read what Python printed with `ast.literal_eval`: single quotes, True and None are not JSON."""
     for call in site.calls("loads"):
         edits = site.source.replace(call.func, "ast.literal_eval")
@@ -27,7 +27,7 @@ def _quotes(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             yield Proposal("The text is Python's own, not JSON.", edits)
 
 
-def _read_twice(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def _load_or_loads(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Read text with `loads` and files with `load`, and do not read what is read already."""
     message = site.failure.evalue if site.failure else ""
     source = site.source
@@ -48,7 +48,7 @@ def _read_twice(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             )
 
 
-def _unread(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def _no_json(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Give `json.dumps` a `default` for what JSON cannot write."""
     kind = match["kind"]
     for call in site.calls("dumps", "dump"):
@@ -62,7 +62,7 @@ def _unread(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         )
 
 
-def _date(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def _date_form(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Use the form that the text has."""
     forms = []
     for form in _FORMS:
@@ -114,7 +114,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
                 mistake="Python's own text is read as JSON",
                 only=r"Expecting property name enclosed in double quotes|Expecting value|Illegal trailing comma",
                 priority=0.7,
-                propose=_quotes,
+                propose=_python_text,
                 example=FixExample(
                     _JSON.format("loads"),
                     "import ast\nimport json\n\n\ndef tool(a):\n    return ast.literal_eval(a)\n",
@@ -135,7 +135,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
                 name="load_or_loads",
                 mistake="JSON is read from a text as from a file, or read twice",
                 priority=0.92,
-                propose=_read_twice,
+                propose=_load_or_loads,
                 example=FixExample(_JSON.format("load"), _JSON.format("loads"), {"a": "[1]"}),
                 lookalike=FixExample("def tool(a):\n    return a.read()\n", arguments={"a": "1"}),
             ),
@@ -159,7 +159,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
                 name="no_json",
                 mistake="something is written as JSON that JSON has no word for",
                 priority=0.8,
-                propose=_unread,
+                propose=_no_json,
                 example=FixExample(
                     "import json\n\n\ndef tool(a):\n    return json.dumps(set(a))\n",
                     "import json\n\n\ndef tool(a):\n    return json.dumps(set(a), default=list)\n",
@@ -191,7 +191,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
                 mistake="a date is not written in the form that is read",
                 only=r"time data '.*' does not match format '",
                 priority=0.85,
-                propose=_date,
+                propose=_date_form,
                 example=FixExample(
                     "from datetime import datetime\n\n\ndef tool(a):\n    return datetime.strptime(a, '%Y-%m-%d').year\n",
                     'from datetime import datetime\n\n\ndef tool(a):\n    return datetime.strptime(a, "%d.%m.%Y").year\n',

@@ -20,7 +20,7 @@ def _raised_text(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         )
 
 
-def _unused(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def _unused_value(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Delete the failing line if nothing reads the name that it gives a value."""
     statement = site.statement
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
@@ -150,7 +150,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
                 name="unused_value",
                 mistake="the line that fails gives a value that nobody reads",
                 priority=0.7,
-                propose=_unused,
+                propose=_unused_value,
                 example=FixExample(
                     "def tool(a):\n    b = 0\n    for n in a:\n        ratio = n / b\n        b += n\n    return b\n",
                     "def tool(a):\n    b = 0\n    for n in a:\n        b += n\n    return b\n",

@@ -118,7 +118,7 @@ def _empty(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
                 yield from _guarded(site, f"not {text}", f"`{text}` is empty")
 
 
-def _out(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def _no_such_place(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     for node in site.nodes(ast.Subscript)[:1]:
         base = site.source.atom(node.value)
         if isinstance(node.slice, ast.Slice) or not _free(site, node) or isinstance(node.value, ast.Call):
@@ -230,7 +230,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
                 name="no_such_place",
                 mistake="a place of a list that it does not have",
                 priority=0.6,
-                propose=_out,
+                propose=_no_such_place,
                 example=FixExample(
                     _LAST.format(""),
                     _LAST.format("    if not a:\n        return 'x'\n"),

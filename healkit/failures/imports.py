@@ -26,7 +26,7 @@ def import_for(name: str) -> str | None:
     return f"import {name}" if name in MODULES else None
 
 
-def _missing(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def _missing_import(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     name = match["name"]
     lines = [import_for(name)]
     if name == "datetime":  # both are common; how it is used tells
@@ -104,7 +104,7 @@ def _renamed(site: Site, wrong: str, right: str) -> list[Edit]:
     return [edit for node in names for edit in site.source.replace(node, right)]
 
 
-def _not_imported_from(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def _without_its_module(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Put the module before a function of an imported module: `findall(…)` beside `import re`."""
     name = match["name"]
     for node in site.source.tree.body:
@@ -121,7 +121,7 @@ def _not_imported_from(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
                 yield Proposal(f"`{name}` is called without its module `{alias.name}`.", edits)
 
 
-def _near_home(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def _misspelt_import(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Correct and import a well-known name that is misspelt: `defaultdic`."""
     name = match["name"]
     if len(name) < 5 or name in HOMES or site.near(name, site.names()):
@@ -143,7 +143,7 @@ MISSING_IMPORTS: tuple[Fix, ...] = (
         name="missing_import",
         mistake="a module or a well-known name is used and not imported",
         priority=0.95,
-        propose=_missing,
+        propose=_missing_import,
         example=FixExample(
             '"""Count."""\n\nfrom __future__ import annotations\n\n\ndef tool(a):\n    return dict(Counter(a))  # all\n',
             '"""Count."""\n\nfrom __future__ import annotations\n\nfrom collections import Counter\n\n\n'
@@ -156,7 +156,7 @@ MISSING_IMPORTS: tuple[Fix, ...] = (
         name="without_its_module",
         mistake="a module's function is called without the module's name",
         priority=0.93,
-        propose=_not_imported_from,
+        propose=_without_its_module,
         example=FixExample(
             "import math\n\n\ndef tool(a):\n    return cosh(a)\n",
             "import math\n\n\ndef tool(a):\n    return math.cosh(a)\n",
@@ -168,7 +168,7 @@ MISSING_IMPORTS: tuple[Fix, ...] = (
         name="misspelt_import",
         mistake="a well-known name is misspelt and not imported either",
         priority=0.6,
-        propose=_near_home,
+        propose=_misspelt_import,
         example=FixExample(
             "def tool(a):\n    return dict(defaultdcit(int, a))\n",
             "from collections import defaultdict\n\n\ndef tool(a):\n    return dict(defaultdict(int, a))\n",

@@ -11,34 +11,6 @@ from healkit.failures.pattern import ExplanationText, FailurePattern, Fix, FixEx
 from healkit.failures.site import Site
 from healkit.pysource.inference import type_of
 
-_LAZY = {"map", "filter", "zip", "generator", "dict_keys", "dict_values", "dict_items", "set", "reversed", "enumerate",
-         "range_iterator", "list_reverseiterator", "frozenset", "dict_keyiterator"}  # fmt: skip
-
-
-def _listed(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """Make a list of what can be gone through only once, or has no order."""
-    kind = match["kind"]
-    if kind not in _LAZY and not kind.endswith("iterator"):
-        return
-    used: list[ast.expr] = [node.value for node in site.nodes(ast.Subscript)]
-    used += [
-        c.args[0]
-        for c in site.nodes(ast.Call)
-        if isinstance(c.func, ast.Name) and c.func.id == "len" and c.args
-    ]
-    for node in used:
-        for made in site.made(node):
-            function = "sorted" if kind in {"set", "frozenset"} else "list"
-            left = "[" if isinstance(made, ast.GeneratorExp) and kind == "generator" else f"{function}("
-            edits = site.source.wrap(made, left, ")")
-            if left == "[":
-                edits = site.source.replace(made, f"[{site.source.segment(made)[1:-1]}]")
-            yield Proposal(f"A {kind} has no places; a list of it has.", edits)
-            if function == "sorted":
-                yield Proposal(
-                    f"A {kind} has no places; a list of it has.", site.source.wrap(made, "list(", ")"), 0.1
-                )
-
 
 def _counted_to(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Use `range`, a list of one or the digits: `for i in 10`, `for i in len(x)`, `for digit in number`."""
@@ -89,7 +61,7 @@ def _pairs(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             )
 
 
-def _changed(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def _changed_while_read(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Loop over a copy of what the loop changes."""
     loops = [node for node in site.body_nodes(ast.For) if node is site.statement] or list(
         site.body_nodes(ast.For)
@@ -127,22 +99,6 @@ def _pieces(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         yield Proposal("The last name takes up the rest.", source.replace(last, f"*{last.id}"), less=0.2)
 
 
-_OBJECT = FixExample("def tool(a):\n    return object()[a]\n", arguments={"a": 1})
-
-
-#: For patterns of `containers`.
-LISTED = Fix(
-    name="listed",
-    mistake="a generator, a set or a view is used like a list",
-    priority=0.88,
-    propose=_listed,
-    example=FixExample(
-        "def tool(a):\n    found = map(str, a)\n    return len(found)\n",
-        "def tool(a):\n    found = list(map(str, a))\n    return len(found)\n",
-        {"a": [1]},
-    ),
-    lookalike=_OBJECT,
-)
 _PAIRS = Fix(
     name="pairs",
     mistake="a loop takes two values at a time where there is one",
@@ -257,7 +213,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
                 name="changed_while_read",
                 mistake="a dict or a set is changed while a loop goes through it",
                 priority=0.95,
-                propose=_changed,
+                propose=_changed_while_read,
                 example=FixExample(
                     "def tool(a):\n    for k in a:\n        if not a[k]:\n            del a[k]\n    return a\n",
                     "def tool(a):\n    for k in list(a):\n        if not a[k]:\n            del a[k]\n    return a\n",

@@ -35,7 +35,7 @@ def quoted(site: Site, node: ast.Constant, text: str) -> str:
     return f"{mark}{text}{mark}" if mark in "'\"" and not set(text) & set("'\"\\\n") else repr(text)
 
 
-def _near(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def _near_key(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     wrong = _asked(site)
     known = [k for k in [*(site.failure.known if site.failure else ()), *site.data_keys()] if k != wrong]
     written = [
@@ -109,7 +109,7 @@ def _start(site: Site, op: ast.operator, value: ast.expr) -> str:
     return {"str": '""', "list": "[]", "float": "0.0"}.get(kind, "0")
 
 
-def _other_kind(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def _other_kind_of_key(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Look up text for a number, or a number for text: keys that came from JSON are text."""
     wanted = site.failure.evalue if site.failure else ""
     number = re.fullmatch(r"-?\d+", wanted) is not None
@@ -125,7 +125,7 @@ def _other_kind(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         yield Proposal(f"The keys are of another type: `{kind}(…)` of what is looked up.", edits)
 
 
-def _or_default(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def _key_default(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Use `get` with the known result for a missing key; None as a guard where it is not known."""
     source = site.source
     returned = isinstance(site.statement, ast.Return)
@@ -215,7 +215,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
                 name="near_key",
                 mistake="a key or a column is misspelt",
                 priority=0.88,
-                propose=_near,
+                propose=_near_key,
                 example=FixExample(
                     "def tool(rows):\n    return sum(row['unit'] for row in rows)\n",
                     "def tool(rows):\n    return sum(row['units'] for row in rows)\n",
@@ -239,7 +239,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
                 name="other_kind_of_key",
                 mistake="a number is looked up where the keys are text, or the other way round",
                 priority=0.85,
-                propose=_other_kind,
+                propose=_other_kind_of_key,
                 example=FixExample(
                     "def tool(plan, seat):\n    return plan[seat]\n",
                     "def tool(plan, seat):\n    return plan[str(seat)]\n",
@@ -254,7 +254,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
                 name="key_default",
                 mistake="what is right for a missing key is not said",
                 priority=0.75,
-                propose=_or_default,
+                propose=_key_default,
                 example=FixExample(
                     "def tool(a, b):\n    return a[b]\n",
                     "def tool(a, b):\n    return a.get(b, 'free')\n",

@@ -25,7 +25,7 @@ def _put_all(site: Site, nodes: list[ast.Name], text: str) -> list[Edit]:
     return [edit for node in nodes for edit in site.source.replace(node, text)]
 
 
-def _near(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def _near_name(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     name = match["name"]
     names = [n for n in site.names() if n != name]
     related = [
@@ -44,13 +44,13 @@ def _near(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             return
 
 
-def _foreign(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def _foreign_name(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     name = match["name"]
     if right := FOREIGN_NAMES.get(name):
         yield Proposal(f"In Python `{name}` is `{right}`.", _put_all(site, _loads(site, name), right))
 
 
-def _text(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def _unquoted_key(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Quote a key of the data: `row[name]` where the data have a key "name"."""
     name = match["name"]
     if name not in site.data_keys():
@@ -199,7 +199,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
                 name="near_name",
                 mistake="a name is misspelt",
                 priority=0.8,
-                propose=_near,
+                propose=_near_name,
                 example=FixExample(
                     "def tool(a):\n    longest = ''  # none yet\n    for word in a:\n        if len(word) > len(longets):\n            longest = word\n    return longest\n",
                     "def tool(a):\n    longest = ''  # none yet\n    for word in a:\n        if len(word) > len(longest):\n            longest = word\n    return longest\n",
@@ -211,7 +211,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
                 name="foreign_name",
                 mistake="a name is another language's",
                 priority=0.92,
-                propose=_foreign,
+                propose=_foreign_name,
                 example=FixExample(
                     "def tool(a):\n    return null if a else true\n",
                     "def tool(a):\n    return None if a else true\n",
@@ -223,7 +223,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
                 name="unquoted_key",
                 mistake="a key stands without its quotes",
                 priority=0.85,
-                propose=_text,
+                propose=_unquoted_key,
                 example=FixExample(
                     "def tool(row):\n    return row[price] * 2\n",
                     'def tool(row):\n    return row["price"] * 2\n',

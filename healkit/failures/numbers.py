@@ -17,7 +17,7 @@ def _mapped(site: Site) -> list[ast.Call]:
     ]
 
 
-def _number(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def _number_text(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Remove what is not part of the number, or read a float first."""
     source, text = site.source, match["text"][1:-1]
     for call in site.calls("int", "float")[:2]:
@@ -58,7 +58,7 @@ def _cleaned(text: str, base: str, shown: str) -> Iterator[tuple[str, str]]:
         yield "What is no part of the number is taken out.", f'{base}.lstrip({match[1]!r}).replace(",", "")'
 
 
-def _number_default(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def _empty_number(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Count an empty text as 0, which is a guess."""
     for call in site.calls("int", "float")[:1]:
         given, whole = site.source.segment(call.args[0]), site.source.segment(call)
@@ -111,7 +111,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
                 mistake="a number is read from a text with a point, commas or a unit",
                 only=r"(?:base 10|to float): '.*'",
                 priority=0.85,
-                propose=_number,
+                propose=_number_text,
                 example=FixExample(
                     "def tool(a):\n    return int(a)\n",
                     "def tool(a):\n    return int(float(a))\n",
@@ -124,7 +124,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
                 mistake="a number is read from an empty text",
                 only=r"(?:base 10|to float): '.*'",
                 priority=0.3,
-                propose=_number_default,
+                propose=_empty_number,
                 example=FixExample(
                     "def tool(a):\n    return int(a)\n",
                     "def tool(a):\n    return (int(a) if a.strip() else 0)\n",

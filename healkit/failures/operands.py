@@ -68,7 +68,7 @@ def _concatenated(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
                 yield Proposal(f"`{text}` becomes a tuple of one.", site.source.wrap(right, "(", ",)"))
 
 
-def _unsupported(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def _unsupported_operand(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     sign, kinds = match["operator"], (match["left"], match["right"])
     if sign == "+" and kinds == ("int", "str"):
         yield from _summed(site)
@@ -173,7 +173,7 @@ def _joined(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
                 yield Proposal("Only texts can be joined.", site.source.wrap(given, "map(str, ", ")"))
 
 
-def _sequence_times(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def _repeated(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     for left, right in _operations(site, "*"):
         for side, other in ((left, right), (right, left)):
             if side is None or type_of(other or side, site.values) in _NUMBERS:
@@ -238,7 +238,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
                 name="unsupported_operand",
                 mistake="an operator between a text and a number, or between a float and a Decimal",
                 priority=0.85,
-                propose=_unsupported,
+                propose=_unsupported_operand,
                 example=FixExample(
                     "def tool(a, b):\n    return a['n'] - b\n",
                     "def tool(a, b):\n    return int(a['n']) - b\n",
@@ -313,7 +313,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
                 name="repeated",
                 mistake="a text or a list is multiplied with what is no whole number",
                 priority=0.8,
-                propose=_sequence_times,
+                propose=_repeated,
                 example=FixExample(
                     "def tool(price):\n    return price * 1.2\n",
                     "def tool(price):\n    return float(price) * 1.2\n",

@@ -65,7 +65,7 @@ def _skipping(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
                     return
 
 
-def _late(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def _late_binding(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Bind the loop's names in the lambda now: it looks them up when it is called, after the loop."""
     for node in site.all(ast.Lambda):
         own = {arg.arg for arg in node.args.args}
@@ -146,7 +146,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
                 name="late_binding",
                 mistake="functions made in a loop all use its last value",
                 priority=0.9,
-                propose=_late,
+                propose=_late_binding,
                 example=FixExample(
                     "def tool(a):\n    return [f(1) for f in [lambda x: x * n for n in a]]\n",
                     "def tool(a):\n    return [f(1) for f in [lambda x, n=n: x * n for n in a]]\n",

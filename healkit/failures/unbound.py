@@ -31,7 +31,7 @@ def _first(function: Function) -> ast.stmt:
     return body[1] if documented else body[0]
 
 
-def _declared(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def _outer_variable(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     name = match["name"]
     word = _outer(site, name)
     if not word or site.function is None:
@@ -43,7 +43,7 @@ def _declared(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     yield Proposal(reason, edits, less=0.0 if changes or word == "nonlocal" else 0.3)
 
 
-def _copied(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def _own_copy(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Give the function's own variable another name; it begins with the outer value."""
     name = match["name"]
     if not _outer(site, name) or site.function is None:
@@ -67,13 +67,13 @@ def _is(node: ast.AST | None, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name
 
 
-def _begun(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def _not_begun(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     name = match["name"]
     if site.function is not None and not _outer(site, name):
         yield from starts_for(site, name)
 
 
-def _shadowed(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def _shadowed_function(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Rename a variable that has the name of the function that it calls: `max = max(numbers)`."""
     name = match["name"]
     if name in BUILTINS or _outer(site, name):
@@ -175,7 +175,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
                 name="outer_variable",
                 mistake="a function changes a variable from outside of it without saying so",
                 priority=0.85,
-                propose=_declared,
+                propose=_outer_variable,
                 example=FixExample(
                     "def tool(a):\n    count = 0\n\n    def step():\n        count += 1\n        return count\n\n    return [step() for _ in a]\n",
                     "def tool(a):\n    count = 0\n\n    def step():\n        nonlocal count\n        count += 1\n        return count\n\n    return [step() for _ in a]\n",
@@ -189,7 +189,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
                 name="own_copy",
                 mistake="a branch gives an outer constant a value, and makes it local in the others",
                 priority=0.8,
-                propose=_copied,
+                propose=_own_copy,
                 example=FixExample(
                     "RATE = 20\n\n\ndef tool(a):\n    if a > 10:\n        RATE = 10\n    return a * RATE\n",
                     "RATE = 20\n\n\ndef tool(a):\n    rate = RATE\n    if a > 10:\n        rate = 10\n    return a * rate\n",
@@ -203,7 +203,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
                 name="not_begun",
                 mistake="something is added to a local name that has no value yet",
                 priority=0.9,
-                propose=_begun,
+                propose=_not_begun,
                 example=FixExample(
                     "def tool(a):\n    for n in a:\n        total += n  # all\n    return total\n",
                     "def tool(a):\n    total = 0\n    for n in a:\n        total += n  # all\n    return total\n",
@@ -217,7 +217,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
                 name="shadowed_function",
                 mistake="a variable takes the name of the function that gives its value",
                 priority=0.9,
-                propose=_shadowed,
+                propose=_shadowed_function,
                 example=FixExample(
                     "def tool(a):\n    max = max(a)\n    return max + 1\n",
                     "def tool(a):\n    max_value = max(a)\n    return max_value + 1\n",

@@ -51,7 +51,7 @@ def _thrown_away(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         yield Proposal("The value was thrown away; it is kept now.", edits)
 
 
-def _float_equal(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def _float_equality(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     values = str([check.arguments for check in site.inputs])
     if (
         not re.search(r"\d\.\d", values)
@@ -259,7 +259,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
                 name="float_equality",
                 mistake="floats are compared exactly",
                 priority=0.75,
-                propose=_float_equal,
+                propose=_float_equality,
                 example=FixExample(
                     "def tool(a, b):\n    return a + 0.2 == b\n",
                     "import math\n\n\ndef tool(a, b):\n    return math.isclose(a + 0.2, b, abs_tol=1e-9)\n",
