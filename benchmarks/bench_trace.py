@@ -29,7 +29,7 @@ from healkit.contracts.records import (
 from healkit.sanitizer import Sanitizer
 from healkit.store.database import Database
 from healkit.store.log_writer import LogWriter
-from healkit.tracing.collector import Tracer
+from healkit.tracing.trace_collector import Tracer
 
 ROUNDS, WARM_UP, PART_ROUNDS = 100, 10, 1500
 #: What the next spare worker takes to be ready; without it, a worker's start is what is measured.

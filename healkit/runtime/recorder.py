@@ -38,7 +38,7 @@ from healkit.runtime.steps import UNRECORDED, StepListener
 from healkit.store.database import Database
 from healkit.store.log_writer import LogWriter
 from healkit.store.statements import RUNNING
-from healkit.tracing.collector import Collector, Tracer
+from healkit.tracing.trace_collector import TraceCollector, Tracer
 
 if TYPE_CHECKING:
     from healkit.store.log_reader import Log
@@ -101,7 +101,7 @@ class Recorder:
         for record in records:
             self._backlog.add(record, None)
 
-    def collector(self, started: Started) -> Collector:
+    def collector(self, started: Started) -> TraceCollector:
         """Return what gathers an execution's trace while it runs, to be given to `finish`."""
         return self._tracer.collector(started, persona_served(self._database, started))
 
@@ -109,7 +109,7 @@ class Recorder:
         """Return where an execution's calls and decisions go while it runs; close it before its end is recorded."""
         return Journal(self._backlog.spool.folders, trace_id, self.steps)
 
-    def finish(self, finished: Finished, collector: Collector | None = None) -> int | None:
+    def finish(self, finished: Finished, collector: TraceCollector | None = None) -> int | None:
         """Commit how the execution ended; its row's id, or None when the record went to the spool."""
         finished = self._concluded(finished, collector)
         row_id = self._attempt(finished, lambda: self._writer.finish(finished, self._config.log_wait_s))
@@ -140,7 +140,7 @@ class Recorder:
             self._backlog.add(finished, error)
             return None
 
-    def _concluded(self, finished: Finished, collector: Collector | None) -> Finished:
+    def _concluded(self, finished: Finished, collector: TraceCollector | None) -> Finished:
         """Return the ending as it is stored: with its trace, then cleaned where the log is to be."""
         return self._tracer.kept(finished if collector is None else collector.conclude(finished))
 
@@ -183,7 +183,7 @@ class Recorder:
                     continue
                 started = started_of(row)
                 served = persona_served(self._database, started)
-                collector = Collector(self._tracer, started, served, steps_of(self._log, row.trace_id))
+                collector = TraceCollector(self._tracer, started, served, steps_of(self._log, row.trace_id))
                 finished = self._concluded(ending_of(row, died), collector)
                 if self._writer.finish_running(finished, self._config.log_wait_s) is not None:
                     count += 1
@@ -235,7 +235,7 @@ class Recording:
         self._recorder = recorder
         self._clock_s = time.perf_counter()
         self._journal = recorder.journal(started.trace_id)
-        self._collector: Collector | None = None
+        self._collector: TraceCollector | None = None
         self._sink: Callable[[Step], None] = self._journal.append
 
     @property
@@ -316,7 +316,7 @@ class Recording:
             self.step.ended(end, said or "null", shown, [self._kept_step(call) for call in calls])
         return self.log_id
 
-    def _traced(self) -> Collector:
+    def _traced(self) -> TraceCollector:
         if self._collector is None:
             self._collector = self._recorder.collector(self._kept(self.started))
         return self._collector

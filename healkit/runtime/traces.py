@@ -12,7 +12,7 @@ from healkit.contracts.traces import ExecutionTrace, read_trace
 from healkit.errors import ConfigError, DatabaseError
 from healkit.sanitizer.cleaner import Cleaner
 from healkit.store.database import Database
-from healkit.tracing.collector import Tracer
+from healkit.tracing.trace_collector import Tracer
 
 if TYPE_CHECKING:
     from healkit.store.log_reader import Log

@@ -105,7 +105,7 @@ class DaemonExecutor(ThreadPoolExecutor):
         def work() -> None:
             try:
                 future.set_result(fn(*args, **kwargs))
-            except BaseException as error:  # noqa: BLE001 - it is the caller's, who asks the future
+            except BaseException as error:  # noqa: BLE001 - the caller gets it from the future
                 future.set_exception(error)
 
         threading.Thread(target=work, name="healkit-sync-lookup", daemon=True).start()

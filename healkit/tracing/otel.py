@@ -95,7 +95,7 @@ class OtelExporter:
         try:
             for span in self.spans(trace):
                 self._processor.on_end(span)
-        except Exception:  # noqa: BLE001 - no execution may fail for a look at it
+        except Exception:  # noqa: BLE001 - an execution must not fail for its export
             return
 
     def flush(self, timeout_s: float = _SHUTDOWN_S) -> bool:

@@ -198,7 +198,7 @@ class Syncer:
                 except DatabaseError as error:  # busy or gone: the traces wait, and the lease runs out
                     self._failed(error.message, 0.0)
                     return False
-                except Exception as error:  # noqa: BLE001 - the thread has to outlive what nobody thought of
+                except Exception as error:  # noqa: BLE001 - the thread must outlive any error
                     self._failed(f"{type(error).__name__}: {error}", 0.0)
                     self._release()
                     return False

@@ -22,7 +22,7 @@ from healkit import Config, Healkit
 from healkit.contracts.traces import ExecutionTrace, read_trace
 from healkit.errors import ArgumentsInvalid, RulesInvalid, ToolNotFound
 from healkit.sanitizer.cleaner import Verbatim
-from healkit.tracing.collector import Tracer
+from healkit.tracing.trace_collector import Tracer
 
 GOLDEN = Path(__file__).parent / "golden" / "trace.json"
 TRACE_1, TRACE_2, TRACE_5 = (pytest.mark.requirement(f"TRACE-{n}") for n in (1, 2, 5))

@@ -19,8 +19,8 @@ from healkit.runtime.recorder import Recorder
 from healkit.store.database import Database
 from healkit.store.models import TRACES
 from healkit.store.outbox import Outbox
-from healkit.tracing.collector import Tracer
 from healkit.tracing.syncer import Syncer
+from healkit.tracing.trace_collector import Tracer
 
 __all__ = ["QUICK", "Sender", "failed", "started", "succeeded", "trace_rows"]
 

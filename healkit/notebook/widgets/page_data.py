@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from healkit.app import Healkit
 from healkit.config import Config
@@ -25,6 +25,7 @@ from healkit.runtime.execution import Execution
 
 if TYPE_CHECKING:
     from healkit.sanitizer import Sanitizer
+    from healkit.sanitizer.cleaner import Cleaned
 
 #: How the sanitiser's replacements begin.
 HIDDEN_MARK = "[REDACTED"
@@ -32,15 +33,6 @@ HIDDEN_MARK = "[REDACTED"
 _ANSWER_MAX_BYTES = 400_000
 _TEXT_MAX_CHARS = 20_000
 _OUTPUTS_MAX = 20
-
-
-class Cleaned(Protocol):
-    """Cleaned value, and how often each rule hid something."""
-
-    @property
-    def value(self) -> Any: ...
-    @property
-    def hidden(self) -> Mapping[str, int]: ...
 
 
 class PageData:

@@ -1,6 +1,6 @@
 """Collector of an execution's trace, from its records.
 
-The executor makes a `Collector` as an execution begins. The bridge's records pass through it on their way to the
+The executor makes a `TraceCollector` as an execution begins. The bridge's records pass through it on their way to the
 journal, and the recorder asks it for the trace that is stored with the ending. There is no second record of a call: a
 trace is made of what the log says, also the trace of a run whose host died.
 
@@ -75,7 +75,7 @@ class Tracer:
             self._making, self._pid = threading.Lock(), os.getpid()
         return self._making
 
-    def collector(self, begun: Started, served: str | None = None) -> Collector:
+    def collector(self, begun: Started, served: str | None = None) -> TraceCollector:
         """Make the collector of an execution that is about to run; `begun` is its record, uncleaned.
 
         `served` is the persona whose entry it runs, where that is not the one that was asked for.
@@ -83,7 +83,7 @@ class Tracer:
         if self._warming is None and self._cleaner is None and self.config.tracing:
             self._warming = threading.Thread(target=self._warm, name="healkit-tracer", daemon=True)
             self._warming.start()
-        return Collector(self, begun, served)
+        return TraceCollector(self, begun, served)
 
     def _warm(self) -> None:
         with suppress(Exception):  # the next caller gets the error
@@ -98,7 +98,7 @@ class Tracer:
         return cleaned_record(record, self._log_cleaner)
 
 
-class Collector:
+class TraceCollector:
     """Collector of one execution's calls and decisions; the bridge's threads may use it."""
 
     def __init__(
