@@ -82,7 +82,7 @@ class Recorder:
         if self._backlog.waiting:
             self._backlog.store()
         wait_s = self._config.log_wait_s if wait_s is None else wait_s
-        kept = self._tracer.kept(started)
+        kept = self._tracer.for_log(started)
         return self._attempt(kept, lambda: self._writer.begin(kept, wait_s))
 
     def call(self, record: CallRecord) -> None:
@@ -129,7 +129,7 @@ class Recorder:
             self._backlog.store()
         finished, started = (
             self._concluded(finished, self.collector(started)),
-            self._tracer.kept(started),
+            self._tracer.for_log(started),
         )
         try:
             row_id = self._writer.insert_finished(started, finished, self._config.log_wait_s)
@@ -142,7 +142,7 @@ class Recorder:
 
     def _concluded(self, finished: Finished, collector: TraceCollector | None) -> Finished:
         """Return the ending as it is stored: with its trace, then cleaned where the log is to be."""
-        return self._tracer.kept(finished if collector is None else collector.conclude(finished))
+        return self._tracer.for_log(finished if collector is None else collector.conclude(finished))
 
     def _tell(self, record: Record) -> None:
         if isinstance(record, Finished) and record.trace is not None and record.trace.send:

@@ -75,21 +75,21 @@ class Tracer:
             self._making, self._pid = threading.Lock(), os.getpid()
         return self._making
 
-    def collector(self, begun: Started, served: str | None = None) -> TraceCollector:
-        """Make the collector of an execution that is about to run; `begun` is its record, uncleaned.
+    def collector(self, started: Started, served: str | None = None) -> TraceCollector:
+        """Make the collector of an execution that is about to run; `started` is its record, uncleaned.
 
         `served` is the persona whose entry it runs, where that is not the one that was asked for.
         """
         if self._warming is None and self._cleaner is None and self.config.tracing:
             self._warming = threading.Thread(target=self._warm, name="healkit-tracer", daemon=True)
             self._warming.start()
-        return TraceCollector(self, begun, served)
+        return TraceCollector(self, started, served)
 
     def _warm(self) -> None:
         with suppress(Exception):  # the next caller gets the error
             _ = self.cleaner
 
-    def kept(self, record: AnyRecord) -> AnyRecord:
+    def for_log(self, record: AnyRecord) -> AnyRecord:
         """Return the record as the log keeps it: unchanged, unless `sanitize_log` is set."""
         if not self.config.sanitize_log:
             return record
@@ -102,11 +102,11 @@ class TraceCollector:
     """Collector of one execution's calls and decisions; the bridge's threads may use it."""
 
     def __init__(
-        self, tracer: Tracer, begun: Started, served: str | None = None, steps: Iterable[Step] = ()
+        self, tracer: Tracer, started: Started, served: str | None = None, steps: Iterable[Step] = ()
     ) -> None:
         self._tracer = tracer
-        self._begun = begun
-        self._namespace = begun.persona if served is None else served
+        self._started = started
+        self._namespace = started.persona if served is None else served
         self._calls: dict[str, CallRecord] = {}
         self._decisions: dict[int, DecisionRecord] = {}
         #: Whole result as JSON text, where the log keeps only a part of it.
@@ -134,7 +134,7 @@ class TraceCollector:
 
         def record(step: Step) -> None:
             self.add(step)
-            sink(self._tracer.kept(step))
+            sink(self._tracer.for_log(step))
 
         return record
 
@@ -146,7 +146,7 @@ class TraceCollector:
         config = self._tracer.config
         if not config.tracing:
             return finished
-        begun = self._begun
+        started = self._started
         try:
             trace = self._trace(finished)
             wire = encode_trace(trace)
@@ -154,7 +154,7 @@ class TraceCollector:
             trace = self._skeleton(finished, {"problem": type(error).__name__})
             wire = encode_trace(trace)
         self._tracer.on_trace(trace)
-        stored = StoredTrace(wire.decode(), begun.parent_trace_id, send=bool(config.sync_url))
+        stored = StoredTrace(wire.decode(), started.parent_trace_id, send=bool(config.sync_url))
         return msgspec.structs.replace(finished, trace=stored)
 
     def _trace(self, finished: Finished) -> ExecutionTrace:
@@ -177,34 +177,34 @@ class TraceCollector:
 
     def _skeleton(self, finished: Finished, metadata: dict[str, Any]) -> ExecutionTrace:
         """Build the trace from facts that no tool and no user wrote, so that they need no cleaning."""
-        begun, config = self._begun, self._tracer.config
+        started, config = self._started, self._tracer.config
         return ExecutionTrace(
-            id=begun.trace_id,
-            parent_id=begun.parent_trace_id,
+            id=started.trace_id,
+            parent_id=started.parent_trace_id,
             capability_id=capability_id_of(
-                config.org, config.project, self._namespace, begun.tool_name, begun.code_hash
+                config.org, config.project, self._namespace, started.tool_name, started.code_hash
             ),
             success=finished.failure is None,
             error=None if finished.failure is None else finished.failure.code,
             duration_ms=max(0.0, finished.duration_ms),
-            timestamp=begun.timestamp,
+            timestamp=started.timestamp,
             task_results=[],
             decisions=[],
             metadata=metadata,
         )
 
     def _metadata(self, finished: Finished, tally: _Tally) -> dict[str, Any]:
-        begun, failure = self._begun, finished.failure
+        started, failure = self._started, finished.failure
         metadata: dict[str, Any] = {
-            "tool": begun.tool_name,
-            "persona": begun.persona,
-            "revision": begun.revision,
-            "origin": begun.origin,
-            "isolation": begun.isolation,
-            "arguments": tally.payload(begun.arguments, "metadata.arguments"),
+            "tool": started.tool_name,
+            "persona": started.persona,
+            "revision": started.revision,
+            "origin": started.origin,
+            "isolation": started.isolation,
+            "arguments": tally.payload(started.arguments, "metadata.arguments"),
         }
-        if begun.run_id is not None:
-            metadata["runId"] = begun.run_id
+        if started.run_id is not None:
+            metadata["runId"] = started.run_id
         if self._tracer.config.trace_raw:
             metadata["raw"] = True
         if failure is None:
