@@ -37,7 +37,7 @@ _FORKING.set_forkserver_preload(
         "healkit.server.ingest",
         "healkit.server.standalone",
         "healkit.store.requests",
-        "healkit.sanitizer",
+        "healkit.sanitizer.sanitizer",
         "healkit.tracing.syncer",
     ]
 )
