@@ -11,11 +11,12 @@ from __future__ import annotations
 import atexit
 import dataclasses
 import functools
+import inspect
 import threading
 import weakref
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 
 from healkit.config import Config
 from healkit.contracts.records import Grants
@@ -60,7 +61,11 @@ def _method_of(part: str, method: Callable[Concatenate[Any, P], R]) -> Callable[
     def forward(self: Healkit, /, *args: P.args, **kwargs: P.kwargs) -> R:
         return method(getattr(self, part), *args, **kwargs)
 
-    return forward
+    @functools.wraps(method)
+    async def aforward(self: Healkit, /, *args: Any, **kwargs: Any) -> Any:
+        return await cast("Any", method)(getattr(self, part), *args, **kwargs)
+
+    return cast("Any", aforward) if inspect.iscoroutinefunction(method) else forward
 
 
 class Healkit:
@@ -70,6 +75,9 @@ class Healkit:
         from the working directory, else the one in the user's data folder.
     config: limits and isolation; by default from the environment.
     create: whether a database that does not exist yet is made.
+
+    Its parts: `vault`, `log`, `requests`, `traces` and `history` (what is kept), `runner`, `runs`, `executor` and
+    `recorder` (running tools), `host` and `mcp` (what tools can call), `healing`, `panels`, `config`, `database`.
 
     Raises a `DatabaseError` when the database cannot be opened, and `ConfigError` for settings that cannot work.
     """

@@ -45,6 +45,13 @@ def test_the_face_has_no_other_methods_and_no_base_class() -> None:
     assert inspect.unwrap(Healkit.execute) is Runner.execute
 
 
+@pytest.mark.parametrize("name", [name for names in (*PARTS.values(), OWN) for name in names])
+def test_only_the_async_twins_are_coroutine_functions(name: str) -> None:
+    assert inspect.iscoroutinefunction(getattr(Healkit, name)) == (
+        name in {"aexecute", "aexecute_tool", "aheal"}
+    )
+
+
 def test_panels_say_what_they_need_where_the_notebook_face_is_not_loaded(tmp_path: Path) -> None:
     script = (
         "import sys\nfrom healkit.app import Healkit\nfrom healkit.errors import UsageInvalid\n"

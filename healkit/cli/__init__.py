@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from healkit import __version__
-from healkit.cli import collect, examples, heal, kernelspec, lab, log, requests, run, status, trace, vault
+from healkit.cli import collect, heal, kernelspec, lab, log, requests, run, status, trace, vault
 from healkit.cli.command import HELP_OPTIONS, command
 
 app = typer.Typer(
@@ -32,7 +32,6 @@ command(app, "errors")(log.errors)
 command(app, "doctor")(status.doctor)
 command(app, "collect")(collect.collect)
 command(app, "status")(status.status)
-command(vault.app, "examples")(examples.examples)
 app.add_typer(log.app, name="log")
 app.add_typer(vault.app, name="vault")
 app.add_typer(requests.app, name="requests")

@@ -1,18 +1,34 @@
 """Cell order panel: run what the failed cell lacks.
 
 The page only names one of the cells that it was sent; their texts stay here, as they were shown.
+
+A panel's question is answered on a thread; code of a notebook belongs on the kernel's main thread, after the cell that
+runs there has ended. So the run is handed to the main thread's event loop, under the lock that keeps the kernel's own
+requests one after the other. What it prints and displays is caught, since a page shows nothing of a run that it did not
+begin, and goes back to the panel.
 """
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import io
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Iterator
+from concurrent.futures import CancelledError
+from dataclasses import dataclass, field
 from typing import Any
 
 from IPython import get_ipython
+from IPython.core.displaypub import CapturingDisplayPublisher
 
 from healkit.cells import CellAdvice
 from healkit.errors import UsageInvalid
-from healkit.notebook.cell_rerun import rerun
 from healkit.notebook.widgets.panel import Panel
+from healkit.runtime.background import heard_stop
 
 _SHOWN_MAX_CHARS = 5000
 
@@ -52,3 +68,134 @@ class CellOrder(Panel):
 def _cut(source: str) -> str:
     """Cut a cell's text to what a person reads before a click."""
     return source if len(source) <= _SHOWN_MAX_CHARS else f"{source[:_SHOWN_MAX_CHARS]}\n…"
+
+
+_TEXT_MAX_CHARS = 200_000
+
+
+@dataclass(frozen=True)
+class Rerun:
+    """Result of a cell's run: the number of its prompt, what it showed (nbformat's outputs), and its failure."""
+
+    count: int | None
+    ok: bool
+    failure: str = ""
+    outputs: list[dict[str, Any]] = field(default_factory=list)
+
+
+class _Publisher(CapturingDisplayPublisher):
+    """Keeps what is displayed, in the order in which it is."""
+
+    def __init__(self, kept: list[dict[str, Any]]) -> None:
+        super().__init__()
+        self._kept = kept
+
+    def publish(self, data: Any, metadata: Any = None, *_: Any, **__: Any) -> None:
+        """Keep what is displayed; called by IPython's `display`."""
+        self._kept.append({"output_type": "display_data", "data": data, "metadata": metadata or {}})
+
+    def clear_output(self, *_: Any, **__: Any) -> None:
+        """Forget what was displayed; called by IPython's `clear_output`."""
+        self._kept.clear()
+
+    def set_parent(self, parent: Any) -> None:
+        """Do nothing; called by ipykernel for each message, at times from another thread."""
+
+
+class _Stream(io.TextIOBase):
+    """Keeps what is printed, between what is displayed."""
+
+    def __init__(self, name: str, kept: list[dict[str, Any]]) -> None:
+        self._name, self._kept, self._left = name, kept, _TEXT_MAX_CHARS
+
+    def write(self, text: str) -> int:
+        """Keep what is printed; called by `print`."""
+        kept, self._left = text[: self._left], max(self._left - len(text), 0)
+        last = self._kept[-1] if self._kept else {}
+        if last.get("name") == self._name:
+            last["text"] += kept
+        elif kept:
+            self._kept.append({"output_type": "stream", "name": self._name, "text": kept})
+        return len(text)
+
+
+def rerun(shell: Any, source: str, cell_id: str = "") -> Rerun:
+    """Run a cell's text on the kernel's main thread, as if it had been typed there; any other thread may ask.
+
+    Waits for the cell that runs now. A `Stop` of the caller interrupts it, as the notebook's own button does. Raises
+    `UsageInvalid` for a cell that awaits, which the kernel can only run from its page, and where there is no kernel.
+    """
+    kernel = getattr(shell, "kernel", None)
+    loop = getattr(getattr(kernel, "io_loop", None), "asyncio_loop", None)
+    if loop is None or threading.current_thread() is threading.main_thread():
+        raise UsageInvalid("There is no kernel here to run a cell in.", hint="Run the cell itself.")
+    if shell.should_run_async(source, transformed_cell=_transformed(shell, source)):
+        raise UsageInvalid(
+            "This cell awaits; it can only be run in its own place.", hint="Run the cell itself."
+        )
+    begun = threading.Event()
+    future = asyncio.run_coroutine_threadsafe(_on_main(shell, kernel, source, cell_id, begun), loop)
+
+    def end() -> None:
+        if not begun.is_set():
+            future.cancel()
+        elif not future.done():
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    if (stop := heard_stop()) is not None:
+        stop.tell(end)
+    try:
+        return future.result()
+    except CancelledError:
+        return Rerun(None, ok=False, failure="It was stopped before it began.")
+
+
+def _transformed(shell: Any, source: str) -> str:
+    try:
+        return str(shell.transform_cell(source))
+    except Exception:  # noqa: BLE001 - the run itself will say what is wrong with it
+        return source
+
+
+async def _on_main(shell: Any, kernel: Any, source: str, cell_id: str, begun: threading.Event) -> Rerun:
+    lock = getattr(kernel, "_main_asyncio_lock", None)  # held by ipykernel 7 while it serves a request
+    async with lock if lock is not None else contextlib.nullcontext():
+        begun.set()
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored between cells
+        try:
+            return _run(shell, source, cell_id)
+        except KeyboardInterrupt:
+            return Rerun(None, ok=False, failure="KeyboardInterrupt")
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+
+def _run(shell: Any, source: str, cell_id: str) -> Rerun:
+    kept: list[dict[str, Any]] = []
+    with _kept_in(shell, kept):
+        result = shell.run_cell(source, store_history=True, cell_id=cell_id or None)
+    error = result.error_in_exec or result.error_before_exec
+    failure = "" if error is None else "".join(traceback.format_exception_only(error)).strip()
+    return Rerun(result.execution_count, error is None, failure, kept)
+
+
+@contextlib.contextmanager
+def _kept_in(shell: Any, kept: list[dict[str, Any]]) -> Iterator[None]:
+    """Keep all that the block shows there, and show it nowhere else."""
+    publisher, streams = shell.display_pub, (sys.stdout, sys.stderr)
+
+    def hook(value: Any) -> None:
+        if value is not None and not shell.displayhook.quiet():
+            data, metadata = shell.display_formatter.format(value)
+            shell.display_pub.publish(data, metadata)
+            shell.displayhook.update_user_ns(value)
+
+    with shell.display_trap:  # else IPython puts its own hook in the place of this one
+        own_hook, sys.displayhook = sys.displayhook, hook
+        shell.display_pub = _Publisher(kept)
+        sys.stdout, sys.stderr = _Stream("stdout", kept), _Stream("stderr", kept)
+        try:
+            yield
+        finally:
+            shell.display_pub, sys.displayhook = publisher, own_hook
+            sys.stdout, sys.stderr = streams
