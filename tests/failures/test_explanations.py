@@ -57,7 +57,7 @@ def test_each_row_explains_the_real_failure_of_its_example(row):
         assert "``" not in text
 
 
-def test_a_number_and_its_noun_agree():
+def test_numbers_and_nouns_agree():
     assert (
         explain(failure_of("x, = [1, 2]")).what
         == "The left of `=` has 1 name, and the right has more values."
@@ -66,7 +66,7 @@ def test_a_number_and_its_noun_agree():
     assert "given 1 value and takes" in explain(failure_of("def f(): pass\nf(1)")).what
 
 
-def test_rows_have_names_of_their_own_and_examples():
+def test_explanations_have_unique_names_and_examples():
     names = [text.name for text, _ in TEXTS]
     assert len(names) == len(set(names))
     assert len(RUNNABLE) >= 100
@@ -97,17 +97,17 @@ def test_every_ending_of_an_execution_is_explained():
         ("class Basket:\n    def __init__(self):\n        self.items = []\nBasket().itens", "`items`"),
     ],
 )
-def test_what_was_probably_meant_is_named(code, said):
+def test_similar_names_are_suggested(code, said):
     assert said in explain(failure_of(code)).why
 
 
-def test_keys_that_look_private_are_not_told():
+def test_private_keys_are_not_shown():
     failure = failure_of("d = {'ada@example.org': 1, 'k9X2mQ7vRt4LpZ81': 2, 'plain': 3}\nd['ada@example.or']")
     assert failure.near == []
     assert failure.known == ["plain"]
 
 
-def test_no_code_of_a_stranger_is_run_to_find_names():
+def test_suggestions_run_no_code_of_the_object():
     code = (
         "class Hostile:\n    def __dir__(self):\n        raise SystemExit\n    def __getattribute__(self, name):\n"
         "        if name == 'x':\n            raise AttributeError('no x', name=name, obj=self)\n        raise SystemExit\n"
@@ -118,13 +118,13 @@ def test_no_code_of_a_stranger_is_run_to_find_names():
     assert failure.traceback.endswith("AttributeError: no x\n")
 
 
-def test_a_key_that_is_an_object_is_not_asked_for_its_text():
+def test_suggestions_do_not_call_str_on_a_key():
     code = "class Key:\n    def __str__(self):\n        raise SystemExit\n    __repr__ = __str__\n{'a': 1}[Key()]"
     error = raised_by(code)
     assert suggestions(error, error.__traceback__) == ([], [])
 
 
-def test_a_level_keeps_back_what_comes_after_it():
+def test_a_level_hides_the_steps_after_it():
     whole = explain(failure_of("1 / 0"))
     assert [level for level in LEVELS[1:] if getattr(whole.at(level), level)] == [
         "what",
@@ -144,7 +144,7 @@ def test_the_place_is_the_innermost_own_line():
     assert explanation.where == "Line 2 of a@1, in a: `b()`"
 
 
-def test_what_nobody_has_a_row_for_is_said_as_it_is():
+def test_an_unknown_failure_is_shown_as_it_is():
     explanation = explain(Failure("TOOL_EXCEPTION", "some.Odd", "very odd {braces}", ""))
     assert explanation.rule == "any"
     assert explanation.what == "Odd: very odd {braces}"

@@ -53,7 +53,7 @@ def made_by(fix: Fix, case: Case) -> list[str]:
 
 @pytest.mark.requirement("HEAL-2")
 @pytest.mark.parametrize("fix", FIXES.values(), ids=FIXES)
-def test_each_row_mends_its_own_example(fix, folder):
+def test_each_fix_repairs_its_example(fix, folder):
     example = filled(fix.example, folder)
     case = case_for(fix, example, folder)
     assert example.after in made_by(fix, case)
@@ -62,21 +62,21 @@ def test_each_row_mends_its_own_example(fix, folder):
 
 
 @pytest.mark.parametrize("fix", FIXES.values(), ids=FIXES)
-def test_each_row_leaves_its_lookalike_alone(fix, folder):
+def test_each_fix_leaves_its_lookalike_alone(fix, folder):
     example = filled(fix.lookalike, folder)
     case = case_for(fix, example, folder)
     assert made_by(fix, case) == []
 
 
 @pytest.mark.parametrize("fix", FIXES.values(), ids=FIXES)
-def test_what_a_row_makes_of_its_example_no_longer_fails_so(fix, folder):
+def test_a_fixed_example_no_longer_fails_the_same_way(fix, folder):
     example = filled(fix.example, folder)
     _, before = run(example.before, example.arguments)
     _, after = run(example.after, example.arguments)
     assert after is None or before is None or (after.ename, after.evalue) != (before.ename, before.evalue)
 
 
-def test_fixes_have_names_of_their_own_and_say_what_they_mend():
+def test_fixes_have_unique_names_and_name_their_mistake():
     rows = {id(fix) for pattern in PATTERNS for fix in pattern.fixes}
     assert len(rows) == len(FIXES) > 80
     assert all(fix.mistake and not fix.mistake.endswith(".") for fix in FIXES.values())
@@ -84,7 +84,7 @@ def test_fixes_have_names_of_their_own_and_say_what_they_mend():
 
 
 @pytest.mark.parametrize("fix", FIXES.values(), ids=FIXES)
-def test_the_failure_of_each_example_is_one_of_its_own_pattern(fix, folder):
+def test_each_example_fails_as_its_pattern_says(fix, folder):
     example = filled(fix.example, folder)
     failure = case_for(fix, example, folder).failure
     label, message = (
@@ -95,12 +95,12 @@ def test_the_failure_of_each_example_is_one_of_its_own_pattern(fix, folder):
     assert failure is None or explain(failure).what
 
 
-def test_every_subject_is_of_use():
+def test_no_subject_is_empty():
     assert all(patterns for patterns in SUBJECTS.values())
 
 
 @pytest.mark.parametrize("fix", FIXES.values(), ids=FIXES)
-def test_patches_come_best_first_guards_last_and_few(fix, folder):
+def test_patches_are_few_likeliest_first_guards_last(fix, folder):
     example = filled(fix.example, folder)
     patches = list(RulesAdvisor().propose(case_for(fix, example, folder)))
     assert 0 < len(patches) <= PATCHES_MAX

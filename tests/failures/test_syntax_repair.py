@@ -125,7 +125,7 @@ def same(text: str, wanted: str) -> bool:
 
 @pytest.mark.requirement("HEAL-2")
 @pytest.mark.parametrize(("part", "broken"), BROKEN_PARTS.values(), ids=BROKEN_PARTS)
-def test_one_broken_place_is_mended_and_the_rest_stays(part, broken):
+def test_one_broken_place_is_repaired_and_the_rest_stays(part, broken):
     assert part in GOOD
     code = GOOD.replace(part, broken, 1)
     assert compiler_message(code) is not None, "the sample must not parse"
@@ -138,7 +138,7 @@ def test_one_broken_place_is_mended_and_the_rest_stays(part, broken):
 
 
 @pytest.mark.parametrize(("broken", "wanted"), MORE.values(), ids=MORE)
-def test_a_habit_from_elsewhere_is_mended(broken, wanted):
+def test_habits_of_other_languages_are_rewritten(broken, wanted):
     code = BODY.format(f"    {broken}\n")
     after = BODY.format(f"    {wanted}\n") if wanted else f"async {BODY.format(f'    {broken}' + chr(10))}"
     assert compiler_message(code) is not None, "the sample must not parse"
@@ -146,7 +146,7 @@ def test_a_habit_from_elsewhere_is_mended(broken, wanted):
     assert any(same(text, after) for text in texts[:5]), texts[:3]
 
 
-def test_the_same_marks_in_an_f_string_are_mended_only_where_python_cannot_read_them():
+def test_nested_quotes_in_an_f_string_are_repaired_only_where_python_rejects_them():
     broken, wanted = (BODY.format(f"    {text}\n") for text in SAME_MARKS)
     if sys.version_info >= (3, 12):
         assert compiler_message(broken) is None
@@ -156,7 +156,7 @@ def test_the_same_marks_in_an_f_string_are_mended_only_where_python_cannot_read_
 
 
 @pytest.mark.parametrize("form", WRAPPED.values(), ids=WRAPPED)
-def test_what_stands_around_the_code_is_left_out(form):
+def test_text_around_the_code_is_left_out(form):
     lines = GOOD.splitlines()
     code = {
         "indent": "".join(f"    {line}\n" for line in lines),
@@ -171,33 +171,33 @@ def test_what_stands_around_the_code_is_left_out(form):
 
 
 @pytest.mark.parametrize("row", other_languages.REWRITES, ids=lambda row: row.name)
-def test_each_habit_of_writing_is_recognised_in_its_own_example(row):
+def test_each_rewrite_matches_its_own_example(row):
     assert compiler_message(row.before) is not None
     assert other_languages.spliced(row.before, other_languages.matches(row, row.before)) == row.after
     assert row.after in first_of(row.before) or compiler_message(row.after) is not None
 
 
 @pytest.mark.parametrize("row", other_languages.REWRITES, ids=lambda row: row.name)
-def test_no_habit_is_seen_inside_of_a_text_or_a_comment(row):
+def test_no_rewrite_matches_inside_strings_or_comments(row):
     inside = row.before.replace("\n", " ").replace('"', "").replace("'", "")
     quiet = f'b = "{inside}"  # {inside}\n'.replace("\\", "")
     spans = [(start, end) for start, end, _ in other_languages.matches(row, quiet)]
     assert all(start == 0 for start, _ in spans)
 
 
-def test_three_mistakes_in_one_text_are_mended():
+def test_three_mistakes_in_one_text_are_repaired():
     code = "def tool(a)\n    b = [1, 2\n    if a = 1:\n        return b\n    return a\n"
     after = "def tool(a):\n    b = [1, 2]\n    if a == 1:\n        return b\n    return a\n"
     assert after in first_of(code)
 
 
-def test_a_program_in_another_language_is_read_as_python():
+def test_a_program_in_another_language_becomes_python():
     code = "function tool(a) {\n    let b = 0;\n    foreach (x in a) {\n        if (x > 1 && x != 3) {\n            b++;\n        }\n    }\n    return b;\n}\n"
     (text, *_) = first_of(code)
     assert run(text, {"a": [1, 2, 3, 4]}) == (2, None)
 
 
-def test_a_draft_is_mended_whatever_its_failure_says():
+def test_a_draft_is_repaired_whatever_its_failure_says():
     code = "def tool(a)\n    return Counter(a)['b']\n"
     for failure in (None, Failure("CODE_SYNTAX", "CodeDoesNotParse", "odd", "odd")):
         patches = list(RulesAdvisor().propose(Case(entry_of(code, draft=True), failure, ())))
@@ -206,7 +206,7 @@ def test_a_draft_is_mended_whatever_its_failure_says():
         assert patches[0].rank > patches[-1].rank
 
 
-def test_code_that_compiles_only_as_far_as_the_parser_is_mended_too():
+def test_errors_that_only_the_compiler_finds_are_repaired_too():
     code = "def tool(a):\n    b = a + 1\nreturn b\n"
     assert "def tool(a):\n    b = a + 1\n    return b\n" in [text for text, _, _ in repairs(code)]
 
@@ -215,22 +215,22 @@ def test_code_that_compiles_only_as_far_as_the_parser_is_mended_too():
 @pytest.mark.parametrize(
     "code", ["", "\n\n", "((((((", "\\", '"""', "\x00", "def", "%" * 300, "[" * 500, "🙂 = 1", "if\n" * 200]
 )
-def test_hopeless_texts_end_in_time_and_without_an_error(code):
+def test_hopeless_texts_end_in_time_without_an_error(code):
     for item in nearest(code):
         assert compiler_message(item.text) is None
 
 
-def test_line_ends_of_another_system_stay():
+def test_windows_line_ends_stay():
     code = GOOD.replace("in items:", "in items").replace("\n", "\r\n")
     assert GOOD.replace("\n", "\r\n") in first_of(code)
 
 
-def test_the_same_draft_gets_the_same_answers():
+def test_the_same_draft_gets_the_same_repairs():
     code = GOOD.replace("(items):", "(items")
     assert nearest(code) == nearest(code)
 
 
-def test_the_lenient_tokens_are_the_text():
+def test_draft_tokens_add_up_to_the_text():
     rng = random.Random(3)
     for _ in range(300):
         text = "".join(rng.choice("ab1\"'#\\\n \t([{}]):=+.é\x00🙂") for _ in range(rng.randrange(40)))

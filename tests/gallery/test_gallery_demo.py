@@ -42,7 +42,7 @@ def test_the_steps_do_what_they_say(told):
 
 
 @pytest.mark.slow
-def test_the_story_has_no_colour_codes_when_piped_and_fits_a_terminal(told):
+def test_piped_output_has_no_colour_codes_and_fits_a_terminal(told):
     _, text = told
     assert "\x1b" not in text
     assert max(len(line) for line in text.splitlines()) <= 80
@@ -56,7 +56,7 @@ def test_the_story_has_no_colour_codes_when_piped_and_fits_a_terminal(told):
         ("get_last_error", "def get_last_error(tool_name=None):\n    return 'all is well'\n", 3),
     ],
 )
-def test_a_step_that_does_not_do_what_it_says_is_named(tmp_path, name, code, step):
+def test_a_failing_step_is_named(tmp_path, name, code, step):
     database = Database(tmp_path / "story.db")
     vault = Vault(database)
     if name == "get_last_error":

@@ -19,13 +19,13 @@ each_lesson = pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: less
 
 
 @pytest.mark.requirement("VAULT-7")
-def test_there_are_more_than_twelve_lessons_and_each_shows_another_mistake():
+def test_more_than_twelve_lessons_show_different_mistakes():
     assert len(LESSONS) >= 14
     for field in ("name", "title", "mistake", "question"):
         assert len({getattr(lesson, field) for lesson in LESSONS}) == len(LESSONS), field
 
 
-def test_no_name_is_used_twice_and_each_can_stand_in_a_call():
+def test_names_are_unique_and_valid_in_a_call():
     names = [tool.name for tool in (*LESSONS, *SAMPLES)]
     assert len(set(names)) == len(names)
     assert all(name.isidentifier() for name in names)
@@ -39,13 +39,13 @@ def test_every_file_of_the_gallery_belongs_to_a_tool():
         }
 
 
-def test_all_kinds_of_tool_are_among_the_lessons():
+def test_the_lessons_have_all_kinds_of_tools():
     kinds = {"sql" if tool.type == "sql" else _kind(tool) for tool in LESSONS}
     assert kinds == {"function", "class", "script", "sql"}
 
 
 @each_lesson
-def test_a_lesson_says_what_is_right_for_the_arguments_that_fail(lesson: Lesson):
+def test_a_lesson_has_the_right_result_for_its_failing_arguments(lesson: Lesson):
     right = [example["result"] for example in lesson.examples if example["arguments"] == lesson.failing]
     assert len(right) == 1
     assert (lesson.ename is None) != (lesson.wrong_value is None)
@@ -54,7 +54,7 @@ def test_a_lesson_says_what_is_right_for_the_arguments_that_fail(lesson: Lesson)
 
 
 @each_lesson
-def test_hidden_examples_are_not_among_those_that_a_search_may_see(lesson: Lesson, hidden_examples):
+def test_a_search_cannot_see_the_hidden_examples(lesson: Lesson, hidden_examples):
     assert len(hidden_examples[lesson.name]) >= 2
     seen = [example["arguments"] for example in lesson.examples]
     assert not [example for example in hidden_examples[lesson.name] if example["arguments"] in seen]
@@ -70,7 +70,7 @@ def test_nothing_in_the_package_reads_the_hidden_examples(hidden_examples):
     assert naming == set()
 
 
-def test_the_code_of_a_lesson_does_not_give_its_mistake_away():
+def test_the_code_of_a_lesson_does_not_reveal_its_mistake():
     for tool in LESSONS:
         assert "#" not in tool.code, tool.name
 

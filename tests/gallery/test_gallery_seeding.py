@@ -54,7 +54,7 @@ def test_seeding_twice_changes_nothing(database, only):
 
 
 @pytest.mark.requirement("LOG-15")
-def test_the_debug_tools_alone_can_be_given_to_a_database_in_use(database):
+def test_a_database_in_use_can_get_the_debug_tools_alone(database):
     vault = Vault(database)
     vault.add("mine", "def mine():\n    return 1\n")
     report = seed(database, vault, debug_tools_only=True)
@@ -63,7 +63,7 @@ def test_the_debug_tools_alone_can_be_given_to_a_database_in_use(database):
     assert not any("sample_" in line for line in dump(database.path))
 
 
-def test_seeding_keeps_what_was_made_of_a_tool(database):
+def test_seeding_keeps_a_changed_tool(database):
     vault = Vault(database)
     seed(database, vault)
     vault.patch("sum_to", "def sum_to(n: int):\n    return n * (n + 1) // 2\n", reason="my own")
@@ -73,7 +73,7 @@ def test_seeding_keeps_what_was_made_of_a_tool(database):
 
 
 @pytest.mark.requirement("VAULT-7", "VAULT-4")
-def test_reset_goes_back_by_a_new_revision_and_makes_the_data_anew(database):
+def test_reset_adds_a_revision_and_recreates_the_data(database):
     vault = Vault(database)
     seed(database, vault)
     mended = "def sum_to(n: int):\n    return n * (n + 1) // 2\n"
@@ -96,7 +96,7 @@ def test_reset_goes_back_by_a_new_revision_and_makes_the_data_anew(database):
     assert dump(database.path) == before
 
 
-def test_a_tool_of_the_users_own_under_a_seeded_name_is_kept(database):
+def test_seeding_keeps_a_users_tool_with_a_seeded_name(database):
     vault = Vault(database)
     own = "def word_count(text):\n    return 0\n"
     vault.add("word_count", own)
@@ -104,7 +104,7 @@ def test_a_tool_of_the_users_own_under_a_seeded_name_is_kept(database):
     assert vault.get("word_count").code == own
 
 
-def test_an_older_debug_tool_is_brought_up_to_date_and_a_patched_one_is_kept(database):
+def test_an_older_debug_tool_is_updated_and_a_patched_one_kept(database):
     vault = Vault(database)
     vault.add("list_tools", "def list_tools():\n    return []\n", author="seed")
     assert seed(database, vault, debug_tools_only=True).tools_reset == ("list_tools",)
@@ -116,7 +116,7 @@ def test_an_older_debug_tool_is_brought_up_to_date_and_a_patched_one_is_kept(dat
     assert vault.get("list_tools").revision == 3
 
 
-def test_sample_data_is_what_the_files_say(database):
+def test_sample_data_equals_the_files(database):
     seed(database, Vault(database))
     sales = rows(database.path, "sample_sales")
     assert len(sales) == 40
@@ -143,7 +143,7 @@ def test_seed_db_seeds_keeps_and_resets(tmp_path, capsys, monkeypatch):
     assert told == ""
 
 
-def test_seed_db_says_in_one_line_what_is_wrong(tmp_path, capsys):
+def test_seed_db_reports_an_error_in_one_line(tmp_path, capsys):
     assert main(["--db", str(tmp_path / "missing" / "x.db")]) == 2
     said = capsys.readouterr().err
     assert said.startswith("DB_MISSING: ")

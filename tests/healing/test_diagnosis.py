@@ -34,7 +34,7 @@ RAISING = {
 
 @pytest.mark.requirement("HEAL-1")
 @pytest.mark.parametrize(("body", "kind", "line", "part"), RAISING.values(), ids=RAISING)
-def test_an_exception_is_diagnosed_with_the_line_of_the_tools_own_code(body, kind, line, part):
+def test_a_diagnosis_names_the_line_of_the_tools_own_code(body, kind, line, part):
     code = HEAD + body
     _, failure = run(code, {})
     found = diagnose(entry_of(code), failure)
@@ -44,7 +44,7 @@ def test_an_exception_is_diagnosed_with_the_line_of_the_tools_own_code(body, kin
     assert "\n" not in found.sentence
 
 
-def test_the_line_is_the_tools_own_where_a_library_raised():
+def test_the_line_is_the_tools_own_if_a_library_raised():
     code = "import json\n\n\ndef helper(text):\n    return json.loads(text)\n\n\ndef tool(text):\n    return helper(text)\n"
     _, failure = run(code, {"text": "{"})
     found = diagnose(entry_of(code), failure)
@@ -54,7 +54,7 @@ def test_the_line_is_the_tools_own_where_a_library_raised():
 @pytest.mark.parametrize(
     "code", ["def tool(:\n    pass\n", "def tool():\nreturn 1\n", "x = 'a\n", "x = '\0'\n"]
 )
-def test_code_that_cannot_be_read_is_a_mistake_of_syntax_whatever_is_on_record(code):
+def test_unreadable_code_is_a_syntax_error_whatever_is_on_record(code):
     for failure in (None, Failure("TOOL_EXCEPTION", "ValueError", "old", "ValueError: old")):
         found = diagnose(entry_of(code), failure)
         assert found.kind == "syntax"
@@ -62,13 +62,13 @@ def test_code_that_cannot_be_read_is_a_mistake_of_syntax_whatever_is_on_record(c
         assert found.sentence.startswith("Python cannot read")
 
 
-def test_a_column_that_is_not_there_is_a_key_whatever_pandas_raises():
+def test_a_missing_column_is_a_key_error_whatever_pandas_raises():
     code = "import pandas\n\n\ndef tool():\n    return pandas.DataFrame({'a': [1]}).groupby('a')['b'].sum()\n"
     _, failure = run(code, {})
     assert diagnose(entry_of(code), failure).kind == "key"
 
 
-def test_without_a_failure_it_is_the_value_that_is_wrong_if_somebody_said_what_is_right():
+def test_without_a_failure_a_known_result_makes_it_a_wrong_value():
     entry = entry_of("def tool(x):\n    return x\n")
     assert diagnose(entry, None, [declared({"x": 1}, 2)]).kind == "wrong_value"
     nothing = diagnose(entry, None, [])
@@ -86,7 +86,7 @@ def test_without_a_failure_it_is_the_value_that_is_wrong_if_somebody_said_what_i
         ("TOOL_CRASHED", "crash"),
     ],
 )
-def test_an_ending_that_the_code_brought_about_can_be_mended(code, kind):
+def test_an_ending_caused_by_the_code_can_be_fixed(code, kind):
     found = diagnose(entry_of("def tool():\n    pass\n"), Failure(code, "X", "so it ended", "so it ended"))
     assert (found.kind, found.mendable) == (kind, True)
 
@@ -95,7 +95,7 @@ def test_an_ending_that_the_code_brought_about_can_be_mended(code, kind):
     "code",
     ["ARGUMENTS_INVALID", "ISOLATION_UNAVAILABLE", "HOST_DIED", "WORKER_LOST", "TOOL_KILLED", "WORKER_ERROR"],
 )
-def test_an_ending_that_is_not_the_codes_doing_says_why_no_code_helps(code):
+def test_an_ending_not_caused_by_the_code_says_why_no_fix_helps(code):
     assert code in catalogue()
     found = diagnose(entry_of("def tool():\n    pass\n"), Failure(code, "X", "it was so", "it was so"))
     assert not found.mendable

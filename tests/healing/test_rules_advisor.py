@@ -19,7 +19,7 @@ def codes(case: Case) -> list[str]:
     return [patch.code for patch in RulesAdvisor().propose(case)]
 
 
-def test_what_was_tried_before_is_not_proposed_again():
+def test_a_patch_is_not_proposed_twice():
     case = case_of(COUNT, {"a": ["b"]})
     (first, *_) = RulesAdvisor().propose(case)
     tried = Attempt(number=1, patch=first, diff="", verdict="not_cured")
@@ -35,7 +35,7 @@ def test_a_failure_of_an_earlier_revision_is_found_at_its_line():
     assert "# Counted by hand.\n" + FIXED in codes(later)
 
 
-def test_a_failure_whose_line_is_gone_makes_no_noise():
+def test_a_failure_whose_line_is_gone_gets_no_patches():
     case = case_of(COUNT, {"a": ["b"]})
     other = Case(entry_of("def tool(a):\n    return len(a)\n"), case.failure, case.checks)
     assert codes(other) == []
@@ -51,23 +51,23 @@ def test_a_failure_whose_line_is_gone_makes_no_noise():
         ("def tool(größe): return ( '✓' , größee ,)", "def tool(größe): return ( '✓' , größe ,)"),
     ],
 )  # fmt: skip
-def test_nothing_but_the_mistake_is_changed(before, after):
+def test_only_the_mistake_is_changed(before, after):
     assert after in codes(case_of(before, {"größe": 1}))
 
 
-def test_new_lines_end_and_begin_as_the_writers_do():
+def test_inserted_lines_keep_line_ends_and_indentation():
     before = "def tool(a):\r\n\tfor n in a:\r\n\t\tfound.append(n)\r\n\treturn found\r\n"
     after = before.replace("\tfor", "\tfound = []\r\n\tfor", 1)
     assert after in codes(case_of(before, {"a": [1]}))
 
 
-def test_the_marked_part_of_a_line_decides_which_of_several_is_meant():
+def test_the_marked_part_of_a_line_is_changed_first():
     code = "def tool(a, b):\n    return 'x' + a + 'y' + b + 'z' + a\n"
     (first, *_) = codes(case_of(code, {"a": "1", "b": 2}))
     assert first == "def tool(a, b):\n    return 'x' + a + 'y' + str(b) + 'z' + a\n"
 
 
-def test_a_guard_comes_last_and_says_that_it_is_one():
+def test_guards_come_last_and_are_marked():
     code = "def tool(a):\n    return sum(a) / len(a)\n"
     patches = list(RulesAdvisor().propose(case_of(code, {"a": []})))
     assert patches
@@ -79,7 +79,7 @@ def test_a_guard_comes_last_and_says_that_it_is_one():
     assert run(first.code, {"a": [2]}) == (2.0, None)
 
 
-def test_what_an_example_says_of_another_input_is_no_reason_for_a_guard():
+def test_an_example_of_another_input_does_not_justify_a_guard():
     code = "def tool(a):\n    return sum(a) / len(a)\n"
     patches = list(RulesAdvisor().propose(case_of(code, {"a": []}, declared({"a": [2]}, 2))))
     assert all(patch.guard for patch in patches)
@@ -100,11 +100,11 @@ def test_what_an_example_says_of_another_input_is_no_reason_for_a_guard():
         ("not (", {}, True),
     ],
 )
-def test_a_condition_is_read_off_the_arguments_without_running_anything(condition, arguments, answer):
+def test_conditions_are_evaluated_without_running_code(condition, arguments, answer):
     assert holds(condition, arguments) is answer
 
 
-def test_a_case_that_says_nothing_gets_nothing():
+def test_a_case_without_facts_gets_no_patches():
     assert codes(Case(entry_of("def tool(a):\n    return a\n"), None, ())) == []
     assert codes(Case(entry_of("SELECT 1", type="sql"), None, ())) == []
     called = Check(origin="failing", call="tool(1)")
@@ -118,7 +118,7 @@ def test_several_missing_imports_come_in_one_patch():
     assert run(first, {"a": "abca"}) == ((2.0, "x"), None)
 
 
-def test_reading_a_site_of_a_class_knows_its_arguments():
+def test_the_site_of_a_class_knows_its_arguments():
     code = "from healkit import Tool\n\n\nclass Seat(Tool):\n    def run(self, arguments):\n        return arguments['sead']\n"
     case = case_of(code, {"seat": 1}, name="seat")
     site = site_of(case)

@@ -52,7 +52,7 @@ def hk(tmp_path_factory: pytest.TempPathFactory):
 @pytest.mark.slow
 @pytest.mark.requirement("HEAL-2")
 @pytest.mark.parametrize("lesson", PYTHON, ids=lambda lesson: lesson.name)
-def test_the_rules_mend_a_lesson_or_leave_it_to_the_search(lesson, hk):
+def test_the_rules_fix_a_lesson_or_leave_it_to_the_search(lesson, hk):
     plausible = passing(hk, lesson, patches_for(lesson), list(lesson.examples))
     assert bool(plausible) == (lesson.name not in FOR_THE_SEARCH)
     if plausible:

@@ -191,7 +191,7 @@ def test_the_notebook_gets_text_and_html(make):
     assert str(make()) == bundle["text/plain"]
 
 
-def test_a_call_that_was_refused_is_not_explained_as_if_code_had_failed(make):
+def test_a_refused_call_is_not_explained_as_failed_code(make):
     failure = Failure(
         "ARGUMENTS_INVALID", "ArgumentsInvalid", "`n` must be integer, got 'x'.", "", hint="Pass a number."
     )

@@ -36,7 +36,7 @@ def healkit(tmp_path_factory):
 @pytest.mark.slow
 @pytest.mark.requirement("VAULT-7", "VAULT-6", "WORK-1")
 @pytest.mark.parametrize("lesson", EACH)
-def test_a_lesson_fails_as_it_says_and_its_fix_cures_it(healkit: Healkit, lesson: Lesson):
+def test_a_lesson_fails_as_declared_and_its_fix_passes(healkit: Healkit, lesson: Lesson):
     broken = healkit.execute(lesson.name, "default", lesson.failing)
     if lesson.ename is None:
         assert broken.failure is None
@@ -55,18 +55,18 @@ def test_a_lesson_fails_as_it_says_and_its_fix_cures_it(healkit: Healkit, lesson
 
 @pytest.mark.requirement("VAULT-7")
 @pytest.mark.parametrize("sample", SAMPLES, ids=by_name)
-def test_a_healthy_sample_gives_what_its_examples_say(healkit: Healkit, sample: Sample):
+def test_a_healthy_sample_passes_its_examples(healkit: Healkit, sample: Sample):
     for example in sample.examples:
         assert healkit.execute_tool(sample.name, "default", example["arguments"]) == example["result"]
 
 
 @pytest.mark.parametrize("lesson", EACH_IN_PYTHON)
-def test_a_fix_is_right_for_all_examples_seen_and_hidden(lesson: Lesson, hidden_examples):
+def test_a_fix_passes_all_examples_seen_and_hidden(lesson: Lesson, hidden_examples):
     for example in (*lesson.examples, *hidden_examples[lesson.name]):
         assert call(fix_of(lesson), lesson.name, example["arguments"]) == example["result"]
 
 
-def test_the_sql_fix_is_right_for_the_hidden_examples_too(healkit: Healkit, hidden_examples):
+def test_the_sql_fix_passes_the_hidden_examples(healkit: Healkit, hidden_examples):
     for lesson in LESSONS:
         if lesson.type == "sql":
             name = f"{lesson.name}_mended"
