@@ -2,7 +2,7 @@ r"""A source text with its tree, and edits at its nodes.
 
 Each change is a splice of the text, so comments, blank lines, quotes and layout outside of it stay as they are.
 `ast.unparse` would lose them, and a concrete syntax tree takes ten times as long to parse. Columns of `ast` count UTF-8
-bytes and lines end as the tokenizer ends them (`\\n`, `\\r\\n`, `\\r` and nothing else); positions here are characters.
+bytes and lines end as the tokenizer ends them (`\n`, `\r\n`, `\r` and nothing else); positions here are characters.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ _OTHER_FAILURE = 0.25
 
 
 @dataclasses.dataclass(frozen=True)
-class Base:
+class BaseVariant:
     """Variant to search from; `gain` is its progress over the original code, up to 2."""
 
     code: str
@@ -51,7 +51,7 @@ def gain(before: str, after: str, failing: int) -> float:
     )
 
 
-def bases(code: str, tried: Sequence[tuple[Candidate, str]], before: str, failing: int) -> list[Base]:
+def bases(code: str, tried: Sequence[tuple[Candidate, str]], before: str, failing: int) -> list[BaseVariant]:
     """Return the variants to search from, best first."""
     found = []
     for candidate, after in tried:
@@ -66,7 +66,7 @@ def bases(code: str, tried: Sequence[tuple[Candidate, str]], before: str, failin
         if alike[kinds[1]] >= _OF_A_KIND or alike[kinds[0]] >= _BASES // 2:
             continue
         alike.update(kinds)
-        chosen.append(Base(apply_edits(code, list(candidate.edits)), candidate, nearer))
+        chosen.append(BaseVariant(apply_edits(code, list(candidate.edits)), candidate, nearer))
         if len(chosen) >= _BASES:
             break
     return chosen
@@ -77,10 +77,10 @@ class HigherOrderSpace:
 
     def __init__(self, code: str, space_of: Callable[[str], EditSpace | None]) -> None:
         self._code, self._space_of = code, space_of
-        self._heap: list[tuple[float, int, Candidate, Iterator[Candidate], Base]] = []
+        self._heap: list[tuple[float, int, Candidate, Iterator[Candidate], BaseVariant]] = []
         self._count = 0
 
-    def add(self, base: Base) -> None:
+    def add(self, base: BaseVariant) -> None:
         """Search from that base too."""
         space = self._space_of(base.code)
         if space is not None:
@@ -92,7 +92,7 @@ class HigherOrderSpace:
             self._next(source, base)
             yield candidate
 
-    def _next(self, source: Iterator[Candidate], base: Base) -> None:
+    def _next(self, source: Iterator[Candidate], base: BaseVariant) -> None:
         step = next(source, None)
         if step is None:
             return

@@ -56,7 +56,7 @@ class PatchFeatures:
 
 
 @dataclasses.dataclass(frozen=True)
-class _Facts:
+class _Oddities:
     """Oddities of one text."""
 
     unread: set[tuple[str, str]]
@@ -69,7 +69,7 @@ class _Facts:
 @functools.lru_cache(maxsize=128)  # each patch is looked up twice: for its rank and its doubt
 def patch_features(before: str, after: str) -> PatchFeatures:
     """Return the features of a change; all zero if a text does not parse."""
-    old, new = _facts(before), _facts(after)
+    old, new = _oddities(before), _oddities(after)
     if old is None or new is None:
         return PatchFeatures()
     return PatchFeatures(
@@ -83,12 +83,12 @@ def patch_features(before: str, after: str) -> PatchFeatures:
 
 
 @functools.lru_cache(maxsize=128)  # the original code is looked up for each patch
-def _facts(text: str) -> _Facts | None:
+def _oddities(text: str) -> _Oddities | None:
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    return _Facts(_unread(tree), _recursive(tree), _literals(tree), Counter(_idle(tree)), _silent(tree))
+    return _Oddities(_unread(tree), _recursive(tree), _literals(tree), Counter(_idle(tree)), _silent(tree))
 
 
 def _tokens(before: str, after: str) -> tuple[int, int, int]:

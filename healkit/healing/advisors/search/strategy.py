@@ -20,7 +20,7 @@ from healkit.healing.advisors.search.confidence import OVERTAKEN, UNCOMPARED, re
 from healkit.healing.advisors.search.edit_space import Candidate, EditSpace
 from healkit.healing.advisors.search.evaluation import CandidateEvaluator, Evaluated
 from healkit.healing.advisors.search.higher_order import (
-    Base,
+    BaseVariant,
     HigherOrderSpace,
     bases,
     pairs,
@@ -218,7 +218,7 @@ class Search:
         if not evaluator.passed:
             higher_order = HigherOrderSpace(self._code, self._space_of)
             for half in halves[:_RESULT_CHANGING_BASES]:
-                higher_order.add(Base(apply_edits(self._code, list(half.edits)), half, 1.0))
+                higher_order.add(BaseVariant(apply_edits(self._code, list(half.edits)), half, 1.0))
             evaluator.evaluate(itertools.islice(higher_order, _PAIRS), Evaluated(), part=0.3)
 
     def _pairs(self, first: Evaluated, most: int) -> Iterator[Candidate]:
@@ -260,11 +260,11 @@ class Search:
                         self._best_leading = mended
                         one = stage.candidates[place]
                         code = apply_edits(self._code, list(one.edits))
-                        higher_order.add(Base(code, one, 1.0 + mended / failing))
+                        higher_order.add(BaseVariant(code, one, 1.0 + mended / failing))
 
     _best_leading = 0
 
-    def _bases(self, tried: Sequence[tuple[Candidate, str]]) -> list[Base]:
+    def _bases(self, tried: Sequence[tuple[Candidate, str]]) -> list[BaseVariant]:
         """Return the variants that make progress: runs all checks on the most promising candidates."""
         before = self._baseline.before
         ordered = sorted(tried, key=lambda pair: (-progress(pair[1], before), -pair[0].score))
