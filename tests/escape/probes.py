@@ -71,6 +71,10 @@ def marks(path, action):
     action()
     return "yes" if os.stat(path).st_ctime_ns != before else "denied"
 
+def each_time(times, attempt):
+    """What the attempt comes to: "yes" only if it is "yes" each time, since others may change what all processes share."""
+    return "yes" if all(attempt() == "yes" for _ in range(times)) else "denied"
+
 def reschedule(pid):
     """Whether the process has another scheduling policy afterwards; a success that is only pretended gives it none."""
     os.sched_setscheduler(pid, os.SCHED_BATCH, os.sched_param(0))
@@ -152,7 +156,7 @@ _OUTSIDE = _table({
     fd = os.open(t['readable'] + '/data.txt', os.O_RDONLY)
     return marks(fd, lambda: fcntl.ioctl(fd, 0x40086602, struct.pack('l', 0x80)))  # FS_IOC_SETFLAGS, noatime
 """,
-    "change the mode of a device": "marks('/dev/null', lambda: os.chmod('/dev/null', 0o666))",
+    "change the mode of a device": "each_time(5, lambda: marks('/dev/null', lambda: os.chmod('/dev/null', 0o666)))",
     "read the list of users": "take('/etc/passwd')",
     "write into the standard library": "os.open(t['library'], os.O_WRONLY)",
     "read through a link in scratch": "(os.symlink(t['secret'], 'link'), take('link'))",
