@@ -316,12 +316,12 @@ def settings() -> tuple[Setting, ...]:
     )
 
 
-def _told(setting: Setting) -> str:
+def _line(setting: Setting) -> str:
     unit = f" ({setting.unit})" if setting.unit else ""
     return f"{setting.name}: {setting.help}{unit}. Default: {setting.default!r}."
 
 
-Config.__doc__ = "\n".join((f"{Config.__doc__}\n", *map(_told, settings())))
+Config.__doc__ = "\n".join((f"{Config.__doc__}\n", *map(_line, settings())))
 
 
 def _check_url(name: str, url: str, example: str, instead: str) -> None:

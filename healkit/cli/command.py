@@ -57,7 +57,7 @@ def takes(name: str, group: Sequence[Option], read: Callable[[dict[str, Any]], A
                 continue
             for option in group:
                 kind = list[option.type] if option.many else option.type  # type: ignore[name-defined]  # made at run time
-                annotation = Annotated[kind | None, typed(option)]  # type: ignore[valid-type]  # ditto
+                annotation = Annotated[kind | None, typed(option)]  # type: ignore[valid-type]  # made at run time
                 parameters.append(parameter.replace(name=option.name, annotation=annotation, default=None))
         with_options.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]  # read by typer
         return with_options
@@ -100,18 +100,18 @@ def command(
     """
 
     def register(function: Callable[..., int]) -> Callable[..., None]:
-        guarded = told(function, on_error)
-        target.command(name, context_settings={**HELP_OPTIONS, **(context or {})})(guarded)
-        return guarded
+        wrapped = guarded(function, on_error)
+        target.command(name, context_settings={**HELP_OPTIONS, **(context or {})})(wrapped)
+        return wrapped
 
     return register
 
 
-def told(function: Callable[..., int], on_error: ErrorJson = error_json) -> Callable[..., None]:
+def guarded(function: Callable[..., int], on_error: ErrorJson = error_json) -> Callable[..., None]:
     """Wrap a command: print its errors, exit with its code; for `command`, and for groups that do work."""
 
     @functools.wraps(function)
-    def guarded(**options: Any) -> None:
+    def wrapped(**options: Any) -> None:
         try:
             code = function(**options)
         except HealkitError as error:
@@ -127,7 +127,7 @@ def told(function: Callable[..., int], on_error: ErrorJson = error_json) -> Call
         if code:
             raise typer.Exit(code)
 
-    return guarded
+    return wrapped
 
 
 def open_healkit(db: str | None, *, create: bool, many_runs: bool = False) -> Healkit:

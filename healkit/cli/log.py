@@ -18,12 +18,12 @@ from healkit.cli.command import (
     JsonOption,
     command,
     execution_json,
+    guarded,
     open_healkit,
     print_json,
     say,
     takes,
     terminal_width,
-    told,
     typed,
     wrong,
 )
@@ -39,7 +39,7 @@ app = typer.Typer(
 LimitOption = Annotated[int, typed(options.LIMIT, min=1)]
 
 
-@told
+@guarded
 @takes("filters", options.FILTERS, read_filters)
 def listing(
     context: typer.Context,

@@ -13,10 +13,10 @@ from healkit.cli.command import (
     DbOption,
     JsonOption,
     command,
+    guarded,
     open_healkit,
     print_json,
     terminal_width,
-    told,
     typed,
 )
 
@@ -116,4 +116,4 @@ def _list_by_default(
     db: DbOption = None,
 ) -> None:
     if context.invoked_subcommand is None:
-        told(list_requests)(tool=tool, pending=pending, limit=limit, as_json=as_json, db=db)
+        guarded(list_requests)(tool=tool, pending=pending, limit=limit, as_json=as_json, db=db)

@@ -70,7 +70,7 @@ def run(
             on_output=_to_stderr if as_json else _to_terminal,
             record=record or None,
         )
-    return _told(execution, as_json)
+    return _print_outcome(execution, as_json)
 
 
 def demo(db: DbOption = None) -> int:
@@ -104,7 +104,7 @@ def seed(
     return OK
 
 
-def _told(execution: Execution, as_json: bool) -> int:
+def _print_outcome(execution: Execution, as_json: bool) -> int:
     """Print what came of it; the exit code."""
     if as_json:
         print_json(_outcome(execution))

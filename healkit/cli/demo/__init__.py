@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.text import Text
 
-from healkit.cli.demo.chapter import NotAsTold
+from healkit.cli.demo.chapter import StepFailed
 from healkit.cli.demo.first_repair import FirstRepair
 from healkit.cli.demo.self_healing import SelfHealing
 from healkit.errors import HealkitError
@@ -35,7 +35,7 @@ def run_demo(console: Console, healkit: Healkit) -> bool:
         console.rule(Text(f"{number}. {title}", style="bold"), align="left", style="dim")
         try:
             said = step()
-        except (NotAsTold, HealkitError) as error:
+        except (StepFailed, HealkitError) as error:
             console.print(Text(f"{cross} Step {number} did not do what it says: {error}", style="bold red"))
             return False
         console.print(Text(f"{tick} {said}", style="green"))

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from healkit.app import Healkit
 
 
-class NotAsTold(Exception):
+class StepFailed(Exception):
     """A step that did not do what it says."""
 
 
@@ -36,9 +36,9 @@ class Chapter:
 
 
 def check(holds: bool, otherwise: str) -> None:
-    """Raise `NotAsTold` unless it holds."""
+    """Raise `StepFailed` unless it holds."""
     if not holds:
-        raise NotAsTold(otherwise)
+        raise StepFailed(otherwise)
 
 
 def syntax(text: str, language: str) -> Syntax:

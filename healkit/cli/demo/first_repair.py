@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from healkit.cli.demo.chapter import Chapter, NotAsTold, check, syntax
+from healkit.cli.demo.chapter import Chapter, StepFailed, check, syntax
 from healkit.gallery import lesson
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class FirstRepair(Chapter):
         run = self.healkit.execute(TOOL, "default", ARGUMENTS)
         failure = run.failure
         if failure is None:
-            raise NotAsTold(f"the tool returned {run.value!r} instead of failing")
+            raise StepFailed(f"the tool returned {run.value!r} instead of failing")
         self.show(_traceback(failure), f"{run.label} failed, log row {run.log_id}", style="red")
         check(failure.ename == "ZeroDivisionError", f"it failed with {failure.summary}")
         frame = failure.tool_frame
@@ -70,7 +70,7 @@ class FirstRepair(Chapter):
         self.say(f'hk.execute("get_last_error", "default", {arguments})')
         answer = self.healkit.execute("get_last_error", "default", arguments)
         if answer.failure is not None:
-            raise NotAsTold(f"get_last_error failed: {answer.failure.summary}")
+            raise StepFailed(f"get_last_error failed: {answer.failure.summary}")
         text = str(answer.value)
         self.show(Text(text), "get_last_error")
         for part in (TOOL, "ZeroDivisionError", BAD_LINE.strip(), str(ARGUMENTS["n"])):
@@ -95,7 +95,7 @@ class FirstRepair(Chapter):
         self.say(f'hk.execute("{TOOL}", "default", {ARGUMENTS}).value')
         run = self.healkit.execute(TOOL, "default", ARGUMENTS)
         if run.failure is not None:
-            raise NotAsTold(f"the patched tool failed: {run.failure.summary}")
+            raise StepFailed(f"the patched tool failed: {run.failure.summary}")
         self.console.print(Text(str(run.value), style="bold"))
         check(run.value == EXPECTED, f"it returned {run.value!r}, not {EXPECTED}")
         check(run.revision == 2, f"revision {run.revision} was run")

@@ -41,9 +41,9 @@ class CellOrder(Panel):
     def __init__(self, advice: CellAdvice) -> None:
         super().__init__(None)
         self._advice = advice
-        self.operations |= {"advice": self._told, "run_cell": self._run}
+        self.operations |= {"advice": self._advice_data, "run_cell": self._run}
 
-    def _told(self) -> dict[str, Any]:
+    def _advice_data(self) -> dict[str, Any]:
         """Return the advice, without what looks like a secret in a cell's text."""
         steps = [
             {"label": step.label, "why": step.why, "source": _cut(step.source)} for step in self._advice.steps

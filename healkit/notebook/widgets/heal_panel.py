@@ -221,7 +221,7 @@ class HealPanel(Panel):
         self._entry = healkit.vault.get(tool, persona)
         super().__init__(healkit, {"tool": tool, "persona": persona, "log_id": log_id})
         self.title = f"Healing of {plain.one_line(self._entry.tool_name, _TITLE_MAX_CHARS)}"
-        healings = Healings(healkit, self.recorded, self._told, advisors, budget_s)
+        healings = Healings(healkit, self.recorded, self._send_news, advisors, budget_s)
         self.operations |= Patching(healkit, self.recorded).operations
         self.operations |= healings.operations
         self.operations |= {"card": self._card_data}
@@ -258,7 +258,7 @@ class HealPanel(Panel):
         shown = None if self._card is None else self.static_card()
         return None if shown is None else shown._repr_mimebundle_()
 
-    def _told(self, content: dict[str, Any]) -> None:
+    def _send_news(self, content: dict[str, Any]) -> None:
         """Send the page the news and redraw the card; called whenever the healing has news."""
         self._reply(content)
         if self._card is None:

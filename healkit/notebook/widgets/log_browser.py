@@ -11,7 +11,7 @@ from healkit.errors import UsageInvalid
 from healkit.notebook.cell_output import CellOutput, listed
 from healkit.notebook.widgets.heal_panel import Healings
 from healkit.notebook.widgets.panel import Panel
-from healkit.notebook.widgets.traceback_view import Looking
+from healkit.notebook.widgets.traceback_view import ExecutionOperations
 from healkit.parsing import read_filters
 from healkit.runtime.log_rows import execution_of
 
@@ -39,7 +39,7 @@ class LogBrowser(Panel):
         }
         self._filters = read_filters(given, whole_days=True)
         super().__init__(healkit, {"filters": given})
-        self.operations |= Looking(healkit, self.recorded).operations
+        self.operations |= ExecutionOperations(healkit, self.recorded).operations
         healings = Healings(healkit, self.recorded, self._reply)
         self.operations |= healings.operations
         self.endings = (healings.close,)

@@ -20,7 +20,7 @@ from healkit.runtime.execution import Execution
 _EXPORTS_MAX = 99
 
 
-class Looking:
+class ExecutionOperations:
     """Execution in full, as a page asks for it."""
 
     def __init__(self, healkit: Healkit, recorded: PageData) -> None:
@@ -68,7 +68,7 @@ class TracebackView(Panel):
     def __init__(self, healkit: Healkit, execution: Execution) -> None:
         super().__init__(healkit, {"log_id": execution.log_id})
         self._execution = execution
-        self.operations |= Looking(healkit, self.recorded).operations
+        self.operations |= ExecutionOperations(healkit, self.recorded).operations
         healings = Healings(healkit, self.recorded, self._reply)
         self.operations |= healings.operations
         self.endings = (healings.close,)
