@@ -1,7 +1,10 @@
 """Event loop and pools of workers, one set a process.
 
-Several `Healkit`s share them. What needs them first starts them; `shutdown` ends them, at interpreter exit and
-on `%unload_ext`. A forked child starts with nothing: the parent's workers are the parent's.
+Several `Healkit`s share them. They are started when first needed; `shutdown` ends them, at interpreter exit and on
+`%unload_ext`. A forked child starts with none: the parent's workers stay the parent's.
+
+A notebook has a running loop already, so the async core has its own, in a thread that lives as long as the host
+process. That thread also spawns the workers, whose sandbox dies with the thread that started it.
 """
 
 from __future__ import annotations

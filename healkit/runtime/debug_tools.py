@@ -1,7 +1,7 @@
 """Debug tools: in the vault, run as any other tool.
 
-Their code runs in a restricted worker, which sees neither the vault nor the log; what they tell comes
-through the bridge from `LogTools`, which only tools with a grant for `healkit.*` may call.
+Their code runs in a restricted worker, which sees neither the vault nor the log. Both are read through the bridge, by
+`LogTools`, which only tools with a grant for `healkit.*` may call.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """A failure as a notebook of its own, and as a bug report.
 
-Both must do without healkit: whoever gets them has neither the vault nor the log. So the notebook holds the arguments,
-the code as it ran, the call that fails (its cell says that it means to, by the tag that nbclient knows), and the mended
-code where a later revision answered the same call. Calls through the bridge are answered by what was recorded of them.
-All that leaves goes through the sanitiser first.
+A notebook of its own, and a bug report. Both must work without healkit, because their readers have neither the vault
+nor the log. So the notebook holds the arguments, the code as it ran, the call that fails (with the tag by which
+nbclient expects an error), and the fixed code where a later revision passed with the same arguments. Calls through the
+bridge are answered with what was recorded of them. Everything goes through the sanitiser first.
 """
 
 from __future__ import annotations

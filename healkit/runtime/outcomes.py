@@ -1,7 +1,7 @@
 """Outcomes as failures and as results of checks.
 
-Each way an execution can end has one code, one wording and one next step. A worker's own account is taken
-for what it is, a claim: its code must be one that a worker can know, and its texts are capped.
+Each way an execution can end has one code, one wording and one next step. A worker's own account is a claim: its code
+must be one that a worker can know, and its texts are capped.
 """
 
 from __future__ import annotations

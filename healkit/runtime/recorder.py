@@ -32,8 +32,7 @@ from healkit.errors import DatabaseError
 from healkit.runtime.backlog import Backlog
 from healkit.runtime.contents import AnyRecord, without_contents
 from healkit.runtime.journal import Journal, left_behind, read_journal
-from healkit.runtime.log_rows import persona_served, started_of, steps_of
-from healkit.runtime.orphans import ending_of, why_dead
+from healkit.runtime.log_rows import orphan_ending, persona_served, started_of, steps_of, why_dead
 from healkit.runtime.steps import UNRECORDED, StepListener
 from healkit.store.database import Database
 from healkit.store.log_writer import LogWriter
@@ -184,7 +183,7 @@ class Recorder:
                 started = started_of(row)
                 served = persona_served(self._database, started)
                 collector = TraceCollector(self._tracer, started, served, steps_of(self._log, row.trace_id))
-                finished = self._concluded(ending_of(row, died), collector)
+                finished = self._concluded(orphan_ending(row, died), collector)
                 if self._writer.finish_running(finished, self._config.log_wait_s) is not None:
                     count += 1
                     self._tell(finished)

@@ -1,11 +1,13 @@
 """Router of a worker's calls, with their records.
 
-One `CallRouter` for each execution. It decides whether the call is allowed (grants, budget), writes its
-record before anything happens, hands it to the provider, and writes how it ended. The worker's word enters
-only as arguments.
+One `CallRouter` for each execution. It decides whether the call is allowed (grants, budget), writes its record before
+anything happens, hands it to the provider, and writes how it ended. From the worker come only the arguments.
 
-The calls of a tool that has proved quick are written once, when they end: two commits would cost more than
-the call.
+The calls of a tool that has proved quick are written once, when they end: two commits would cost more than the call.
+
+A branch decision, `trace.decision(…)`, comes as a call of a server that no provider can be, and is answered like one:
+when it returns in the worker, the decision is in the journal, and kill -9 cannot undo it. Its texts are a claim: types
+are checked, sizes and number capped.
 """
 
 from __future__ import annotations

@@ -1,14 +1,12 @@
 """Host's half of RPC: one socket, a few threads.
 
-Threads and not the event loop, because a call is waiting on the other side: a thread that blocks in `recv`
-answers in half the time of a loop that has to be woken. One thread reads at a time. Before it handles a
-call it hands the reading on to another, so that a call that takes long does not hold up the ones behind it;
-that hand-over costs a quarter of a quick call's time, so tools that have proved quick are spared it, until
-one of them is slow after all.
+Threads rather than the event loop, because a call is waiting on the other side: a thread that blocks in `recv` answers
+in half the time of a loop that has to be woken. One thread reads at a time. Before it handles a call, it lets another
+thread read, so that a long call does not delay the next ones. That hand-over costs a quarter of a quick call's time, so
+it is left out for tools that have proved quick, until one of them is slow.
 
-While any bridge is open, the interpreter lets a waiting thread have its turn after 10 µs instead of 5 ms: a
-call needs the interpreter's lock five times over, and with the host's main thread busy each of them waits
-that long.
+While any bridge is open, the interpreter's switch interval is 10 µs instead of 5 ms: a call needs the interpreter's
+lock five times, and with a busy main thread each of them waits that long.
 """
 
 from __future__ import annotations
@@ -109,7 +107,7 @@ class Bridge:
     def expire(self) -> None:
         """Answer every call whose time is up with CALL_TIMEOUT, and let others read past one that has become slow.
 
-        Called every few milliseconds to tenths of a second by whoever waits for the worker.
+        Called every few milliseconds to tenths of a second by the code that waits for the worker.
         """
         now = time.monotonic()
         for pending in list(self._pending.values()):

@@ -1,8 +1,8 @@
 """Folders of workers on the host, and their removal.
 
-One folder for each host process, named after it, under one private folder for each user. Beside it waits a janitor, a
-shell that holds one end of a pipe: when the host is gone, however it went, the pipe ends and the folder is removed.
-Should the janitor be killed too, the next host that starts recognises the folder by its dead owner.
+Each host process has one folder, named after it, under one private folder for each user. Beside it waits a janitor, a
+shell that holds one end of a pipe: when the host ends, in whatever way, the pipe ends and the folder is removed. If the
+janitor is killed too, the next host that starts finds the folder by its dead owner.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def private_base() -> Path:
 def exceeds(folder: str, pid: int, max_bytes: int, max_files: int) -> bool:
     """Return whether the folder, and the files the process holds open without a name, exceed either limit.
 
-    Stops counting as soon as they do. Sizes are what is really taken up: a sparse file takes up little.
+    Stops counting at the limit. Counts the space really used: a sparse file takes little.
     """
     total = 0
     for files, size_bytes in enumerate(itertools.chain(_nameless(pid), _in(folder)), start=1):

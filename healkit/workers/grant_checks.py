@@ -1,7 +1,7 @@
 """Checks of grants on this machine, before they are saved.
 
-A path that is not there, a package with a typing error: an execution would fail of it, later and elsewhere. And some
-grants would undo the restriction itself. `check_grants` refuses both.
+A missing path or a misspelt package would fail each execution, later and elsewhere; some grants would undo the
+restriction itself. `check_grants` refuses both.
 """
 
 from __future__ import annotations

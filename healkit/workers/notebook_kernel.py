@@ -1,9 +1,7 @@
 """Restricted kernel that a frontend drives.
 
-It has a sandbox of its own, and no host at a bridge.
-
-Started cold, once for each notebook. It ends with its kernel manager, by the manager's hand or with the process the
-manager lives in.
+It has a sandbox of its own, and no host at a bridge. It starts cold, once for each notebook, and ends with its kernel
+manager: by the manager, or with the process the manager lives in.
 """
 
 from __future__ import annotations

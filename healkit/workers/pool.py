@@ -1,8 +1,8 @@
 """Workers at hand: fork servers and warm spares.
 
-A worker serves one execution and is never taken back; what is kept warm is one that nobody has used. The pool is of
-the process, not of a `Healkit`: several of them share fork servers and spares. Where forking cannot work (no Landlock
-to tell siblings apart, no Linux, a fork server that dies) workers start cold, which is slower and nothing else.
+A worker serves one execution and is never used again; only unused ones are kept warm. The pool belongs to the process,
+not to a `Healkit`: several of them share fork servers and spares. Where forking cannot work (no Landlock to keep
+siblings apart, no Linux, a fork server that dies) workers start cold, which is only slower.
 """
 
 from __future__ import annotations

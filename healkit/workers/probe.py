@@ -1,7 +1,7 @@
 """Tiers that this machine can really enforce.
 
-Found by building each sandbox and letting a process inside it try what must not be possible; never by
-asking for features or reading error texts. A tier counts when everything it promises was denied.
+Each sandbox is built, and a process inside it tries what must be impossible; no feature flags and no error texts are
+trusted. A tier counts when everything it promises to stop was denied.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Jupyter's provisioner: launch and kill of a kernel.
 
-Registered as `healkit-restricted` under `jupyter_client.kernel_provisioners`. jupyter_client writes the connection
-file and formats the kernel's command; what process comes of it is the launcher's business. Where no launcher is given,
-as by JupyterLab or nbclient, the provisioner starts a kernel of its own for the whole notebook
-(`workers.notebook_kernel`), with what the kernel spec grants.
+Registered as `healkit-restricted` under `jupyter_client.kernel_provisioners`. jupyter_client writes the connection file
+and formats the kernel's command; the launcher makes the process. Without a launcher, as from JupyterLab or nbclient,
+the provisioner starts a kernel of its own for the whole notebook (`workers.notebook_kernel`), with what the kernel spec
+grants.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Workers of failed runs, kept to be asked.
 
 A few, for a time: the oldest goes when there are too many, each when its time is up or its process has ended, all with
-the pool. Between questions a kept process is stopped (SIGSTOP), so that threads which a tool left running cost nothing.
-What cannot be asked any more says why.
+the pool. Between questions a retained process is stopped (SIGSTOP), so that threads a tool left running cost nothing.
+For those that are gone, the reason is known.
 """
 
 from __future__ import annotations

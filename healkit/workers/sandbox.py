@@ -1,8 +1,8 @@
 """Sandbox of a worker, and the command that starts it.
 
-What a worker sees by default is its interpreter (`workers.interpreters`). `Sandbox` adds one run's folders and the
-tool's grants, and turns them into a restrictions for the inside (`workers.inside.lockdown`) and, in the `namespaces`
-tier, a bubblewrap command line around it.
+By default a worker sees its interpreter (`workers.interpreters`). `Sandbox` adds one run's folders and the tool's
+grants, and turns them into restrictions for the inside (`workers.inside.lockdown`) and, in the `namespaces` tier, a
+bubblewrap command line around it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Scoring of candidates: trial servers that share a cursor.
 
-Each trial server gets small shares, as many candidates as take it some fifty milliseconds, drawn when it is nearly
-ready for them: whoever makes the candidates can look at what became of the earlier ones. A trial server that dies takes
-along the one candidate that it was at; the rest of its share goes to another.
+Each trial server gets small shares, as many candidates as take it about 80 milliseconds, drawn shortly before it needs
+them: the source of the candidates can look at the results of earlier ones. A trial server that dies loses only the
+candidate it was at; the rest of its share goes to another.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Trials by the hundred: servers on the host's side.
 
 A trial is code and arguments, run in a child forked from a restricted trial server: no kernel, no bridge, no displays.
-What it prints is kept, how it ended is told apart as finely as for any execution.
+Its output is kept, and its outcome is told as finely as for any execution.
 """
 
 from __future__ import annotations
@@ -82,8 +82,8 @@ class TrialServer:
     async def run(self, init: rpc.Init, following: rpc.Init | None = None) -> Outcome:
         """Run one trial; a trial server that does not answer is dead or stuck, and so is the trial.
 
-        `following`, which must be the next one then, lies ready for the trial server when it is done with this one.
-        Should the trial server end before that, it has not been run.
+        `following`, which must be the next one then, is sent ahead, so that the trial server need not wait for it. If
+        the trial server ends before that, it was not run.
         """
         loop = asyncio.get_running_loop()
         try:
@@ -185,8 +185,8 @@ class TrialServers:
     async def take(self, tier: Tier, config: Config) -> TrialServer:
         """Return an idle one for these settings, else a new one; raises `WorkerStartFailed`.
 
-        One that is no longer waited for is the next one's who asks, before it is ready or afterwards: short runs one
-        after the other start no further one each.
+        One whose caller has given up goes to the next caller, ready or not: short runs one after the other do not start
+        one each.
         """
         for server in list(self._idle):
             if not server.alive:

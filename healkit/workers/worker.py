@@ -1,9 +1,8 @@
 """Worker: start it, let it run one tool, end it.
 
-What kernels and subprocess workers share.
-
-What happened is decided from what the host itself observes: its own deadline, the process's death, the bytes that
-arrived. The worker's `execution_complete` is a claim; it settles nothing but the value or the traceback.
+What kernels and subprocess workers share. The outcome is decided from what the host itself observes: its own deadline,
+the process's death, the bytes that arrived. The worker's `execution_complete` is a claim; only the value or the
+traceback is taken from it.
 """
 
 from __future__ import annotations

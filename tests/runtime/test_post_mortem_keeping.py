@@ -75,7 +75,7 @@ def test_each_is_kept_for_a_bounded_time_that_a_question_renews(tmp_path: Path) 
             return [
                 one
                 for pool in background._pools.values()
-                for one in pool.retained._kept
+                for one in pool.retained._retained
                 if one == execution.trace_id
             ]
 
@@ -194,7 +194,7 @@ def tool():
 
 
 async def _preloaded() -> bool:
-    return all(one.done() for pool in background._pools.values() for one in pool._nurseries.values())
+    return all(one.done() for pool in background._pools.values() for one in pool._fork_servers.values())
 
 
 @pytest.mark.requirement("WORK-5")

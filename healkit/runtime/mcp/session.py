@@ -1,8 +1,8 @@
 """Connection to an MCP server, from start to end.
 
-Everything here runs in healkit's event loop. The protocol's scopes must be entered and left in the same task,
-so a session has one task for its whole life, and calls come to it from tasks of their own. A session that has
-ended is never used again; `mcp_servers` makes the next one.
+Everything here runs in healkit's event loop. The protocol's scopes must be entered and left in the same task, so a
+session has one task for its whole life, and calls come to it from tasks of their own. A session that has ended is never
+used again; `runtime.mcp.servers` makes the next one.
 
 Imported only when a server is connected: this is the one module that loads the `mcp` package.
 """

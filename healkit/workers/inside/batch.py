@@ -1,11 +1,11 @@
 """Batches in a trial server: many candidates a child.
 
-A child is watched, and replaced where it ends early.
+A child is watched, and replaced where it ends early. A child that hangs in C code, or swallows its alarms, is killed
+when its position in the buffer has not changed for longer than the check may take; one that crashes ends by itself. In
+both cases the batch goes on in another child after that check, whose result is `t` or `d`.
 
-A child that hangs in C code, or swallows its alarms, is killed when its place on the buffer has stood still for longer
-than the check may take; one that crashes ends by itself. Either way the batch goes on in another child after that
-check, which is told `t` or `d`. A child can write any letters it likes, and hurts nobody but its own search by it: a
-winner is validated afresh, each check in a process of its own.
+A child can write any letters it likes, but only its own search suffers: a winner is validated afresh, each check in a
+process of its own.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Candidates against checks, one after the other in a child.
 
-Every check gets a fresh module namespace and freshly decoded arguments. What a candidate can change in the process
-besides is put back where that is cheap: the interpreter's settings, random numbers, builtins, modules, environment,
-working directory and scratch folder. What is not (an imported module's own variables, C code's) lives until this
-child ends, which is a fraction of a second; whatever counts is validated in a process of its own.
+Every check gets a fresh module namespace and freshly decoded arguments. Other things that a candidate can change in the
+process are restored where that is cheap: the interpreter's settings, random numbers, builtins, modules, environment,
+working directory and scratch folder. The rest (variables of imported modules, state of C code) stays until this child
+ends, a fraction of a second later. Results that matter are validated in a process of their own.
 """
 
 from __future__ import annotations
@@ -188,7 +188,7 @@ class Candidates:
     def _shape(self, code: CodeType) -> Shape | None:
         """Return what to call in the candidate compiled last; None where nothing can be called.
 
-        Read from the text only where the names and signatures that decide it have not been met before.
+        The text is read only for names and signatures that were not met before.
         """
         key = (
             code.co_names,

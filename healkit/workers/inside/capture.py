@@ -1,7 +1,6 @@
 """Capturing what a tool prints and raises.
 
-A traceback is cut out of the worker's own stack here, so that a tool's author reads frames of the tool and of the
-libraries it called, and nothing of healkit in between.
+Tracebacks are reduced to frames of the tool and of the libraries it called.
 """
 
 from __future__ import annotations

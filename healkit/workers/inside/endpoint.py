@@ -1,8 +1,8 @@
 """Worker's half of the bridge.
 
-No thread of its own reads the socket: whichever caller gets the receive lock reads for all until its own answer is
-there, then wakes another that still waits. A lone caller so has its answer without a single hand-over between
-threads, which is most of what a call costs.
+No thread of its own reads the socket. The caller that gets the receive lock reads for all until its own answer is
+there, then wakes another that still waits. A lone caller gets its answer without any switch of threads, which is most
+of the cost of a call.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Ways into a tool's code: its entry, or a call beside it.
 
-Each way gets a fresh module namespace. What is in it besides the code is the same however the tool is run.
+Each way gets a fresh module namespace, with the same names in it however the tool is run.
 """
 
 from __future__ import annotations

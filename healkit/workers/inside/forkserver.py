@@ -1,9 +1,9 @@
 """Fork server: a preloaded parent that forks workers.
 
 `python -m healkit.workers.inside.forkserver`, inside the sandbox, with a control socket. It has one thread, runs no
-tool and reads nothing but the host's requests. Each child gives up, by itself and for good, whatever its restrictions
-says: its own scratch folder, Landlock domain, limits and seccomp filter. When the host goes, the control socket ends,
-and the fork server and its children with it.
+tool and reads only the host's requests. Each child puts its own restrictions in force, for good: scratch folder,
+Landlock domain, limits and seccomp filter. When the host ends, the control socket ends, and with it the fork server and
+its children.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Description of a Python interpreter, by itself.
 
-healkit asks its own, and runs this very file with others to ask them: it imports the standard library only, and
-nothing newer than Python 3.8 would refuse it.
+healkit runs this file with other interpreters too, to ask them: it imports the standard library only, and parses in
+Python 3.8.
 """
 
 from __future__ import annotations

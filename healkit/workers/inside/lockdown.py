@@ -1,6 +1,6 @@
 """Giving up what a worker must not have, from the inside.
 
-Two moments. `enter` runs first of all, while the process has one thread: capabilities, Landlock and the fixed limits.
+In two steps. `enter` runs first of all, while the process has one thread: capabilities, Landlock and the fixed limits.
 `seal` runs when ZeroMQ has bound its sockets: from then on no socket of any kind can be made. Each returns what it
 really did, and the host compares that with what the tier promises before it sends any code.
 """

@@ -1,7 +1,7 @@
 """Observer of a tool's code: executed lines, types of names.
 
 From Python 3.12 on `sys.monitoring` (PEP 669) reports each line once and then costs nothing; before, `sys.settrace`
-follows the frames of the tool's own code and of no other. Where the tool takes the observer away, less is seen.
+follows the frames of the tool's own code only. If the tool removes the observer, less is seen.
 """
 
 from __future__ import annotations

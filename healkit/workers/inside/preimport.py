@@ -1,8 +1,8 @@
 """Imports done in a trial server, ahead of its children.
 
-A trial server starts with few modules: what it holds, every fork has to copy, and `threading` or `logging` would have
-each child put locks right besides. What a code names of the standard library is imported in the trial server, once, and
-not in each child. Anything else is imported in the child: no code but Python's own runs in a trial server.
+A trial server starts with few modules, because every fork copies what it holds, and `threading` or `logging` would
+reset their locks in each child. Modules of the standard library that a code names are imported in the trial server,
+once. All others are imported in the child: only Python's own code runs in a trial server.
 """
 
 from __future__ import annotations

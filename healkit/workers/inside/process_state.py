@@ -1,7 +1,7 @@
 """State that a check can change in its process, restored.
 
-Each part is compared first where comparing is cheaper than setting; nothing here costs more than a few microseconds
-while nothing was changed.
+Each part is compared first where comparing is cheaper than setting; restoring an unchanged state costs a few
+microseconds.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`mcp` and `trace`, as a tool's code sees them.
 
-Nothing of the host is in here. A proxy knows its tool's name, text and schema, turns a call into a message and the
+They hold nothing of the host. A proxy knows its tool's name, text and schema, turns a call into a message and the
 answer into a value or an exception.
 """
 

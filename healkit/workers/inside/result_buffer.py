@@ -1,10 +1,9 @@
 """Memory that a trial server shares with its child.
 
-It says where the child is, and holds the results so far.
-
-The child writes what it is about to do and then the outcome, without a system call; the trial server looks now and
-then, and once more when the child has ended. So nothing is lost with a child that dies, and one that is stuck shows by
-a place that stands still. What the child writes is a claim: the trial server only carries it on.
+It says where the child is, and holds the results so far. The child writes what it is about to do and then the outcome,
+without a system call; the trial server looks now and then, and once more when the child has ended. So a child that dies
+loses no results, and one that is stuck shows by a position that does not change. What the child writes is a claim; the
+trial server only passes it on.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Failed run, inspected: frames, source, locals, eval.
 
-All of it is computed here, in the worker and under its restrictions, because reading a value may run the tool's code.
-Each answer has its time and its size, so that neither a repr that never ends nor one of a gigabyte reaches anybody.
+Answers are computed here, in the worker and under its restrictions, because reading a value may run the tool's code.
+Each answer has a limit of time and of size, so that neither an endless repr nor one of a gigabyte reaches the host.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Time limits that Python code can be stopped by.
 
-An alarm signal raises `TimeIsUp` wherever Python code is running; a hang in C code does not notice, and for that
+An alarm signal raises `TimeIsUp` wherever Python code is running. A hang in C code does not react; for that,
 `faulthandler` dumps the stack to the crash file from a thread of its own before the host kills the process.
 """
 

@@ -1,10 +1,10 @@
 """Trial server: locked down once, then forked per trial.
 
-`python -m healkit.workers.inside.trialserver`. The trial server has one thread and runs no tool. It enters the sandbox,
-says so, and then, for each piece of work, forks a child that seals itself, runs the code and answers through a pipe;
-when the child has ended, or been killed at its deadline, the trial server empties the scratch folder and tells the host
-what it saw. A trial shares nothing with the one before it but the pages it has not written to. A batch is many variants
-of one code for one child (`workers.inside.batch`).
+`python -m healkit.workers.inside.trialserver`. It has one thread and runs no tool. It enters the sandbox, reports that,
+and then, for each piece of work, forks a child that seals itself, runs the code and answers through a pipe. When the
+child has ended, or was killed at its deadline, the trial server empties the scratch folder and reports to the host. A
+trial shares with the one before it only the pages it has not written to. A batch is many variants of one code for one
+child (`workers.inside.batch`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Imports that find what may be read, and nothing else.
 
-The boundary is Landlock's: what is hidden cannot be read, whoever asks. But there a hidden package's files still have
-names, and the import of one would end in a PermissionError, where code that can do without a package expects a
-ModuleNotFoundError.
+Landlock is the boundary: hidden files cannot be read. But a hidden package's files still have names, and importing one
+would raise a PermissionError, where code that can do without a package expects a ModuleNotFoundError.
 """
 
 from __future__ import annotations
