@@ -1,7 +1,7 @@
 """Collector of traces, as a Jupyter extension or a server.
 
-`ingest` reads and stores batches, `trace_queries` reads questions, `collector` runs both on threads, `handlers` are its
-HTTP routes; `extension` mounts those in Jupyter's server, `standalone` in one of its own (`healkit collect`).
+`ingest` reads and stores batches, `trace_queries` reads questions, `collector_service` runs both on threads, `handlers`
+are its HTTP routes; `extension` mounts those in Jupyter's server, `standalone` in one of its own (`healkit collect`).
 """
 
 from __future__ import annotations

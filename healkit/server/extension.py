@@ -16,7 +16,7 @@ from tornado.web import Application, ErrorHandler, authenticated, stream_request
 
 from healkit.config import Config
 from healkit.server import handlers
-from healkit.server.collector import Collector
+from healkit.server.collector_service import CollectorService
 
 #: The resource that the authorizer is asked for.
 RESOURCE = "healkit_traces"
@@ -24,7 +24,7 @@ RESOURCE = "healkit_traces"
 _PREFIX = "/healkit"
 
 
-class _Jupyter(handlers.CollectorHandler):
+class _JupyterHandler(handlers.CollectorHandler):
     """Identity of the client, as Jupyter's server knows it."""
 
     auth_resource = RESOURCE
@@ -57,7 +57,7 @@ class _Jupyter(handlers.CollectorHandler):
 
 
 @stream_request_body
-class _Traces(_Jupyter, handlers.TracesHandler, APIHandler):  # type: ignore[misc]  # two bases with the same methods; jupyter_server carries no types
+class _JupyterTraces(_JupyterHandler, handlers.TracesHandler, APIHandler):  # type: ignore[misc]  # two bases with the same methods; jupyter_server carries no types
     @authenticated
     @authorized
     async def post(self) -> None:  # type: ignore[override]  # tornado lets each handler take its own arguments
@@ -70,7 +70,7 @@ class _Traces(_Jupyter, handlers.TracesHandler, APIHandler):  # type: ignore[mis
 
 
 @stream_request_body
-class _Trace(_Jupyter, handlers.TraceHandler, APIHandler):  # type: ignore[misc]  # two bases with the same methods; jupyter_server carries no types
+class _JupyterTrace(_JupyterHandler, handlers.TraceHandler, APIHandler):  # type: ignore[misc]  # two bases with the same methods; jupyter_server carries no types
     @authenticated
     @authorized
     async def get(self, trace_id: str) -> None:  # type: ignore[override]  # tornado lets each handler take its own arguments
@@ -78,7 +78,7 @@ class _Trace(_Jupyter, handlers.TraceHandler, APIHandler):  # type: ignore[misc]
 
 
 @stream_request_body
-class _Metrics(_Jupyter, handlers.MetricsHandler, APIHandler):  # type: ignore[misc]  # two bases with the same methods; jupyter_server carries no types
+class _JupyterMetrics(_JupyterHandler, handlers.MetricsHandler, APIHandler):  # type: ignore[misc]  # two bases with the same methods; jupyter_server carries no types
     @authenticated
     @authorized
     async def get(self) -> None:  # type: ignore[override]  # tornado lets each handler take its own arguments
@@ -86,24 +86,24 @@ class _Metrics(_Jupyter, handlers.MetricsHandler, APIHandler):  # type: ignore[m
 
 
 @stream_request_body
-class _Health(_Jupyter, handlers.HealthHandler, APIHandler):  # type: ignore[misc]  # two bases with the same methods; jupyter_server carries no types
+class _JupyterHealth(_JupyterHandler, handlers.HealthHandler, APIHandler):  # type: ignore[misc]  # two bases with the same methods; jupyter_server carries no types
     @allow_unauthenticated
     async def get(self) -> None:
         await super().get()
 
 
 _ROUTES: tuple[tuple[str, type[handlers.CollectorHandler]], ...] = (
-    (handlers.TRACES, _Traces),
-    (handlers.TRACE, _Trace),
-    (handlers.HEALTH, _Health),
-    (handlers.METRICS, _Metrics),
+    (handlers.TRACES, _JupyterTraces),
+    (handlers.TRACE, _JupyterTrace),
+    (handlers.HEALTH, _JupyterHealth),
+    (handlers.METRICS, _JupyterMetrics),
 )
 
 
-def load(serverapp: Any) -> Collector:
+def load(serverapp: Any) -> CollectorService:
     """Mount the collector; the database is only opened by the first request that needs it. Raises `ConfigError`."""
     application: Application = serverapp.web_app
-    collector = Collector(Config.from_environment(), on_error=serverapp.log.warning)
+    collector = CollectorService(Config.from_environment(), on_error=serverapp.log.warning)
     base = application.settings["base_url"].rstrip("/")
     mounted = [f"{base}{_PREFIX}", *([base] if _is_free(application, base) else [])]
     rules: list[Any] = [

@@ -1,7 +1,7 @@
 """HTTP routes of the collector, for any tornado application.
 
-A handler reads the request and writes the answer, `Collector` does the work. Each application says who may ask: its
-classes add `identify` (and Jupyter's own decorators) to the ones here.
+A handler reads the request and writes the answer, `CollectorService` does the work. Each application says who may ask:
+its classes add `identify` (and Jupyter's own decorators) to the ones here.
 
 Bodies are read as a stream, so that a request without a token, or with too large a body, costs no memory. A refused
 body is still read to its end, up to a bound: a client that is busy sending sees a reset, not an answer, when the
@@ -20,7 +20,7 @@ import msgspec
 from tornado.web import HTTPError, RequestHandler
 
 from healkit.errors import RequestRefused
-from healkit.server.collector import MAX_ADMITTED, Collector
+from healkit.server.collector_service import MAX_ADMITTED, CollectorService
 from healkit.server.metrics import CONTENT_TYPE as METRICS_TYPE
 from healkit.server.request_limits import check_content_type, too_large
 from healkit.server.trace_queries import read_query
@@ -48,7 +48,7 @@ class CollectorHandler(RequestHandler):
     #: True for a route that answers known clients only.
     guarded: ClassVar[bool] = True
 
-    def initialize(self, collector: Collector) -> None:
+    def initialize(self, collector: CollectorService) -> None:
         """Set the request's state; called by tornado for each request."""
         self.collector = collector
         self.refusal: RequestRefused | None = None

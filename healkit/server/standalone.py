@@ -22,7 +22,7 @@ from tornado.web import Application, RequestHandler, stream_request_body
 from healkit.config import Config
 from healkit.errors import ConfigError
 from healkit.server import handlers
-from healkit.server.collector import Collector
+from healkit.server.collector_service import CollectorService
 from healkit.server.tokens import Token, check_public, generated_token
 
 #: How long requests that have begun may take after a stop signal.
@@ -74,7 +74,7 @@ class _Metrics(_Alone, handlers.MetricsHandler): ...
 class _Unknown(_Alone, handlers.UnknownHandler): ...
 
 
-def make_application(collector: Collector, token: Token) -> Application:
+def make_application(collector: CollectorService, token: Token) -> Application:
     """Make an application of the routes, for any tornado server."""
     arguments = {"collector": collector}
     routes: list[Any] = [
@@ -105,7 +105,7 @@ def serve(
         token, generated = generated_token()
     sockets = _bind(address)
     try:
-        collector = Collector(config, db, on_error=_log.warning)
+        collector = CollectorService(config, db, on_error=_log.warning)
         collector.make_ready()  # fail now, not at the first request, for a database that cannot be opened
         application = make_application(collector, token)
         where = f"http://{_shown(address.host)}:{sockets[0].getsockname()[1]}"
@@ -116,7 +116,7 @@ def serve(
 
 
 async def _run(
-    collector: Collector,
+    collector: CollectorService,
     application: Application,
     sockets: list[socket.socket],
     ready: Callable[[], None],

@@ -31,7 +31,7 @@ class UtcDateTime(TypeDecorator[datetime]):
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
 
-class Base(SQLModel, registry=registry()):
+class TableBase(SQLModel, registry=registry()):
     """Root of healkit's tables, apart from a user's own SQLModel classes, whose names may be the same."""
 
 

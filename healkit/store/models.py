@@ -16,7 +16,7 @@ from sqlalchemy import BigInteger, Index, Table, UniqueConstraint
 from sqlmodel import Field
 
 from healkit.store.columns import (
-    Base,
+    TableBase,
     UtcDateTime,
     json_column,
     partial_index,
@@ -28,7 +28,7 @@ from healkit.store.columns import (
 Author = Literal["person", "rule", "search", "model", "agent", "seed"]
 
 
-class CodeVault(Base, table=True):
+class CodeVault(TableBase, table=True):
     """Code by the SHA-256 of its UTF-8 text; never changed, never removed."""
 
     __tablename__ = "codevault"
@@ -39,7 +39,7 @@ class CodeVault(Base, table=True):
     created_at: datetime = time_column()
 
 
-class ToolRegistry(Base, table=True):
+class ToolRegistry(TableBase, table=True):
     """Tool of one persona: its input schema, its owner's settings, and which revision is active."""
 
     __tablename__ = "toolregistry"
@@ -60,7 +60,7 @@ class ToolRegistry(Base, table=True):
     updated_at: datetime = time_column()
 
 
-class Revision(Base, table=True):
+class Revision(TableBase, table=True):
     """Version of a tool's code; append-only, numbered from 1 for each tool and persona."""
 
     __tablename__ = "revision"
@@ -79,7 +79,7 @@ class Revision(Base, table=True):
     created_at: datetime = time_column()
 
 
-class PatchRow(Base, table=True):
+class PatchRow(TableBase, table=True):
     """Patch that waits for approval, or was decided; its code is in `codevault`.
 
     The same code for the same parent is one request, even from several proposers.
@@ -114,7 +114,7 @@ class PatchRow(Base, table=True):
 OWN_FAILURE = "status = 'FAILURE' AND origin <> 'trial' AND origin <> 'search'"
 
 
-class ExecutionLog(Base, table=True):
+class ExecutionLog(TableBase, table=True):
     """Execution: written as RUNNING before the tool starts, finished as SUCCESS or FAILURE after.
 
     `persona` is the one that the caller named. `arguments` and `host` are JSON; `failure` is the whole
@@ -173,7 +173,7 @@ class ExecutionLog(Base, table=True):
     run_id: str | None = None
 
 
-class ExecutionDecision(Base, table=True):
+class ExecutionDecision(TableBase, table=True):
     """Branch that a tool reported; `after_task` is the last call it had made by then."""
 
     __tablename__ = "executiondecision"
@@ -189,7 +189,7 @@ class ExecutionDecision(Base, table=True):
     decided_at: datetime = time_column()
 
 
-class TraceRow(Base, table=True):
+class TraceRow(TableBase, table=True):
     """Trace of an execution in its wire form; in `state` `pending` it waits to be sent.
 
     `state` is `local` (recorded while nothing was sent anywhere), `pending`, `sent` or `parked` (refused, with the
@@ -219,7 +219,7 @@ class TraceRow(Base, table=True):
     lease_until: datetime | None = time_column(nullable=True)
 
 
-class ExecutionCall(Base, table=True):
+class ExecutionCall(TableBase, table=True):
     """Call that a tool made through the bridge; `success` is empty until it has ended."""
 
     __tablename__ = "executioncall"
@@ -239,7 +239,7 @@ class ExecutionCall(Base, table=True):
     duration_ms: float | None = None
 
 
-class CollectedTrace(Base, table=True):
+class CollectedTrace(TableBase, table=True):
     """Trace that a client sent here; `wire` is its JSON as it is handed out again, cleaned on arrival.
 
     The columns before it are copies of what it says, for indexes. `tool_id` is the tool in this database's own
@@ -275,7 +275,7 @@ class CollectedTrace(Base, table=True):
     received_at: datetime = time_column()
 
 
-class ExecutionDay(Base, table=True):
+class ExecutionDay(TableBase, table=True):
     """Finished runs of a tool in one day (UTC) and one class of durations; kept by triggers on `executionlog`.
 
     `revision` is 0 for calls that were refused before one was known, -1 for runs that only tried code out.
@@ -297,7 +297,7 @@ class ExecutionDay(Base, table=True):
     total_us: int = Field(sa_type=BigInteger)
 
 
-class FailureGroup(Base, table=True):
+class FailureGroup(TableBase, table=True):
     """Failures on record of one fingerprint, tool and persona; kept by triggers on `executionlog`."""
 
     __tablename__ = "failuregroup"

@@ -29,7 +29,7 @@ from healkit.store import revisions, vault_rows
 from healkit.store.database import Database
 from healkit.store.entries import check_untampered, code_hash, describe
 from healkit.store.models import PatchRow, Revision, ToolRegistry
-from healkit.store.revisions import Patch, apply_patch
+from healkit.store.revisions import CodeChange, apply_patch
 
 _STATE = col(PatchRow.state)
 
@@ -160,7 +160,7 @@ def _accept(session: Session, dialect: str, row: PatchRow, by: str) -> RevisionC
         return RevisionConflict(row.note)
     stored = vault_rows.stored_code(session, _sides(session, row)[1])
     check_untampered(f"patch request {row.id}", stored)
-    patch = Patch(stored.code, row.author, row.reason, row.parent, row.motivating_log_id)
+    patch = CodeChange(stored.code, row.author, row.reason, row.parent, row.motivating_log_id)
     found = apply_patch(session, dialect, row.tool_name, row.target_persona, patch)
     row.decided_at, row.decided_by = utc_now(), by
     if isinstance(found, RevisionConflict):

@@ -22,7 +22,7 @@ from healkit.store.models import Author, CodeVault, Revision, ToolRegistry
 
 
 @dataclasses.dataclass(frozen=True)
-class Patch:
+class CodeChange:
     """Other code for a tool, and where it comes from.
 
     parent: the number of the revision that it was made from; None is the active one. motivating_log_id: the failure
@@ -39,7 +39,7 @@ class Patch:
 
 
 def apply_patch(
-    session: Session, dialect: str, name: str, persona: str, patch: Patch
+    session: Session, dialect: str, name: str, persona: str, patch: CodeChange
 ) -> EntryRows | RevisionConflict:
     """Add a revision and make it the active one, unless it is a draft; see `Vault.patch`.
 
@@ -72,7 +72,7 @@ def apply_patch(
     return EntryRows(tool, revision, stored)
 
 
-def new_revision(tool: ToolRegistry, number: int, digest: str, patch: Patch) -> Revision:
+def new_revision(tool: ToolRegistry, number: int, digest: str, patch: CodeChange) -> Revision:
     """Make the row of a revision, dated now; the caller adds it to the session."""
     return Revision(
         tool_name=tool.tool_name,

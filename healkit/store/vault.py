@@ -37,7 +37,7 @@ from healkit.store.entries import (
 from healkit.store.fast_reads import Lookup
 from healkit.store.grants import checked_grants
 from healkit.store.models import Author, CodeVault, ToolRegistry
-from healkit.store.revisions import Patch
+from healkit.store.revisions import CodeChange
 
 __all__ = ["Blame", "RevisionInfo", "Vault", "VaultEntry"]
 
@@ -99,7 +99,7 @@ class Vault:
         tool.grants = msgspec.to_builtins(granted)
         tool.flags = {"side_effects": side_effects, **tool.flags, **({} if log else {"log": False})}
         digest = tool.active_hash
-        patch = Patch(code, author, reason, draft=draft)
+        patch = CodeChange(code, author, reason, draft=draft)
         with self._database.write() as session:
             existing = vault_rows.find(session, name, persona)
             if existing is not None:
@@ -133,7 +133,7 @@ class Vault:
         """
         if grants:
             self._checked(grants, self.get(name, persona).grants)
-        patch = Patch(code, author, reason, parent, motivating_log_id, draft, grants)
+        patch = CodeChange(code, author, reason, parent, motivating_log_id, draft, grants)
         with self._database.write() as session:
             rows = revisions.apply_patch(session, self._database.dialect_name, name, persona, patch)
             if not isinstance(rows, RevisionConflict):

@@ -16,7 +16,7 @@ from sqlalchemy import text
 
 from healkit.store.collected import CollectedTraces
 from healkit.store.database import Database
-from healkit.store.models import Base
+from healkit.store.models import TableBase
 from healkit.store.vault import Vault
 
 TRACE_4 = pytest.mark.requirement("TRACE-4")
@@ -39,7 +39,7 @@ def server(url: str) -> Iterator[Collecting]:
 def test_the_migrations_make_the_collectors_table_as_its_model_says(url: str, server: Collecting) -> None:
     database = Database(url)
     with database.engine.connect() as connection:
-        differences = compare_metadata(MigrationContext.configure(connection), Base.metadata)
+        differences = compare_metadata(MigrationContext.configure(connection), TableBase.metadata)
     database.close()
     assert [each for each in differences if "collectedtrace" in str(each)] == []
 

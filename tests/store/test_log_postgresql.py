@@ -25,7 +25,7 @@ from healkit.store.database import Database
 from healkit.store.fast_reads import Newest
 from healkit.store.log_reader import Log
 from healkit.store.log_writer import LogWriter
-from healkit.store.models import DAYS, GROUPS, LOG, Base
+from healkit.store.models import DAYS, GROUPS, LOG, TableBase
 
 TRACEBACK = """Traceback (most recent call last):
   File "<load_rows@3>", line 2, in load_rows
@@ -116,7 +116,9 @@ def test_the_migrations_make_the_tables_of_the_models(database: Database) -> Non
         "include_name": lambda name, *_: name not in {migrate.VERSION_TABLE, "ix_executionlog_words"},
     }
     with database.engine.connect() as connection:
-        assert compare_metadata(MigrationContext.configure(connection, opts=options), Base.metadata) == []
+        assert (
+            compare_metadata(MigrationContext.configure(connection, opts=options), TableBase.metadata) == []
+        )
 
 
 @pytest.mark.requirement("LOG-10")

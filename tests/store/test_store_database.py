@@ -34,7 +34,7 @@ from healkit.store.database import Database, resolve_url
 from healkit.store.database_errors import SQLITE_CODES, SQLSTATES, translate
 from healkit.store.log_reader import Log
 from healkit.store.log_writer import LogWriter
-from healkit.store.models import Base, ExecutionLog
+from healkit.store.models import ExecutionLog, TableBase
 from healkit.store.vault import Vault
 
 PARTIAL_INDEXES = (
@@ -282,10 +282,12 @@ def test_the_migrations_make_exactly_the_tables_of_the_models(database: Database
             "compare_type": True,
             "include_name": lambda name, kind, _: not _is_beside_the_models(name),
         }
-        assert compare_metadata(MigrationContext.configure(connection, opts=options), Base.metadata) == []
+        assert (
+            compare_metadata(MigrationContext.configure(connection, opts=options), TableBase.metadata) == []
+        )
         partial = connection.exec_driver_sql(PARTIAL_INDEXES).all()
     other = create_engine("sqlite://")
-    Base.metadata.create_all(other)
+    TableBase.metadata.create_all(other)
     with other.connect() as connection:
         assert partial == connection.exec_driver_sql(PARTIAL_INDEXES).all()
     other.dispose()
@@ -352,9 +354,9 @@ def test_a_users_own_sqlmodel_tables_may_have_the_same_names(database: Database)
     class Revision(SQLModel, table=True):
         id: int | None = Field(default=None, primary_key=True)
 
-    assert Revision.metadata is not Base.metadata
+    assert Revision.metadata is not TableBase.metadata
     assert {"codevault", "executioncall", "executionlog", "revision", "toolregistry"} <= set(
-        Base.metadata.tables
+        TableBase.metadata.tables
     )
     assert os.path.exists(database.path or "")
 
@@ -362,7 +364,7 @@ def test_a_users_own_sqlmodel_tables_may_have_the_same_names(database: Database)
 @pytest.mark.requirement("LOG-14")
 def test_the_tables_compile_for_postgresql() -> None:
     dialect = postgresql.dialect()
-    for table in Base.metadata.sorted_tables:
+    for table in TableBase.metadata.sorted_tables:
         assert "CREATE TABLE" in str(CreateTable(table).compile(dialect=dialect))
         for index in table.indexes:
             written = str(CreateIndex(index).compile(dialect=dialect))

@@ -48,7 +48,7 @@ _UNAVAILABLE: tuple[tuple[type[DatabaseError], str, float], ...] = (
 )
 
 
-class Collector:
+class CollectorService:
     """Storage and questions of collected traces, without HTTP; its coroutines are called from one event loop.
 
     db: as for `Healkit`; None takes the configured one, else the default. cleaner: instead of healkit's sanitiser.
