@@ -1,7 +1,6 @@
 """Public names of healkit, loaded when they are first used.
 
-This face only names. Each name is loaded when it is first used, so that `healkit.workers.inside` can be imported in
-a worker without the database, pandas or the widgets coming along.
+So `healkit.workers.inside` can be imported in a worker without the database, pandas or the widgets.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """`Healkit`: builds the parts, owns them, has their methods.
 
-Each part can be used by its name (`hk.vault`, `hk.log`, `hk.requests`, …). What callers do most is on `Healkit` itself:
-its methods are those of the parts, under the same names.
+Each part has a name (`hk.vault`, `hk.log`, `hk.requests`, …). The methods that callers use most are also methods of
+`Healkit`, with the same names.
 
 A process has one Healkit for each database that is asked for without one: see `default_healkit`.
 """

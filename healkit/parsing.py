@@ -1,7 +1,6 @@
 """Typed text as data: words, arguments, labels, times.
 
-Magics and the command line share it, so that both read the same text in the same way and refuse it in the
-same words.
+Magics and the command line share it, so that both read and refuse the same text in the same way.
 """
 
 from __future__ import annotations

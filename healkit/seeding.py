@@ -1,11 +1,11 @@
 """Seeding: debug tools, samples and the gallery, added once.
 
-Seeding again changes nothing: what is there is kept, whatever was done to it since. `reset` takes the gallery
-and the samples back to how they were shipped, by a new revision in front of the old ones, so that not even a
-reset loses a student's work; only the tables of sample data, which hold no one's work, are created again.
+Seeding again changes nothing: what is there is kept, with all changes. `reset` takes the gallery and the samples back
+to how they were shipped, by a new revision, so that a reset does not lose a student's work; only the tables of sample
+data, which hold no one's work, are created again.
 
-The debug tools are healkit's own code, so a database that has an older version of one gets the newer one,
-unless it was patched in the meantime on top of that newer version.
+The debug tools are healkit's own code, so a database that has an older version of one gets the newer one, unless it
+was patched in the meantime on top of that newer version.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Command line: the commands, by name.
 
-Each command is in the module of its name; `run` has demo and seed too, `log` has errors, `status` has
-doctor, and `command` has what they share. Results go to stdout and everything about them to stderr, so that each
-command can stand in a pipe.
+Each command is in the module of its name; demo and seed are in `run`, errors in `log`, doctor in `status`. `command`
+has what they share. Results go to stdout and everything about them to stderr, so that each command works in a pipe.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Cell order: advice for the cell that has just failed.
 
-What the kernel knows goes to `healkit.cells`, which decides; the decision is shown here. Advice is one
-more line on a card; whatever goes wrong with it, the card is drawn without.
+`healkit.cells` decides, from what the kernel knows; this module shows the decision. Advice is one more line on a card;
+where it fails, the card is drawn without it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Completion: flags, subcommands, tools and arguments.
 
-IPython asks every matcher at each Tab. This one answers only on a line that begins with one of healkit's
-magics, and never raises: a database that cannot be opened means no suggestions, not a traceback under the
-cursor.
+IPython asks every matcher at each Tab. This one answers only on a line that begins with one of healkit's magics, and
+never raises: a database that cannot be opened gives no suggestions, instead of a traceback under the cursor.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Extension of IPython: healkit in and out of a notebook.
 
-`%load_ext healkit` adds magics, one hook and a completion matcher to a stock kernel. What is added is remembered on
-the shell, so that unloading removes exactly that, also after the package was reloaded in between.
+`%load_ext healkit` adds magics, one hook and a completion matcher to a stock kernel. The shell keeps a list of them, so
+that unloading removes exactly those, also after the package was reloaded in between.
 """
 
 from __future__ import annotations

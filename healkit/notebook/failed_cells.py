@@ -1,8 +1,8 @@
 """Failing cells of the user's own.
 
-They ran in the user's kernel: no worker, no restriction, and no row in the log, which holds executions of tools and
-no code of the user's own. So the last of them are kept in memory, in the form that executions have, to be traced,
-explained, exported and turned into tools. Their names, `cell[12]`, are what the prompt says.
+They ran in the user's kernel: without a worker, a restriction or a row in the log, which holds executions of tools
+only. The last of them are kept in memory as executions, to be explained, exported and turned into tools. Their names,
+such as `cell[12]`, are those of the prompts.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """History of this kernel: what ran, cell by cell.
 
-IPython keeps the texts of cells, and neither whether they failed nor which cell of the notebook they were. That is
-noted here after each cell, from the extension's loading on; what ran before is taken from IPython, its ending unknown.
+IPython keeps the texts of cells, but not whether they failed, nor which cell of the notebook they were. This module
+adds that after each cell, once the extension is loaded. Earlier cells are taken from IPython; how they ended is
+unknown.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Argument parser of a magic.
 
-IPython's `magic_arguments` prints a stack for a typing mistake, has no `--help`, and names no near match.
-This one is plain argparse with those three fixed.
+IPython's `magic_arguments` prints a stack for a typing mistake, has no `--help`, and suggests no similar flag. This
+one is argparse with those three fixed.
 """
 
 from __future__ import annotations

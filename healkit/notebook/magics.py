@@ -1,6 +1,6 @@
 """Magics, the face of healkit in a cell.
 
-Each reads its line, calls Healkit, and shows what came back; what a word means is decided elsewhere.
+Each reads its line, calls Healkit and shows the result.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ def _helps(magic: Callable[..., Any]) -> Callable[..., Any]:
 class HealkitMagics(Magics):
     """healkit's magics in one notebook.
 
-    `cards` is whether they show cards. A failure's card waits in `waiting` until the cell's own error output is out,
-    because healkit adds below that and never pushes it down.
+    `cards` says whether they show cards. A failure's card waits in `waiting` until the cell's own error output is
+    there: healkit adds its card below.
     """
 
     explain = Enum(
@@ -72,7 +72,7 @@ class HealkitMagics(Magics):
     def after_cell(self, result: Any = None) -> None:
         """Show the cards of the cell's failures; called by IPython as `post_run_cell`.
 
-        A card that cannot be drawn is not worth a second error below the first: one line says so.
+        Where a card cannot be drawn, one line says so, instead of a second traceback.
         """
         waiting, self.waiting = self.waiting, []
         if not self._warmed:

@@ -1,8 +1,7 @@
 """Story of healkit on a terminal: a repair, then healing.
 
-Nothing here is staged: each tool really runs in a restricted worker, its failure really happens there, and each step
-checks that it did what it says before the next one begins. Times, ids and the isolation that this machine can enforce
-are the only things that differ from one telling to the next.
+Everything is real: each tool runs in a restricted worker and fails there, and each step checks its own result before
+the next one begins. Only times, ids and the isolation that this machine can enforce differ from run to run.
 """
 
 from __future__ import annotations

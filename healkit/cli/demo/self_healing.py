@@ -1,7 +1,7 @@
 """Second chapter: tools that heal offline, in three steps.
 
-No model is asked and no network is used. What is right is known from the tools' own examples; the answer to the
-question in the last step is the story's, as a person at the terminal would give it.
+No model is asked and no network is used. The tools' own examples say what is right. The demo itself answers the
+question of the last step, as a person at the terminal would.
 """
 
 from __future__ import annotations

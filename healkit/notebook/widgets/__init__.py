@@ -1,10 +1,9 @@
 """Live panels, each a Python file and a JavaScript file.
 
-Each is one Python file here and one JavaScript file in `js/src/`; the bundle in `static/` is built from those by
-`npm run build`, and is committed with the licences of what is in it. A panel is always the second output: the static
-card above it is what still reads when the kernel is gone.
+The JavaScript is in `js/src/`; `npm run build` makes the bundle in `static/`, which is committed with the licences of
+what is in it. A panel is always the second output: the static card above it can be read when the kernel is gone.
 
-Importing this package loads anywidget; nothing else of healkit does, until a panel is opened.
+Importing this package loads anywidget; nothing else in healkit does.
 """
 
 from __future__ import annotations

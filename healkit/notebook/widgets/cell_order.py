@@ -2,10 +2,10 @@
 
 The page only names one of the cells that it was sent; their texts stay here, as they were shown.
 
-A panel's question is answered on a thread; code of a notebook belongs on the kernel's main thread, after the cell that
-runs there has ended. So the run is handed to the main thread's event loop, under the lock that keeps the kernel's own
-requests one after the other. What it prints and displays is caught, since a page shows nothing of a run that it did not
-begin, and goes back to the panel.
+A panel's question is answered on a thread, but code of a notebook runs on the kernel's main thread, after the cell
+that runs there. So the main thread's event loop runs it, under the lock by which the kernel serves one request after
+the other. Its output is caught and goes back to the panel, since a page does not show output of runs that it did not
+begin.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Data of a healing for a page: question, patch, report.
 
-What came from a tool, a patch or a model is sanitised and cut on its way; what the words of the screen are is decided
-where the report's card has them.
+Texts from a tool, a patch or a model are sanitised and cut. The words on screen are those of the report's card.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Healing in a thread of its own; a page follows and answers.
 
-A healing waits for a person at two places: at a question and for consent. Here it waits on a condition that a panel's
-operations fulfil, or Stop; so nothing of it ever blocks the user's kernel, and no thread outlives the last panel that
-shows it. There is one session for each tool in a process: a cell that is run again shows the healing that goes on, and
-a second Start begins no second one.
+A healing waits for a person at a question and for consent. Here it waits on a condition, which the panel's operations
+or Stop fulfil; so it never blocks the user's kernel, and no thread outlives the last panel that shows it. A process
+has one session for each tool: a cell that is run again shows the healing that goes on, and a second Start does not
+begin another.
 
-What is left open when it ends is not lost: a question counts as unanswered, and a patch waits as a request.
+When it ends, an open question counts as unanswered, and an undecided patch waits as a request.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Heal timeline: a run to be stepped through.
 
-Unlike the other panels it holds what it shows as its widget's state, so that stepping asks no kernel anything; only a
-student's own edit is tried by one. What is in a run folder was sanitised when it was written; that of a run that was
-kept raw is sanitised here.
+Unlike the other panels it keeps what it shows as its widget's state, so stepping needs no kernel; only a student's own
+edit does. A run folder was sanitised when it was written; a run that was kept raw is sanitised here.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Recorded data as a page shows it: cleaned, cut, plain JSON.
 
-What is on record may hold secrets (a run can only be repeated with the arguments it had), and a page is kept in
-screenshots and shared notebooks. So whatever was recorded goes through the sanitiser on its way to a panel, and the
-panel says how much that hid.
+The log may hold secrets, since a run can only be repeated with the arguments it had; a page ends up in screenshots
+and shared notebooks. So recorded data goes through the sanitiser on its way to a panel, and the panel says how much
+was hidden.
 """
 
 from __future__ import annotations
