@@ -1,4 +1,4 @@
-"""Traces as a sender would send them, and collectors in processes of their own."""
+"""Sample traces, and collectors in their own processes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CAPABILITY = "local.default.default.fibonacci.0123456789ab"
 
 
 def trace(**changes: Any) -> dict[str, Any]:
-    """One execution's trace in its wire form."""
+    """Make the trace of an execution in its wire form."""
     values: dict[str, Any] = {
         "id": new_trace_id(),
         "parentId": None,
@@ -46,7 +46,7 @@ def trace(**changes: Any) -> dict[str, Any]:
 
 
 def task(number: int = 1, **changes: Any) -> dict[str, Any]:
-    """A call that it made."""
+    """Make a call of it."""
     values: dict[str, Any] = {
         "taskId": f"t{number}",
         "tool": "vault:square",
@@ -107,7 +107,7 @@ class Collecting:
         return self.client.post("/api/traces", content=body, headers={"Content-Type": "application/json"})
 
     def stored(self) -> dict[str, dict[str, Any]]:
-        """Every trace there is, by id, read page by page."""
+        """Read all traces page by page, by id."""
         return read_all(self.client)
 
     def end(self, number: int = signal.SIGTERM) -> int:
@@ -122,7 +122,7 @@ class Collecting:
 
 
 def read_all(client: httpx.Client, path: str = "/api/traces", **filters: str) -> dict[str, dict[str, Any]]:
-    """Every trace that meets the filters, by id; asserts that no page holds one twice."""
+    """Read all traces that meet the filters, by id; assert that no page repeats one."""
     found: dict[str, dict[str, Any]] = {}
     parameters = {"limit": "100", **filters}
     while True:
@@ -177,7 +177,7 @@ class Jupyter:
             return False
 
     def log(self) -> str:
-        """What the server has said."""
+        """Return the server's output."""
         return (self.folder / "server.log").read_text()
 
     def stop(self) -> None:
@@ -191,7 +191,7 @@ class Jupyter:
 
 @contextlib.contextmanager
 def collecting(db: object, *options: str, python: bool = False, **environ: str) -> Iterator[Collecting]:
-    """A collector until the end of the block."""
+    """Run a collector until the end of the block."""
     server = Collecting(db, *options, python=python, **environ)
     try:
         yield server

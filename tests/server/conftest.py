@@ -1,4 +1,4 @@
-"""Collectors that several tests talk to; each test tells its own traces apart by their ids."""
+"""Collectors that tests share."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collecting]:
 
 @pytest.fixture
 def database(tmp_path) -> Iterator[Database]:
-    """A new database."""
+    """Open a new database."""
     opened = Database(tmp_path / "healkit.db", wait_s=0.2)
     yield opened
     opened.close()
@@ -30,5 +30,5 @@ def database(tmp_path) -> Iterator[Database]:
 
 @pytest.fixture
 def store(database: Database) -> CollectedTraces:
-    """What was sent to it."""
+    """Open the store of collected traces."""
     return CollectedTraces(database)

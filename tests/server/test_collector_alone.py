@@ -1,4 +1,4 @@
-"""`healkit collect` as a process: its token, its stop, its death, many clients at once, a database in trouble."""
+"""`healkit collect` as a process of its own."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def refused(*options: str, **environ: str) -> str:
 
 
 def listens(host: str, port: int) -> bool:
-    """Whether a connection is taken there."""
+    """Return True when a connection is accepted there."""
     with contextlib.suppress(OSError), socket.create_connection((host, port), timeout=WAIT_S):
         return True
     return False

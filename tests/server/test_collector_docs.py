@@ -1,4 +1,4 @@
-"""The pages on the collector and on OpenTelemetry, executed."""
+"""Docs pages on the collector and OpenTelemetry run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The collector over HTTP: what it answers to good requests, bad ones, and half ones."""
+"""Collector over HTTP: good, bad and half requests."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SLOW_OK = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 
 
 def error(answer: httpx.Response) -> dict[str, Any]:
-    """What a refusal says; none may say where the server keeps things, or repeat the token."""
+    """Return a refusal's error; assert that it names no path of the server and no token."""
     assert answer.headers["Content-Type"] == "application/json"
     for secret in (TOKEN, "healkit.db", "/tmp", "site-packages", "Traceback"):
         assert secret not in answer.text

@@ -1,4 +1,4 @@
-"""The collector in a real Jupyter server: its base URL, its tokens, its authorizer."""
+"""Collector in a real Jupyter server."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Readers(Authorizer):
         return action != "write" or resource != "healkit_traces"
 """
 
-#: An extension of somebody else's that answers at one of the short addresses; loaded first, by its name.
+#: Another extension, which answers at one of the short addresses; loaded first, by its name.
 NEIGHBOUR = """
 from tornado.web import RequestHandler
 
@@ -43,7 +43,7 @@ def _load_jupyter_server_extension(app):
 
 @pytest.fixture(scope="module")
 def jupyter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jupyter]:
-    """A Jupyter server with nothing configured but its token and base URL."""
+    """Start a Jupyter server with only its token and base URL configured."""
     server = Jupyter(tmp_path_factory.mktemp("jupyter"), HEALKIT_COLLECT_RATE_PER_S="1000")
     yield server
     server.stop()

@@ -1,4 +1,4 @@
-"""The collector on a real PostgreSQL server, which is the bigger store."""
+"""Collector on a real PostgreSQL server."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TRACE_4 = pytest.mark.requirement("TRACE-4")
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    """A server with an empty database."""
+    """Start a server with an empty database."""
     with postgresql() as found:
         yield found
 

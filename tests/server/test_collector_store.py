@@ -1,4 +1,4 @@
-"""What is stored of what was sent: one account of each execution, linked to its tool and its family."""
+"""Storage of collected traces, linked to tools and parents."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TRACE_4 = pytest.mark.requirement("TRACE-4")
 
 
 def arrival(**changes: Any) -> Arrival:
-    """A trace as the store takes it."""
+    """Make a trace as the store takes it."""
     values: dict[str, Any] = {
         "trace_id": new_trace_id(),
         "parent_trace_id": None,

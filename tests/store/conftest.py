@@ -1,4 +1,4 @@
-"""One open database in a file, and what the store's tests make of it."""
+"""Fixtures of the store's tests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from healkit.store.vault import Vault
 
 @pytest.fixture
 def database(tmp_path: Path, empty_database: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Database]:
-    """A new database; the user's own folders are elsewhere while a test runs."""
+    """Open a new database, with the user's folders in the test's own."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     opened = Database(shutil.copy(empty_database, tmp_path / "healkit.db"), wait_s=0.2)
@@ -24,5 +24,5 @@ def database(tmp_path: Path, empty_database: Path, monkeypatch: pytest.MonkeyPat
 
 @pytest.fixture
 def vault(database: Database) -> Vault:
-    """An empty vault."""
+    """Open an empty vault."""
     return Vault(database)

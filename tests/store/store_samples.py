@@ -1,4 +1,4 @@
-"""Records as an executor would make them, and the troubles a database can have."""
+"""Sample records, and ways to break a database."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NOBODY = 65534
 
 
 def started(tool: str = "fibonacci", **changes: Any) -> Started:
-    """An execution about to run."""
+    """Make the record of an execution that is about to run."""
     now = changes.pop("timestamp", None) or utc_now()
     values: dict[str, Any] = {
         "trace_id": new_trace_id(),
@@ -49,12 +49,12 @@ def started(tool: str = "fibonacci", **changes: Any) -> Started:
 
 
 def succeeded(begun: Started, result: str = "55") -> Finished:
-    """Its good end."""
+    """Make the record of its success."""
     return Finished(begun.trace_id, utc_now(), 12.5, result_summary=result)
 
 
 def failed(begun: Started, line: str = "return 1 / 0", ename: str = "ZeroDivisionError") -> Finished:
-    """Its bad end, at that line of the tool."""
+    """Make the record of its failure, at that line of the tool."""
     frames = [Frame("<fibonacci@1>", 2, "fibonacci", line, in_tool=True)]
     failure = Failure(
         "TOOL_EXCEPTION", ename, "division by zero", f"Traceback …\n    {line}\n{ename}: no", frames
@@ -63,7 +63,7 @@ def failed(begun: Started, line: str = "return 1 / 0", ename: str = "ZeroDivisio
 
 
 def call(begun: Started, task: int = 1, **changes: Any) -> CallRecord:
-    """A call it made through the bridge."""
+    """Make the record of a call that it made through the bridge."""
     values: dict[str, Any] = {
         "server": "vault",
         "tool": "square",
@@ -74,14 +74,14 @@ def call(begun: Started, task: int = 1, **changes: Any) -> CallRecord:
 
 
 def log_rows(path: Path) -> list[dict[str, Any]]:
-    """The log as another program reads it."""
+    """Read the log as another program does."""
     with contextlib.closing(sqlite3.connect(path)) as connection:
         connection.row_factory = sqlite3.Row
         return [dict(row) for row in connection.execute("SELECT * FROM executionlog ORDER BY id")]
 
 
 def dead_host() -> HostIdentity:
-    """A process that really was, and was killed."""
+    """Return the identity of a real process that was killed."""
     program = "import msgspec, sys; from healkit.contracts.records import host_identity as h;"
     program += "sys.stdout.buffer.write(msgspec.json.encode(h())); sys.stdout.flush(); sys.stdin.read()"
     import msgspec
@@ -102,7 +102,7 @@ def dead_host() -> HostIdentity:
 
 @contextlib.contextmanager
 def locked_by_another_process(path: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """Another process holds SQLite's write lock until the block ends (or it is told to let go)."""
+    """Hold SQLite's write lock in another process until the block ends (or its stdin is closed)."""
     program = (
         "import sqlite3, sys; c = sqlite3.connect(sys.argv[1], isolation_level=None, timeout=5);"
         "c.execute('BEGIN IMMEDIATE'); print('held', flush=True); sys.stdin.read(); c.execute('ROLLBACK'); c.close()"
@@ -121,7 +121,7 @@ def locked_by_another_process(path: Path) -> Iterator[subprocess.Popen[bytes]]:
 
 @contextlib.contextmanager
 def open_folder() -> Iterator[Path]:
-    """A folder that every user may enter, which pytest's own is not."""
+    """Make a folder that every user may enter, unlike pytest's own."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         folder.chmod(0o777)
@@ -130,7 +130,7 @@ def open_folder() -> Iterator[Path]:
 
 @contextlib.contextmanager
 def as_ordinary_user() -> Iterator[None]:
-    """File permissions as a user has them, for whom they mean something; root is bound by none."""
+    """Run the block as an ordinary user, whom file permissions bind; root ignores them."""
     if os.geteuid() != 0:
         yield
         return
@@ -146,7 +146,7 @@ def as_ordinary_user() -> Iterator[None]:
 
 @contextlib.contextmanager
 def tiny_disk(folder: Path, size_kib: int = 512) -> Iterator[Path]:
-    """A disk of that size mounted on the folder; skips where nothing may be mounted."""
+    """Mount a disk of that size on the folder; skip where the system refuses."""
     folder.mkdir(exist_ok=True)
     if os.geteuid() != 0:
         pytest.skip("only root mounts")
@@ -164,7 +164,7 @@ def tiny_disk(folder: Path, size_kib: int = 512) -> Iterator[Path]:
 
 
 def fill(folder: Path) -> Path:
-    """Use up every byte of that disk; returns the file to remove."""
+    """Fill that disk; return the file to remove."""
     file = folder / "filler"
     with contextlib.suppress(OSError), file.open("wb", buffering=0) as out:
         while out.write(b"x" * 4096):
@@ -173,5 +173,5 @@ def fill(folder: Path) -> Path:
 
 
 def moment(text: str) -> datetime:
-    """An aware time."""
+    """Parse an aware time."""
     return datetime.fromisoformat(text)

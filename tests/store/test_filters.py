@@ -20,7 +20,7 @@ from healkit.store.log_writer import LogWriter
 
 @pytest.fixture
 def log(tmp_path: Path) -> Log:
-    """A log with a failure of each of two tools."""
+    """Make a log with a failure of each of two tools."""
     database = Database(tmp_path / "healkit.db")
     writer = LogWriter(database)
     for tool in ("fibonacci", "share"):

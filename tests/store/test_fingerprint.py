@@ -25,7 +25,7 @@ def raised(
     lineno: int = 2,
     library: str = "",
 ) -> Failure:
-    """A failure at those frames (function, line) of the tool, with a library's frame at the end where named."""
+    """Make a failure with those frames (function, line) of the tool, and a library's at the end if named."""
     own = [
         Frame(entry, lineno + i, name, line, in_tool=True)
         for i, (name, line) in enumerate(frames or [("f", "1 / 0")])

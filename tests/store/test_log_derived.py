@@ -1,4 +1,4 @@
-"""What is kept beside the log, days and groups of failures: always what a recount says."""
+"""Counts beside the log always equal a recount."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ BASE = datetime(2026, 1, 1, 23, 59, 59, 999999, tzinfo=UTC)
 
 @pytest.fixture
 def writer(database: Database) -> Iterator[LogWriter]:
-    """The log's own connection."""
+    """Open a log writer."""
     with contextlib.closing(LogWriter(database)) as opened:
         yield opened
 
@@ -57,7 +57,7 @@ def recounted(database: Database) -> tuple[dict[Any, Any], dict[Any, Any]]:
 
 
 def _counted_under(row: Any) -> int:
-    """The revision, 0 where none was known, -1 where code was only tried."""
+    """Return the revision, 0 where none was known, -1 where code was only tried."""
     return -1 if row.origin in {"trial", "search"} else row.revision or 0
 
 
@@ -105,7 +105,7 @@ STEPS = st.lists(
 
 
 def ended(begun: Started, ending: tuple[str | None, float]) -> Finished:
-    """The ending of that kind and duration."""
+    """Make the record of that outcome and duration."""
     kind, duration_ms = ending
     failure = None if kind == "ok" else Failure("TOOL_EXCEPTION", "Error", "no", "Error: no")
     return Finished(

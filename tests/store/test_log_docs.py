@@ -1,4 +1,4 @@
-"""The page on the log, executed."""
+"""Code of the docs page on the log runs."""
 
 from __future__ import annotations
 

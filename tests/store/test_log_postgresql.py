@@ -1,4 +1,4 @@
-"""The log on a real PostgreSQL: the same questions, the same answers."""
+"""Log on a real PostgreSQL server."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ FileNotFoundError: [Errno 2] No such file or directory: '/data/in/café-2026.csv
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    """A server with an empty database."""
+    """Start a server with an empty database."""
     with postgresql() as url:
         yield url
 
 
 @pytest.fixture
 def database(server: str) -> Iterator[Database]:
-    """A new database on it."""
+    """Open a new database on it."""
     engine = create_engine(server, isolation_level="AUTOCOMMIT")
     with engine.connect() as connection:
         connection.exec_driver_sql("DROP DATABASE IF EXISTS healkit WITH (FORCE)")
@@ -54,7 +54,7 @@ def database(server: str) -> Iterator[Database]:
 
 @pytest.fixture
 def writer(database: Database) -> Iterator[LogWriter]:
-    """The log's own connection."""
+    """Open a log writer."""
     with contextlib.closing(LogWriter(database)) as opened:
         yield opened
 

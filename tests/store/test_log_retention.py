@@ -1,4 +1,4 @@
-"""Retention: what goes, what never does, and that a kill in the middle loses nothing."""
+"""Retention: rows deleted, protected and archived."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ LOG_12 = pytest.mark.requirement("LOG-12")
 
 @pytest.fixture
 def writer(database: Database) -> Iterator[LogWriter]:
-    """The log's own connection."""
+    """Open a log writer."""
     with contextlib.closing(LogWriter(database)) as opened:
         yield opened
 
@@ -58,7 +58,7 @@ def writer(database: Database) -> Iterator[LogWriter]:
 def write(
     writer: LogWriter, days_ago: float, *, fails: bool = False, tool: str = "fibonacci"
 ) -> tuple[int, str]:
-    """A finished execution of that age, with a call and a decision; its id and trace id."""
+    """Write a finished execution of that age, with a call and a decision; return its id and trace id."""
     begun = started(tool, timestamp=utc_now() - timedelta(days=days_ago))
     writer.call(call(begun))
     writer.decision(DecisionRecord(begun.trace_id, 1, "t1", "node", "yes", "a > b", utc_now()))

@@ -1,4 +1,4 @@
-"""Text looked for in tracebacks: what a user types, and what is found."""
+"""Full-text search of tracebacks."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ FileNotFoundError: [Errno 2] No such file or directory: '/data/in/café-2026.csv
 
 @pytest.fixture
 def writer(database: Database) -> Iterator[LogWriter]:
-    """The log's own connection."""
+    """Open a log writer."""
     with contextlib.closing(LogWriter(database)) as opened:
         yield opened
 
 
 def fail(writer: LogWriter, traceback: str, tool: str = "fibonacci", **changes: Any) -> int:
-    """A failure on record with that traceback; returns its row's id."""
+    """Record a failure with that traceback; return its row's id."""
     begun = started(tool, **changes)
     failure = Failure("TOOL_EXCEPTION", "Error", "no", traceback)
     return writer.insert_finished(
@@ -81,7 +81,7 @@ def test_punctuation_alone_is_matched_literally(database: Database, writer: LogW
 
 @pytest.fixture(scope="module")
 def searched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Log]:
-    """A log with one failure in it."""
+    """Make a log with one failure."""
     database = Database(tmp_path_factory.mktemp("searched") / "healkit.db")
     with contextlib.closing(LogWriter(database)) as writer:
         fail(writer, TRACEBACK)
@@ -133,7 +133,7 @@ def test_matches_are_paged_in_both_directions(database: Database, writer: LogWri
 
 
 def pages(log: Log, limit: int, **filters: Any) -> list[int | None]:
-    """All ids by pages from the newest on; the way back from the oldest must bring the same."""
+    """Return all ids page by page from the newest; check that paging back gives the same."""
     page = log.query(limit=limit, **filters)
     seen = [row.id for row in page]
     assert page.next_after_id is None

@@ -31,7 +31,7 @@ FORMATS = pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
 
 @pytest.fixture
 def writer(database: Database) -> Iterator[LogWriter]:
-    """The log's own connection."""
+    """Open a log writer."""
     with contextlib.closing(LogWriter(database)) as opened:
         yield opened
 
@@ -45,7 +45,7 @@ def other(tmp_path: Path) -> Iterator[Database]:
 
 
 def everything(database: Database) -> list[str]:
-    """All that the log holds, as it is read, but for the ids of rows; NaN is equal to NaN here."""
+    """Read the whole log without row ids; NaN equals NaN here."""
     with database.read() as session:
         return [
             repr(tuple(row)[1:] if "id" in table.c else tuple(row))
@@ -60,7 +60,7 @@ def everything(database: Database) -> list[str]:
 
 
 def write_odd_rows(writer: LogWriter, database: Database) -> None:
-    """One row of every kind, with whatever is hard to write down."""
+    """Write a row of every kind, with values that are hard to serialise."""
     odd = started(
         "tool", persona="teacher", arguments='{"n": NaN, "big": 123456789012345678901234567890, "s": "\\ud800 ä 😀 \\u0000"}',
         grants=Grants(read=("/data",), memory_mb=5), parent_trace_id=new_trace_id(), run_id="run-1", revision=None, isolation=None,

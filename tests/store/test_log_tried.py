@@ -1,4 +1,4 @@
-"""Runs that only try code out are on record, and say nothing of how the tool itself fares."""
+"""Executions that only try code out are counted apart."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def at(second: int) -> datetime:
 
 @pytest.fixture
 def writer(database: Database) -> Iterator[LogWriter]:
-    """The log's own connection."""
+    """Open a log writer."""
     with contextlib.closing(LogWriter(database)) as opened:
         yield opened
 
 
 def try_out(writer: LogWriter, origin: str, second: int, *, well: bool = False) -> None:
-    """A row as a trial or a search leaves it."""
+    """Write a row as a trial or a search does."""
     begun = started(timestamp=at(second), origin=origin, revision=None)
     ended = succeeded(begun) if well else failed(begun)
     writer.insert_finished(

@@ -1,4 +1,4 @@
-"""The statements of the execution path fit the tables."""
+"""Statements of the execution path fit the tables."""
 
 from __future__ import annotations
 

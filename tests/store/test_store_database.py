@@ -1,4 +1,4 @@
-"""Opening a database: where it is, what can be wrong with it, and how its tables come up to date."""
+"""Databases: location, errors, migration."""
 
 from __future__ import annotations
 
@@ -271,7 +271,7 @@ def test_a_current_database_opens_without_alembic(database: Database) -> None:
 
 
 def _is_beside_the_models(name: str | None) -> bool:
-    """The version's table, and SQLite's own index of words, which no model can describe."""
+    """Return True for the version's table and SQLite's full-text index, which no model can describe."""
     return name == migrate.VERSION_TABLE or str(name).startswith("executionlog_fts")
 
 

@@ -1,4 +1,4 @@
-"""Examples of a tool: said in three forms, read off a docstring, refused where they say nothing."""
+"""Examples of a tool: three forms, doctest lines, refusals."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def read(code: str, name: str = "double") -> list[dict[str, Any]]:
 
 
 def outcome(code: str, example: dict[str, Any]) -> dict[str, Any]:
-    """What the tool really does for an example, run right here: the code is this file's own."""
+    """Run a tool of this file on an example, here; return what it does."""
     namespace: dict[str, Any] = {}
     exec(code, namespace)
     try:

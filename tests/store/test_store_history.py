@@ -1,4 +1,4 @@
-"""A tool's history in pages, and what a long one costs."""
+"""Pages of a tool's history, and the cost of a long one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CODE = "def f(n):\n    return n\n"
 
 @pytest.fixture
 def vault(database: Database) -> Vault:
-    """A vault with `f` in five revisions."""
+    """Make a vault with `f` in five revisions."""
     vault = Vault(database)
     vault.add("f", CODE)
     for number in range(2, 6):

@@ -1,4 +1,4 @@
-"""The log: written on a connection of its own, read by page."""
+"""Log: written on its own connection, read by page."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LOG_5, LOG_6, LOG_9, LOG_10 = (pytest.mark.requirement(f"LOG-{n}") for n in (5, 
 
 @pytest.fixture
 def writer(database: Database) -> Iterator[LogWriter]:
-    """The log's own connection."""
+    """Open a log writer."""
     with contextlib.closing(LogWriter(database)) as opened:
         yield opened
 

@@ -1,4 +1,4 @@
-"""Migrations with data in the way: older versions, other programs' tables, several processes at once."""
+"""Migrations of databases with data."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ ROWS: list[tuple[Any, ...]] = [
 
 
 def seed_database(path: Path, rows: list[tuple[Any, ...]] = ROWS, *more: str) -> Path:
-    """A database as the program that healkit grew out of left it."""
+    """Make a database of the program that healkit grew out of."""
     with contextlib.closing(sqlite3.connect(path)) as connection:
         connection.execute(SEED)
         connection.execute(
@@ -134,7 +134,7 @@ def test_a_foreign_log_that_does_not_fit_is_refused_unchanged(
 
 
 def first_version(path: Path) -> Path:
-    """A database of the first version with a row in each table."""
+    """Make a database of the first version with a row in each table."""
     engine = create_engine(f"sqlite:///{path}")
     with engine.begin() as connection:
         connection.exec_driver_sql("BEGIN")
@@ -193,7 +193,7 @@ def test_older_rows_are_counted_grouped_and_found(tmp_path: Path) -> None:
 
 
 def open_and_read(meet: Meet, path: Path) -> tuple[list[str], int]:
-    """The tools of a log's rows, and its runs as they are counted."""
+    """Return the tools of a log's rows, and its counted runs."""
     meet()
     with contextlib.closing(Database(path, wait_s=30)) as database:
         log = Log(database)

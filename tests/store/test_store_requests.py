@@ -1,4 +1,4 @@
-"""Patch requests: durable, decided once, in one transaction with the patch."""
+"""Patch requests: durable, and decided once."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def accept_and_die(url: str, moment: str) -> None:
 
 
 def pending_here(meet: Meet, url: str) -> list[PatchRequest]:
-    """The requests that wait."""
+    """Return the requests that wait."""
     meet()
     with contextlib.closing(Database(url)) as database:
         return list(Requests(database).pending())
@@ -71,14 +71,14 @@ def pending_here(meet: Meet, url: str) -> list[PatchRequest]:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    """A PostgreSQL server with an empty database."""
+    """Start a PostgreSQL server with an empty database."""
     with postgresql() as url:
         yield url
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=[pytest.mark.postgres, pytest.mark.slow])])
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
-    """A new database of each kind."""
+    """Open a new database of each kind."""
     if request.param == "sqlite":
         where = str(tmp_path / "healkit.db")
     else:
@@ -95,7 +95,7 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Databas
 
 
 def decided_at_once(database: Database, *decisions: tuple[str, int]) -> list[str]:
-    """What each of these processes says, all of which decide at the same moment."""
+    """Decide in several processes at the same moment; return what each prints."""
     return at_once(decide, *[(database.url, word, number) for word, number in decisions])
 
 

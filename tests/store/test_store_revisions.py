@@ -1,4 +1,4 @@
-"""The vault's revisions: patched, compared, reverted, counted, and who is to blame."""
+"""Revisions: patched, compared, reverted, counted, blamed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The spool: nothing that waits is lost, whatever breaks."""
+"""Spool files lose no record."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.requirement("LOG-7")
 
 @pytest.fixture
 def spool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Spool:
-    """The spool of a database in its own folder."""
+    """Make the spool of a database in its own folder."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
     (tmp_path / "tmp").mkdir()

@@ -1,4 +1,4 @@
-"""SQL tools: what is refused when saved, and what the connection refuses when run."""
+"""SQL tools: refused when saved, and restricted when run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ENDLESS = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELEC
 
 @pytest.fixture
 def sales(tmp_path: Path) -> Path:
-    """A small database of somebody else's."""
+    """Make a small database of another program."""
     path = tmp_path / "sales.db"
     with contextlib.closing(sqlite3.connect(path)) as connection:
         connection.execute("CREATE TABLE sales (region TEXT, amount INTEGER)")

@@ -1,4 +1,4 @@
-"""What the vault takes for a tool: Python of several kinds, SQL, drafts; and what it refuses."""
+"""Kinds of tool that the vault accepts or refuses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The vault: revisions that are only added, personas, tampering, and who is to blame."""
+"""Vault: tools added, personas, tampering."""
 
 from __future__ import annotations
 

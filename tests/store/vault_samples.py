@@ -1,4 +1,4 @@
-"""Tools of the vault's tests, and the requirements that they prove."""
+"""Tools of the vault's tests, and their requirements."""
 
 from __future__ import annotations
 
