@@ -144,30 +144,34 @@ class FrameBuffer:
 
     def __init__(self, cap_bytes: int = MAX_FRAME_BYTES) -> None:
         self._cap_bytes = cap_bytes
-        self._received = bytearray()
-        #: How many more bytes the next frame needs, as far as is known: its length first.
+        #: What is still here. Most chunks are one whole frame, and stay as they are; a frame in pieces is put together.
+        self.received: bytes | bytearray = b""
+        #: Bytes that the next frame still needs, as far as is known: its length first.
         self.missing = _LENGTH.size
 
     def feed(self, chunk: bytes) -> None:
         """Add what has come."""
-        self._received += chunk
+        if not self.received:
+            self.received = chunk
+            return
+        if isinstance(self.received, bytes):
+            self.received = bytearray(self.received)
+        self.received += chunk
 
     def take(self) -> bytes | None:
         """Return the next frame's bytes, None while it is not whole; raises `FrameTooLarge` before its body is here."""
-        received = self._received
+        received = self.received
         if len(received) < _LENGTH.size:
             self.missing = _LENGTH.size - len(received)
             return None
-        size = _LENGTH.unpack_from(received)[0]
-        if size > self._cap_bytes:
-            raise FrameTooLarge(size, self._cap_bytes)
-        end = _LENGTH.size + size
+        end = _LENGTH.size + _LENGTH.unpack_from(received)[0]
+        if end - _LENGTH.size > self._cap_bytes:
+            raise FrameTooLarge(end - _LENGTH.size, self._cap_bytes)
         if len(received) < end:
             self.missing = end - len(received)
             return None
-        frame = bytes(memoryview(received)[_LENGTH.size : end])
-        del received[:end]
-        return frame
+        self.received, self.missing = received[end:], _LENGTH.size
+        return bytes(received[_LENGTH.size : end])
 
 
 class FrameReader:
@@ -184,8 +188,9 @@ class FrameReader:
     def read(self) -> bytes | None:
         """Return the next frame's bytes, None at end of file; raises `FrameTooLarge` before reading the body."""
         frames = self._frames
-        while (frame := frames.take()) is None:
-            chunk = self._sock.recv(min(max(frames.missing, self._least_bytes), _READ_MAX_BYTES))
+        while not frames.received or (frame := frames.take()) is None:
+            least = self._least_bytes
+            chunk = self._sock.recv(least if frames.missing < least else min(frames.missing, _READ_MAX_BYTES))
             if not chunk:
                 return None
             frames.feed(chunk)
