@@ -156,6 +156,8 @@ _NOTHING = FixExample("def tool(a):\n    return zzyzx(a)\n", arguments={"a": 1})
 _SELF = "class Box:\n    def __init__(self):\n        self.items = []\n\n    def put({0}item):\n        {1}items.append(item)\n        return len(self.items)\n\n\ndef tool(a):\n    return Box().put(a)\n"
 
 
+#: Also read by the notebook's cards, which know where a cell got the name before.
+NOT_DEFINED = r"name '(?P<name>\w+)' is not defined"
 #: Usual abbreviations of modules, and the modules of the standard library.
 _MODULES = "|".join(
     sorted(("np", "pd", "plt", "sns", "dt", *(m for m in sys.stdlib_module_names if not m.startswith("_"))))
@@ -164,7 +166,7 @@ _MODULES = "|".join(
 PATTERNS: tuple[FailurePattern, ...] = (
     FailurePattern(
         ("NameError",),
-        r"name '(?P<name>\w+)' is not defined",
+        NOT_DEFINED,
         explanations=(
             ExplanationText(
                 "name_module",

@@ -17,7 +17,6 @@ from typing import Any
 from healkit.cells import CellRun
 
 _RUNS_MAX, _SOURCE_MAX_CHARS = 2000, 200_000
-_MISSING = re.compile(r"name '(\w+)' is not defined")
 #: Sessions before this kernel's that are looked through, and how many of their texts.
 _SESSIONS_MAX, _FOUND_MAX = 3, 30
 #: Shorter texts are in many notebooks, and do not identify one.
@@ -97,7 +96,9 @@ class KernelRuns:
         """Return the name that the notebook's namespace lacks; empty where the failure is about something else."""
         if not isinstance(error, NameError) or isinstance(error, UnboundLocalError):
             return ""
-        match, last = _MISSING.match(str(error)), _last(error.__traceback__)
+        from healkit.failures.names import NOT_DEFINED  # read with the first failure only
+
+        match, last = re.match(NOT_DEFINED, str(error)), _last(error.__traceback__)
         space = self._shell.user_ns
         if match is None or last is None or last.tb_frame.f_globals is not self._shell.user_global_ns:
             return ""
