@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from healkit.config import Config
     from healkit.contracts.tools import Tool
     from healkit.errors import HealkitError, ToolExecutionError
-    from healkit.notebook.extension import load_ipython_extension, unload_ipython_extension
+    from healkit.notebook.ipython_extension import load_ipython_extension, unload_ipython_extension
     from healkit.runtime.execution import Execution
     from healkit.sanitizer import sanitize
 
@@ -28,9 +28,9 @@ _HOMES = {
     "Tool": "contracts.tools",
     "ToolExecutionError": "errors",
     "execute_tool": "app",
-    "load_ipython_extension": "notebook.extension",
+    "load_ipython_extension": "notebook.ipython_extension",
     "sanitize": "sanitizer",
-    "unload_ipython_extension": "notebook.extension",
+    "unload_ipython_extension": "notebook.ipython_extension",
 }
 
 __all__ = [

@@ -67,7 +67,7 @@ def empty():
     if (app := sys.modules.get("healkit.app")) is not None:
         for opened in list(app._open):
             opened.close()
-    extension = sys.modules.get("healkit.notebook.extension")
+    extension = sys.modules.get("healkit.notebook.ipython_extension")
     if extension is not None and hasattr(shell, extension._ADDED):
         extension.take_out(shell)  # unloading would end the fork server
     shell.extension_manager.loaded.discard("healkit")

@@ -13,7 +13,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from notebook_kernel import NotebookKernel
 
 from healkit import Healkit, app
-from healkit.notebook import extension
+from healkit.notebook import ipython_extension as extension
 
 Run = Callable[..., nbformat.NotebookNode]
 

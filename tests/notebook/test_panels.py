@@ -128,7 +128,7 @@ def _open_panels() -> int:
 
 
 def test_loading_the_extension_loads_no_panel() -> None:
-    script = "import sys, IPython; from healkit.notebook import extension, magics; print('anywidget' in sys.modules)"
+    script = "import sys, IPython; from healkit.notebook import ipython_extension, magics; print('anywidget' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
 
