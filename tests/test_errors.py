@@ -27,7 +27,7 @@ def test_every_error_is_imported_from_healkit_errors_and_says_so() -> None:
     assert {kind.__name__ for kind in _ERRORS} <= set(errors.__all__)
 
 
-def test_the_tree_at_the_top_shows_every_error_under_its_base_with_its_code() -> None:
+def test_the_tree_shows_every_error_with_base_and_code() -> None:
     drawn, above = {}, ["HealkitError"]
     for line in (errors.__doc__ or "").splitlines():
         if (found := re.match(r"((?:│   |    )*)[├└]── (\w+)\s+(.*)", line)) is None:

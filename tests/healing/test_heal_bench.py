@@ -43,7 +43,7 @@ def double(heal: Any, code: str) -> Any:
     )
 
 
-def test_a_patch_is_correct_only_where_it_meets_what_the_healer_did_not_see(heal, judge):
+def test_a_patch_is_correct_only_if_it_passes_hidden_examples(heal, judge):
     program = double(heal, "def double(n):\n    return n - 2\n")
     unseen = [{"arguments": {"n": 5}, "result": 10}, {"call": "x = 7\ndouble(x) + 1", "result": 15}]
     codes = [f"def double(n):\n    return {body}\n" for body in ("n * 2", "n + 2", "n ** 2", "nn")]
@@ -56,7 +56,7 @@ def test_a_number_may_be_as_far_off_as_its_example_allows(heal, judge):
     assert judge.passes(codes, "root", [near]) == [[True], [False], [False]]
 
 
-def test_a_row_tells_plausible_first_right_and_kept_apart(heal, judge):
+def test_a_row_tells_plausible_first_correct_and_kept_apart(heal, judge):
     program = double(heal, "def double(n):\n    return n - 2\n")
     plus, times, worse = (f"def double(n):\n    return {body}\n" for body in ("n + 2", "n * 2", "0"))
     attempts = [
@@ -77,7 +77,7 @@ def test_a_row_tells_plausible_first_right_and_kept_apart(heal, judge):
     assert total["unknowable"]["claims"]["cured"] == 1
 
 
-def test_a_patch_that_only_knows_the_answer_is_counted(heal, judge):
+def test_a_patch_that_copies_an_answer_is_counted(heal, judge):
     program = double(heal, "def double(n):\n    return n - 2\n")
     learnt = "def double(n):\n    if n == 2:\n        return 4\n    return n - 2\n"
     row = heal.measuring.Row("double", "operator", "wrong", 1, 1, True, 0)
@@ -88,7 +88,7 @@ def test_a_patch_that_only_knows_the_answer_is_counted(heal, judge):
     assert not heal.measuring.memorised("+    return n * 2", program)
 
 
-def test_nothing_proposed_and_nothing_kept_counts_as_nothing(heal, judge):
+def test_no_proposal_counts_as_nothing(heal, judge):
     program = double(heal, "def double(n):\n    return n - 2\n")
     row = heal.measuring.Row("double", "operator", "wrong", 1, 1, True, 0)
     heal.measuring.score(row, program, [], program.code, judge, [])
@@ -98,7 +98,7 @@ def test_nothing_proposed_and_nothing_kept_counts_as_nothing(heal, judge):
     assert total["claims"]["precision"] is None
 
 
-def test_a_failure_is_on_record_before_it_is_healed_and_no_unseen_example_is(heal, healkit):
+def test_the_healer_sees_the_failure_but_no_hidden_example(heal, healkit):
     heal.measuring.register(healkit, double(heal, "def double(n):\n    return n / 0\n"))
     assert healkit.last_error("double").failure.ename == "ZeroDivisionError"
     draft = heal.programs.Program(
@@ -123,7 +123,7 @@ def test_mutants_are_broken_tools_and_the_same_for_the_same_seed(heal, judge):
         assert judge.correct([heal.scoring.reference(mutant.name)], mutant, []) == [True]
 
 
-def test_what_is_no_tool_any_more_is_no_mutant(heal, judge):
+def test_code_that_is_no_tool_is_no_mutant(heal, judge):
     drawn = [double(heal, "def double(n):\n    return n\n"), double(heal, "n = 2\nn\n")]
     assert [mutant.code for mutant in heal.mutants._broken(judge, drawn)] == [drawn[0].code]
 
@@ -169,7 +169,7 @@ def checkout(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_checkouts_tests_become_examples_with_half_of_them_visible(heal, judge, checkout):
+def test_half_of_a_checkouts_tests_become_visible_examples(heal, judge, checkout):
     programs = heal.quixbugs.read(checkout)
     assert [program.name for program in programs] == ["detect_cycle", "gcd"]
     passed, doubtful = heal.quixbugs.survey(programs, judge)
@@ -192,7 +192,7 @@ def test_a_checkouts_tests_become_examples_with_half_of_them_visible(heal, judge
     assert [program.examples for program in everything] == [program.tests for program in programs]
 
 
-def test_an_assert_becomes_the_value_that_it_is_about(heal, checkout):
+def test_an_assert_becomes_an_expected_value(heal, checkout):
     graph = heal.quixbugs.read(checkout)[0]
     assert [test["result"] for test in graph.tests] == [[False], [True], [[[0, 1], [1, 2]], True]]
     assert graph.tests[0]["call"].startswith("class Node:")

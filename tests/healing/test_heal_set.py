@@ -63,7 +63,7 @@ def test_the_set_is_large_and_of_many_kinds(heal):
 
 
 @unseen_sets
-def test_a_set_that_nobody_tunes_to_is_of_small_tools_that_are_in_no_other_set(
+def test_an_untuned_set_shares_no_tool_with_other_sets(
     heal, set_name, tools, two_bugs, three_bugs, several_places
 ):
     chosen = heal[0].written(set_name)
@@ -86,7 +86,7 @@ def test_the_sealed_set_is_of_four_shapes(heal):
 
 
 @pytest.mark.slow
-def test_every_reference_passes_what_is_visible_and_what_is_hidden(heal, judge):
+def test_every_reference_passes_visible_and_hidden_examples(heal, judge):
     cases = [
         (set_name, program.name, example)
         for set_name in heal[0].WRITTEN
@@ -111,7 +111,7 @@ def test_every_draft_does_not_parse(heal, set_name):
 
 
 @pytest.mark.slow
-def test_every_broken_tool_fails_the_example_that_is_said_to_fail(heal, judge):
+def test_every_broken_tool_fails_its_failing_example(heal, judge):
     programs = [
         program for set_name in heal[0].WRITTEN for program in heal[0].written(set_name) if not program.draft
     ]
@@ -125,7 +125,7 @@ def test_every_broken_tool_fails_the_example_that_is_said_to_fail(heal, judge):
 
 
 @pytest.mark.slow
-def test_the_hidden_examples_of_a_set_that_nobody_tunes_to_refute_every_broken_tool(heal, judge):
+def test_hidden_examples_of_an_untuned_set_refute_every_broken_tool(heal, judge):
     unrefuted = [
         (program, iter(unseen))
         for set_name in ("fresh", "held_out", "sealed")
@@ -153,7 +153,7 @@ def test_hidden_examples_are_at_least_four_and_never_visible(heal, set_name):
 
 
 @written_sets
-def test_every_tool_of_a_set_has_hidden_examples_and_right_code_and_nothing_else_has(heal, set_name):
+def test_exactly_the_tools_of_a_set_have_hidden_examples(heal, set_name):
     names = [program.name for program in heal[0].written(set_name)]
     assert list(heal[1].hidden_examples(set_name)) == names
     assert all(heal[1].reference(name, set_name) for name in names)
@@ -165,7 +165,7 @@ def test_every_data_file_belongs_to_a_set(heal):
 
 
 @pytest.mark.slow
-def test_nobody_but_the_scorer_names_the_hidden_files():
+def test_only_the_scorer_names_the_hidden_files():
     """Whoever builds a path to them has to name their folder or their file in a string."""
     naming = set()
     for top in ("healkit", "benchmarks"):

@@ -126,7 +126,7 @@ def of_runs() -> Iterator[tuple[str, Forms]]:
 
 
 @pytest.mark.parametrize("subjects", [of_executions, of_the_vault, of_reports, of_runs])
-def test_each_subject_reads_as_its_golden_files_say(
+def test_each_subject_matches_its_golden_files(
     subjects: Callable[[], Iterator[tuple[str, Forms]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(HERE)

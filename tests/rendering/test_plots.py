@@ -24,7 +24,7 @@ def used(tmp_path_factory):
 
 
 @pytest.mark.requirement("LOG-13")
-def test_each_revision_has_its_runs_failure_rate_and_durations(used):
+def test_each_revision_is_plotted_with_failure_rate_and_durations(used):
     frame = used.log.metrics(tool="inverse")
     assert list(frame["revision"]) == [1, 2]
     assert list(frame["runs"]) == [2, 2]
@@ -35,7 +35,7 @@ def test_each_revision_has_its_runs_failure_rate_and_durations(used):
 
 @pytest.mark.slow
 @pytest.mark.requirement("LOG-13")
-def test_one_tool_is_drawn_run_by_run_and_all_of_them_day_by_day(used, tmp_path):
+def test_one_tool_is_drawn_by_run_and_all_tools_by_day(used, tmp_path):
     for plot in (used.plot("inverse"), used.plot()):
         bundle = plot._repr_mimebundle_()
         assert plot.png().startswith(b"\x89PNG")
@@ -51,7 +51,7 @@ def test_an_empty_log_is_drawn_empty(healkit):
 
 
 @pytest.mark.requirement("LOG-13")
-def test_without_matplotlib_it_says_what_to_install(healkit, monkeypatch):
+def test_without_matplotlib_the_error_names_the_extra(healkit, monkeypatch):
     for name in {"matplotlib", *(name for name in sys.modules if name.startswith("matplotlib."))}:
         monkeypatch.setitem(sys.modules, name, None)
     assert len(healkit.log.metrics()) == 0

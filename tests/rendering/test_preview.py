@@ -98,7 +98,7 @@ class Order:
     ],
 )
 @pytest.mark.requirement("FACE-4")
-def test_a_value_is_told_by_type_shape_and_its_first_items(value, kind, text, shape):
+def test_a_preview_has_type_shape_and_first_items(value, kind, text, shape):
     seen = preview("name", value.make() if type(value) is Made else value)
     assert seen.type.endswith(kind.rpartition(".")[2])
     assert seen.shape == shape
@@ -106,7 +106,7 @@ def test_a_value_is_told_by_type_shape_and_its_first_items(value, kind, text, sh
     assert len(seen.repr) <= TEXT_MAX_CHARS
 
 
-def test_large_arrays_and_tables_cost_no_more_than_small_ones():
+def test_previews_of_large_arrays_cost_no_more_than_small_ones():
     values = [numpy.zeros((3000, 3000)).T, pandas.DataFrame(numpy.zeros((100_000, 20))), ["x" * 10**7] * 1000]
     began = time.perf_counter()
     for value in values:
@@ -121,7 +121,7 @@ def test_large_arrays_and_tables_cost_no_more_than_small_ones():
         lambda s: st.lists(s) | st.dictionaries(st.text(), s),
     )
 )
-def test_nothing_is_too_odd_to_be_told(value):
+def test_any_value_has_a_preview(value):
     seen = preview("x", value)
     assert len(seen.repr) <= TEXT_MAX_CHARS
     seen.repr.encode()
@@ -139,14 +139,14 @@ def test_nothing_is_too_odd_to_be_told(value):
     ],
 )
 @pytest.mark.requirement("LOG-11")
-def test_how_often_it_happened_is_one_sentence(count, cured, said):
+def test_the_history_of_a_failure_is_one_sentence(count, cured, said):
     line = history_line(count, dt.datetime(2024, 5, 3, tzinfo=dt.UTC), cured)
     assert line.startswith(said)
     assert bool(line) == bool(said)
 
 
 @pytest.mark.requirement("FACE-4")
-def test_variables_beyond_the_first_are_folded_and_what_is_hidden_is_said():
+def test_many_variables_are_folded_and_hidden_values_counted():
     found = [Local(f"v{i}", "int", "<script>\x1b[2J" if i == 3 else str(i), None) for i in range(20)]
     aside = Aside(found, hidden=2)
     card = Card(parts=locals_of(aside))

@@ -58,12 +58,12 @@ def test_a_recursion_is_one_item_with_its_depth():
     assert group.where == "f@1, line 2, in f  (× 990)"
 
 
-def test_only_the_innermost_frames_when_asked():
+def test_the_number_of_frames_can_be_limited():
     assert [g.frames for g in grouped(FRAMES, 1)] == [(FRAMES[-1],)]
     assert grouped(FRAMES, 100) == grouped(FRAMES)
 
 
-def test_the_card_has_the_calls_the_record_and_the_next_steps(make):
+def test_the_card_has_calls_record_and_next_steps(make):
     text = make(calls=CALLS).to_text()
     assert "t1 host.rate ✓ 3.2 ms" in text
     assert "t2 vault.other ✗ –  TOOL_EXCEPTION: KeyError: 'a'" in text
@@ -85,7 +85,7 @@ def test_arguments_that_cannot_be_copied_are_not_offered(make, arguments):
     assert "%run_tool" not in make(arguments=arguments).to_text()
 
 
-def test_other_endings_say_how_it_ended_and_what_to_do(make):
+def test_other_endings_are_named_with_the_next_step(make):
     failure = Failure("TOOL_TIMEOUT", "TimeoutError", "after 30 s", "", FRAMES[:1], "Give it more time.")
     text = make(failure=failure, last_output="still here\n").to_text()
     assert "TOOL_TIMEOUT: the tool was still running when its time was up" in text
@@ -93,7 +93,7 @@ def test_other_endings_say_how_it_ended_and_what_to_do(make):
     assert "│ still here" in text
 
 
-def test_a_success_shows_its_value_and_what_was_converted(make):
+def test_a_success_shows_its_value_and_its_conversions(make):
     execution = make(value={"a": [1]}, conversions=["$.x: set shown as a list"])
     assert execution.to_text().startswith("✓ fibonacci@1 returned {'a': [1]}")
     assert "$.x: set shown as a list" in execution.to_text()
@@ -106,7 +106,7 @@ def test_a_row_of_the_log_shows_its_summary(make):
 
 
 @pytest.mark.requirement("FACE-4")
-def test_html_reads_without_style_script_or_roles_on_any_background(make):
+def test_html_needs_no_style_script_or_roles(make):
     found = [make(calls=CALLS, last_output="x"), make(value=3), make(status="RUNNING")]
     for page in [*(one.to_html() for one in found), html_of(listings.executions(found))]:
         for tag, attributes in Elements(page).seen:
@@ -154,7 +154,7 @@ def _contrast(a: str, b: str) -> float:
 
 
 @given(st.text(), st.text(), st.text())
-def test_nothing_a_worker_says_becomes_markup_or_moves_the_cursor(evalue, output, line):
+def test_worker_text_becomes_no_markup_and_moves_no_cursor(evalue, output, line):
     from rendering_samples import NOW
 
     from healkit.runtime.execution import Execution
@@ -171,7 +171,7 @@ def test_nothing_a_worker_says_becomes_markup_or_moves_the_cursor(evalue, output
         assert "\u202e" not in shown
 
 
-def test_locals_are_text_whatever_their_names_and_values_are():
+def test_locals_are_escaped_text():
     hostile = "<script>alert(1)</script>\x1b]0;title\x07\u202e\n"
     frame = KeptFrame(0, f"<{hostile}>", 1, hostile, hostile, in_tool=True)
     frames = [(frame, [Local(hostile, hostile, hostile, [2, 3])]), (frame, [])]

@@ -39,7 +39,7 @@ def test_a_list_of_executions_is_cut_to_the_terminal(make):
     assert "ValueError: bad" in html_of(listings.executions(rows))
 
 
-def test_what_a_list_leaves_out_is_said_below_it_with_what_lists_it(make):
+def test_a_list_says_what_it_leaves_out_and_how_to_list_it(make):
     rows = [make(), make(origin="trial")]
     for write in (text_of, html_of):
         text = write(listings.executions(rows, left_out=1234, ask="%executions --trials"))
@@ -70,7 +70,7 @@ def test_wide_characters_keep_columns_straight(make):
     assert header.index("status") == plain.index("✗ FAILURE") == wide.index("✗ FAILURE") + 2
 
 
-def test_an_entry_as_a_value_is_short_and_says_how_to_run_it():
+def test_an_entry_in_short_says_how_to_run_it():
     assert repr(ENTRY) == "<VaultEntry fibonacci@2 for 'default': 'def fibonacci(n: int):'>"
     assert pretty(ENTRY).splitlines() == [
         "fibonacci@2 (python)",
@@ -90,7 +90,7 @@ def test_an_entry_as_a_value_is_short_and_says_how_to_run_it():
         assert words in card
 
 
-def test_an_entry_with_an_example_is_run_with_it_and_a_draft_is_not_run():
+def test_a_run_command_takes_the_examples_arguments():
     known = dataclasses.replace(ENTRY, persona="teacher", examples=[{"arguments": {"n": 7}, "result": 13}])
     text = text_of(listings.saved(known))
     assert "hk.execute_tool('fibonacci', 'teacher', arguments={'n': 7})" in text
@@ -106,7 +106,7 @@ def test_an_entry_with_an_example_is_run_with_it_and_a_draft_is_not_run():
     assert ">hk.execute_tool(&#x27;fibonacci&#x27;)<" in card
 
 
-def test_an_entry_shows_what_it_takes_may_and_is():
+def test_an_entry_shows_arguments_grants_and_code():
     text = text_of(listings.entry(ENTRY))
     assert "fibonacci@2 (python)" in text
     assert "n: integer, k: any = 2" in text
@@ -127,7 +127,7 @@ def test_a_history_marks_the_active_revision_and_its_failures():
     assert "✗ 2" in page
 
 
-def test_a_diff_tells_sides_apart_by_sign_too():
+def test_a_diff_marks_its_sides_by_sign_too():
     page = html_of(reports.diff("fibonacci", "--- a\n+++ b\n@@ -1 +1 @@\n-old <b>\n+new\n same\n"))
     assert ">-old &lt;b&gt;</del>" in page
     assert ">+new</ins>" in page
@@ -142,7 +142,7 @@ def test_blame_says_whether_it_was_cured():
     assert text_of(reports.blame("f", Blame())) == "f: no such failure on record."
 
 
-def test_a_doctor_gives_the_fix_of_what_is_wrong_only():
+def test_doctor_shows_fixes_only_for_failed_checks():
     checks = [
         DoctorCheck("seccomp", True, "filter", "unused fix"),
         DoctorCheck("bubblewrap", False, "not found", "pip install it"),
@@ -156,7 +156,7 @@ def test_a_doctor_gives_the_fix_of_what_is_wrong_only():
     assert "tools are not run" in text_of(reports.doctor(DoctorReport("", [], [])))
 
 
-def test_a_status_shows_a_problem_only_when_there_is_one():
+def test_status_shows_a_problem_only_if_there_is_one():
     well, ill = (
         Status("sqlite:///x", "namespaces", 3, 2, 1, 0, ""),
         Status("sqlite:///x", "", 3, 2, 1, 0, "disk full"),
@@ -166,13 +166,13 @@ def test_a_status_shows_a_problem_only_when_there_is_one():
     assert "disk full" in html_of(reports.status(ill))
 
 
-def test_the_face_names_what_there_is_and_nothing_else():
+def test_rendering_exports_exactly_its_names():
     assert rendering.__all__ == sorted(rendering.__all__)
     assert all(callable(getattr(rendering, name)) for name in rendering.__all__)
     assert not hasattr(rendering, "nothing")
 
 
-def test_times_are_utc_whatever_they_came_as():
+def test_times_are_shown_in_utc():
     from healkit.rendering.plain import duration, moment
 
     east = dt.timezone(dt.timedelta(hours=2))

@@ -30,7 +30,7 @@ def html(text):
         "text/x-unknown",
     ],
 )
-def test_kinds_that_can_act_are_left_out_and_named(kind):
+def test_active_kinds_of_output_are_left_out_and_named(kind):
     assert shown(kind, "x").keys() == {"text/plain"}
     assert kind in shown(kind, "x")["text/plain"]
     assert shown(kind, "x", **{"text/plain": "plain"}) == {"text/plain": "plain"}
@@ -68,7 +68,7 @@ def test_tables_plots_and_text_pass():
         '<meta http-equiv="refresh" content="0;url=https://example.org">',
     ],
 )
-def test_html_keeps_nothing_that_runs_fetches_or_leaves_its_place(attack):
+def test_html_that_runs_fetches_or_moves_is_removed(attack):
     cleaned = html(attack).lower()
     for forbidden in ("script", "example.org", "onerror", "onclick", "fixed", "jp-dialog", "main", "url(", "svg",
                       "expression", "<form", "<input", "<button", "data:", "\\href", "<meta"):  # fmt: skip
@@ -87,7 +87,7 @@ def test_an_inline_image_stays():
     assert html(picture) == picture
 
 
-def test_a_link_stays_but_learns_nothing_of_its_page():
+def test_a_link_stays_without_a_referrer():
     assert 'rel="noopener noreferrer"' in html('<a href="https://example.org/docs">docs</a>')
 
 
@@ -127,7 +127,7 @@ def test_metadata_keeps_an_images_size_only():
 @given(
     st.dictionaries(st.text(), st.recursive(st.none() | st.text() | st.integers(), st.lists, max_leaves=5))
 )
-def test_any_claim_of_a_worker_is_survived(claim):
+def test_any_output_of_a_worker_is_handled(claim):
     for kind in ("stream", "error", "display_data", "clear_output", None):
         safe_output({**claim, "output_type": kind})
         safe_output({"output_type": kind, "data": claim, "metadata": claim})

@@ -40,7 +40,7 @@ def titles(story: dict[str, Any]) -> list[str]:
 
 
 @pytest.mark.requirement("FACE-4", "RUN-8")
-def test_a_healing_is_told_in_plain_words_from_its_folder_alone(tmp_path: Path) -> None:
+def test_a_healing_is_told_from_its_folder_alone(tmp_path: Path) -> None:
     story = story_of(read_run(healing(tmp_path)))
     assert titles(story) == [
         "A healing begins.",
@@ -66,7 +66,7 @@ def test_a_healing_is_told_in_plain_words_from_its_folder_alone(tmp_path: Path) 
     assert json.loads(json.dumps(story))["steps"][8]["code"] == CURED
 
 
-def test_a_patch_is_told_with_its_diff_its_checks_and_the_reason_for_its_verdict(tmp_path: Path) -> None:
+def test_a_patch_is_told_with_diff_checks_and_reason(tmp_path: Path) -> None:
     story = story_of(read_run(healing(tmp_path)))
     proposed, judged = story["steps"][6:8]
     assert proposed["text"] == ["Begins to count at 1."]
@@ -91,14 +91,14 @@ def test_a_patch_is_told_with_its_diff_its_checks_and_the_reason_for_its_verdict
         ("sealed", "Patch 3 was sealed.", ""),  # of a healkit to come
     ],
 )
-def test_what_was_decided_is_a_step_of_its_own(tmp_path: Path, action: str, said: str, tone: str) -> None:
+def test_a_decision_is_a_step_of_its_own(tmp_path: Path, action: str, said: str, tone: str) -> None:
     (step,) = [
         s for s in story_of(read_run(healing(tmp_path, action=action)))["steps"] if s["kind"] == "decided"
     ]
     assert (step["title"], step["tone"], step["attempt"]) == (said, tone, 3)
 
 
-def test_troubles_on_the_way_are_told_too(tmp_path: Path) -> None:
+def test_errors_on_the_way_are_told(tmp_path: Path) -> None:
     writer = begun(tmp_path, mode="dry_run")
     observed(writer)
     warned = error_object("HEAL_ERROR", "proposal", "the model is busy", utc_now(), severity="warning")
@@ -133,7 +133,7 @@ def test_troubles_on_the_way_are_told_too(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.requirement("RUN-8")
-def test_a_run_that_heals_nothing_is_told_as_well(tmp_path: Path) -> None:
+def test_a_run_without_healing_is_told_too(tmp_path: Path) -> None:
     with Healkit(tmp_path / "healkit.db") as hk:
         hk.vault.add("divide", "def divide(n: int):\n    return 1 / n")
         with hk.run("lesson") as run:
@@ -150,7 +150,7 @@ def test_a_run_that_heals_nothing_is_told_as_well(tmp_path: Path) -> None:
     assert [(a["mark"], a["words"]) for a in story["attempts"]] == [("✓", "worked"), ("✓", "worked")]
 
 
-def test_a_torn_and_an_empty_run_are_told_as_far_as_they_go(tmp_path: Path) -> None:
+def test_torn_and_empty_runs_are_told_as_far_as_possible(tmp_path: Path) -> None:
     folder = healing(tmp_path)
     trace = folder / "trace.jsonl"
     trace.write_bytes(trace.read_bytes()[:-40])
@@ -166,7 +166,7 @@ def test_a_torn_and_an_empty_run_are_told_as_far_as_they_go(tmp_path: Path) -> N
     assert "0 steps" in html_of(card(story_of(read_run(folder))))
 
 
-def test_the_card_reads_untrusted_and_as_text_and_nothing_in_it_is_active(tmp_path: Path) -> None:
+def test_the_card_reads_untrusted_and_as_text(tmp_path: Path) -> None:
     hostile = "<script>steal()</script>\x1b[2J\u202e"
     patch = Tried(
         f"{BROKEN}# {hostile}\n", hostile, "agent", hostile,
@@ -186,7 +186,7 @@ def test_the_card_reads_untrusted_and_as_text_and_nothing_in_it_is_active(tmp_pa
     assert "&lt;script&gt;" in html
 
 
-def test_a_card_stays_small_and_shows_the_patch_that_was_decided_about(tmp_path: Path) -> None:
+def test_a_card_stays_small_and_shows_the_decided_patch(tmp_path: Path) -> None:
     writer = begun(tmp_path)
     observed(writer)
     lines = "".join(f"    x{number} = {number}\n" for number in range(200))
@@ -215,7 +215,7 @@ def test_long_values_and_many_checks_are_cut(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("RUN-8", "HEAL-2", "HEAL-3")
-def test_a_real_healing_is_told_with_nothing_left_over(tmp_path: Path) -> None:
+def test_every_event_of_a_real_healing_is_told(tmp_path: Path) -> None:
     with Healkit(tmp_path / "healkit.db") as hk:
         right = {"arguments": {"values": [2, 4]}, "result": 3.0}
         hk.vault.add("mean", "def mean(values: list):\n    return sum(values) / len(value)", examples=[right])
