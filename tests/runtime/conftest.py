@@ -1,4 +1,4 @@
-"""What the tests of the runtime share."""
+"""Fixtures of the runtime's tests."""
 
 from __future__ import annotations
 
@@ -26,6 +26,6 @@ def failed(healkit: Healkit) -> Callable[..., Execution]:
 
 @pytest.fixture
 def divide(healkit: Healkit) -> Healkit:
-    """A vault with a tool that fails for 0."""
+    """Return a vault with a tool that fails for 0."""
     healkit.vault.add("divide", BROKEN)
     return healkit

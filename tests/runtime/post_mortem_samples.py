@@ -1,4 +1,4 @@
-"""What the tests of the post-mortem share."""
+"""Samples for the tests of the post-mortem."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ MENDED = "def divide(n: int):\n    return 1 / n if n else 0\n"
 
 
 def recorded(healkit: Healkit) -> Run:
-    """The newest run, in order."""
+    """Return the newest run, in order."""
     newest = max(healkit.runs_dir.iterdir(), key=lambda path: (path.name != ".new", path.stat().st_mtime_ns))
     run = validate_run(newest)
     assert [str(problem) for problem in run.problems] == []

@@ -22,7 +22,7 @@ def test_a_host_function_is_a_proxy_with_signature_and_docstring_and_really_runs
     seen = []
 
     def price(product: str, units: int = 1) -> float:
-        """What so many cost."""
+        """Return what so many cost."""
         seen.append(product)
         return 2.5 * units
 
@@ -239,7 +239,7 @@ def test_the_worker_side_loads_nothing_heavy() -> None:
 
 @pytest.mark.requirement("WORK-11", "WORK-10")
 def test_the_record_of_a_thousand_calls_stays_under_a_megabyte(healkit: Healkit) -> None:
-    """The times of WORK-11 are benchmarks/bench_bridge.py's business; the size is a fact."""
+    """Check the size only; benchmarks/bench_bridge.py measures the times of WORK-11."""
     healkit.provide(lambda x: {"x": x}, "echo")
     healkit.vault.add("chatty", "def chatty():\n    for i in range(1000):\n        mcp.host.echo(x=i)\n")
     execution = healkit.execute("chatty")

@@ -1,4 +1,4 @@
-"""A tool whose contents are kept off the record: they are nowhere on disk, and the caller has them all."""
+"""Contents kept off the record: nowhere on disk, and all with the caller."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def run(word, fail=False):
 
 
 def on_disk(folder: Path) -> list[str]:
-    """The files that hold the secret."""
+    """Return the files that hold the secret."""
     return [
         str(file) for file in folder.rglob("*") if file.is_file() and SECRET.encode() in file.read_bytes()
     ]
@@ -38,7 +38,7 @@ def on_disk(folder: Path) -> list[str]:
 
 @pytest.fixture
 def private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Healkit:
-    """A vault with a tool that is kept off the record, and a helper that is too."""
+    """Return a vault with a tool and a helper that are both kept off the record."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     healkit = Healkit(tmp_path / "healkit.db", config=Config.from_environment())
     healkit.vault.add("helper", "def run(word): return word * 2", log=False)

@@ -1,4 +1,4 @@
-"""The first execution of a process is on record before anything of it is waited for."""
+"""First execution of a process: on record before anything else."""
 
 from __future__ import annotations
 

@@ -140,7 +140,7 @@ def test_a_spare_is_ready_is_never_used_twice_and_is_replaced(tmp_path: Path) ->
 
 
 @pytest.mark.slow
-def test_a_fork_server_that_dies_is_replaced_and_nobody_notices(tmp_path: Path) -> None:
+def test_a_fork_server_that_dies_is_replaced(tmp_path: Path) -> None:
     config = Config(start_timeout_s=30)
     with Healkit(tmp_path / "x.db", config=config) as healkit:
         warm_up(config)

@@ -1,4 +1,4 @@
-"""Every way a tool can end has its code, its row and its next step."""
+"""Outcomes of tools: each has its code, row and next step."""
 
 from __future__ import annotations
 
@@ -216,7 +216,7 @@ async def _warm_up(config: Config) -> None:
 
 
 def _workers() -> list[psutil.Process]:
-    """Every process of ours that holds a worker or a fork server."""
+    """Return every process of ours that holds a worker or a fork server."""
     found = []
     for child in psutil.Process().children(recursive=True):
         with contextlib.suppress(psutil.NoSuchProcess):

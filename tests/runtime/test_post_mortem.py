@@ -1,4 +1,4 @@
-"""A failed run's worker can be looked into: bounded in number, time, size, and as restricted as the run."""
+"""Questions to a failed run's worker, as restricted as the run."""
 
 from __future__ import annotations
 

@@ -139,7 +139,7 @@ def test_the_restrictions_of_the_run_hold_for_questions(failed: Callable[..., Ex
 
 
 def test_what_is_no_answer_is_refused(failed: Callable[..., Execution]) -> None:
-    """A tool can make its kernel answer anything; in size, in type and in signature it is checked."""
+    """Send anything a tool could make its kernel answer; size, type and signature are checked."""
     code = """
 def tool():
     import gc

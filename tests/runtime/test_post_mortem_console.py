@@ -1,4 +1,4 @@
-"""A Jupyter client or a console attached to a failed run's worker."""
+"""Jupyter clients and consoles attached to a failed run's worker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many failed runs' workers are kept, for how long, and what becomes of them."""
+"""Retained workers of failed runs: how many, and for how long."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from healkit.runtime import background
 
 
 def processes_of_healkit() -> list[str]:
-    """The command lines of this process's descendants, all of which are nurseries or workers.
+    """Return the command lines of this process's descendants, all of which are fork servers or workers.
 
     But for some: Python's own `multiprocessing`, once it was used, keeps processes of its own until the very end, and
     so do the browser tests the one JupyterLab that they share.
@@ -123,7 +123,9 @@ def test_a_run_in_a_plain_subprocess_and_a_success_say_so(healkit: Healkit) -> N
 
 
 @pytest.mark.requirement("WORK-5")
-def test_a_kept_worker_that_is_killed_is_gone_with_a_clear_error(failed: Callable[..., Execution]) -> None:
+def test_a_retained_worker_that_is_killed_is_gone_with_a_clear_error(
+    failed: Callable[..., Execution],
+) -> None:
     asked = failed("def tool():\n    return 1 / 0\n").post_mortem()
     with pytest.raises(PostMortemGone, match="ended"):
         asked.eval("__import__('os')._exit(1)")
@@ -160,7 +162,7 @@ except PostMortemGone as error:
 
 
 @pytest.mark.slow
-def test_threads_that_a_tool_left_running_do_not_run_while_nobody_asks(
+def test_threads_that_a_tool_left_running_are_stopped_between_questions(
     failed: Callable[..., Execution],
 ) -> None:
     code = """

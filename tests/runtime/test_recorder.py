@@ -1,4 +1,4 @@
-"""The recorder: no failure of the log reaches a tool's caller, and nothing is lost."""
+"""Recorder: no failure of the log reaches a tool's caller."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @contextlib.contextmanager
 def recording(path: Path) -> Iterator[tuple[Recorder, Database]]:
-    """A recorder on the database at that path, and both closed again."""
+    """Yield a recorder on the database at that path, and close both."""
     with (
         contextlib.closing(Database(path, wait_s=0.2)) as database,
         contextlib.closing(Recorder(database, CONFIG)) as recorder,
@@ -57,7 +57,7 @@ def recording(path: Path) -> Iterator[tuple[Recorder, Database]]:
 
 
 def run(recorder: Recorder, begun: Started, end: Callable[[Started], Finished] = succeeded) -> int | None:
-    """One whole execution, with a call."""
+    """Record one whole execution, with a call."""
     recorder.begin(begun)
     recorder.call(call(begun))
     recorder.call(call(begun, success=True))

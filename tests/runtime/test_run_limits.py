@@ -1,4 +1,4 @@
-"""What a run may do, and what a try or a second run of a row is."""
+"""Limits of a run, and records of a try or a re-run."""
 
 from __future__ import annotations
 

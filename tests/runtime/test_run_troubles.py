@@ -43,9 +43,7 @@ def test_closing_the_healkit_ends_its_runs(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("RUN-1")
-def test_a_taken_id_and_a_folder_that_cannot_be_made_are_told_to_who_asked(
-    divide: Healkit, tmp_path: Path
-) -> None:
+def test_a_taken_id_and_an_unwritable_folder_are_errors_of_the_call(divide: Healkit, tmp_path: Path) -> None:
     with divide.run(run_id="mine"):
         pass
     with pytest.raises(RunExists):

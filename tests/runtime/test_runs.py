@@ -88,12 +88,12 @@ def walk(healkit: Healkit, path: str) -> None:
 
 @pytest.mark.requirement("RUN-2", "RUN-3")
 @pytest.mark.parametrize("path", PATHS)
-def test_each_road_gives_its_events_in_the_order_in_which_things_happen(divide: Healkit, path: str) -> None:
+def test_every_way_to_run_gives_its_events_in_order(divide: Healkit, path: str) -> None:
     walk(divide, path)
     assert types(recorded(divide)) == PATHS[path]
 
 
-def test_every_event_type_is_given_by_some_road_or_is_known_to_come() -> None:
+def test_every_event_type_is_recorded_by_some_run_or_known_to_come() -> None:
     given = {event for events in PATHS.values() for event in events} | {"policy_halt"}  # see below
     assert given | TO_COME == set(EVENT_TYPES)
     assert not given & TO_COME

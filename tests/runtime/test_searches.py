@@ -51,7 +51,7 @@ def scored(
     parallel: int = 1,
     **more: Any,
 ) -> list[str]:
-    """Every candidate's letters, in order."""
+    """Return every candidate's letters, in order."""
     left, found = iter(candidates), dict[int, str]()
 
     async def draw(count: int) -> Sequence[Candidate]:
@@ -141,7 +141,7 @@ def test_every_hostile_kind_has_one_outcome_and_the_search_goes_on(at_tier: Heal
 
 @pytest.mark.slow
 @pytest.mark.parametrize("at_tier", ["landlock", "process"], indirect=True)
-def test_the_search_goes_on_after_the_worst_at_the_other_tiers(at_tier: Healkit) -> None:
+def test_a_search_survives_hostile_candidates_at_the_other_tiers(at_tier: Healkit) -> None:
     assert outcomes(at_tier, WORST) == {code: HOSTILE[code] for code in WORST}
 
 
@@ -197,7 +197,7 @@ def test_candidates_have_no_network_no_process_and_read_nothing_outside(
     assert not (tmp_path / "written").exists()
 
 
-def test_the_first_check_that_is_not_passed_is_the_last_unless_every_one_is_asked_for(
+def test_checks_stop_at_the_first_failure_unless_every_one_is_asked_for(
     healkit: Healkit,
 ) -> None:
     checks = [returns(1, n=1), returns(0, n=2), returns(3, n=3)]
@@ -315,7 +315,7 @@ def test_candidates_are_drawn_as_they_are_needed(healkit: Healkit) -> None:
     assert ahead[0] < 100
 
 
-def test_a_trial_server_that_tells_of_what_it_was_not_given_is_not_believed(healkit: Healkit) -> None:
+def test_results_for_candidates_that_were_not_sent_are_refused(healkit: Healkit) -> None:
     assert scored(healkit, whole("def f():\n    return 1\n"), []) == [""]
     batch = Batch(
         entry=ENTRY, code="", checks=[], every=False, memory_bytes=1, result_max_bytes=1, output_max_bytes=1
@@ -379,7 +379,7 @@ def test_observing_tells_lines_types_and_where_it_failed(healkit: Healkit) -> No
 
 
 @pytest.mark.slow
-def test_what_hangs_or_crashes_under_observation_is_told_as_that(healkit: Healkit) -> None:
+def test_a_hang_or_crash_under_observation_is_reported_as_such(healkit: Healkit) -> None:
     codes = {
         "def f():\n    while True:\n        pass\n": ("timeout", True),
         "def f():\n    return sum(range(10**11))\n": ("timeout", False),

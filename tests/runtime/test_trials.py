@@ -94,7 +94,7 @@ def test_trials_are_restricted_and_share_nothing_with_each_other(tmp_path: Path,
 
 
 def trial_servers() -> list[psutil.Process]:
-    """The trial servers of this process that run, whatever they were started through."""
+    """Return the running trial servers of this process, whatever they were started through."""
     return [
         process
         for process in psutil.Process().children(recursive=True)
@@ -198,7 +198,7 @@ def test_a_call_is_evaluated_beside_code_that_need_not_be_a_tool(healkit: Healki
     ]
 
 
-def test_how_long_a_trial_ran_is_told_by_the_clock_where_it_waited_and_else_by_what_it_computed(
+def test_a_trials_duration_is_wall_time_if_it_waited_and_else_processor_time(
     healkit: Healkit,
 ) -> None:
     computing = """import os, time

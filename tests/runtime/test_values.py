@@ -153,7 +153,7 @@ def test_what_a_slow_worker_displays_after_its_claim_is_shown(healkit: Healkit) 
 
 @pytest.mark.slow
 @pytest.mark.requirement("WORK-1")
-def test_a_worker_that_does_not_finish_its_outputs_is_not_waited_for_and_the_caller_is_told(
+def test_outputs_that_a_worker_never_finishes_are_given_up_with_a_warning(
     healkit: Healkit,
 ) -> None:
     healkit.vault.add("claims", CLAIMS)

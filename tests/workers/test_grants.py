@@ -1,4 +1,4 @@
-"""What a tool is granted beyond nothing: packages, another interpreter, paths; and what can never be granted."""
+"""Grants of packages, another interpreter and paths, and what can never be granted."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MODES = ("worker", pytest.param("subprocess", marks=pytest.mark.slow))
 
 @pytest.fixture(params=["namespaces", pytest.param("landlock", marks=pytest.mark.slow)])
 def restricted(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Healkit]:
-    """A Healkit at one tier, which must be there."""
+    """Return a Healkit at one tier, which must be there."""
     assert probe(request.param).holds, probe(request.param).problem
     with Healkit(
         tmp_path / "healkit.db", config=Config(isolation=request.param, start_timeout_s=60)
@@ -38,7 +38,7 @@ def restricted(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Healk
 
 @pytest.fixture(scope="session")
 def other_python(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The interpreter of another environment that has what a worker needs, and nothing else of this one's."""
+    """Return the interpreter of another environment that has only what a worker needs."""
     python = bare_python(tmp_path_factory.mktemp("venv") / "other")
     pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-compile"]
     subprocess.run([*pip, *WORKER_NEEDS], check=True, timeout=100)
@@ -46,7 +46,7 @@ def other_python(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def bare_python(folder: Path) -> str:
-    """An environment with no packages at all."""
+    """Return the interpreter of an environment with no packages at all."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True, timeout=60)
     return str(folder / "bin" / "python")
 
@@ -278,7 +278,7 @@ def test_a_patch_changes_grants_along_with_the_code_or_not_at_all(healkit: Healk
 
 
 def installed(site: Path, name: str, files: list[str], requires: Sequence[str] = ()) -> None:
-    """A distribution as pip leaves it."""
+    """Write a distribution as pip leaves it."""
     folder = site / f"{name}-1.0.dist-info"
     folder.mkdir(parents=True)
     needs = "".join(f"Requires-Dist: {line}\n" for line in requires)

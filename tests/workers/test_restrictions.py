@@ -1,4 +1,4 @@
-"""What a worker cannot do, at each tier that this machine can enforce."""
+"""Restrictions of a worker, at each tier that this machine can enforce."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TIERS = ("namespaces", "landlock")
 
 @pytest.fixture(params=TIERS)
 def restricted(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Healkit]:
-    """A Healkit at one tier; the tier is there, or the test fails: a machine that cannot restrict proves nothing."""
+    """Return a Healkit at one tier; the test fails where the tier is missing, since that would prove nothing."""
     assert probe(request.param).holds, probe(request.param).problem
     with Healkit(
         tmp_path / "healkit.db", config=Config(isolation=request.param, start_timeout_s=30)

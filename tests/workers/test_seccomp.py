@@ -1,4 +1,4 @@
-"""The seccomp program, instruction by instruction."""
+"""Seccomp program, instruction by instruction."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 
 
 def verdict(program: bytes, number: int, *args: int, arch: int) -> int:
-    """What the kernel would answer: a tiny machine for the instructions the filter uses."""
+    """Return the kernel's answer, from a tiny machine for the instructions the filter uses."""
     data = struct.pack("<IIQ6Q", number, arch, 0, *(*args, *[0] * (6 - len(args))))
     code = list(struct.iter_unpack("<HBBI", program))
     position = accumulator = 0
@@ -148,8 +148,8 @@ def test_the_numbers_are_those_of_the_kernels_headers(column: int) -> None:
 @pytest.mark.slow
 @pytest.mark.requirement("WORK-6")
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
-def test_a_forking_parents_filter_and_its_childs_are_together_the_whole_one(machine: str) -> None:
-    """The kernel takes the strictest of several answers; so they must add up, for every call and its arguments."""
+def test_the_filters_of_a_forking_parent_and_its_child_add_up_to_the_whole_one(machine: str) -> None:
+    """Compare them for every call and its arguments: the kernel takes the strictest of several answers."""
     whole = seccomp.build_filter(4242, machine)
     halves = (seccomp.build_parent_filter(machine), seccomp.build_child_filter(4242, machine))
     looked_into = {2, 16, 53, 56, 62, 72, 85, 157, 203, 234, 257, 302}

@@ -1,4 +1,4 @@
-"""What a trial server for trials holds, reads ahead and loses: as little as possible of each."""
+"""Trial servers hold, read ahead and lose as little as possible."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ LOADED = "import sys\ndef f():\n    return sorted({'asyncio', 'logging', 'random
 
 @pytest.fixture(autouse=True)
 def fresh() -> None:
-    """No trial server is left that has served another test."""
+    """End the trial servers that have served other tests."""
     end_trial_servers()
 
 
 def values(healkit: Healkit, *codes: str) -> list[object]:
-    """What each code's `f` returns, one after the other in one trial server."""
+    """Return what each code's `f` returns, one after the other in one trial server."""
     results = healkit.trials([Trial(code, {}, "f") for code in codes], parallel=1)
     assert [result.failure for result in results] == [None] * len(codes)
     return [result.value for result in results]
 
 
-def test_a_trial_server_holds_nothing_of_the_standard_library_that_puts_itself_right_after_each_fork(
+def test_a_trial_server_holds_no_module_that_resets_itself_after_a_fork(
     healkit: Healkit,
 ) -> None:
     assert values(healkit, LOADED) == [[]]
 
 
-def test_what_code_names_of_the_standard_library_is_there_before_its_trial(healkit: Healkit) -> None:
+def test_standard_modules_that_code_names_are_imported_before_its_trial(healkit: Healkit) -> None:
     here = "import sys\ndef f():\n    here = {!r} in sys.modules\n    {}\n    return here\n"
     named = values(
         healkit,
@@ -119,7 +119,7 @@ def test_only_the_trial_that_ran_is_lost_with_its_trial_server(healkit: Healkit)
 
 
 def the_one_that_stays() -> psutil.Process:
-    """The first child of a trial server that is still there after half a second."""
+    """Return the first child of a trial server that is still there after half a second."""
 
     def older() -> list[psutil.Process]:
         return [child for child in children_of_trial_servers() if time.time() - child.create_time() > 0.5]
