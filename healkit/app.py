@@ -187,7 +187,7 @@ class Healkit:
     heal = _method_of("healing", HealService.heal)
     aheal = _method_of("healing", HealService.aheal)
 
-    # What tools can call on the host, in runtime/providers.py and runtime/mcp_servers.py
+    # What tools can call on the host, in runtime/providers.py and runtime/mcp/servers.py
     provide = _method_of("host", HostFunctions.provide)
     withdraw = _method_of("host", HostFunctions.withdraw)
     connect = _method_of("mcp", MCPServers.connect)

@@ -29,12 +29,12 @@ MIB = 1024 * 1024
 #: The most traces that a collector takes in one request.
 SYNC_BATCH_MAX = 100
 _UNITS = {
+    "per_s": "a second",
     "s": "seconds",
     "mb": "MiB",
     "bytes": "bytes",
     "days": "days",
     "usd_per_mtok": "US dollars",
-    "per_s": "a second",
 }
 
 
@@ -52,7 +52,8 @@ class Setting:
     """Setting, as `Config` declares it.
 
     help: what it does. zero: whether 0 is allowed, where it is a number. choices: all that a text may be; wrong: what
-    anything else is called. shown: its heading in `healkit status`, which lists it where it is set; empty: not listed.
+    anything else is called. shown: its heading in `healkit status` and key in `--json`, listed where it is not the
+    default; empty: never listed.
     """
 
     help: str
@@ -81,7 +82,9 @@ class Setting:
             )
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if is_number and not (value > 0 or (self.zero and value == 0)):
-            raise ConfigError(f"{self.name}={value!r} must be greater than 0.")
+            raise ConfigError(
+                f"{self.name}={value!r} must be {'0 or greater' if self.zero else 'greater than 0'}."
+            )
 
     def parse(self, text: str) -> Any:
         """Read the variable's text in the type of the default; raise `ConfigError` for what is none."""
@@ -97,9 +100,11 @@ class Setting:
                 pass
         else:
             return text
-        kind = type(self.default).__name__
+        kind = {"int": "an integer", "float": "a number", "bool": "true or false"}[
+            type(self.default).__name__
+        ]
         raise ConfigError(
-            f"{self.variable}={text!r} is not a {kind}.", hint=f"The default is {self.default!r}."
+            f"{self.variable}={text!r} is not {kind}.", hint=f"The default is {self.default!r}."
         )
 
 
@@ -302,9 +307,10 @@ class Config:
         return cls(**given)
 
     def shown(self) -> dict[str, str]:
-        """Return the settings that `healkit status` lists, by their headings, where they are set."""
-        values = {setting.shown: getattr(self, setting.name) for setting in settings() if setting.shown}
-        return {heading: str(value) for heading, value in values.items() if value}
+        """Return the settings that `healkit status` lists, by their headings, where they differ from the default."""
+        values = [(setting, getattr(self, setting.name)) for setting in settings() if setting.shown]
+        changed = [(setting, value) for setting, value in values if value != setting.default]
+        return {setting.shown: f"{value} {setting.unit}".rstrip() for setting, value in changed}
 
 
 @functools.cache

@@ -35,7 +35,7 @@ def test_every_default_is_read_back_from_its_variable() -> None:
     ("name", "value", "said"),
     [
         ("timeout_s", 0, "timeout_s=0 must be greater than 0."),
-        ("spares", -1, "spares=-1 must be greater than 0."),
+        ("spares", -1, "spares=-1 must be 0 or greater."),
         (
             "isolation",
             "none",
@@ -57,7 +57,7 @@ def test_zero_is_a_value_where_a_setting_says_so() -> None:
 def test_a_variable_that_is_not_of_its_type_is_refused_with_the_default() -> None:
     with pytest.raises(ConfigError) as refused:
         Config.from_environment({"HEALKIT_SPARES": "many"})
-    assert refused.value.message == "HEALKIT_SPARES='many' is not a int."
+    assert refused.value.message == "HEALKIT_SPARES='many' is not an integer."
     assert refused.value.hint == "The default is 1."
 
 

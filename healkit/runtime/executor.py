@@ -1,10 +1,10 @@
 """Execution path: from a call to a recorded outcome.
 
-call ─► vault entry (hash checked) ─► arguments checked ─► tier ─► RUNNING row ─► worker or SQL ─► finished
-row
+call ─► vault entry (hash checked) ─► arguments checked ─► RUNNING row ─► tier ─► worker or SQL ─► finished row
 
 A call that is refused on the way (unknown tool, wrong arguments, tampered code, no isolation) is a finished
-row too. Everything that starts an execution comes through `Executor.execute`.
+row too. Every execution of a tool comes through `Executor.execute`. The trials of a search, which have no kernel and
+nothing to call, run in `runtime/trials.py` and are recorded by the same recorder.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Executions as callers ask for them: now, again, changed.
 
-Every way to run a tool ends here, in one request to the executor. The async methods are the core; the others wait for
-them on healkit's own event loop, so that they work inside a notebook's running one.
+Every way to run a tool ends here: in one request to the executor, or in a batch of trials. The async methods are the
+core; the others wait for them on healkit's own event loop, so that they work inside a notebook's running one.
 """
 
 from __future__ import annotations

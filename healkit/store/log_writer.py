@@ -1,9 +1,10 @@
 """Writer of the log, on a connection of its own.
 
-Nothing else writes `executionlog`. The writer shares no transaction with a caller: each record is one statement in
-autocommit, or one transaction of its own where a trace goes with it. Whatever the caller's session does, rolls back or
-leaves open, the row is committed, and nothing of the caller's is. Each statement may be repeated for the same record,
-so that a spool file can be replayed after a crash without knowing how far the first attempt came.
+Executions are written to `executionlog` here only; archiving deletes rows, and an import adds another log's. The writer
+shares no transaction with a caller: each record is one statement in autocommit, or one transaction of its own where a
+trace goes with it. Whatever the caller's session does, rolls back or leaves open, the row is committed, and nothing of
+the caller's is. Each statement may be repeated for the same record, so that a spool file can be replayed after a crash
+without knowing how far the first attempt came.
 """
 
 from __future__ import annotations
