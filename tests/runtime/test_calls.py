@@ -38,7 +38,7 @@ def test_a_host_function_is_a_proxy_with_signature_and_docstring_and_really_runs
     assert execution.failure is None, execution.failure.traceback
     assert execution.value[:2] == [10.0, 2.5]
     assert execution.value[2] == "(product: str, units: int = 1)"
-    assert execution.value[3] == "What so many cost."
+    assert execution.value[3] == "Return what so many cost."
     assert "price" in execution.value[4]
     assert {"host", "vault"} <= set(execution.value[5])
     assert seen == ["tea", "milk"]
