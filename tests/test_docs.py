@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import fnmatch
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -72,6 +74,38 @@ def test_the_contributors_page_names_what_is_there() -> None:
     paths = set(re.findall(r"\b((?:tests|healkit|docs|benchmarks|notebooks)/[\w/.]*\w)", CONTRIBUTING))
     assert paths
     assert [path for path in sorted(paths) if not (ROOT / path).exists()] == []
+
+
+def _names_in(body: list[ast.stmt], prefix: str = "") -> Iterator[str]:
+    """Yield the functions, classes, methods and constants of a module, as the pages name them."""
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield prefix + node.name
+        if isinstance(node, ast.ClassDef):
+            yield from _names_in(node.body, f"{prefix}{node.name}.")
+        if isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            yield from (prefix + target.id for target in targets if isinstance(target, ast.Name))
+
+
+def test_the_contributors_page_names_only_functions_that_exist() -> None:
+    named = re.findall(r"`(healkit/[\w/]+\.py):([\w.]+)`", CONTRIBUTING)
+    assert named
+    for path, name in named:
+        assert name in set(_names_in(ast.parse((ROOT / path).read_text()).body)), f"{path}:{name}"
+
+
+def test_each_question_of_a_newcomer_is_answered_by_a_few_files() -> None:
+    section = CONTRIBUTING.partition("## Where things are")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| (.+\?) \| (.+) \|$", section, re.MULTILINE)
+    assert len(rows) == 8
+    for question, answer in rows:
+        assert len(set(re.findall(r"healkit/[\w/]+\.py", answer))) <= 4, question
+    steps = "\n".join(re.findall(r"^\d\. .+$", section, re.MULTILINE))
+    assert "run_tool" in steps
+    assert "LogWriter.begin" in steps
+    entered = set(re.findall(r"healkit/[\w/]+\.py", steps)) - {"healkit/cli/run.py"}
+    assert len(entered) <= 8
 
 
 def test_the_contributors_page_has_the_floors_of_the_linter() -> None:
