@@ -77,7 +77,7 @@ class HealReportData:
     @property
     def verdict(self) -> str:
         """Best attempt's verdict in words, for people; empty where no patch passes every check."""
-        return "" if self.best is None else VERDICTS[self.best.verdict]
+        return "" if self.best is None else VERDICTS[self.best.verdict].words
 
     @property
     def plausible(self) -> tuple[Attempt, ...]:

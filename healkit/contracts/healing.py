@@ -8,7 +8,7 @@ right. The verdict keeps the two apart.
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
@@ -23,12 +23,40 @@ CheckOutcome = Literal["passed", "wrong", "raised", "timeout", "died", "not_run"
 #: because a guard hides it, or an answer was copied. `not_cured`: it still fails.
 Verdict = Literal["cured", "unproven", "silenced", "not_cured"]
 
-#: Words of the verdicts on screen.
-VERDICTS: dict[Verdict, str] = {
-    "cured": "cured and regression-free",
-    "unproven": "cured but unproven",
-    "silenced": "silenced only",
-    "not_cured": "not cured",
+
+class VerdictText(NamedTuple):
+    """Verdict as every face shows it: its words, its sign, its colour, what it means, and what it leaves open."""
+
+    words: str
+    mark: str
+    tone: Literal["", "good", "warn", "bad"]
+    meaning: str = ""
+    caveat: str = ""
+
+
+VERDICTS: dict[Verdict, VerdictText] = {
+    "cured": VerdictText(
+        "cured and regression-free",
+        "✓",
+        "good",
+        "Every check passes, and an example says what is right where it failed.",
+        "It is held only against those.",
+    ),
+    "unproven": VerdictText(
+        "cured but unproven",
+        "?",
+        "warn",
+        "It no longer fails, but no example says what is right there.",
+        "Look at what it returns.",
+    ),
+    "silenced": VerdictText(
+        "silenced only",
+        "–",
+        "warn",
+        "It no longer fails, because a guard hides the failure.",
+        "Whether that is right is not known.",
+    ),
+    "not_cured": VerdictText("not cured", "✗", "bad"),
 }
 
 

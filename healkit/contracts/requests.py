@@ -54,4 +54,4 @@ class PatchRequest(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def said(self) -> str:
         """Verdict in words."""
-        return VERDICTS[self.verdict] if self.verdict else "not validated"
+        return VERDICTS[self.verdict].words if self.verdict else "not validated"

@@ -197,7 +197,7 @@ class Healer:
             )
             record.recovered(step, back.revision)
             return "rolled_back", f"It was taken back: {problem}", {"revision": back.revision}
-        return "kept", f"{kept.label} is active: {VERDICTS[best.verdict]}.", {"revision": kept.revision}
+        return "kept", f"{kept.label} is active: {VERDICTS[best.verdict].words}.", {"revision": kept.revision}
 
     def _keep(
         self, entry: VaultEntry, best: Attempt, log_id: int | None, request: PatchRequest | None
@@ -210,7 +210,7 @@ class Healer:
             entry.tool_name,
             best.patch.code,
             persona=entry.persona,
-            reason=f"{best.patch.reason} [{VERDICTS[best.verdict]}]",
+            reason=f"{best.patch.reason} [{VERDICTS[best.verdict].words}]",
             author=best.patch.author,
             parent=entry.revision,
             motivating_log_id=log_id,

@@ -209,7 +209,7 @@ class HealLoop:
         why = why_not(case.checks, results)
         attempt = self._keep(case, patch, step, results, why, time.perf_counter() - started)
         self._record.validated(step, attempt, case.checks)
-        found = VERDICTS[attempt.verdict].capitalize()
+        found = VERDICTS[attempt.verdict].words.capitalize()
         self._say(f"{patch.advisor}: {patch.reason} {found}{f' ({why})' if why else ''}.")
         return attempt
 

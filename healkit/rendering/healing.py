@@ -42,11 +42,6 @@ _HEADS = {
     "halted": "the policy ended it",
     "stopped": "it was stopped",
 }
-_MEANS = {
-    "cured": "Every check passes, and an example says what is right where it was wrong. It is held only against those.",
-    "unproven": "It no longer fails, but no example says what is right there: look at what it returns.",
-    "silenced": "It no longer fails because a guard hides it; whether that is right, nobody has said.",
-}
 
 
 def card(report: HealReportData) -> Card:
@@ -54,7 +49,7 @@ def card(report: HealReportData) -> Card:
     facts: list[tuple[str, Fact]] = [(name, Span(value, "ticked")) for name, value in report_facts(report)]
     parts: list[Part] = [Facts([*facts, *_next(report)])]
     if report.best is not None:
-        verdict, diff = VERDICTS[report.best.verdict], report.best.diff
+        verdict, diff = VERDICTS[report.best.verdict].words, report.best.diff
         parts.append(Only("html", Card(verdict, tone="info", parts=(Diff(diff),))))
         parts += [Only("text", ""), Only("text", Diff(diff, indent=2))]
     others = [attempt for attempt in report.attempts if attempt is not report.best]
@@ -72,7 +67,7 @@ def card(report: HealReportData) -> Card:
 
 def verdict_line(attempt: Attempt) -> str:
     """Say the verdict and what it does not say, in one or two sentences."""
-    return f"{VERDICTS[attempt.verdict]}. {_means(attempt)}".rstrip()
+    return f"{VERDICTS[attempt.verdict].words}. {meaning(attempt)}".rstrip()
 
 
 def question_text(call: str, choices: Iterable[str]) -> str:
@@ -93,15 +88,17 @@ def _time(report: HealReportData) -> str:
     return f"{worked} (and {plain.duration(report.think_time_s * 1000)} waiting for you)"
 
 
-def _means(attempt: Attempt) -> str:
+def meaning(attempt: Attempt) -> str:
+    """Say in a sentence or two what the verdict means, and what it leaves open."""
     if attempt.verdict == "unproven" and attempt.patch.doubt:
         return f"It passes every check, but nobody vouches for it. {attempt.patch.doubt}"
-    return _MEANS.get(attempt.verdict, "")
+    verdict = VERDICTS[attempt.verdict]
+    return f"{verdict.meaning} {verdict.caveat}".strip()
 
 
 def report_title(report: HealReportData) -> str:
     """Say what came of it in one line: the tool, the outcome, the verdict."""
-    verdict = f": {VERDICTS[report.best.verdict]}" if report.best is not None else ""
+    verdict = f": {VERDICTS[report.best.verdict].words}" if report.best is not None else ""
     return f"{report.label}: {_HEADS.get(report.outcome, report.outcome)}{verdict}"
 
 
@@ -111,7 +108,7 @@ def report_facts(report: HealReportData) -> list[tuple[str, str]]:
     best = report.best
     if best is not None:
         found.append(("patch", f"{best.patch.reason} ({best.patch.advisor})"))
-        found.append(("means", _means(best)))
+        found.append(("means", meaning(best)))
     checked = plain.count(len(report.checks), "check")
     tried = plain.count(report.candidates_tried, "candidate")
     found.append(("held", f"against {checked}; {tried} in {_time(report)}"))
@@ -152,16 +149,11 @@ def report_tone(report: HealReportData) -> Tone:
 def _line(attempt: Attempt) -> str:
     why = f": {attempt.why}" if attempt.why else ""
     return plain.one_line(
-        f"{attempt_mark(attempt)} {attempt.patch.advisor}: {attempt.patch.reason}{why}", 160
+        f"{VERDICTS[attempt.verdict].mark} {attempt.patch.advisor}: {attempt.patch.reason}{why}", 160
     )
 
 
 def _row(attempt: Attempt) -> tuple[str | Span, ...]:
-    why = f"{VERDICTS[attempt.verdict]}{f': {attempt.why}' if attempt.why else ''}"
+    why = f"{VERDICTS[attempt.verdict].words}{f': {attempt.why}' if attempt.why else ''}"
     told = Span(attempt.patch.reason, "ticked"), Span(plain.one_line(why, 200), "ticked")
-    return attempt_mark(attempt), attempt.patch.advisor, *told
-
-
-def attempt_mark(attempt: Attempt) -> str:
-    """Give the verdict as a sign."""
-    return {"cured": "✓", "unproven": "~", "silenced": "~"}.get(attempt.verdict, "✗")
+    return VERDICTS[attempt.verdict].mark, attempt.patch.advisor, *told

@@ -10,7 +10,6 @@ const TICK_MS = 500;
 /** So long after its budget, with no word from the kernel, something is wrong; validation may take some seconds. */
 const SILENT_S = 20;
 const RUNNING = ["working", "question", "consent", "keeping"];
-const TONES = { cured: "hk-good", unproven: "hk-warn", silenced: "hk-warn", not_cured: "hk-bad" };
 const GONE = "The kernel does not answer: it was restarted or has ended, and the healing with it. Whether a patch waits for your word, %healkit requests says. Run the cell again for a new panel.";
 
 /** Text whose parts in backticks are code. */
@@ -242,7 +241,7 @@ export class Heal {
       h(
         "div",
         { class: "hk-outcome hk-asks", role: "group", "aria-label": "consent", dataset: { verdict: asked.verdict } },
-        h("div", { class: `hk-headline ${TONES[asked.verdict]}` }, h("b", {}, `A patch: ${asked.words}`)),
+        h("div", { class: `hk-headline hk-${asked.tone}` }, h("b", {}, `A patch: ${asked.words}`)),
         asked.means ? h("p", {}, asked.means) : null,
         h("p", { class: "hk-prewrap" }, coded(asked.reason), h("span", { class: "hk-muted" }, ` (${asked.advisor}; ${asked.held})`)),
         area,
@@ -290,7 +289,7 @@ export class Heal {
   }
 
   attempt(one) {
-    const summary = h("span", {}, h("b", { class: TONES[one.verdict] }, `${one.mark} ${one.words} `), h("span", {}, coded(one.reason), h("span", { class: "hk-muted" }, ` (${one.advisor})`)));
+    const summary = h("span", {}, h("b", { class: `hk-${one.tone}` }, `${one.mark} ${one.words} `), h("span", {}, coded(one.reason), h("span", { class: "hk-muted" }, ` (${one.advisor})`)));
     return fold(summary, one.why ? h("p", { class: "hk-prewrap" }, coded(one.why)) : null, one.diff ? diffLines(one.diff) : null);
   }
 

@@ -46,12 +46,12 @@ def question_view(question: Question, recorded: PageData) -> dict[str, Any]:
 
 def consent_view(best: Attempt, base: str, recorded: PageData) -> dict[str, Any]:
     """Return the chosen patch: both codes, its verdict in the words of the screen, and what that does not say."""
-    verdict, _, means = told.verdict_line(best).partition(". ")
     return {
         "number": best.number,
         "verdict": best.verdict,
-        "words": verdict.rstrip("."),
-        "means": means,
+        "words": VERDICTS[best.verdict].words,
+        "tone": VERDICTS[best.verdict].tone,
+        "means": told.meaning(best),
         "advisor": best.patch.advisor,
         "reason": text_of(best.patch.reason, recorded),
         "held": f"{best.passed} of {plain.count(best.total, 'check')} passed",
@@ -116,11 +116,13 @@ def problem_view(error: Exception, recorded: PageData) -> dict[str, Any]:
 
 
 def _attempt(attempt: Attempt) -> dict[str, Any]:
+    verdict = VERDICTS[attempt.verdict]
     return {
         "number": attempt.number,
-        "mark": told.attempt_mark(attempt),
+        "mark": verdict.mark,
+        "tone": verdict.tone,
         "verdict": attempt.verdict,
-        "words": VERDICTS[attempt.verdict],
+        "words": verdict.words,
         "advisor": attempt.patch.advisor,
         "reason": attempt.patch.reason,
         "why": attempt.why,

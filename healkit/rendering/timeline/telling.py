@@ -183,20 +183,20 @@ class Teller(Notes):
 
     def _judged(self, event: TraceEvent, verdict: str, why: str) -> None:
         step = self._checked(event)
-        _, tone, meaning = words.VERDICT_LOOKS.get(verdict, ("?", "", ""))
+        shown = words.verdict_text(verdict)
         attempt = self._attempt(event)
         patch = f"Patch {attempt['number']}" if attempt else "The patch"
-        step |= {"title": f"{patch}: {words.verdict_words(verdict)}.", "tone": tone, "verdict": verdict}
+        step |= {"title": f"{patch}: {shown.words}.", "tone": shown.tone, "verdict": verdict}
         if step["held"]:
             step["facts"].insert(0, ("checks", f"{step['passed']} of {step['held']} passed"))
-        step["text"] += [words.sentence(said[:1].upper() + said[1:]) for said in (meaning, why) if said]
+        step["text"] += [words.sentence(text[:1].upper() + text[1:]) for text in (shown.meaning, why) if text]
         self._mark(event, verdict)
 
     def _mark(self, event: TraceEvent, verdict: str) -> None:
         attempt = self._attempt(event)
         if attempt is not None:
-            mark, tone, _ = words.VERDICT_LOOKS.get(verdict, ("?", "", ""))
-            attempt |= {"mark": mark, "tone": tone, "words": words.verdict_words(verdict), "verdict": verdict}
+            text = words.verdict_text(verdict)
+            attempt |= {"mark": text.mark, "tone": text.tone, "words": text.words, "verdict": verdict}
 
     def _decided(self, event: TraceEvent, action: str) -> None:
         known, attempt = event.metadata, self._attempt(event)

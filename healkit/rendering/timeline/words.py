@@ -4,16 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from healkit.contracts.healing import VERDICTS
+from healkit.contracts.healing import VERDICTS, VerdictText
 from healkit.rendering import plain
 
-#: Verdict → its mark, its tone, and its meaning.
-VERDICT_LOOKS: dict[str, tuple[str, str, str]] = {
-    "cured": ("✓", "good", "Every check passes, and somebody has said what is right where it failed."),
-    "unproven": ("?", "warn", "It no longer fails, but no example says what is right there."),
-    "silenced": ("–", "warn", "It no longer fails, because a guard hides the failure."),
-    "not_cured": ("✗", "bad", ""),
-}
 #: Author → the beginning of a sentence.
 AUTHORS = {
     "person": "A person",
@@ -82,9 +75,9 @@ def sentence(text: Any) -> str:
     return said if not said or said[-1] in ".!?…" else f"{said}."
 
 
-def verdict_words(verdict: str) -> str:
-    """Say the verdict: `cured and regression-free`; an unknown verdict is its own word."""
-    return next((words for known, words in VERDICTS.items() if known == verdict), verdict)
+def verdict_text(verdict: str) -> VerdictText:
+    """Return how a verdict is shown; an unknown one is its own word."""
+    return next((text for known, text in VERDICTS.items() if known == verdict), VerdictText(verdict, "?", ""))
 
 
 def check_row(result: dict[str, Any]) -> dict[str, str]:

@@ -105,8 +105,9 @@ class Briefing:
 
     def attempt(self, attempt: Attempt) -> str:
         """Write a patch, whoever proposed it, and the results of its validation."""
+        words = VERDICTS[attempt.verdict].words
         lines = [
-            f"by {attempt.patch.advisor}: {VERDICTS[attempt.verdict]}, {attempt.passed} of {attempt.total} passed",
+            f"by {attempt.patch.advisor}: {words}, {attempt.passed} of {attempt.total} passed",
             *([f"why: {attempt.why}"] if attempt.why else []),
             *self._results(attempt.results),
             cut_text(self._secret_map.text(attempt.diff or attempt.patch.code), _DIFF_MAX_CHARS),
