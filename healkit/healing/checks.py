@@ -4,10 +4,11 @@ A tool that needs only its arguments is checked in the light mode: each check in
 A tool that calls other tools, reads granted folders or is a SQL statement is checked as a candidate in a worker, as the
 patch editor's Try does. Either way, checks keep their order and share nothing.
 
-The verdicts promise no more than is known. A patch that passes everything is *cured* only where an example or an answer
-says what is right on an input that the broken code got wrong; without one, it is *unproven*. A patch that only keeps
-the failure from happening is *silenced*, and so is one that returns an example's answer as a constant. An advisor's own
-doubt makes its patch *unproven*, until a person was asked.
+The verdicts promise no more than is known. A patch that passes all checks is
+
+- *cured* if an example or an answer says what is right for an input that the broken code got wrong;
+- *unproven* if none does, or if the advisor that proposed it doubts it and no person has answered since;
+- *silenced* if it only keeps the failure from happening, or returns an example's result as a constant.
 """
 
 from __future__ import annotations
@@ -117,21 +118,21 @@ def result_of(check: Check, execution: Execution, duration_s: float) -> CheckRes
 
 def verdict_on(
     patch: Patch,
-    before: str,
+    code: str,
     checks: Sequence[Check],
-    base: Sequence[CheckResult],
-    results: Sequence[CheckResult],
+    unpatched: Sequence[CheckResult],
+    patched: Sequence[CheckResult],
 ) -> Verdict:
-    """Judge a patch of the code `before` by the results without it (`base`) and with it (`results`)."""
-    if any(result.outcome != "passed" for result in results):
+    """Judge a patch of `code` by the checks' results without it (`unpatched`) and with it (`patched`)."""
+    if any(result.outcome != "passed" for result in patched):
         return "not_cured"
-    if any(check.binding and was.outcome != "passed" for check, was in zip(checks, base, strict=True)):
-        if copies_answer(before, patch.code, checks):
+    if any(check.binding and was.outcome != "passed" for check, was in zip(checks, unpatched, strict=True)):
+        if copies_answer(code, patch.code, checks):
             return "silenced"
         return (
             "unproven" if patch.doubt and not any(check.origin == "answered" for check in checks) else "cured"
         )
-    return "silenced" if patch.guard or adds_guard(before, patch.code) else "unproven"
+    return "silenced" if patch.guard or adds_guard(code, patch.code) else "unproven"
 
 
 def adds_guard(before: str, after: str) -> bool:

@@ -26,7 +26,7 @@ from healkit.healing.case import gather
 from healkit.healing.checks import TryCode, Validator
 from healkit.healing.consent import decide
 from healkit.healing.heal_record import HealRecord
-from healkit.healing.loop import HealLoop, Listeners, SearchResult
+from healkit.healing.loop import HealLoop, Listeners, LoopResult
 from healkit.healing.report import HealReport
 from healkit.healing.run_policy import HEAL_CAPS, RunPolicy
 from healkit.healing.workbench import Bench
@@ -123,7 +123,7 @@ class Healer:
     def _decide(
         self,
         request: HealRequest,
-        found: SearchResult,
+        found: LoopResult,
         record: HealRecord,
         log_id: int | None,
         confirm: Confirm | None,
@@ -170,7 +170,7 @@ class Healer:
 
     def _apply(
         self,
-        found: SearchResult,
+        found: LoopResult,
         best: Attempt,
         record: HealRecord,
         log_id: int | None,
@@ -252,7 +252,7 @@ class Healer:
 
 
 def _report(
-    found: SearchResult,
+    found: LoopResult,
     bench: Bench,
     run: OpenRun,
     outcome: Outcome,
@@ -323,7 +323,7 @@ def _example_of(check: Check) -> dict[str, Any]:
     return {"arguments": check.arguments, **right}
 
 
-def _nothing_cures(found: SearchResult) -> str:
+def _nothing_cures(found: LoopResult) -> str:
     if not found.attempts:
         return "Nobody who was asked had a patch; it may lack code that no rule can recover."
     if len(found.attempts) == 1:

@@ -51,7 +51,7 @@ class Listeners:
 
 
 @dataclasses.dataclass(frozen=True)
-class SearchResult:
+class LoopResult:
     """Result of the loop; `outcome` is set where there is nothing to decide."""
 
     case: Case
@@ -94,7 +94,7 @@ class HealLoop:
         self._notes: list[str] = []
         self._questions: list[Answered] = []
 
-    def search(self, case: Case, log_id: int | None, isolation: str | None) -> SearchResult:
+    def search(self, case: Case, log_id: int | None, isolation: str | None) -> LoopResult:
         """Observe, diagnose, and try proposals until there are enough; never raise for an advisor's fault."""
         self._isolation = isolation
         step = self._record.observed(log_id, None)
@@ -286,8 +286,8 @@ class HealLoop:
 
     def _result(
         self, case: Case, diagnosis: Diagnosis, outcome: Outcome | None = None, reason: str = ""
-    ) -> SearchResult:
-        return SearchResult(
+    ) -> LoopResult:
+        return LoopResult(
             case,
             diagnosis,
             tuple(self._ranked()),

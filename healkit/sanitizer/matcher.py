@@ -15,7 +15,7 @@ import ahocorasick
 
 from healkit.sanitizer.rule import Locate, SanitizerRule, span_of
 
-#: Ranks of kinds: of two rules at one place, the more specific names it.
+#: Ranks of kinds: where two rules hide the same text, it gets the id of the rule with the lower rank.
 _RANKS = {"token": 0, "place": 1, "personal": 2, "named": 3}
 _MAX_ROUNDS = 4
 #: Digits with separators, as people write numbers; never two blanks.

@@ -48,8 +48,9 @@ class SanitizerRule:
 
     id: stable and kebab-case; hidden texts are counted under it.
     what: one line for people.
-    kind: secrets are redacted, personal data is masked; of two rules at one place the more specific kind names it:
-        `token` (a published format), `place` (a syntax that holds secrets), `personal`, then `named` (by its name).
+    kind: secrets are redacted, personal data is masked. Where two rules hide the same text, it gets the id of the rule
+        whose kind comes first: `token` (a published format), `place` (a syntax that holds secrets), `personal`, `named`
+        (by the name it is assigned to).
     keywords: lower-case literals at which the rule is tried. Without any, the pattern is searched everywhere.
     pattern: a regular expression; its group `secret`, or all of it, is hidden. Empty where `locate` does the work.
     before: how many characters ahead of the keyword the pattern may begin.
