@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
+#: Longest wait before signals are looked at. A signal that comes just before the main thread begins to wait for a lock
+#: does not end that wait: CPython only notices it afterwards, so a Ctrl-C would be lost until the work ends.
+_SIGNALS_S = 0.2
 
 
 class Stop:
@@ -107,13 +110,21 @@ class BackgroundLoop:
         if (heard := _stop.get()) is not None:
             heard.tell(lambda: None if future.done() else loop.call_soon_threadsafe(stop.set))
         try:
-            while (output := outputs.get()) is not None:
+            while (output := _next(outputs)) is not None:
                 if on_output is not None:
                     on_output(output)
         except BaseException:
             loop.call_soon_threadsafe(stop.set)
             _settle(future)
             raise
+        return future.result()
+
+    def wait_for(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Run it in the loop, and wait for its result in this thread."""
+        future = self.submit(coroutine)
+        while not future.done():
+            with contextlib.suppress(TimeoutError):
+                future.exception(timeout=_SIGNALS_S)
         return future.result()
 
     def close(self) -> None:
@@ -148,6 +159,12 @@ class BackgroundLoop:
     def _serve(loop: asyncio.AbstractEventLoop) -> None:
         asyncio.set_event_loop(loop)
         loop.run_forever()
+
+
+def _next(outputs: queue.SimpleQueue[dict[str, Any] | None]) -> dict[str, Any] | None:
+    while True:
+        with contextlib.suppress(queue.Empty):
+            return outputs.get(timeout=_SIGNALS_S)
 
 
 def _settle(future: Future[Any]) -> None:

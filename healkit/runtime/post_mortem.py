@@ -185,4 +185,4 @@ class PostMortem:
         return await (await background.retained_worker(self.trace_id)).attach(number)
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
-        return background.loop.submit(work).result()
+        return background.loop.wait_for(work)

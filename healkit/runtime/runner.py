@@ -162,7 +162,7 @@ class Runner:
         Raises `IsolationUnavailable` or `WorkerStartFailed`; what a trial does never raises.
         """
         chosen = [trial if isinstance(trial, Trial) else Trial(*trial) for trial in trials]
-        return background.loop.submit(self._trials.run(chosen, parallel, executor)).result()
+        return background.loop.wait_for(self._trials.run(chosen, parallel, executor))
 
     def run(
         self,
@@ -212,7 +212,7 @@ class Runner:
             parent_trace_id=context.trace_id,
             depth=context.depth + 1,
         )
-        return value_or_raise(background.loop.submit(self._executor.execute(request)).result())
+        return value_or_raise(background.loop.wait_for(self._executor.execute(request)))
 
 
 def value_or_raise(execution: Execution) -> Any:

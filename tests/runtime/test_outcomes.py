@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import _thread
 import contextlib
 import os
 import signal
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -185,17 +187,27 @@ def test_a_worker_killed_from_outside_is_recorded_as_such(tmp_path: Path, nurser
         assert healkit.execute_tool("one") == 1
 
 
+def _end_the_wait() -> None:
+    signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+
+#: Ctrl-C while the caller waits, and in the moment before: then the signal is noted, and ends no wait.
+PRESSES = {"while it waits": _end_the_wait, "before it waits": _thread.interrupt_main}
+
+
 @pytest.mark.requirement("WORK-4")
-def test_ctrl_c_stops_the_worker_records_it_and_reaches_the_caller(tmp_path: Path) -> None:
+@pytest.mark.parametrize("press", PRESSES.values(), ids=PRESSES)
+def test_ctrl_c_stops_the_worker_records_it_and_reaches_the_caller(
+    tmp_path: Path, press: Callable[[], None]
+) -> None:
     healkit = Healkit(tmp_path / "x.db", config=Config(nursery=False, start_timeout_s=30))
     healkit.vault.add("sleeper", "import time\ndef sleeper():\n    mcp.host.started()\n    time.sleep(60)\n")
     running = threading.Event()
     healkit.provide(running.set, "started")
-    main = threading.main_thread().ident
 
     def interrupt() -> None:
         running.wait(60)
-        signal.pthread_kill(main, signal.SIGINT)
+        press()
 
     presser = threading.Thread(target=interrupt)
     presser.start()
