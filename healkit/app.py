@@ -220,7 +220,9 @@ class Healkit:
         from healkit.doctor import status_of
 
         tools, traces = len(self.vault.names()), self.traces.state()
-        found = status_of(self.url, self.config, tools, self.log, self.recorder.problem, traces)
+        found = status_of(
+            self.database.shown_url, self.config, tools, self.log, self.recorder.problem, traces
+        )
         return dataclasses.replace(found, requests=self.requests.waiting())
 
     def doctor(self) -> DoctorReport:

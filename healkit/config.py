@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, get_args
 from urllib.parse import urlsplit
 
+from healkit.contracts.secrets import Secret, shown_address
 from healkit.errors import ConfigError
 
 Isolation = Literal["auto", "namespaces", "landlock", "process"]
@@ -36,15 +37,6 @@ _UNITS = {
     "days": "days",
     "usd_per_mtok": "US dollars",
 }
-
-
-class Secret(str):
-    """A text that shows as `'***'` wherever it is printed as part of something."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return repr("***" if self else "")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -167,7 +159,9 @@ class Config:
     sanitize_log: bool = _set(
         False, "clean the log's own rows too; a run can then not be repeated with the arguments it had"
     )
-    sync_url: str = _set("", "the collector that traces are sent to; empty sends nothing", shown="collector")
+    sync_url: str = _set(
+        "", "the collector that traces are sent to; empty sends nothing", hidden=True, shown="collector"
+    )
     sync_token: str = _set("", "what the collector knows this sender by")
     sync_batch: int = _set(10, "traces in one request")
     sync_interval_s: float = _set(5.0, "how long a request waits for more traces")
@@ -260,7 +254,7 @@ class Config:
         choices=get_args(ModelProvider),
         wrong="no protocol that healkit speaks",
     )
-    heal_model_url: str = _set("", "its address, where it is not the provider's own")
+    heal_model_url: str = _set("", "its address, where it is not the provider's own", hidden=True)
     heal_model_timeout_s: float = _set(120.0, "one request, from connecting to the last byte of its answer")
     heal_model_max_tokens: int = _set(8192, "the longest answer, in tokens")
     heal_model_attempts: int = _set(4, "answers that one healing asks for")
@@ -310,7 +304,11 @@ class Config:
         """Return the settings that `healkit status` lists, by their headings, where they differ from the default."""
         values = [(setting, getattr(self, setting.name)) for setting in settings() if setting.shown]
         changed = [(setting, value) for setting, value in values if value != setting.default]
-        return {setting.shown: f"{value} {setting.unit}".rstrip() for setting, value in changed}
+        said = (
+            (setting, shown_address(value) if setting.name.endswith("_url") else value)
+            for setting, value in changed
+        )
+        return {setting.shown: f"{value} {setting.unit}".rstrip() for setting, value in said}
 
 
 @functools.cache
@@ -342,4 +340,6 @@ def _check_url(name: str, url: str, example: str, instead: str) -> None:
     if known:
         raise ConfigError(f"{name} holds a user or password.", hint=f"Give it {instead} instead.")
     if wrong:
-        raise ConfigError(f"{name}={url!r} is no http or https URL.", hint=f"For example {example}.")
+        raise ConfigError(
+            f"{name}={shown_address(url)!r} is no http or https URL.", hint=f"For example {example}."
+        )

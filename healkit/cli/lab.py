@@ -30,7 +30,7 @@ def lab(
 ) -> int:
     """Start JupyterLab on healkit's notebooks, with a seeded database and the extension ready to load."""
     with open_healkit(db, create=True) as healkit:
-        say(f"Database {healkit.url}: {healkit.seed()}")
+        say(f"Database {healkit.database.shown_url}: {healkit.seed()}")
         url = healkit.url
     return start_lab(url, port=port, browser=browser, extra=extra or [])
 

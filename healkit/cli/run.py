@@ -98,9 +98,9 @@ def seed(
         if as_json:
             import dataclasses
 
-            print_json({"db": healkit.url, **dataclasses.asdict(report)})
+            print_json({"db": healkit.database.shown_url, **dataclasses.asdict(report)})
         else:
-            typer.echo(f"{healkit.url}: {report}")
+            typer.echo(f"{healkit.database.shown_url}: {report}")
     return OK
 
 

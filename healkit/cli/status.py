@@ -35,6 +35,7 @@ def status(as_json: JsonOption = False, db: DbOption = None) -> int:
 def doctor(as_json: JsonOption = False, db: DbOption = None) -> int:
     """Try for real what isolation this machine can enforce. Exit 1 if tools get no boundary here."""
     from healkit.config import Config
+    from healkit.contracts.secrets import shown_url
     from healkit.doctor import examine
     from healkit.errors import DatabaseError
     from healkit.rendering import reports, text_of
@@ -45,7 +46,7 @@ def doctor(as_json: JsonOption = False, db: DbOption = None) -> int:
             status = healkit.status()
         database = {"url": status.url, "problem": status.problem}
     except DatabaseError as error:
-        database = {"url": db or "", "problem": f"{error.code}: {error}"}
+        database = {"url": shown_url(db or ""), "problem": f"{error.code}: {error}"}
     if as_json:
         print_json({**dataclasses.asdict(report), "ok": report.ok, "database": database})
     else:

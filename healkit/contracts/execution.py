@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from healkit.config import ExplainLevel
 from healkit.contracts.failure import Failure
 from healkit.contracts.records import CallRecord, DecisionRecord, Grants
+
+if TYPE_CHECKING:
+    from healkit.config import ExplainLevel
 
 
 @dataclasses.dataclass(frozen=True)

@@ -23,14 +23,15 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from healkit.errors import DatabaseMissing, DatabaseReadOnly
+from healkit.contracts.secrets import shown_url
+from healkit.errors import ConfigError, DatabaseMissing, DatabaseReadOnly
 from healkit.store import migrate
 from healkit.store.database_errors import mapped
 from healkit.store.locations import is_writable, resolve_url, sqlite_path, sqlite_uri
 from healkit.store.statements import prepared, rows_of
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, Engine
+    from sqlalchemy import URL, Connection, Engine
     from sqlalchemy.orm import Session
 
 __all__ = ["Database", "resolve_url"]
@@ -65,7 +66,9 @@ class Database:
         self.wait_s = wait_s
         self.synchronous = synchronous
         self.read_only = False
-        self.where = repr(str(self.path)) if self.path else repr(_without_password(self.url))
+        #: The URL as it may be shown, without a password; `where` is how a message names the database.
+        self.shown_url = shown_url(self.url)
+        self.where = repr(shown_url(str(self.path)) if self.path else self.shown_url)
         self._engine: Engine | None = None
         self._making = threading.Lock()
         with mapped(self.where, self.path, also=(OSError, ImportError)):
@@ -152,7 +155,7 @@ class Database:
             self._engine.dispose()
 
     def __repr__(self) -> str:
-        return f"Database({_without_password(self.url)!r})"
+        return f"Database({self.shown_url!r})"
 
     def _look_before_opening(self, create: bool) -> str | None:
         """Read the version of an existing file without the right to write; return None for a new or foreign one."""
@@ -180,7 +183,7 @@ class Database:
     def _make_file(self, path: Path, create: bool) -> None:
         if not path.parent.is_dir():
             raise DatabaseMissing(
-                f"There is no folder {str(path.parent)!r} for {self.where}.",
+                f"There is no folder {shown_url(str(path.parent))!r} for {self.where}.",
                 hint="Check the path, make the folder, or choose another place with HEALKIT_DB.",
             )
         if not create:
@@ -200,11 +203,28 @@ class Database:
         from sqlalchemy import create_engine, event
 
         if self.path is None:
-            engine = create_engine(self.url, pool_pre_ping=True)
+            engine = create_engine(self._server_url(), pool_pre_ping=True)
         else:
             engine = create_engine(self.url, creator=lambda: self._connect_file(wait_s))
         event.listen(engine, "begin", _begin)
         return engine
+
+    def _server_url(self) -> URL:
+        """Read the URL of a server; raise `ConfigError`, whose message holds no piece of a password."""
+        from sqlalchemy import make_url
+        from sqlalchemy.exc import ArgumentError
+
+        try:
+            url = make_url(self.url)
+        except (ArgumentError, ValueError):
+            url = None
+        if url is None or "@" in (url.host or ""):
+            raise ConfigError(
+                f"{self.where} is not a database's URL.",
+                hint="Write postgresql+psycopg://user:password@host/name, with %40 for an @ in the password, "
+                "%3A for a colon and %2F for a slash.",
+            )
+        return url
 
     def _connect_file(self, wait_s: float) -> sqlite3.Connection:
         """Open a connection that never makes a file and begins no transaction itself (`isolation_level=None`)."""
@@ -280,9 +300,3 @@ def _begin(connection: Connection) -> None:
     elif wait_ms is not None and connection.dialect.name == "postgresql":
         connection.exec_driver_sql(f"SET LOCAL lock_timeout = {wait_ms}")
         connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_ADVISORY_KEY})")
-
-
-def _without_password(url: str) -> str:
-    from sqlalchemy.engine import make_url
-
-    return make_url(url).render_as_string(hide_password=True)

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from healkit.contracts.secrets import shown_url
 from healkit.errors import (
     DatabaseCorrupt,
     DatabaseError,
@@ -76,7 +77,7 @@ def translate(error: BaseException, where: str, path: Path | None = None) -> Dat
     # SQLAlchemy keeps the driver's own error as `orig`.
     original: BaseException = getattr(error, "orig", None) or error
     kind = _kind(original, path)
-    said = str(original).strip().splitlines()[0] if str(original).strip() else type(original).__name__
+    said = shown_url((str(original).strip().splitlines() or [type(original).__name__])[0])
     if kind is DatabaseError:
         return DatabaseError(
             f"The database {where} did not do what was asked: {said}.", hint=_driver_hint(original)

@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import quote
 
+from healkit.contracts.secrets import shown_url
 from healkit.errors import ConfigError, DatabaseMissing
 
 #: Name of the file that is looked for upward from the working directory.
@@ -62,7 +63,8 @@ def sqlite_path(url: str) -> Path | None:
     path = url.partition(":///")[2].partition("?")[0]
     if path.startswith("file:") or not path:
         raise ConfigError(
-            f"{url!r} does not name a file.", hint="Write sqlite:///folder/name.db, or the plain path."
+            f"{shown_url(url)!r} does not name a file.",
+            hint="Write sqlite:///folder/name.db, or the plain path.",
         )
     return Path(path).absolute()
 

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from typing import Any
 
+from healkit.contracts.secrets import shown_url
 from healkit.errors import HealkitError, SqlNotAllowed
 from healkit.store.locations import sqlite_path, sqlite_uri
 
@@ -208,7 +209,7 @@ def _run_elsewhere(
         original = getattr(error, "orig", None) or error
         if getattr(original, "sqlstate", "") == "57014":
             raise _timed_out(timeout_s) from None
-        raise SqlFailed(f"The database refused the statement: {original}.") from None
+        raise SqlFailed(f"The database refused the statement: {shown_url(str(original))}.") from None
     finally:
         engine.dispose()
 

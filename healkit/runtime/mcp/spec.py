@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from healkit.contracts.secrets import shown_address
 from healkit.contracts.tools import is_valid_name
 from healkit.errors import ConfigError
 from healkit.runtime.mcp.content import identifier
@@ -34,7 +35,7 @@ class ServerSpec:
 
     name: str
     command: Sequence[str | os.PathLike[str]] | None = None
-    url: str | None = None
+    url: str | None = dataclasses.field(default=None, repr=False)
     env: Mapping[str, str] | None = dataclasses.field(default=None, repr=False)
     cwd: str | Path | None = None
     headers: Mapping[str, str] | None = dataclasses.field(default=None, repr=False)
@@ -53,13 +54,15 @@ class ServerSpec:
         if self.command is not None:
             self._check_command(self.command)
         elif not str(self.url).startswith(("http://", "https://")):
-            raise self._wrong(f"has url={self.url!r}, which is not an http:// or https:// address")
+            raise self._wrong(
+                f"has url={shown_address(str(self.url))!r}, which is not an http:// or https:// address"
+            )
         if not self.start_timeout_s > 0:
             raise self._wrong(f"has start_timeout_s={self.start_timeout_s!r}, which must be greater than 0")
 
     def __str__(self) -> str:
         """Return its command line, or its address without what may be a key."""
-        return shlex.join(map(str, self.command)) if self.command else str(self.url).partition("?")[0]
+        return shlex.join(map(str, self.command)) if self.command else shown_address(str(self.url))
 
     @property
     def transport(self) -> str:
