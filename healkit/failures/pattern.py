@@ -122,7 +122,8 @@ class Fix:
     name: unique in the catalogue. mistake: in a few words. only: a narrower regular expression, where not all
     of the pattern's messages are meant. priority: 0 to 1, how likely its first proposal is right; it orders the patches
     of different fixes. propose: is given the place of the failure and the match of the pattern's message. example: a
-    tool that it fixes. lookalike: a tool that fails in much the same way for another reason; it gets no proposal.
+    tool that it fixes. lookalike: a tool with the same failure but another mistake, for which the fix must propose
+    nothing.
     """
 
     name: str

@@ -27,7 +27,8 @@ class Baseline:
     """Code and its behaviour before any patch.
 
     failing, passing: its checks, in the order in which candidates are run on them, the failing ones first. before:
-    their outcomes by letter (`Workbench.score`). wrong: checks with a wrong result, with that as the expected one. ran:
+    their outcomes by letter (`Workbench.score`). wrong_results: checks whose result was wrong, each expecting
+    that wrong result, so that a change of it is seen. ran:
     lines that it executed. hints: facts that edits are made of. probe_s: time limit of a patch on other inputs.
     """
 
@@ -35,7 +36,7 @@ class Baseline:
     failing: list[Check]
     passing: list[Check]
     before: str
-    wrong: list[Check]
+    wrong_results: list[Check]
     suspicion: Suspicion
     ran: frozenset[int]
     hints: Hints
@@ -112,7 +113,7 @@ def observe_baseline(case: Case, bench: Workbench, code: str) -> Baseline | None
         [check for check, _ in failing],
         passing,
         "".join(letter for _, letter in failing) + "." * len(passing),
-        _wrong(watched, failed),
+        _wrong_results(watched, failed),
         suspicion,
         frozenset(line for one in observed for line in one.lines),
         _hints(case, [check for check, _ in failing], passing, failed, passed),
@@ -120,7 +121,7 @@ def observe_baseline(case: Case, bench: Workbench, code: str) -> Baseline | None
     )
 
 
-def _wrong(watched: Sequence[Check], failed: Sequence[Observed]) -> list[Check]:
+def _wrong_results(watched: Sequence[Check], failed: Sequence[Observed]) -> list[Check]:
     return [
         msgspec.structs.replace(check, known=True, expected=one.result.value)
         for check, one in zip(watched, failed, strict=True)

@@ -11,13 +11,16 @@ from healkit.healing.advisor import Workbench
 from healkit.healing.advisors.search.edit_space import Candidate, normalized_code
 from healkit.healing.advisors.search.patch_ranking import PlausiblePatch
 
-#: After the first plausible patch the search goes on: for this many candidates, or as many as it took to find it,
-#: within these bounds and this part of the budget; by time, as long as it took plus `_MORE_S`.
-_MORE_LEAST, _MORE_LEAST_S, _MORE_S, _MORE_MOST_S, _MORE_PART = 400, 0.15, 1.0, 3.0, 0.15
-#: It also goes on while candidates are at least this likely, compared with the likeliest that passed, and for this many
-#: in any case. (Of 159 tools for which a right patch was proposed first, none was less likely than 0.6 times another
-#: one that passed.)
-_MORE_LIKELY, _MORE_ANYHOW = 0.2, 200
+#: After the first candidate that passes, the search goes on for a while, because a better one may follow. It ends at
+#: the first of these, but not within `_MORE_MIN_S` seconds:
+#: - it has tried as many further candidates as were tried until then, and at least `_MORE_MIN`;
+#: - it has taken as long as until then, plus `_MORE_S` seconds;
+#: - it has taken `_MORE_MAX_S` seconds, or `_MORE_PART` of the budget;
+#: - after `_MORE_LIKELY_MIN` tries, a candidate is less likely than `_LIKELY_SHARE_MIN` times the best one that passed.
+#:   (For 159 tools the first proposal was right. It was always at least 0.6 times as likely as any other that passed.)
+_MORE_MIN, _MORE_MIN_S = 400, 0.15
+_MORE_S, _MORE_MAX_S, _MORE_PART = 1.0, 3.0, 0.15
+_LIKELY_SHARE_MIN, _MORE_LIKELY_MIN = 0.2, 200
 #: A stage that has tried too few candidates may take its part of the budget this many times.
 _LEAST_TIMES = 4.0
 #: How long to wait for candidates drawn before the stop; a few of them may take as long as all others.
@@ -78,14 +81,14 @@ class StopCriterion:
         """Return whether enough was tried after the first candidate that passed."""
         first = self._passed[0]
         since, more = self._clock() - first.at, tried - first.after
-        if since < _MORE_LEAST_S:
+        if since < _MORE_MIN_S:
             return False
-        most_s = min(first.at - self._began + _MORE_S, _MORE_MOST_S, self._budget_s * _MORE_PART)
-        unlikely = score < _MORE_LIKELY * max(one.score for one in self._passed)
+        most_s = min(first.at - self._began + _MORE_S, _MORE_MAX_S, self._budget_s * _MORE_PART)
+        unlikely = score < _LIKELY_SHARE_MIN * max(one.score for one in self._passed)
         return (
-            since > max(most_s, _MORE_LEAST_S)
-            or more >= max(_MORE_LEAST, first.after)
-            or (unlikely and more > _MORE_ANYHOW)
+            since > max(most_s, _MORE_MIN_S)
+            or more >= max(_MORE_MIN, first.after)
+            or (unlikely and more > _MORE_LIKELY_MIN)
         )
 
 

@@ -31,29 +31,35 @@ from healkit.healing.advisors.search.higher_order import (
 from healkit.healing.advisors.search.patch_ranking import PlausiblePatch, RankedPatch, rank_patches
 from healkit.healing.inputs import accepted
 
-#: If the top patch keeps less than this share of the behaviour, and fixes so few failing checks that it may be chance,
-#: this many further candidates are tried, in this part of the budget.
-_KEPT_ENOUGH, _FEW, _LOOK_ON, _LOOK_ON_PART = 0.75, 2, 1000, 0.15
-#: How many single edits are tried before anything else, as far as time allows.
-_FIRST_LEAST = 3000
-#: Parts of the budget: for single edits while nothing is found, for several edits, for single edits once more, and for
-#: finding bases.
-_FIRST_PART, _FURTHER_PART, _AGAIN_PART, _BASES_PART = 0.15, 0.35, 0.2, 0.15
-#: The most candidates considered as bases, and retried with more time.
-_LOOKED_AT, _SLOW = 3000, 40
-#: How many of the latter get a really long time, in seconds and as a part of the budget: a right one may take a second.
-_SLOWEST, _SLOWEST_S, _SLOWEST_PART = 4, 5.0, 0.15
-#: Numbers of single edits that are paired: the very likeliest first, which costs little; the likeliest; those that
-#: change a result. Then how many of the last are bases, and the most pairs of a kind.
-_PAIRED_FIRST, _PAIRED, _PAIRED_RESULT_CHANGING, _RESULT_CHANGING_BASES, _PAIRS = 32, 64, 240, 24, 20_000
+# Parts of the budget are shares of the search's whole time.
+#: The top patch is suspicious if it keeps a smaller share of the tool's results than this, and if there are so few
+#: failing checks that it may pass them by chance. Then more candidates are tried, in this part of the budget.
+_KEPT_SHARE_MIN, _CHANCE_CHECKS_MAX = 0.75, 2
+_MORE_CANDIDATES, _MORE_CANDIDATES_PART = 1000, 0.15
+#: Single edits that are tried before anything else, and their part of the budget; the first pairs have the same part.
+_SINGLE_EDITS_MIN, _SINGLE_EDITS_PART = 3000, 0.15
+#: Parts of the budget for finding bases, for several edits from them, and for single edits after that.
+_BASES_PART, _SEVERAL_EDITS_PART, _SINGLE_EDITS_AGAIN_PART = 0.15, 0.35, 0.2
+#: The most candidates of a stage that are considered as bases, or as halves of a fix.
+_CONSIDERED_MAX = 3000
+#: The most candidates retried with more time, and of those with a really long time; its limit in seconds and as a part
+#: of the budget. A right patch may take a second.
+_RETRIED_MAX, _RETRIED_LONG_MAX = 40, 4
+_LONG_TIME_S, _LONG_TIME_PART = 5.0, 0.15
+#: How many of the likeliest single edits are paired: at first, when few pairs cost little, and later.
+_PAIRED_FIRST, _PAIRED_LATER = 32, 64
+#: Single edits that change a wrong result: how many are paired, and how many are bases.
+_RESULT_CHANGING_PAIRED, _RESULT_CHANGING_BASES = 240, 24
+#: The most pairs of a stage.
+_PAIRS_MAX = 20_000
 #: Prior that another advisor's patch is a part of the right one, if it made progress.
-_ANOTHER_ADVISORS = 0.9
-#: How many patches of the same behaviour are proposed.
-_OF_A_KIND = 2
+_OTHER_ADVISOR_PRIOR = 0.9
+#: The most patches with the same behaviour that are proposed.
+_SAME_BEHAVIOUR_MAX = 2
 #: The most characters of a line, and the most places, in the reason of a patch.
-_MOST_CHARS, _MOST_PLACES = 70, 3
-#: For how many bases the fault is localized anew.
-_WATCHED_BASES = 8
+_LINE_MAX_CHARS, _PLACES_MAX = 70, 3
+#: The most bases for which the fault is localized anew.
+_LOCALIZED_BASES_MAX = 8
 
 
 def start_search(case: Case, bench: Workbench) -> Search | None:
@@ -93,11 +99,13 @@ class Search:
         """Propose patches by single edits; if there are none, by the later stages."""
         evaluator, first = self._evaluator, Evaluated()
         space = iter(self._baseline.space(self._seen) or ())
-        evaluator.evaluate(space, first, part=_FIRST_PART, least=_FIRST_LEAST)
+        evaluator.evaluate(space, first, part=_SINGLE_EDITS_PART, least=_SINGLE_EDITS_MIN)
         order = self._ranked()
-        if order and order[0].kept < _KEPT_ENOUGH and len(self._baseline.failing) <= _FEW:
+        if order and order[0].kept < _KEPT_SHARE_MIN and len(self._baseline.failing) <= _CHANCE_CHECKS_MAX:
             # Even the top patch breaks results that seemed right: a less likely edit may not.
-            evaluator.evaluate(itertools.islice(space, _LOOK_ON), first, part=_LOOK_ON_PART, enough=False)
+            evaluator.evaluate(
+                itertools.islice(space, _MORE_CANDIDATES), first, part=_MORE_CANDIDATES_PART, enough=False
+            )
             order = self._ranked()
         while (yield from self._proposed(order)):
             evaluator.evaluate(space, first)
@@ -111,9 +119,11 @@ class Search:
         """Run the later stages, if no single edit has passed so far."""
         stages: tuple[Callable[[], None], ...] = (
             lambda: self._retry_slow(evaluator, first),
-            lambda: evaluator.evaluate(self._pairs(first, _PAIRED_FIRST), Evaluated(), part=_FIRST_PART),
+            lambda: evaluator.evaluate(
+                self._pairs(first, _PAIRED_FIRST), Evaluated(), part=_SINGLE_EDITS_PART
+            ),
             lambda: self._search_from_bases(evaluator, first),
-            lambda: evaluator.evaluate(space, first, part=_AGAIN_PART),
+            lambda: evaluator.evaluate(space, first, part=_SINGLE_EDITS_AGAIN_PART),
             lambda: self._from_pairs(evaluator, first),
             lambda: evaluator.evaluate(space, first),
         )
@@ -139,7 +149,7 @@ class Search:
         refused, doubted, stand = 0, False, Counter[tuple[str, str]]()
         for one in order:
             self._evaluator.found.remove(one.patch)
-            if any(one.does) and stand[one.does] >= _OF_A_KIND:
+            if any(one.does) and stand[one.does] >= _SAME_BEHAVIOUR_MAX:
                 continue
             edits = len(self._made_by) + len(one.patch.candidate.made_by)
             why = reason_for_doubt(self._code, one, edits, len(self._baseline.failing)) or (
@@ -174,18 +184,21 @@ class Search:
 
         First those that passed all checks but one get a really long time, afterwards those that passed any.
         """
-        most_s = min(_SLOWEST_S, self._budget_s * _SLOWEST_PART)
+        most_s = min(_LONG_TIME_S, self._budget_s * _LONG_TIME_PART)
         others = max(1, len(self._baseline.failing) - 1)
         outcomes = first.with_outcomes()
-        nearest = timed_out(outcomes, mended=others)[:_SLOWEST]
+        nearest = timed_out(outcomes, mended=others)[:_RETRIED_LONG_MAX]
         evaluator.evaluate(nearest, Evaluated(), part=0.3, limit_s=most_s)
         if evaluator.passed:
             return
         slow, again = Evaluated(), timed_out(outcomes)[len(nearest) :]  # nearest first
-        evaluator.evaluate(again[:_SLOW], slow, part=0.2, slow=True)
+        evaluator.evaluate(again[:_RETRIED_MAX], slow, part=0.2, slow=True)
         if not evaluator.passed:
             evaluator.evaluate(
-                timed_out(slow.with_outcomes(), mended=1)[:_SLOWEST], Evaluated(), part=0.3, limit_s=most_s
+                timed_out(slow.with_outcomes(), mended=1)[:_RETRIED_LONG_MAX],
+                Evaluated(),
+                part=0.3,
+                limit_s=most_s,
             )
 
     def _search_from_bases(self, evaluator: CandidateEvaluator, first: Evaluated) -> None:
@@ -195,12 +208,12 @@ class Search:
         for base in self._bases(first.with_outcomes()):
             higher_order.add(base)
         stage = Evaluated()
-        evaluator.evaluate(self._with_new_bases(higher_order, stage), stage, part=_FURTHER_PART)
+        evaluator.evaluate(self._with_new_bases(higher_order, stage), stage, part=_SEVERAL_EDITS_PART)
 
     def _space_of(self, code: str) -> EditSpace | None:
         """Return the single edits of a base; for the first bases the fault is localized anew."""
         self._watched += 1
-        watched = self._watched <= _WATCHED_BASES
+        watched = self._watched <= _LOCALIZED_BASES_MAX
         return self._baseline.space_of(self._bench, code, self._seen, watched=watched)
 
     def _from_pairs(self, evaluator: CandidateEvaluator, first: Evaluated) -> None:
@@ -208,18 +221,18 @@ class Search:
 
         The second half of a fix may have a visible effect only with the first.
         """
-        evaluator.evaluate(self._pairs(first, _PAIRED), Evaluated(), part=0.25)
-        if evaluator.passed or not self._baseline.wrong:
+        evaluator.evaluate(self._pairs(first, _PAIRED_LATER), Evaluated(), part=0.25)
+        if evaluator.passed or not self._baseline.wrong_results:
             return
         halves = self._result_changing(first)
         evaluator.evaluate(
-            itertools.islice(pairs(halves, _PAIRED_RESULT_CHANGING), _PAIRS), Evaluated(), part=0.3
+            itertools.islice(pairs(halves, _RESULT_CHANGING_PAIRED), _PAIRS_MAX), Evaluated(), part=0.3
         )
         if not evaluator.passed:
             higher_order = HigherOrderSpace(self._code, self._space_of)
             for half in halves[:_RESULT_CHANGING_BASES]:
                 higher_order.add(BaseVariant(apply_edits(self._code, list(half.edits)), half, 1.0))
-            evaluator.evaluate(itertools.islice(higher_order, _PAIRS), Evaluated(), part=0.3)
+            evaluator.evaluate(itertools.islice(higher_order, _PAIRS_MAX), Evaluated(), part=0.3)
 
     def _pairs(self, first: Evaluated, most: int) -> Iterator[Candidate]:
         """Yield pairs of the likeliest single edits, except pairs that were tried before."""
@@ -233,10 +246,10 @@ class Search:
 
         An edit without a visible effect may be a half too, but there are hundreds of those.
         """
-        ordered = sorted(first.candidates, key=lambda one: -one.score)[:_LOOKED_AT]
-        checks = [*self._baseline.wrong, *self._baseline.passing]
+        ordered = sorted(first.candidates, key=lambda one: -one.score)[:_CONSIDERED_MAX]
+        checks = [*self._baseline.wrong_results, *self._baseline.passing]
         scores = self._bench.score(self._code, [one.edits for one in ordered], checks, every=True)
-        changed = len(self._baseline.wrong)
+        changed = len(self._baseline.wrong_results)
         found = {
             place
             for place, letters in scores
@@ -268,7 +281,7 @@ class Search:
         """Return the variants that make progress: runs all checks on the most promising candidates."""
         before = self._baseline.before
         ordered = sorted(tried, key=lambda pair: (-progress(pair[1], before), -pair[0].score))
-        likely = (one for one, letters in ordered[:_LOOKED_AT] if letters[:1] not in ("t", "d", "-"))
+        likely = (one for one, letters in ordered[:_CONSIDERED_MAX] if letters[:1] not in ("t", "d", "-"))
         most = time.monotonic() + _BASES_PART * self._budget_s
         candidates: list[Candidate] = []
 
@@ -294,7 +307,7 @@ class Search:
                 and parses(attempt.patch.code)
             ):
                 edit = difference(self._code, attempt.patch.code)
-                yield Candidate((edit,), _ANOTHER_ADVISORS, _ANOTHER_ADVISORS, (attempt.patch.advisor,))
+                yield Candidate((edit,), _OTHER_ADVISOR_PRIOR, _OTHER_ADVISOR_PRIOR, (attempt.patch.advisor,))
 
 
 def explain(before: str, after: str, made_by: Sequence[str]) -> str:
@@ -313,11 +326,11 @@ def explain(before: str, after: str, made_by: Sequence[str]) -> str:
             places.append(f"line {low + 1}: {out} is taken out")
         else:
             places.append(f"line {low + 1}: {out} becomes {come}")
-    more = f"; and {len(places) - _MOST_PLACES} more" if len(places) > _MOST_PLACES else ""
-    text = "; ".join(places[:_MOST_PLACES]) or "only the layout changes"
+    more = f"; and {len(places) - _PLACES_MAX} more" if len(places) > _PLACES_MAX else ""
+    text = "; ".join(places[:_PLACES_MAX]) or "only the layout changes"
     return f"{text[0].upper()}{text[1:]}{more} ({', then '.join(made_by)})."
 
 
 def _shown(lines: Sequence[str]) -> str:
     text = " ⏎ ".join(line.strip() for line in lines if line.strip())
-    return f"`{text if len(text) <= _MOST_CHARS else text[: _MOST_CHARS - 1] + '…'}`"
+    return f"`{text if len(text) <= _LINE_MAX_CHARS else text[: _LINE_MAX_CHARS - 1] + '…'}`"

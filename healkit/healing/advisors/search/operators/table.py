@@ -1,13 +1,14 @@
 """Table of edit operators.
 
 A row has a small function that looks at one node and yields changes. Its prior is how likely a change of that kind is
-the right one, compared with the others. The priors began with a study of single-fault programs: people's mistakes, and
-how many candidates of each kind have to be tried for a right one. A kind with few candidates and many hits has a high
-prior, one that can put anything anywhere a low one. Then they were corrected by a part of how much more or less often
-than its rank suggests a kind was right on the project's own sets of broken tools (`own`, `fresh`, `held_out`; not
-QuixBugs, not `sealed`). They are about kinds of mistakes and know nothing of any program. A change's own `weight` lowers
-it further within its row. A kind that made no right patch on any of these sets, nor on QuixBugs and the mutants, has no
-row; one exception is in `constants`.
+the right one, compared with the others; a change's own `weight` lowers it further.
+
+The priors come from a study of programs with one mistake each. A kind with few candidates and many hits has a high
+prior, one that can put anything anywhere a low one. They were then corrected on the project's own sets of broken tools
+(`own`, `fresh`, `held_out`; not QuixBugs, not `sealed`): a kind that was right more often there than its rank had led to
+expect was raised a little, one that was right less often was lowered. A prior depends on the kind of mistake only, never
+on a program. A kind that made no right patch on these sets, on QuixBugs or on the mutants has no row, except for one in
+`constants`.
 
 Each row has an example, which the tests run: one of the changes turns `before` into `after`.
 """
@@ -28,7 +29,8 @@ Changes = Iterator[Change]
 class Operator:
     """Kind of edit: its nodes, its prior, and its name in a patch's reason.
 
-    most: the highest weight of its changes. They are made only when a candidate of that score is wanted.
+    most: the highest weight of its changes. The search calls `make` only when no waiting candidate can have a higher
+    score than that weight would give.
     """
 
     name: str
