@@ -107,7 +107,7 @@ class EvidenceManifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 ProblemKind = Literal[
     "manifest_missing", "manifest_damaged", "trace_missing", "torn_line", "damaged_line", "unknown_version",
     "seq_gap", "seq_repeated", "wrong_run_id", "wrong_order", "unknown_code", "wrong_signature", "unlisted_reference",
-    "evidence_missing", "evidence_changed", "evidence_extra", "leftover", "unfinished", "in_progress",
+    "evidence_missing", "evidence_changed", "evidence_extra", "leftover", "unfinished", "in_progress", "unchecked",
 ]  # fmt: skip
 
 

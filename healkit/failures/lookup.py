@@ -49,6 +49,7 @@ from healkit.failures.pattern import (
     Fix,
     Kind,
     Proposal,
+    spared,
 )
 from healkit.failures.site import Site
 
@@ -99,7 +100,19 @@ def explain(failure: Failure, where: str = "") -> Explanation:
         why = "healkit refused the call before the tool was run."
         return Explanation("refused", _short(failure.evalue, _MESSAGE_MAX_CHARS), why=why, hint=failure.hint)
     near = list(failure.near) or _SUGGESTION.findall(failure.traceback)[-1:]
-    text, match = _text_for(failure, near)
+    told = (
+        explanation
+        for text, match in _texts_for(failure, near)
+        for explanation in spared(_filled(text, match, failure, near, where), text.name)
+    )
+    message = _short(failure.evalue, _MESSAGE_MAX_CHARS)
+    return next(told, Explanation("unexplained", f"{_bare(failure.ename)}: {message}".rstrip(": ")))
+
+
+def _filled(
+    text: ExplanationText, match: re.Match[str], failure: Failure, near: list[str], where: str
+) -> Iterator[Explanation]:
+    """Yield the explanation that a text makes of the failure."""
     fields = {
         "ename": _bare(failure.ename),
         "message": _short(failure.evalue, _MESSAGE_MAX_CHARS).rstrip("."),
@@ -110,7 +123,7 @@ def explain(failure: Failure, where: str = "") -> Explanation:
     what, why, hint, fix = (
         step.format_map(fields).strip() for step in (text.what, text.why, text.hint, text.fix)
     )
-    return Explanation(text.name, what, _where(failure, where), why, hint, fix)
+    yield Explanation(text.name, what, _where(failure, where), why, hint, fix)
 
 
 def kind_of(failure: Failure) -> Kind:
@@ -132,12 +145,18 @@ def proposals(site: Site) -> Iterator[tuple[Fix, Proposal, str]]:
 
     They come in the order of the catalogue; `priority` and `less` say which is likelier.
     """
+    for fix, match in fixes_for(site):
+        yield from spared(((fix, *made) for made in proposals_of(fix, match, site)), fix.name)
+
+
+def fixes_for(site: Site) -> Iterator[tuple[Fix, re.Match[str]]]:
+    """Yield the fixes for the failure at a site, each with the match of its pattern."""
     failure = site.failure
     label, message = (NO_EXCEPTION, "") if failure is None else (_bare(failure.ename), failure.evalue)
     for pattern, match in _matching(label, message):
         for fix in pattern.fixes:
             if re.search(fix.only, message, re.DOTALL):
-                yield from ((fix, proposal, code) for proposal, code in proposals_of(fix, match, site))
+                yield fix, match
 
 
 def proposals_of(fix: Fix, match: re.Match[str], site: Site) -> Iterator[tuple[Proposal, str]]:
@@ -149,15 +168,14 @@ def proposals_of(fix: Fix, match: re.Match[str], site: Site) -> Iterator[tuple[P
             yield proposal, code
 
 
-def _text_for(failure: Failure, near: list[str]) -> tuple[ExplanationText, re.Match[str]]:
-    """Find the first explanation that applies, and the match of its pattern."""
+def _texts_for(failure: Failure, near: list[str]) -> Iterator[tuple[ExplanationText, re.Match[str]]]:
+    """Yield the explanations that apply, each with the match of its pattern; the last one always does."""
     ended = failure.code in TOOL_CODES and failure.code != "TOOL_EXCEPTION"
     for pattern, match in _matching(failure.code if ended else _bare(failure.ename), failure.evalue):
         for text in pattern.explanations:
             there = {"": True, "near": bool(near), "known": bool(failure.known)}[text.needs]
             if there and re.search(text.only, failure.evalue, re.DOTALL):
-                return text, match
-    raise AssertionError("the last pattern matches everything")
+                yield text, match
 
 
 def _matching(label: str, message: str) -> Iterator[tuple[FailurePattern, re.Match[str]]]:

@@ -7,13 +7,17 @@ and where a fix is known, proposes it. A message pattern is written once, and al
 from __future__ import annotations
 
 import dataclasses
+import logging
 import re
-from collections.abc import Callable, Iterator
-from typing import Any, Literal, get_args
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Literal, TypeVar, get_args
 
 from healkit.config import ExplainLevel
 from healkit.contracts.healing import Edit
 from healkit.failures.site import Site
+
+_log = logging.getLogger(__name__)
+Item = TypeVar("Item")
 
 #: The steps of an explanation, from nothing to all.
 LEVELS: tuple[ExplainLevel, ...] = get_args(ExplainLevel)
@@ -32,6 +36,14 @@ Kind = Literal[
     "syntax", "import", "name", "attribute", "key", "path", "type", "value", "zero", "index", "assertion",
     "wrong_value", "timeout", "memory", "crash", "arguments", "limits", "other",
 ]  # fmt: skip
+
+
+def spared(items: Iterable[Item], row: str) -> Iterator[Item]:
+    """Yield what a row yields until it raises, so that its mistake costs its own rest only."""
+    try:
+        yield from items
+    except Exception:  # noqa: BLE001 - a row of the catalogue reads foreign code and messages
+        _log.debug("the row %s of the failure catalogue raises", row, exc_info=True)
 
 
 @dataclasses.dataclass(frozen=True)

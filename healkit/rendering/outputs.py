@@ -48,6 +48,7 @@ _CSS_ACTIVE = re.compile(r"\\|/\*|\b(?!rgba?\(|hsla?\()[\w-]+\(", re.IGNORECASE)
 _TEX_ACTIVE = re.compile(
     r"\\(href|url|class|cssId|style|require|unicode|data|includegraphics|html\w*|bbox)\b"
 )
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _HTML_START = re.compile(r"<(?=[A-Za-z/!?])")
 
 
@@ -59,11 +60,11 @@ def safe_output(output: dict[str, Any]) -> dict[str, Any] | None:
         return {"output_type": "stream", "name": name, "text": _text(output.get("text", ""))}
     if kind == "error":
         lines = output.get("traceback") or []
-        trace = [str(line) for line in lines] if isinstance(lines, list) else []
+        trace = list(map(_text, lines)) if isinstance(lines, list) else []
         return {
             "output_type": "error",
-            "ename": str(output.get("ename", "")),
-            "evalue": str(output.get("evalue", "")),
+            "ename": _text(output.get("ename", "")),
+            "evalue": _text(output.get("evalue", "")),
             "traceback": trace,
         }
     if kind not in {"display_data", "execute_result"}:
@@ -78,13 +79,21 @@ def safe_output(output: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def _bundle(data: dict[str, Any]) -> dict[str, Any]:
-    shown = {kind: safe for kind, value in data.items() if (safe := _safe_value(kind, value)) is not None}
+    shown = {kind: safe for kind, value in data.items() if (safe := _spared(kind, value)) is not None}
     left_out = [str(kind) for kind in data if kind not in shown]
     if not shown and left_out:
         shown["text/plain"] = (
             f"(not shown: {', '.join(left_out)}; a restricted tool displays text, tables and images only)"
         )
     return shown
+
+
+def _spared(kind: str, value: Any) -> Any:
+    """Return the value of one kind, made safe; a kind that cannot be read is left out, and the others stay."""
+    try:
+        return _safe_value(kind, value)
+    except Exception:  # noqa: BLE001 - the value is a claim of a worker's
+        return None
 
 
 def _safe_value(kind: str, value: Any) -> Any:
@@ -166,10 +175,16 @@ def _metadata(metadata: Any, shown: dict[str, Any]) -> dict[str, Any]:
 
 
 def _text(value: Any) -> str:
-    """Join a list of lines, the other form in which nbformat writes text."""
-    if isinstance(value, list):
-        return "".join(str(line) for line in value)
-    return value if isinstance(value, str) else str(value)
+    """Join a list of lines, the other form in which nbformat writes text; half a surrogate pair becomes a mark."""
+    joined = "".join(map(_as_text, value)) if isinstance(value, list) else _as_text(value)
+    return joined if joined.isascii() else _SURROGATE.sub("\ufffd", joined)
+
+
+def _as_text(value: Any) -> str:
+    try:
+        return value if isinstance(value, str) else str(value)
+    except (ValueError, RecursionError):  # an integer of more digits than Python writes, a list in itself
+        return f"<{type(value).__name__}>"
 
 
 def _is_base64(text: str) -> bool:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from healkit.contracts.plain_text import count, one_line, visible
 from healkit.contracts.records import summarize
 
 __all__ = [
-    "clipped", "count", "duration", "indent", "moment", "one_line", "text_table", "value_text", "visible",
+    "clipped", "count", "duration", "indent", "moment", "one_line", "spared", "text_table", "value_text",
+    "visible",
 ]  # fmt: skip
+
+Item = TypeVar("Item")
 
 #: Least width of a table's last column, in terminal cells.
 _LAST_LEAST = 16
@@ -52,13 +55,24 @@ def moment(when: datetime | None) -> str:
     """Write a time: `2025-03-01 14:02:11 UTC`. A naive time is taken as UTC, as the log keeps it."""
     if when is None:
         return "–"
-    aware = when.replace(tzinfo=UTC) if when.tzinfo is None else when.astimezone(UTC)
+    try:
+        aware = when.replace(tzinfo=UTC) if when.tzinfo is None else when.astimezone(UTC)
+    except OverflowError:  # in its own zone in the year 1 or 9999, in UTC outside of them
+        return str(when)
     return aware.strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def value_text(value: Any, limit: int = 2000) -> str:
     """Write a JSON value as Python does, cut with its size noted."""
     return summarize(repr(value), limit)
+
+
+def spared(write: Callable[[Item], str], item: Item) -> str:
+    """Write one item of several; where that raises, say so in its place, so that the others are still shown."""
+    try:
+        return write(item)
+    except Exception as error:  # noqa: BLE001 - whatever is in the item, it costs that item only
+        return f"(cannot be shown: {type(error).__name__})"
 
 
 def indent(text: str, by: str = "    ") -> str:

@@ -30,7 +30,8 @@ def card(run: Run) -> Card:
     """Build a run event by event, its times from its beginning, and what is wrong with the record below."""
     start = run.events[0].ts_utc if run.events else None
     rows = [
-        (str(e.seq), _after(start, e.ts_utc), e.step_id or "", e.event_type, _what(e)) for e in run.events
+        (str(e.seq), _after(start, e.ts_utc), e.step_id or "", e.event_type, plain.spared(_what, e))
+        for e in run.events
     ]
     parts: list[Part] = [Facts(list(_facts(run))), Only("text", ""), Table(_EVENTS, rows)]
     if run.problems:
@@ -75,8 +76,9 @@ def diff(found: RunDiff) -> Card:
 def _outcome(run: Run) -> str:
     if run.finished:
         came = run.events[-1].result or {}
-        steps = plain.count(int(came.get("steps", 0)), "step")
-        return f"{came.get('outcome', '–')}, {steps}, {came.get('failures', 0)} failed"
+        known = came.get("steps", 0)
+        steps = plain.count(known, "step") if isinstance(known, int) else f"{_value(known)} steps"
+        return f"{_value(came.get('outcome', '–'))}, {steps}, {_value(came.get('failures', 0))} failed"
     if any(problem.kind == "in_progress" for problem in run.problems):
         return "going on"
     return "never ended: its process died, or still writes it"
@@ -126,7 +128,7 @@ def _field(key: str, value: Any) -> str:
     if value is None or value == "":
         return ""
     if key == "checks" and isinstance(value, dict):
-        return " ".join(f"{_MARKS.get(ok, '?')} {name}" for name, ok in value.items())
+        return " ".join(f"{_MARKS[ok] if isinstance(ok, bool) else '?'} {name}" for name, ok in value.items())
     if key == "duration_ms" and isinstance(value, int | float):
         return plain.duration(float(value))
     if key == "phase":
@@ -143,9 +145,8 @@ def _difference(difference: Difference) -> Iterator[str]:
         event = difference.left or difference.right
         assert event is not None  # one side has it
         sign = "+" if difference.left is None else "−"
-        yield f"{sign} {event.seq} {event.step_id or ''} {event.event_type}  {_what(event)}".replace(
-            "  ", " "
-        )
+        said = plain.spared(_what, event)
+        yield f"{sign} {event.seq} {event.step_id or ''} {event.event_type}  {said}".replace("  ", " ")
         return
     left, right = difference.left, difference.right
     numbers = str(left.seq) if left.seq == right.seq else f"{left.seq}/{right.seq}"

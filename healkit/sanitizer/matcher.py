@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import ahocorasick
 
-from healkit.sanitizer.rule import Locate, SanitizerRule, span_of
+from healkit.sanitizer.rule import Locate, SanitizerRule, checked, located, span_of
 
 #: Ranks of kinds: where two rules hide the same text, it gets the id of the rule with the lower rank.
 _RANKS = {"token": 0, "place": 1, "personal": 2, "named": 3}
@@ -27,10 +27,6 @@ _LOOK_AHEAD = 4
 
 
 _REPLACEMENT = re.compile(r"\[(?:REDACTED:[\w-]+|[A-Z]+)\]")
-
-
-def _checked(rule: SanitizerRule, match: re.Match[str]) -> bool:
-    return rule.check is None or rule.check(match)
 
 
 def is_replacement(text: str) -> bool:
@@ -89,7 +85,7 @@ class Matcher:
             found += [
                 HiddenSpan(*span_of(match), _RANKS[rule.kind], rule, None)
                 for match in pattern.finditer(text)
-                if _checked(rule, match)
+                if checked(rule, match)
             ]
         if self._numeric:
             self._among_numbers(text, found)
@@ -116,7 +112,7 @@ class Matcher:
                 found += [
                     HiddenSpan(*span_of(match), _RANKS[rule.kind], rule, None)
                     for match in pattern.finditer(text, start, end + _LOOK_AHEAD)
-                    if _checked(rule, match)
+                    if checked(rule, match)
                 ]
 
     def _anchored(self, text: str) -> list[HiddenSpan]:
@@ -132,7 +128,7 @@ class Matcher:
             for rank, rule, locate in wanted:
                 if start < ends[rank]:
                     continue
-                span = locate(text, start, last + 1)
+                span = located(locate, text, start, last + 1)
                 if span is None:
                     continue
                 if span[1] > span[0]:
@@ -148,10 +144,11 @@ class Matcher:
         for rule, pattern in self._custom:
             if rule.keywords and not any(keyword in folded for keyword in rule.keywords):
                 continue
-            for match in pattern.finditer(text):
-                start, end = match.span(pattern.groupindex.get("secret", 0))
-                if end > start and not is_replacement(text[start:end]):
-                    found.append(HiddenSpan(start, end, _RANKS[rule.kind], rule, None))
+            found += [
+                HiddenSpan(start, end, _RANKS[rule.kind], rule, None)
+                for start, end in _custom_spans(pattern, text)
+                if end > start and not is_replacement(text[start:end])
+            ]
         return found
 
     def _allowed(self, text: str) -> bool:
@@ -165,6 +162,23 @@ class Matcher:
                 return text
             text = replaced(text, found, hidden)
         return text
+
+
+def _custom_spans(pattern: Any, text: str) -> list[tuple[int, int]]:
+    """Return the spans of a custom pattern; where it fails on the text, try each line, and take those it fails on."""
+    group = pattern.groupindex.get("secret", 0)
+    try:
+        return [match.span(group) for match in pattern.finditer(text)]
+    except Exception:  # noqa: BLE001 - google-re2 refuses half a surrogate pair, for one
+        lines = text.splitlines(keepends=True)
+    if len(lines) < 2:
+        return [(0, len(text.rstrip("\r\n")))]
+    spans: list[tuple[int, int]] = []
+    begin = 0
+    for line in lines:
+        spans += [(begin + start, begin + end) for start, end in _custom_spans(pattern, line)]
+        begin += len(line)
+    return spans
 
 
 def replaced(text: str, found: Sequence[HiddenSpan], hidden: Counter[str]) -> str:

@@ -107,9 +107,29 @@ _ESCAPE_BEFORE = re.compile(
 )
 
 
+def checked(rule: SanitizerRule, match: re.Match[str]) -> bool:
+    """Return True for a match to hide: one that the rule's check accepts, or fails on."""
+    try:
+        return rule.check is None or rule.check(match)
+    except Exception:  # noqa: BLE001 - a match that cannot be judged is hidden, and the rest is still cleaned
+        return True
+
+
+def located(locate: Locate, text: str, start: int, end: int) -> Span | None:
+    """Call a rule's function at a keyword; where it fails, return the keyword's word."""
+    try:
+        return locate(text, start, end)
+    except Exception:  # noqa: BLE001 - what stands here cannot be judged; the rest of the text is still cleaned
+        word = _WORD.match(text, end, end + _WORD_MAX_CHARS)
+        return start, word.end() if word else end, None
+
+
+_WORD, _WORD_MAX_CHARS = re.compile(r"\S*"), 4096
+
+
 def _by_pattern(rule: SanitizerRule) -> Locate:
     match_at = re.compile(rule.pattern).match
-    check, before = rule.check, rule.before
+    before = rule.before
 
     def locate(text: str, start: int, _end: int) -> Span | None:
         for ahead in before:
@@ -117,7 +137,7 @@ def _by_pattern(rule: SanitizerRule) -> Locate:
             if begin < 0 or not starts_word(text, begin):
                 continue
             match = match_at(text, begin)
-            if match is not None and (check is None or check(match)):
+            if match is not None and checked(rule, match):
                 return (*span_of(match), None)
         return None
 

@@ -12,6 +12,7 @@ from collections import Counter
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from healkit.contracts.encoding import type_only
 from healkit.sanitizer.matcher import HiddenSpan, Matcher, replaced
 from healkit.sanitizer.secret_names import Secrecy, secrecy_of, word_set, words_of
 from healkit.sanitizer.secret_values import STRUCTURED, hides
@@ -63,7 +64,17 @@ class Traversal:
         self.hidden: Counter[str] = Counter()
 
     def value(self, value: Any, name: str = "", under: Secrecy = Secrecy.NONE) -> Any:
-        """Return the value cleaned; `name` is its key, `under` the kind of the collection around it."""
+        """Return the value cleaned; `name` is its key, `under` the kind of the collection around it.
+
+        A part that cannot be cleaned is replaced by its type's name; the values around it stay.
+        """
+        try:
+            return self._value(value, name, under)
+        except Exception:  # noqa: BLE001 - a part that cannot be cleaned costs itself only
+            self.hidden["unreadable"] += 1
+            return type_only(value)
+
+    def _value(self, value: Any, name: str, under: Secrecy) -> Any:
         if isinstance(value, str):
             return self._text(value, name, under)
         if isinstance(value, bool) or value is None:

@@ -102,6 +102,8 @@ def _event(folder: Path, number: int, line: bytes | None, problems: list[Problem
         problems.append(Problem("damaged_line", TRACE, number, f"is not JSON: {what}."))
     except RecursionError:
         problems.append(Problem("damaged_line", TRACE, number, "is nested too deeply to be read."))
+    except (ValueError, OverflowError) as error:  # a number or a time that Python cannot hold
+        problems.append(Problem("damaged_line", TRACE, number, f"cannot be read: {error}."))
     return None
 
 
@@ -115,7 +117,7 @@ def _read_manifest(folder: Path, name: str, kind: type[Manifest], problems: list
         return None
     try:
         manifest = msgspec.json.decode(content, type=kind)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+    except (msgspec.MsgspecError, ValueError, OverflowError, RecursionError) as error:
         problems.append(Problem("manifest_damaged", name, None, f"it cannot be understood: {error}."))
         return None
     if manifest.schema_version != SCHEMA_VERSION:

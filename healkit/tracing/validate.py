@@ -33,6 +33,7 @@ from healkit.contracts.signature import ALGORITHM, StateSignature, state_key
 from healkit.tracing.reader import read_run
 from healkit.tracing.run_folders import is_being_written
 
+Rule = Callable[[Run], Iterator[Problem]]
 _READ_BYTES = 1 << 20
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 #: File name → the type that it describes.
@@ -46,13 +47,22 @@ FILES: dict[str, type[msgspec.Struct]] = {
 def validate_run(run: Run | str | Path) -> Run:
     """Return the run with every problem found, those of reading it first; raise `RunNotFound`."""
     read = run if isinstance(run, Run) else read_run(run)
-    found = [problem for rule in RULES for problem in rule(read)]
+    found = [problem for rule in RULES for problem in _spared(rule, read)]
     return dataclasses.replace(read, problems=[*read.problems, *found])
 
 
 def in_order(run: Run) -> bool:
     """Return True if nothing is damaged; a run that a crash ended, or that goes on, may be in order."""
     return not any(problem.fault for problem in run.problems)
+
+
+def _spared(rule: Rule, run: Run) -> Iterator[Problem]:
+    """Yield what a rule finds; one that raises is named as a problem, and costs its own rest only."""
+    try:
+        yield from rule(run)
+    except Exception as error:  # noqa: BLE001 - a folder may hold anything
+        said = f"{rule.__name__.strip('_')} could not be checked to the end: {error or type(error).__name__}."
+        yield Problem("unchecked", TRACE, None, said)
 
 
 def _numbers(run: Run) -> Iterator[Problem]:
@@ -199,7 +209,7 @@ def _numbered(run: Run) -> Iterator[tuple[int, TraceEvent]]:
 
 
 #: In the order in which a person would check.
-RULES: tuple[Callable[[Run], Iterator[Problem]], ...] = (
+RULES: tuple[Rule, ...] = (
     _order, _numbers, _identity, _codes, _signatures, _references, _evidence, _extra,
 )  # fmt: skip
 

@@ -11,7 +11,7 @@ import pytest
 from failing_tools import case_of, declared, run
 
 from healkit.failures import explain
-from healkit.failures.lookup import PATTERNS, SUBJECTS, proposals
+from healkit.failures.lookup import PATTERNS, SUBJECTS, fixes_for, proposals_of
 from healkit.failures.pattern import NO_EXCEPTION, Fix, FixExample
 from healkit.healing.advisor import Case
 from healkit.healing.advisors.rules import PATCHES_MAX, RulesAdvisor, site_of
@@ -48,7 +48,13 @@ def case_for(fix: Fix, example: FixExample, folder: Path) -> Case:
 
 def made_by(fix: Fix, case: Case) -> list[str]:
     """The codes that this fix makes of the case's."""
-    return [code for one, _, code in proposals(site_of(case)) if one is fix]
+    site = site_of(case)
+    return [
+        code
+        for one, match in fixes_for(site)
+        if one is fix
+        for _, code in proposals_of(fix, match, site)  # which lets a fix that raises be seen
+    ]
 
 
 @pytest.mark.requirement("HEAL-2")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -131,3 +133,28 @@ def test_any_output_of_a_worker_is_handled(claim):
     for kind in ("stream", "error", "display_data", "clear_output", None):
         safe_output({**claim, "output_type": kind})
         safe_output({"output_type": kind, "data": claim, "metadata": claim})
+
+
+@pytest.mark.requirement("WORK-1")
+@pytest.mark.parametrize(
+    "kind", ["text/html", "text/markdown", "text/latex", "image/png", "application/json"]
+)
+@pytest.mark.parametrize(
+    "value",
+    ["\ud800", 10**5000, ["a", 10**5000], {"x": b"\xff"}, None, "\0"],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_kind_that_cannot_be_read_costs_itself_only(kind, value):
+    """Audit R2."""
+    data = shown(kind, value, **{"text/plain": "the text"})
+    assert data["text/plain"] == "the text"
+    json.dumps(data).encode()
+
+
+def test_half_a_surrogate_pair_is_a_mark():
+    """Audit R2: nh3 and the encoder of the notebook file both refuse it."""
+    assert html("<b>a\ud800</b>") == "<b>a\ufffd</b>"
+    error = safe_output(
+        {"output_type": "error", "ename": "\ud800", "evalue": 10**5000, "traceback": ["\udfff"]}
+    )
+    assert error == {"output_type": "error", "ename": "\ufffd", "evalue": "<int>", "traceback": ["\ufffd"]}

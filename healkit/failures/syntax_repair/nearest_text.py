@@ -12,13 +12,14 @@ import heapq
 import itertools
 import time
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from healkit.contracts.healing import apply_edits
 from healkit.errors import near_misses
 from healkit.failures.compiler import CompilerMessage, compiler_message
 from healkit.failures.imports import import_for
+from healkit.failures.pattern import spared
 from healkit.failures.syntax_repair import (
     around_code,
     compiler_hints,
@@ -172,12 +173,14 @@ def _in_python(text: str, cost: float, done: tuple[str, ...]) -> Iterator[Readab
 
 
 def _changes(draft: Draft) -> Iterable[Repair]:
-    yield from _rewritten(draft)
-    yield from compiler_hints.changes(draft)
-    yield from indentation.changes(draft)
-    yield from delimiters.bracket_changes(draft)
-    yield from delimiters.quote_changes(draft)
-    yield from one_token.changes(draft)
+    for changes in _KINDS_OF_CHANGES:
+        yield from spared(_from(changes, draft), changes.__qualname__)
+
+
+def _from(changes: Callable[[Draft], Iterable[Repair]], draft: Draft) -> Iterator[Repair]:
+    yield from changes(
+        draft
+    )  # called inside of the iterator, so that `spared` sees what the call itself raises
 
 
 def _rewritten(draft: Draft) -> Iterator[Repair]:
@@ -190,6 +193,17 @@ def _rewritten(draft: Draft) -> Iterator[Repair]:
             here = [splice for splice in splices if draft.where(splice[0]) == draft.line]
             if here:
                 yield Repair(other_languages.spliced(draft.text, here), row.cost + 0.1, done)
+
+
+#: In the order in which equally likely changes are tried.
+_KINDS_OF_CHANGES: tuple[Callable[[Draft], Iterable[Repair]], ...] = (
+    _rewritten,
+    compiler_hints.changes,
+    indentation.changes,
+    delimiters.bracket_changes,
+    delimiters.quote_changes,
+    one_token.changes,
+)
 
 
 def repairs(code: str, limit: int = 10) -> list[tuple[str, str, float]]:

@@ -39,8 +39,13 @@ class Notes:
     def tell(self, event: TraceEvent) -> None:
         """Take one more event; skip one that says nothing to a person."""
         teller: Callable[[TraceEvent], None] | None = getattr(self, f"_{event.event_type}", None)
-        if teller is not None:
+        if teller is None:
+            return
+        try:
             teller(event)
+        except Exception as error:  # noqa: BLE001 - an event that cannot be told costs itself only
+            said = f"The event {event.event_type} cannot be told: {type(error).__name__}."
+            self._step(event, "untold", said, "warn")
 
     def _step(self, event: TraceEvent, kind: str, title: str, tone: str = "", **more: Any) -> dict[str, Any]:
         step = {

@@ -102,7 +102,9 @@ def _unlike_reference(match: re.Match[str]) -> bool:
 
 
 def _is_private(match: re.Match[str]) -> bool:
-    return b"PRIVATE KEY" in base64.b64decode(match[0][:64])
+    """Decode the beginning of the block, which may be cut anywhere."""
+    head = match[0][:64].rstrip("=")
+    return b"PRIVATE KEY" in base64.b64decode(head[: len(head) // 4 * 4])
 
 
 def _shaped(match: re.Match[str]) -> bool:
@@ -131,7 +133,7 @@ SECRET_SYNTAXES: tuple[SanitizerRule, ...] = (
         "private-key-base64", "a private key block in base64, as Kubernetes keeps it", "place", ("ls0tls1crudjt",),
         r"LS0tLS1CRUdJTi[A-Za-z0-9+/]{24,65536}={0,2}", check=_is_private,
         caught=("tls.key: LS0tLS1CRUdJTiBSU0EgUFJJVkFURSBLRVktLS0tLQp‹b80›", "LS0tLS1CRUdJTiBQUklWQVRFIEtFWS0tLS0tCk‹b80›="),
-        survives=("certificate-authority-data: LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1JSUR‹w60›",),
+        survives=("certificate-authority-data: LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1JSUR‹w60›", "cert: LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1JSU"),
     ),
     SanitizerRule(
         "putty-key", "the private lines of a PuTTY key", "place", ("private-lines:",),

@@ -88,7 +88,7 @@ class EditSpace:
     def _changes(self, row: Operator, node: ast.AST) -> Iterator[Change]:
         try:
             yield from row.make(self._program, node)
-        except SyntaxError:  # a part of the text is no code by itself, such as a continued line
+        except Exception:  # noqa: BLE001 - such as a SyntaxError, where a part of the text is no code by itself
             return
 
 

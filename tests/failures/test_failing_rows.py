@@ -1,0 +1,71 @@
+"""Rows of the failure catalogue that raise: the other rows still explain, diagnose and propose."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from healkit.contracts.failure import Failure
+from healkit.failures import explain, kind_of, lookup, no_fix
+from healkit.failures.pattern import ExplanationText, FailurePattern, Fix, FixExample, Proposal
+from healkit.failures.site import Site
+from healkit.failures.syntax_repair import nearest_text, repairs
+from healkit.pysource.source import Source
+
+FAILURE = Failure("TOOL_EXCEPTION", "NameError", "name 'totl' is not defined", "", near=["total"])
+CODE = "def f(total):\n    return totl\n"
+
+
+def raising(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    raise RuntimeError("a mistake in the row")
+    yield
+
+
+#: Its sentence asks for a piece that no message has, and its fix raises.
+BROKEN = FailurePattern(
+    ("NameError",),
+    explanations=(ExplanationText("broken", "Nothing is called {no_such_piece}."),),
+    fixes=(
+        Fix(name="broken", mistake="", priority=1.0, propose=raising, example=FixExample(""), lookalike=FixExample("")),
+    ),
+)  # fmt: skip
+
+
+@pytest.fixture
+def broken_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lookup, "PATTERNS", (BROKEN, *lookup.PATTERNS))
+
+
+@pytest.mark.usefixtures("broken_row")
+def test_the_next_row_explains_where_the_first_raises() -> None:
+    """Audit R2."""
+    explanation = explain(FAILURE)
+    assert explanation.rule != "broken"
+    assert "totl" in explanation.what
+    assert (kind_of(FAILURE), no_fix(FAILURE)) == ("name", "")
+
+
+def test_a_failure_is_named_where_no_row_explains_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Audit R2."""
+    monkeypatch.setattr(lookup, "PATTERNS", (BROKEN,))
+    assert explain(FAILURE).what == "NameError: name 'totl' is not defined"
+
+
+@pytest.mark.usefixtures("broken_row")
+def test_the_other_fixes_propose_where_one_raises() -> None:
+    """Audit R2."""
+    made = [code for _, _, code in lookup.proposals(Site(Source(CODE), "f", FAILURE, [], []))]
+    assert CODE.replace("totl", "total") in made
+
+
+def test_the_other_repairs_are_tried_where_one_kind_raises(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Audit R2."""
+
+    def broken(draft: Any) -> Any:
+        raise RuntimeError(draft)
+
+    monkeypatch.setattr(nearest_text, "_KINDS_OF_CHANGES", (broken, *nearest_text._KINDS_OF_CHANGES))
+    assert "def f(x):\n    return x\n" in [text for text, _, _ in repairs("def f(x)\n    return x\n")]
