@@ -100,7 +100,7 @@ class Setting:
         )
 
 
-def _set(default: Any, help: str, *, hidden: bool = False, **about: Any) -> Any:  # noqa: A002 - as in Setting
+def setting(default: Any, help: str, *, hidden: bool = False, **about: Any) -> Any:  # noqa: A002 - as in Setting
     """Declare a setting; hidden: left out of `repr`, since it may hold a secret. about: more of `Setting`."""
     return dataclasses.field(default=default, repr=not hidden, metadata={"setting": Setting(help, **about)})
 
@@ -110,168 +110,174 @@ class Config:
     """Settings of healkit: how it runs, limits and records; the defaults suit a laptop and a small tool."""
 
     # Workers
-    isolation: Isolation = _set(
+    isolation: Isolation = setting(
         "auto",
         "`auto` takes the strongest tier that this machine can really enforce and refuses to run tools where there is "
         "none; `process` is the opt-out, by name: a plain process with limits but no boundary",
         choices=get_args(Isolation),
         wrong="not a tier",
     )
-    nursery: bool = _set(True, "fork workers from the fork server; without it, each starts cold")
-    spares: int = _set(1, "unused workers that are kept warm", zero=True)
-    preload: tuple[str, ...] = _set(
+    nursery: bool = setting(True, "fork workers from the fork server; without it, each starts cold")
+    spares: int = setting(1, "unused workers that are kept warm", zero=True)
+    preload: tuple[str, ...] = setting(
         (), "modules that the fork server imports ahead, such as numpy and pandas"
     )
-    timeout_s: float = _set(30.0, "wall time of an execution")
-    rpc_timeout_s: float = _set(10.0, "wall time of one bridged call")
-    start_timeout_s: float = _set(5.0, "wall time of a worker's start")
-    grace_s: float = _set(0.4, "what a tool gets after its timeout to unwind before it is killed")
-    memory_mb: int = _set(1024, "address space that a tool may add to the bare worker")
-    cpu_s: int = _set(60, "processor time of an execution")
-    scratch_mb: int = _set(
+    timeout_s: float = setting(30.0, "wall time of an execution")
+    rpc_timeout_s: float = setting(10.0, "wall time of one bridged call")
+    start_timeout_s: float = setting(5.0, "wall time of a worker's start")
+    grace_s: float = setting(0.4, "what a tool gets after its timeout to unwind before it is killed")
+    memory_mb: int = setting(1024, "address space that a tool may add to the bare worker")
+    cpu_s: int = setting(60, "processor time of an execution")
+    scratch_mb: int = setting(
         256, "size of the scratch folder; enforced as a whole in the `namespaces` tier, per file below"
     )
-    open_files: int = _set(256, "files that a tool may have open")
-    result_max_bytes: int = _set(10 * MIB, "size of a tool's result")
-    output_max_bytes: int = _set(10 * MIB, "what is kept of a tool's output")
-    max_calls: int = _set(10_000, "calls that one execution may make")
-    max_calls_in_flight: int = _set(16, "calls of one execution at the same time")
-    max_depth: int = _set(8, "how deep vault tools may call each other")
-    post_mortem_kept: int = _set(3, "failed executions whose workers are kept for questions", zero=True)
-    post_mortem_s: float = _set(600.0, "how long such a worker is kept after the run or the last question")
+    open_files: int = setting(256, "files that a tool may have open")
+    result_max_bytes: int = setting(10 * MIB, "size of a tool's result")
+    output_max_bytes: int = setting(10 * MIB, "what is kept of a tool's output")
+    max_calls: int = setting(10_000, "calls that one execution may make")
+    max_calls_in_flight: int = setting(16, "calls of one execution at the same time")
+    max_depth: int = setting(8, "how deep vault tools may call each other")
+    post_mortem_kept: int = setting(3, "failed executions whose workers are kept for questions", zero=True)
+    post_mortem_s: float = setting(600.0, "how long such a worker is kept after the run or the last question")
     # Traces
-    tracing: bool = _set(True, "write a trace for each execution; its row in the log is there either way")
-    org: str = _set("local", "first part of a trace's `org.project.namespace.action.hash`")
-    project: str = _set("default", "second part of it")
-    payload_max_bytes: int = _set(10_240, "what a trace keeps of one payload, in JSON")
-    phone_region: str = _set(
+    tracing: bool = setting(True, "write a trace for each execution; its row in the log is there either way")
+    org: str = setting("local", "first part of a trace's `org.project.namespace.action.hash`")
+    project: str = setting("default", "second part of it")
+    payload_max_bytes: int = setting(10_240, "what a trace keeps of one payload, in JSON")
+    phone_region: str = setting(
         "US", "whose phone numbers are meant where no country code is given, as an ISO 3166 code such as DE"
     )
-    sanitizer_rules: str = _set("", "a TOML or JSON file of rules of your own (docs/sanitizing.md)")
-    sanitizer_allow: tuple[str, ...] = _set(
+    sanitizer_rules: str = setting("", "a TOML or JSON file of rules of your own (docs/sanitizing.md)")
+    sanitizer_allow: tuple[str, ...] = setting(
         (), "regular expressions; a text that one matches whole is not hidden"
     )
-    trace_raw: bool = _set(
+    trace_raw: bool = setting(
         False, "keep payloads in traces as they were, with every secret; they are sent so too"
     )
-    trace_max_tasks: int = _set(1000, "calls that one trace lists")
-    trace_max_decisions: int = _set(1000, "branch decisions that one trace lists")
-    sanitize_log: bool = _set(
+    trace_max_tasks: int = setting(1000, "calls that one trace lists")
+    trace_max_decisions: int = setting(1000, "branch decisions that one trace lists")
+    sanitize_log: bool = setting(
         False, "clean the log's own rows too; a run can then not be repeated with the arguments it had"
     )
-    sync_url: str = _set(
+    sync_url: str = setting(
         "", "the collector that traces are sent to; empty sends nothing", hidden=True, shown="collector"
     )
-    sync_token: str = _set("", "what the collector knows this sender by")
-    sync_batch: int = _set(10, "traces in one request")
-    sync_interval_s: float = _set(5.0, "how long a request waits for more traces")
-    sync_retries: int = _set(3, "how often a refused trace is sent again before it is parked", zero=True)
-    sync_timeout_s: float = _set(10.0, "one request, from connecting to the last byte of its answer")
-    sync_backoff_s: float = _set(1.0, "pause after the first failure, doubled by each")
-    sync_backoff_max_s: float = _set(30.0, "the longest such pause")
-    sync_flush_s: float = _set(
+    sync_token: str = setting("", "what the collector knows this sender by")
+    sync_batch: int = setting(10, "traces in one request")
+    sync_interval_s: float = setting(5.0, "how long a request waits for more traces")
+    sync_retries: int = setting(3, "how often a refused trace is sent again before it is parked", zero=True)
+    sync_timeout_s: float = setting(10.0, "one request, from connecting to the last byte of its answer")
+    sync_backoff_s: float = setting(1.0, "pause after the first failure, doubled by each")
+    sync_backoff_max_s: float = setting(30.0, "the longest such pause")
+    sync_flush_s: float = setting(
         2.0,
         "how long closing waits for what is still to be sent; the rest goes out at the next start",
         zero=True,
     )
     # Records
-    record_runs: bool = _set(
+    record_runs: bool = setting(
         False, "write a run folder for every execution, not only for those that ask for one"
     )
-    runs_dir: str = _set(
+    runs_dir: str = setting(
         "", "where run folders go; empty: `runs` beside the database, or in the user's data folder"
     )
-    evidence_max_bytes: int = _set(
+    evidence_max_bytes: int = setting(
         MIB, "what a run folder keeps of one piece of evidence: code, output, failure"
     )
-    log_wait_s: float = _set(
+    log_wait_s: float = setting(
         1.0, "how long a row waits for a locked database before it goes to the spool file"
     )
-    retention_days: float = _set(
+    retention_days: float = setting(
         0.0,
         "age up to which `log.prune` keeps executions; 0 sets no bound, and nothing is pruned by itself",
         zero=True,
     )
-    retention_rows: int = _set(
+    retention_rows: int = setting(
         0, "how many of the newest executions `log.prune` keeps; 0 sets no bound", zero=True
     )
-    sql_row_limit: int = _set(1000, "rows that a SQL tool returns")
-    synchronous: Literal["NORMAL", "FULL"] = _set(
+    sql_row_limit: int = setting(1000, "rows that a SQL tool returns")
+    synchronous: Literal["NORMAL", "FULL"] = setting(
         "NORMAL", "SQLite's own: NORMAL loses nothing on kill -9, FULL nothing on a power cut either"
     )
     # On screen
-    show_outputs: bool = _set(True, "display a tool's outputs in the notebook's cell")
-    explain: ExplainLevel = _set(
+    show_outputs: bool = setting(True, "display a tool's outputs in the notebook's cell")
+    explain: ExplainLevel = setting(
         "fix",
         "how far a failure is explained: off, what, where, why, hint or fix; a class that is to find the mistake "
         "itself gets hint",
         choices=get_args(ExplainLevel),
         wrong="no level of explanation",
     )
-    panels: bool = _set(
+    panels: bool = setting(
         True, "show a live panel below a card in a notebook (docs/panels.md), not the card alone"
     )
     # Healing
-    heal_deny: tuple[str, ...] = _set(
+    heal_deny: tuple[str, ...] = setting(
         (), "tools, as patterns such as report_*, whose patches are never applied, whatever else allows it"
     )
-    heal_allow: tuple[str, ...] = _set(
+    heal_allow: tuple[str, ...] = setting(
         (), "tools whose cured patches are applied without asking (docs/consent.md)"
     )
-    heal_auto: bool = _set(False, "apply cured patches of every tool without asking, but those of heal_deny")
-    heal_advisors: tuple[str, ...] = _set(
+    heal_auto: bool = setting(
+        False, "apply cured patches of every tool without asking, but those of heal_deny"
+    )
+    heal_advisors: tuple[str, ...] = setting(
         ("peers", "rules", "search", "model"), "who is asked for a patch, in this order"
     )
-    heal_budget_s: float = _set(30.0, "how long a healing may take")
+    heal_budget_s: float = setting(30.0, "how long a healing may take")
     # The collector
-    collect_db: str = _set(
+    collect_db: str = setting(
         "", "the collector's database, a URL or a path; empty: the same one as everywhere", hidden=True
     )
-    collect_max_bytes: int = _set(5_000_000, "what one request may hold, unpacked")
-    collect_rate_per_s: float = _set(50.0, "requests from one client in the long run")
-    collect_burst: int = _set(100, "requests from one client at once")
-    collect_timeout_s: float = _set(30.0, "how long the body of a request may take to arrive")
+    collect_max_bytes: int = setting(5_000_000, "what one request may hold, unpacked")
+    collect_rate_per_s: float = setting(50.0, "requests from one client in the long run")
+    collect_burst: int = setting(100, "requests from one client at once")
+    collect_timeout_s: float = setting(30.0, "how long the body of a request may take to arrive")
     # OpenTelemetry
-    otel: bool = _set(
+    otel: bool = setting(
         False, "export executions as OpenTelemetry spans too (healkit[otel]), to where its own variables say"
     )
-    otel_semconv: OtelSemconv = _set(
+    otel_semconv: OtelSemconv = setting(
         "1.41",
         "the version of the GenAI semantic conventions that attributes are named after",
         choices=get_args(OtelSemconv),
         wrong="no version of the conventions that healkit writes",
     )
-    otel_content: bool = _set(False, "put arguments and results, cleaned, into the spans")
+    otel_content: bool = setting(False, "put arguments and results, cleaned, into the spans")
     # Language models
-    heal_model: str = _set(
+    heal_model: str = setting(
         "",
         "the language model that may be asked for patches (docs/models.md); empty asks none. Its key is no setting: it "
         "is read from HEALKIT_MODEL_KEY, the provider's own variable, or the keyring",
     )
-    heal_model_provider: ModelProvider = _set(
+    heal_model_provider: ModelProvider = setting(
         "openai",
         "its protocol: openai for any chat completions endpoint, or anthropic",
         choices=get_args(ModelProvider),
         wrong="no protocol that healkit speaks",
     )
-    heal_model_url: str = _set("", "its address, where it is not the provider's own", hidden=True)
-    heal_model_timeout_s: float = _set(120.0, "one request, from connecting to the last byte of its answer")
-    heal_model_max_tokens: int = _set(8192, "the longest answer, in tokens")
-    heal_model_attempts: int = _set(4, "answers that one healing asks for")
-    heal_model_retries: int = _set(
+    heal_model_url: str = setting("", "its address, where it is not the provider's own", hidden=True)
+    heal_model_timeout_s: float = setting(
+        120.0, "one request, from connecting to the last byte of its answer"
+    )
+    heal_model_max_tokens: int = setting(8192, "the longest answer, in tokens")
+    heal_model_attempts: int = setting(4, "answers that one healing asks for")
+    heal_model_retries: int = setting(
         3, "how often a request is repeated while the server is busy or away", zero=True
     )
-    heal_model_backoff_s: float = _set(
+    heal_model_backoff_s: float = setting(
         1.0, "the first pause between them, doubled by each; what the server asks for counts more"
     )
-    heal_model_input_max_bytes: int = _set(100_000, "what one request may hold of code, failure and examples")
-    heal_model_values: bool = _set(
+    heal_model_input_max_bytes: int = setting(
+        100_000, "what one request may hold of code, failure and examples"
+    )
+    heal_model_values: bool = setting(
         False, "send the failed run's local variables with their values, cleaned, and not only their types"
     )
-    heal_model_input_usd_per_mtok: float = _set(
+    heal_model_input_usd_per_mtok: float = setting(
         0.0, "cost of a million tokens sent, for the report", zero=True
     )
-    heal_model_output_usd_per_mtok: float = _set(0.0, "cost of a million tokens received", zero=True)
+    heal_model_output_usd_per_mtok: float = setting(0.0, "cost of a million tokens received", zero=True)
 
     def __post_init__(self) -> None:
         """Refuse what could not work; raise `ConfigError`."""

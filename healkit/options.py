@@ -1,7 +1,7 @@
 """Options that the command line and the magics have in common.
 
 Each is a row here: its name, type, help and default. `cli.command.typed` makes a typer option of it, and
-`notebook.line_parser.MagicParser.take` an argparse one, so that both faces read and explain it in the same way. Options
+`notebook.magic_parsers.MagicParser.take` an argparse one. So both faces read and explain it in the same way. Options
 that only one face has are defined there.
 """
 
@@ -41,7 +41,7 @@ class Option:
         """Help text, with what goes for every option that may be given again."""
         return f"{self.help}; may be repeated" if self.many else self.help
 
-    def but(self, **changes: Any) -> Option:
+    def replace(self, **changes: Any) -> Option:
         """Return the option with another help, default or so, for one command."""
         return dataclasses.replace(self, **changes)
 

@@ -42,13 +42,13 @@ _ESCAPES = re.compile(
 def run(
     tool: Annotated[str, typer.Argument(help="The tool's name.")],
     persona: PersonaOption = PERSONA,
-    args: Annotated[str, typed(options.ARGS.but(default="{}"))] = "{}",
+    args: Annotated[str, typed(options.ARGS.replace(default="{}"))] = "{}",
     timeout: Annotated[float | None, typed(options.TIMEOUT)] = None,
     mcp: Annotated[
         Path | None, typer.Option(metavar="FILE", help="MCP servers it may be granted: an mcpServers JSON.")
     ] = None,
     record: Annotated[
-        bool, typed(options.RECORD.but(help=f"{options.RECORD.help}: `healkit trace show`"))
+        bool, typed(options.RECORD.replace(help=f"{options.RECORD.help}: `healkit trace show`"))
     ] = False,
     as_json: JsonOption = False,
     db: DbOption = None,

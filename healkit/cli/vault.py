@@ -49,7 +49,7 @@ def add(
     schema: Annotated[str | None, typer.Option(metavar="JSON", help="The arguments' JSON Schema.")] = None,
     example: ExampleOption = None,
     group: Annotated[str, typer.Option(help="A group to list it under.")] = "",
-    sql: Annotated[bool, typed(options.SQL.but(help=f"{options.SQL.help}, as in a .sql file"))] = False,
+    sql: Annotated[bool, typed(options.SQL.replace(help=f"{options.SQL.help}, as in a .sql file"))] = False,
     grants: dict[str, Any],
     draft: DraftOption = False,
     reason: ReasonOption = "",
@@ -85,7 +85,7 @@ def patch(
         int | None, typer.Option(help="The revision it was made from.", show_default=False)
     ] = None,
     example: Annotated[
-        list[str] | None, typed(options.EXAMPLE.but(help="one more {arguments, result}"))
+        list[str] | None, typed(options.EXAMPLE.replace(help="one more {arguments, result}"))
     ] = None,
     grants: dict[str, Any],
     draft: DraftOption = False,

@@ -19,7 +19,7 @@ from healkit.errors import CodeDoesNotParse, HealkitError, ToolExecutionError, U
 from healkit.notebook import cards, healkit_magic, log_magics, magic_parsers, vault_magic
 from healkit.notebook.cell_output import CellOutput, panel_of
 from healkit.notebook.failed_cells import FailedCells
-from healkit.notebook.line_parser import HelpWanted, take_assignments, words_of
+from healkit.notebook.magic_parsers import HelpWanted, take_assignments, words_of
 from healkit.parsing import parse_arguments, split_words, unknown
 from healkit.rendering import execution as rendered
 from healkit.rendering import reports
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from healkit.app import Healkit
 
 
-def _helps(magic: Callable[..., Any]) -> Callable[..., Any]:
-    """Print `--help` where it was asked for."""
+def _answers_help(magic: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a magic print its help for `--help`, and name flags instead of parameters in a hint."""
 
     @functools.wraps(magic)
     def wrapped(*args: Any) -> Any:
@@ -119,7 +119,7 @@ class HealkitMagics(Magics):
 
     @no_var_expand
     @cell_magic
-    @_helps
+    @_answers_help
     def tool(self, line: str, cell: str) -> Any:
         """Save the cell's body in the vault as a tool."""
         options = magic_parsers.tool_parser().read(words_of(line, self.shell.user_ns))
@@ -132,7 +132,7 @@ class HealkitMagics(Magics):
 
     @no_var_expand
     @line_magic
-    @_helps
+    @_answers_help
     def run_tool(self, line: str) -> Any:
         """Run a tool in a restricted worker; returns its value."""
         words, arguments = take_assignments(words_of(line, self.shell.user_ns), self.shell.user_ns)
@@ -146,7 +146,7 @@ class HealkitMagics(Magics):
 
     @no_var_expand
     @line_magic
-    @_helps
+    @_answers_help
     def trace_last_error(self, line: str) -> None:
         """Show the newest failure on record."""
         options = magic_parsers.trace_parser().read(words_of(line, self.shell.user_ns))
@@ -157,7 +157,7 @@ class HealkitMagics(Magics):
 
     @no_var_expand
     @line_magic
-    @_helps
+    @_answers_help
     def post_mortem(self, line: str) -> Any:
         """Look into the newest failure; returns what can be asked."""
         options = magic_parsers.post_mortem_parser().read(words_of(line, self.shell.user_ns))
@@ -165,7 +165,7 @@ class HealkitMagics(Magics):
 
     @no_var_expand
     @line_magic
-    @_helps
+    @_answers_help
     def heal(self, line: str) -> Any:
         """Look for a patch of a tool that failed; returns the report, which shows itself."""
         from healkit.notebook import heal_magic
@@ -175,7 +175,7 @@ class HealkitMagics(Magics):
 
     @no_var_expand
     @line_magic
-    @_helps
+    @_answers_help
     def vault(self, line: str) -> None:
         """Look at the vault."""
         options = magic_parsers.vault_parser().read(words_of(line, self.shell.user_ns))
@@ -187,7 +187,7 @@ class HealkitMagics(Magics):
 
     @no_var_expand
     @line_magic
-    @_helps
+    @_answers_help
     def executions(self, line: str) -> None:
         """List executions, newest first."""
         options = magic_parsers.executions_parser().read(words_of(line, self.shell.user_ns))
@@ -195,7 +195,7 @@ class HealkitMagics(Magics):
 
     @no_var_expand
     @line_magic("healkit")
-    @_helps
+    @_answers_help
     def healkit_magic(self, line: str) -> None:
         """Switch cards on or off, or ask how healkit is."""
         options = magic_parsers.healkit_parser().read(split_words(line))
