@@ -61,6 +61,7 @@ class Recorder:
         self._on_trace = on_trace
         self._database = database
         self._writer = LogWriter(database)
+        self.in_order = self._writer.in_order
         self._backlog = Backlog(database, self._writer, self._config.log_wait_s, self._tell)
         self.ingest()
 
@@ -230,6 +231,7 @@ class Recording:
         self.step = step
         self.contents = contents
         self.log_id: int | None = None
+        self._placed = False
         self._drops = drops
         self._recorder = recorder
         self._clock_s = time.perf_counter()
@@ -257,6 +259,7 @@ class Recording:
 
     def begin(self) -> None:
         """Commit the beginning as RUNNING; again, when more of it is known."""
+        self._place()
         kept = self._kept(self.started)
         self.log_id = self._recorder.begin(kept) or self.log_id
         self._collector = self._recorder.collector(kept)
@@ -283,6 +286,7 @@ class Recording:
 
     def refuse(self, finished: Finished) -> int | None:
         """Commit a call that was refused before its row was there, as one row; its id."""
+        self._place()
         kept, end = self._kept(self.started), self._kept(finished)
         log_id = self._recorder.refuse(kept, end)
         self.step.refused(kept, end)
@@ -314,6 +318,11 @@ class Recording:
             shown = list(outputs) if self.contents else []
             self.step.ended(end, said or "null", shown, [self._kept_step(call) for call in calls])
         return self.log_id
+
+    def _place(self) -> None:
+        """Put the beginning behind all rows of the log, before it is written for the first time."""
+        if not self._placed:
+            self.started, self._placed = self._recorder.in_order(self.started), True
 
     def _traced(self) -> TraceCollector:
         if self._collector is None:

@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Select, func, select
 
 from healkit.contracts.filters import GROUP_FILTERS, SUMMARY_FILTERS, Filters, takes_filters
+from healkit.contracts.records import utc_now
 from healkit.errors import ConfigError
 from healkit.store.archive import ArchiveFormat, PruneReport, Retention
 from healkit.store.database import Database
 from healkit.store.log_files import Imported, export_log, import_log
 from healkit.store.log_pages import Page, newest_first, own_only, read_page, status_is
+from healkit.store.log_writer import SET_BACK_MAX
 from healkit.store.models import CALLS, DAYS, DECISIONS, LOG, ExecutionCall, ExecutionDecision, ExecutionLog
 from healkit.store.stats import Groups, Summary, read_groups, read_summary
 
@@ -93,7 +95,10 @@ class Log:
         conditions = [status_is("FAILURE"), *own_only()]
         conditions += [LOG.c.tool_name == tool] if tool is not None else []
         conditions += [LOG.c.persona == persona] if persona is not None else []
-        return self._first(newest_first(conditions).limit(1))
+        # A clock that was far ahead once, and set back since, must not hide what fails now.
+        believable = LOG.c.timestamp < utc_now() + SET_BACK_MAX
+        found = self._first(newest_first([*conditions, believable]).limit(1))
+        return found or self._first(newest_first(conditions).limit(1))
 
     def tools_with_errors(self) -> list[str]:
         """Return the names of tools that ever failed, sorted."""

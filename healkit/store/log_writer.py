@@ -15,7 +15,10 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import closing
+from datetime import timedelta
 from typing import Any, TypeVar
+
+import msgspec
 
 from healkit.contracts.records import (
     AnyRecord,
@@ -38,6 +41,9 @@ from healkit.store.statements import (
     started_values,
     trace_values,
 )
+
+#: A clock that was further ahead is not followed.
+SET_BACK_MAX = timedelta(days=1)
 
 Result = TypeVar("Result")
 
@@ -111,6 +117,25 @@ class LogWriter:
                     cursor.executemany(statement.sql, parameters)
 
         self._hold(lambda cursor: self._in_transaction(cursor, work), wait_s)
+
+    def in_order(self, started: Started) -> Started:
+        """Return the beginning with a time after that of every row, so that the log's order is that of insertion.
+
+        The clock may have been set back since the newest row was written. One that was a day or more ahead is not
+        followed: all rows after it would have wrong times for as long. Raises nothing.
+        """
+
+        def work(cursor: Any) -> Started:
+            cursor.execute(self._prepared(statements.NEWEST_TIME).sql)
+            newest = statements.rows_of(self._dialect, cursor)[0]["timestamp"]
+            if newest is None or not started.timestamp <= newest < started.timestamp + SET_BACK_MAX:
+                return started
+            return msgspec.structs.replace(started, timestamp=newest + timedelta(microseconds=1))
+
+        try:
+            return self._hold(work, 0.0)
+        except DatabaseError:
+            return started
 
     def close(self) -> None:
         """Give the connection back; a later record opens another."""

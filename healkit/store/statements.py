@@ -113,6 +113,9 @@ TRIED_SINCE = """SELECT count(*) AS count FROM (
         WHERE (origin = 'trial' OR origin = 'search') AND (timestamp, id) > (:time, :end) LIMIT :limit
     ) AS tried"""
 
+#: The time of the row that is listed first.
+NEWEST_TIME = "SELECT max(timestamp) AS timestamp FROM executionlog"
+
 RUNNING = "SELECT id FROM executionlog WHERE status = 'RUNNING'"
 
 
