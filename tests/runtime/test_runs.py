@@ -1,4 +1,4 @@
-"""Executions as the steps of a run: which events each road gives, and that no tool ever notices."""
+"""Executions as the steps of a run: which events each path gives, and that no tool notices."""
 
 from __future__ import annotations
 
