@@ -17,8 +17,7 @@ from healkit.contracts.entries import VaultEntry
 from healkit.contracts.runs import PolicyDefaults
 from healkit.runtime.execution import Execution
 from healkit.runtime.recorder import Recorder
-from healkit.runtime.request import request_for
-from healkit.runtime.runner import Runner
+from healkit.runtime.runner import Runner, request_for
 from healkit.runtime.runs import Runs
 from healkit.workers.probe import achieved_tier
 

@@ -1,23 +1,50 @@
-"""Execution, as its caller gets it."""
+"""Execution, as its caller asks for it and gets it."""
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from healkit.contracts.execution import ExecutionData
 from healkit.errors import PostMortemError
 from healkit.rendering import parts
+from healkit.runtime.steps import UNRECORDED, StepListener
 
 if TYPE_CHECKING:
     from healkit.failures import Explanation
     from healkit.rendering.document import Card
     from healkit.runtime.post_mortem import PostMortem
 
+#: `worker` is a Jupyter kernel, `subprocess` a plain interpreter; the restrictions are the same.
+Mode = Literal["worker", "subprocess"]
+#: Gets each output, an nbformat dict, as it comes.
+OnOutput = Callable[[dict[str, Any]], None]
 #: Call that lists trials and searches too.
 _ALL_OF_THEM = "hk.executions(tried=True)"
+
+
+@dataclasses.dataclass(frozen=True)
+class ExecutionRequest:
+    """Call, as a face makes it. `on_output` gets nbformat output dicts as they come; `stop` ends the run.
+
+    `code` is run in the place of the stored one, as a candidate that nobody has saved; `step` is told what happens.
+    """
+
+    tool_name: str
+    persona: str = "default"
+    arguments: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    timeout_s: float | None = None
+    mode: Mode = "worker"
+    origin: str = "python"
+    parent_trace_id: str | None = None
+    depth: int = 0
+    on_output: OnOutput | None = None
+    stop: asyncio.Event | None = None
+    code: str | None = None
+    step: StepListener = UNRECORDED
 
 
 @dataclasses.dataclass(frozen=True)

@@ -34,12 +34,11 @@ from healkit.contracts.records import (
 from healkit.contracts.rpc import ExecutionComplete, Init
 from healkit.contracts.tools import ToolDefinition
 from healkit.errors import HealkitError
-from healkit.runtime.execution import Execution
+from healkit.runtime.execution import Execution, ExecutionRequest
 from healkit.runtime.outcomes import failure_of, interruption_of, refusal_of
 from healkit.runtime.recorder import Recorder, Recording
-from healkit.runtime.request import ExecutionRequest, checked_arguments
 from healkit.runtime.router import CallContext, CallRouter, Provider
-from healkit.store.arguments import validate_arguments
+from healkit.store.arguments import arguments_as_json, validate_arguments
 from healkit.store.fast_reads import Lookup
 from healkit.store.sql_tools import run_sql
 from healkit.workers.probe import achieved_tier
@@ -121,7 +120,7 @@ class Executor:
         )
         try:
             request.step.admit(recording.started)
-            arguments, conversions = checked_arguments(request)
+            arguments, conversions = arguments_as_json(request.tool_name, request.arguments)
             recording.add(arguments=msgspec.json.encode(arguments).decode())
             entry = self._entry(request)
             recording.add(revision=entry.revision or None, code_hash=entry.code_hash, grants=entry.grants)

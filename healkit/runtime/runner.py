@@ -10,18 +10,17 @@ import asyncio
 import concurrent.futures
 import dataclasses
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from healkit.config import Config
 from healkit.contracts.records import Finished
 from healkit.contracts.runs import PolicyDefaults
-from healkit.errors import ToolExecutionError
+from healkit.errors import ConfigError, ToolExecutionError
 from healkit.runtime import background
 from healkit.runtime.display import notebook_display
-from healkit.runtime.execution import Execution
+from healkit.runtime.execution import Execution, ExecutionRequest, Mode, OnOutput
 from healkit.runtime.executor import Executor
 from healkit.runtime.log_rows import arguments_of, ending_of, logged
-from healkit.runtime.request import ExecutionRequest, Mode, OnOutput, request_for
 from healkit.runtime.router import CallContext
 from healkit.runtime.runs import OpenRun, Runs
 from healkit.runtime.steps import StepKind
@@ -213,6 +212,29 @@ class Runner:
             depth=context.depth + 1,
         )
         return value_or_raise(background.loop.wait_for(self._executor.execute(request)))
+
+
+def request_for(
+    tool_name: str,
+    persona: str,
+    arguments: Mapping[str, Any] | None,
+    timeout_s: float | None,
+    origin: str,
+    mode: Mode,
+) -> ExecutionRequest:
+    """Return a face's words as a request; raises `ConfigError` for a mode or a time that cannot be."""
+    if mode not in get_args(Mode):
+        raise ConfigError(f"mode={mode!r} is none of {', '.join(get_args(Mode))}.")
+    if timeout_s is not None and not timeout_s > 0:
+        raise ConfigError(f"timeout={timeout_s!r} must be greater than 0 seconds.")
+    return ExecutionRequest(
+        tool_name,
+        persona,
+        {} if arguments is None else arguments,
+        timeout_s=timeout_s,
+        mode=mode,
+        origin=origin,
+    )
 
 
 def value_or_raise(execution: Execution) -> Any:

@@ -1,4 +1,4 @@
-"""Validation of arguments against a tool's input schema.
+"""Arguments of a call as JSON, and their validation.
 
 One error names every problem, in words: `n` must be integer, got 'ten' (str). Defaults are not filled in: the tool's
 own signature has them, and the record shows what the caller passed.
@@ -13,11 +13,15 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
 
+from healkit.contracts.encoding import ValueTooLarge, to_jsonable
+from healkit.contracts.rpc import MAX_FRAME_BYTES
 from healkit.errors import ArgumentsInvalid, SchemaInvalid, near_misses
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import ValidationError
+
+_ARGUMENTS_MAX_CHARS = MAX_FRAME_BYTES // 4
 
 
 class HasSchema(Protocol):
@@ -30,6 +34,26 @@ class HasSchema(Protocol):
     @property
     def input_schema(self) -> dict[str, Any]:
         """Schema of the arguments object, in JSON Schema."""
+
+
+def arguments_as_json(tool_name: str, given: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Return the arguments as JSON holds them, and what was converted.
+
+    Raises `ArgumentsInvalid` for what is not a mapping, or too much.
+    """
+    if not isinstance(given, Mapping):
+        kind = type(given).__name__
+        raise ArgumentsInvalid(
+            f"The arguments of {tool_name!r} must be a dict of names and values, not a {kind}."
+        )
+    try:
+        arguments, conversions = to_jsonable(given, max_chars=_ARGUMENTS_MAX_CHARS)
+    except ValueTooLarge:
+        raise ArgumentsInvalid(
+            f"The arguments of {tool_name!r} hold more than {_ARGUMENTS_MAX_CHARS:,} characters.",
+            hint="Grant the tool a file (read=…), or let it fetch what it needs through hk.provide.",
+        ) from None
+    return arguments, conversions
 
 
 def validate_arguments(entry: HasSchema, arguments: Mapping[str, Any]) -> None:
