@@ -35,9 +35,10 @@ _SIGNALS_S = 0.2
 
 
 class Stop:
-    """A word from any thread to the one that waits in `BackgroundLoop.run`: end the worker, and go on.
+    """Signal from any thread that ends the executions of another one, as a panel's Stop button does.
 
-    It is heard by what is run inside `with stop.heard():`; a panel's Stop button says it, as Ctrl-C does in a cell.
+    It reaches the executions that the other thread starts inside `with stop.heard():`. Their workers are ended, and the
+    thread, which waits in `BackgroundLoop.run`, goes on.
     """
 
     def __init__(self) -> None:

@@ -94,9 +94,9 @@ class Executor:
         recording = call.recording
         try:
             if recording.started.isolation is None:
-                # While the probe is waited for.
+                # The import runs while the next line waits for the probe.
                 loading = asyncio.create_task(asyncio.to_thread(_load_workers))
-                await asyncio.to_thread(self._place, call)
+                await asyncio.to_thread(self._find_tier, call)
                 await loading
             run = self._run_sql if call.entry.type == "sql" else self._run_python
             outcome, failure = await run(call)
@@ -116,7 +116,7 @@ class Executor:
             self._recorder,
             _started(request),
             request.step,
-            drops=lambda tool: self._drops_contents(tool, request.persona),
+            leaves_out=lambda tool: self._leaves_out(tool, request.persona),
         )
         try:
             request.step.admit(recording.started)
@@ -136,16 +136,16 @@ class Executor:
             error.log_id = recording.refuse(refusal_of(recording.started, error, recording.elapsed_ms))
             raise
         if recording.started.isolation is None:
-            recording.begin()  # `_place` tells the rest
+            recording.begin()  # `_find_tier` records the rest, once the tier is known
         else:
             recording.begin_step(timeout_s, request.mode)
         return _Call(request, recording, entry, conversions, timeout_s)
 
-    def _place(self, call: _Call) -> None:
-        """Find the tier of the first execution, whose row is there already, and put it on record; on a thread.
+    def _find_tier(self, call: _Call) -> None:
+        """Probe for the tier and add it to the call's record; for the first execution only, and on a thread.
 
-        The probe takes a tenth of a second, in which a kill would leave no sign of an execution without a row. Raises
-        `IsolationUnavailable`.
+        The row is committed before: the probe takes a tenth of a second, and a host that is killed in it must leave a
+        sign of the execution. Raises `IsolationUnavailable`.
         """
         self._tier = achieved_tier(self._config)
         call.recording.add(isolation=self._tier)
@@ -268,7 +268,7 @@ class Executor:
             explained=self._config.explain,
         )
 
-    def _drops_contents(self, tool: str, persona: str) -> bool:
+    def _leaves_out(self, tool: str, persona: str) -> bool:
         """Return whether that tool of the vault has its contents kept off the record."""
         try:
             return not self._vault.lookup(tool, persona).logged

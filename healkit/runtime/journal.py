@@ -2,9 +2,10 @@
 
 A step is a call through the bridge, or a branch decision that the tool tells of.
 
-A commit costs more than a bridged call itself. So each record is appended to a file first, which survives kill -9 as
-a commit without a sync does, and many of them go into the table together: when the execution ends, or with the next
-call after a while. What a killed host leaves behind is brought in by the next one that opens the database.
+A commit costs more than a bridged call itself. So each record is first appended to a file, and many of them go into
+the table together: when the execution ends, or with the next call after a while. Once a record is appended, a kill -9
+does not lose it; a power failure may, since the file is not synced. The next host that opens the database brings in
+what a killed one left behind.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Everything that becomes known of an execution passes through its `Recording` on 
 trace and the run that it is a step of. What its tool keeps off the record is taken out there, and nowhere else.
 
 A failure of the log never alters a tool's outcome: nothing here raises for one. What the database does not take waits
-(`runtime.backlog`); each record waits for the database for `log_wait_s` at most, all its obstacles together.
+(`runtime.backlog`). A record waits `log_wait_s` seconds in all, for other threads and for other writers together.
 """
 
 from __future__ import annotations
@@ -214,8 +214,9 @@ class Recorder:
 class Recording:
     """Record of one execution; `started` is its beginning with all that is known so far, contents included.
 
-    contents: whether contents are kept; set it as soon as that is known. drops: whether the contents of calls of a
-    vault tool, by its name, are kept off the record. `log_id` is the row's id, None while there is none.
+    contents: False keeps the tool's arguments, results and outputs off the record; set it as soon as that is known.
+    leaves_out: asked with the name of a vault tool that this one calls; True keeps that call's contents off the record.
+    `log_id` is the row's id, None while there is none.
     """
 
     def __init__(
@@ -225,14 +226,14 @@ class Recording:
         step: StepListener = UNRECORDED,
         *,
         contents: bool = True,
-        drops: Callable[[str], bool] = lambda _tool: False,
+        leaves_out: Callable[[str], bool] = lambda _tool: False,
     ) -> None:
         self.started = started
         self.step = step
         self.contents = contents
         self.log_id: int | None = None
         self._placed = False
-        self._drops = drops
+        self._leaves_out = leaves_out
         self._recorder = recorder
         self._clock_s = time.perf_counter()
         self._journal = recorder.journal(started.trace_id)
@@ -333,5 +334,5 @@ class Recording:
         return record if self.contents else without_contents(record)
 
     def _kept_step(self, step: AnyRecord) -> AnyRecord:
-        called_off = isinstance(step, CallRecord) and step.server == "vault" and self._drops(step.tool)
+        called_off = isinstance(step, CallRecord) and step.server == "vault" and self._leaves_out(step.tool)
         return without_contents(step) if called_off else self._kept(step)

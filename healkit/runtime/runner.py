@@ -57,8 +57,8 @@ class Runner:
             displays nothing.
         timeout: seconds of wall time, instead of the tool's own or the configured one.
         on_output: gets each output (an nbformat dict) as it comes; in a notebook, outputs are displayed by default.
-        record: a run that this is a step of, or whether it is a run of its own; by default the run around it, if any,
-            else as the configuration says.
+        record: a run makes this execution a step of it, True makes it a run of its own, False records no run. None
+            makes it a step of the run around the call, if there is one, else does as `record_runs` says.
 
         Raises `ToolNotFound`, `PersonaNotFound`, `ArgumentsInvalid`, `VaultTampered`, `CodeDoesNotParse`,
         `IsolationUnavailable` or `WorkerStartFailed` when no tool could be run; those are on record too.
