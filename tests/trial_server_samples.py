@@ -15,7 +15,8 @@ def trial_servers() -> list[psutil.Process]:
     for process in psutil.Process().children(recursive=True):
         with contextlib.suppress(psutil.NoSuchProcess):
             named = (
-                process.cmdline()[-1:] == ["healkit.workers.inside.trialserver"] and process.name() != "bwrap"
+                process.cmdline()[-1:] == ["healkit.workers.inside.trialserver_main"]
+                and process.name() != "bwrap"
             )
             if named and process.status() != psutil.STATUS_ZOMBIE:
                 found.append(process)

@@ -23,7 +23,7 @@ import msgspec
 from healkit.contracts.records import Grants
 from healkit.errors import WorkerError
 from healkit.workers.folders import RunFolder
-from healkit.workers.inside.forkserver import (
+from healkit.workers.inside.forkserver_main import (
     CONTROL_VARIABLE,
     MESSAGE_BYTES,
     Exited,
@@ -86,7 +86,7 @@ class ForkServer:
                 environment |= dict.fromkeys(
                     ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1"
                 )
-            command = [sys.executable, "-m", "healkit.workers.inside.forkserver"]
+            command = [sys.executable, "-m", "healkit.workers.inside.forkserver_main"]
             process = spawn(sandbox, command, (theirs.fileno(),), environment)
         fork_server = cls(process, ours, folder, tier)
         try:

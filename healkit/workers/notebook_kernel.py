@@ -26,7 +26,7 @@ from healkit.workers.probe import achieved_tier, missing_layers
 from healkit.workers.sandbox import Sandbox
 
 _MODULE = "healkit.workers.inside"
-#: Same as `inside.notebook_kernel.OPTIONS_VARIABLE`, which the host does not import, to avoid ipykernel.
+#: Same as `inside.notebook_kernel_main.OPTIONS_VARIABLE`, which the host does not import, to avoid ipykernel.
 _OPTIONS_VARIABLE = "HEALKIT_STANDALONE"
 #: Jupyter's own limit for the start of a kernel.
 _START_TIMEOUT_S = 60.0

@@ -21,7 +21,7 @@ import msgspec
 from healkit.config import Config
 from healkit.errors import IsolationUnavailable
 from healkit.workers.folders import RunFolder
-from healkit.workers.inside.probe import Report, Targets
+from healkit.workers.inside.probe_main import Report, Targets
 from healkit.workers.sandbox import Sandbox, Tier
 
 _TIMEOUT_S = 20.0
@@ -115,7 +115,7 @@ def _try_tier(tier: Tier, root: Path) -> TierReport:
         argument = msgspec.json.encode(targets).decode()
         try:
             done = subprocess.run(
-                sandbox.command([sys.executable, "-m", "healkit.workers.inside.probe", argument]),
+                sandbox.command([sys.executable, "-m", "healkit.workers.inside.probe_main", argument]),
                 env=sandbox.environment(unused.fileno()),
                 cwd=sandbox.folder.scratch,
                 stdin=subprocess.DEVNULL,

@@ -43,4 +43,4 @@ class SubprocessWorker(Worker):
         )
 
     async def _launch(self, bridge_fd: int) -> Process:
-        return await self._process("healkit.workers.inside.subprocess_worker", [], bridge_fd)
+        return await self._process("healkit.workers.inside.subprocess_main", [], bridge_fd)

@@ -21,7 +21,7 @@ from healkit.contracts.batches import Batch, Outcomes, Share, ShareDone
 from healkit.contracts.records import Grants
 from healkit.errors import WorkerError, WorkerStartFailed
 from healkit.workers.folders import RunFolders
-from healkit.workers.inside.trialserver import PRELOAD_VARIABLE, TrialDone
+from healkit.workers.inside.trialserver_main import PRELOAD_VARIABLE, TrialDone
 from healkit.workers.process import Process, off_loop, spawn
 from healkit.workers.sandbox import Sandbox, Tier
 from healkit.workers.worker import LAST_CHARS, Outcome, split_crash_text
@@ -62,7 +62,7 @@ class TrialServer:
         ours.setblocking(False)
         with theirs:
             environment = sandbox.environment(theirs.fileno()) | {PRELOAD_VARIABLE: ",".join(config.preload)}
-            command = [sandbox.python, "-m", "healkit.workers.inside.trialserver"]
+            command = [sandbox.python, "-m", "healkit.workers.inside.trialserver_main"]
             process = spawn(sandbox, command, (theirs.fileno(),), environment)
         server = cls(sandbox, config.preload, process, ours)
         try:

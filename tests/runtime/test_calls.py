@@ -229,7 +229,7 @@ def test_functions_that_could_not_be_written_as_a_proxy_are_refused(healkit: Hea
 @pytest.mark.requirement("WORK-7")
 def test_the_worker_side_loads_nothing_heavy() -> None:
     code = (
-        "import sys, healkit.workers.inside.kernel, healkit.workers.inside.probe\n"
+        "import sys, healkit.workers.inside.kernel_main, healkit.workers.inside.probe_main\n"
         "heavy = {'sqlalchemy', 'sqlmodel', 'pandas', 'ipywidgets', 'mcp', 'rich', 'typer', 'alembic'}\n"
         "print(sorted(heavy & set(sys.modules)))"
     )

@@ -148,7 +148,7 @@ def test_a_fork_server_that_dies_is_replaced(tmp_path: Path) -> None:
         killed = []
         for child in psutil.Process().children(recursive=True):
             with contextlib.suppress(psutil.NoSuchProcess):
-                if "healkit.workers.inside.forkserver" in " ".join(child.cmdline()):
+                if "healkit.workers.inside.forkserver_main" in " ".join(child.cmdline()):
                     child.kill()
                     killed.append(child)
         wait_until(lambda: running(killed) == [])

@@ -98,7 +98,7 @@ def trial_servers() -> list[psutil.Process]:
     return [
         process
         for process in psutil.Process().children(recursive=True)
-        if process.status() != psutil.STATUS_ZOMBIE and process.cmdline()[-1:] == ["healkit.workers.inside.trialserver"]
+        if process.status() != psutil.STATUS_ZOMBIE and process.cmdline()[-1:] == ["healkit.workers.inside.trialserver_main"]
         and process.name() != "bwrap"
     ]  # fmt: skip
 

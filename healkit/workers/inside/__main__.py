@@ -19,9 +19,9 @@ def main() -> None:
     layers = lockdown.enter(restrictions)
     # After the lockdown, because these imports may start threads.
     if restrictions.bridge_fd < 0:
-        from healkit.workers.inside.notebook_kernel import serve
+        from healkit.workers.inside.notebook_kernel_main import serve
     else:
-        from healkit.workers.inside.kernel import serve
+        from healkit.workers.inside.kernel_main import serve
     serve(restrictions, layers, sys.argv[1:])
 
 

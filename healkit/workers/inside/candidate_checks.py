@@ -22,10 +22,10 @@ from healkit.errors import HealkitError
 from healkit.pysource.shapes import Shape, parse, read_shape
 from healkit.workers.inside import lockdown
 from healkit.workers.inside.capture import TOOL_MODULE, describe
-from healkit.workers.inside.entrypoint import Call, call_entry, fresh_namespace
 from healkit.workers.inside.process_state import ProcessState
 from healkit.workers.inside.result_buffer import ResultBuffer
 from healkit.workers.inside.time_limits import Alarm, TimeIsUp
+from healkit.workers.inside.tool_entry import Call, call_entry, fresh_namespace
 
 #: Limit for a first run of the batch's own code, which imports its modules.
 _FIRST_LOOK_S = 0.5

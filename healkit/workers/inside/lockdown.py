@@ -109,7 +109,10 @@ def lift_for_report() -> None:
 
 
 def _open_own_size() -> None:
-    """Open /proc/self/statm for later: a Landlock rule on a file of /proc is lost when the kernel forgets its inode."""
+    """Open /proc/self/statm now, since it may not be readable after the lockdown.
+
+    A Landlock rule would not do: it belongs to the file's inode, which the kernel may drop for a file of /proc.
+    """
     global _own_size_fd
     if sys.platform == "linux":
         _own_size_fd = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)

@@ -19,7 +19,7 @@ from healkit.workers.inside.capture import OVER_LIMIT, TOOL_MODULE, Output, Outp
 from healkit.workers.inside.endpoint import Endpoint
 from healkit.workers.inside.proxies import Trace, build_servers
 from healkit.workers.inside.scratch import empty_folder
-from healkit.workers.inside.subprocess_worker import PlainStream
+from healkit.workers.inside.subprocess_main import PlainStream
 
 _modules, _path, _builtins, _environment = sys.modules, sys.path, builtins.__dict__, os.environ
 #: Its undecoded content: comparing the mapping itself decodes every name, which took a third of a check.

@@ -40,7 +40,14 @@ _IOCTL_ALLOWED = (0x5401, 0x802C542A, 0x5413, 0x541B, 0x5421, 0x5451, 0x5450, 0x
 #: System calls newer than this table: not there, as far as a worker can tell.
 _FIRST_UNKNOWN = 463
 
-#: name → (x86_64, aarch64); None where the architecture has no such call. All are refused outright.
+# Four tables of denied system calls, by the answer that the caller gets:
+#   DENIED        not permitted (EPERM; EACCES for the network)
+#   ABSENT        the kernel does not have it (ENOSYS)
+#   UNSUPPORTED   the file system does not support it (EOPNOTSUPP)
+#   PRETENDED     success, although nothing was done (0)
+# `_OWN_PID`, `_OPEN` and `_deny_by_argument` deny some arguments of other calls.
+
+#: name → (x86_64, aarch64); None where the architecture has no such call.
 DENIED: dict[str, tuple[int | None, int | None]] = {
     # new processes and programs
     "fork": (57, None), "vfork": (58, None), "execve": (59, 221), "execveat": (322, 281),
@@ -83,8 +90,9 @@ DENIED: dict[str, tuple[int | None, int | None]] = {
     "iopl": (172, None), "sethostname": (170, 161), "setdomainname": (171, 162),
 }  # fmt: skip
 
-#: Refused as if the kernel did not know them. libc then falls back to a call that this filter can look into; memory
-#: behind a descriptor counts for no limit, and watches are counted for the user, not for the worker.
+#: Refused as if the kernel did not know them. In place of clone3 and openat2, libc then uses an older call, whose
+#: arguments this filter can check. The memory of memfd_create is outside of the worker's memory limit. Inotify's limits
+#: hold for all processes of the user together, so a worker could use them up.
 ABSENT: dict[str, tuple[int | None, int | None]] = {
     "clone3": (435, 435), "openat2": (437, 437), "memfd_create": (319, 279), "inotify_init": (253, None),
     "inotify_init1": (294, 26),
@@ -109,8 +117,9 @@ PRETENDED: dict[str, tuple[int | None, int | None]] = {
 _OWN_PID = {"kill": ((62, 129), False), "tgkill": ((234, 131), False), "prlimit64": ((302, 261), True),
             "sched_setaffinity": ((203, 122), True)}  # fmt: skip
 
-#: Refused with a set-user-id or set-group-id bit in the mode, and when they cut off a file that is opened to be read
-#: (before its third ABI, Landlock takes that for reading). The index is that of the flags, the mode is the next one.
+#: Refused with a set-user-id or set-group-id bit in the mode. Also refused with O_TRUNC on a file that is opened to be
+#: read only: that empties the file, and Landlock before its third ABI allows it as reading. The number is the position
+#: of the flags among the arguments; the mode comes next.
 _OPEN = {"open": ((2, None), 1), "openat": ((257, 56), 2)}
 
 _NETWORK = {"socket", "connect", "bind", "listen"}
@@ -151,7 +160,11 @@ class _Program:
             self.refuse(error)
 
     def check(self, numbers: Numbers, body: list[tuple[int, int, int, int]], error: int) -> None:
-        """`body` runs for that call only and ends in a jump: 0 ahead refuses, 1 ahead allows."""
+        """Add a check of one call's arguments.
+
+        body: instructions that run for that call only. The last one jumps: over 0 instructions to refuse the call, over
+        1 to allow it.
+        """
         if (number := numbers[self.column]) is not None:
             self.emit(_JUMP_EQ, number, 0, len(body) + 2)
             for instruction in body:

@@ -18,11 +18,11 @@ from healkit.contracts.failure import Failure
 from healkit.pysource.shapes import parse, read_shape
 from healkit.workers.inside import capture, lockdown
 from healkit.workers.inside.endpoint import Endpoint
-from healkit.workers.inside.entrypoint import Call, call_entry, fresh_namespace
 from healkit.workers.inside.observer import Observer
 from healkit.workers.inside.proxies import Trace, build_servers
 from healkit.workers.inside.stack_inspector import StackInspector
 from healkit.workers.inside.time_limits import TimeIsUp, deadline
+from healkit.workers.inside.tool_entry import Call, call_entry, fresh_namespace
 
 
 class ToolRunner:

@@ -1,7 +1,8 @@
 """Probe of the lock: try what must be impossible, report.
 
-`python -m healkit.workers.inside.probe TARGETS`, started by the host's probe inside the very sandbox that a tool would
-get. TARGETS is JSON: a file of the host's, a folder of the host's, a listening socket's path, the host's process id.
+`python -m healkit.workers.inside.probe_main TARGETS`, started by the host's probe inside the very sandbox that a tool
+would get. TARGETS is JSON: a file of the host's, a folder of the host's, a listening socket's path, the host's process
+id.
 Prints one JSON object: layer → what was done, attempt → "denied" or "ALLOWED".
 """
 

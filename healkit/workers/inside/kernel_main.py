@@ -169,7 +169,7 @@ def kernel_config() -> Any:
     """Traits of a kernel that lives for one cell: no history file, no start-up files."""
     config = Config()
     config.HistoryManager.enabled = False
-    config.IPKernelApp.outstream_class = "healkit.workers.inside.kernel.KernelStream"
+    config.IPKernelApp.outstream_class = "healkit.workers.inside.kernel_main.KernelStream"
     config.IPKernelApp.log_level = "CRITICAL"
     config.ProfileDir.location = os.path.join(os.environ["HOME"], ".ipython")
     os.makedirs(config.ProfileDir.location, exist_ok=True)

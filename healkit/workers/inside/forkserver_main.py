@@ -1,7 +1,7 @@
 """Fork server: a preloaded parent that forks workers.
 
-`python -m healkit.workers.inside.forkserver`, inside the sandbox, with a control socket. It has one thread, runs no
-tool and reads only the host's requests. Each child puts its own restrictions in force, for good: scratch folder,
+`python -m healkit.workers.inside.forkserver_main`, inside the sandbox, with a control socket. It has one thread, runs
+no tool and reads only the host's requests. Each child puts its own restrictions in force, for good: scratch folder,
 Landlock domain, limits and seccomp filter. When the host ends, the control socket ends, and with it the fork server and
 its children.
 """
@@ -149,7 +149,7 @@ class ForkLoop:
 
 
 def _kernel(restrictions: lockdown.Restrictions, layers: dict[str, str], argv: list[str]) -> None:
-    from healkit.workers.inside.kernel import serve
+    from healkit.workers.inside.kernel_main import serve
 
     serve(restrictions, layers, argv)
 
@@ -163,7 +163,7 @@ def _reseed() -> None:
 
 def preload(plan: ForkServerPlan) -> None:
     """Import what every child will need; what is not installed is left out."""
-    for name in (*plan.preload, "healkit.workers.inside.kernel"):
+    for name in (*plan.preload, "healkit.workers.inside.kernel_main"):
         _try_import(name)
     for name in _rehearse(_run_a_cell):
         _try_import(name)
@@ -171,7 +171,7 @@ def preload(plan: ForkServerPlan) -> None:
 
 def _run_a_cell() -> None:
     """Run a kernel's first cells in the fork server's own folder; every worker would load the same modules."""
-    from healkit.workers.inside.kernel import WorkerApp, kernel_config
+    from healkit.workers.inside.kernel_main import WorkerApp, kernel_config
 
     folder = os.environ["HOME"]
     app = WorkerApp.instance(config=kernel_config())

@@ -18,7 +18,7 @@ import msgspec
 from ipykernel.ipkernel import IPythonKernel
 
 from healkit.workers.inside import lockdown
-from healkit.workers.inside.kernel import sealed_app
+from healkit.workers.inside.kernel_main import sealed_app
 
 OPTIONS_VARIABLE = "HEALKIT_STANDALONE"
 

@@ -1,9 +1,9 @@
 """Trial server: locked down once, then forked per trial.
 
-`python -m healkit.workers.inside.trialserver`. It has one thread and runs no tool. It enters the sandbox, reports that,
-and then, for each piece of work, forks a child that seals itself, runs the code and answers through a pipe. When the
-child has ended, or was killed at its deadline, the trial server empties the scratch folder and reports to the host. A
-trial shares with the one before it only the pages it has not written to. A batch is many variants of one code for one
+`python -m healkit.workers.inside.trialserver_main`. It has one thread and runs no tool. It enters the sandbox, reports
+that, and then, for each piece of work, forks a child that seals itself, runs the code and answers through a pipe. When
+the child has ended, or was killed at its deadline, the trial server empties the scratch folder and reports to the host.
+A trial shares with the one before it only the pages it has not written to. A batch is many variants of one code for one
 child (`workers.inside.batch`).
 """
 
@@ -31,7 +31,7 @@ from healkit.workers.inside import lockdown, seccomp
 from healkit.workers.inside.capture import TOOL_MODULE
 from healkit.workers.inside.preimport import preimport
 from healkit.workers.inside.scratch import empty_folder
-from healkit.workers.inside.subprocess_worker import PlainStream
+from healkit.workers.inside.subprocess_main import PlainStream
 from healkit.workers.inside.tool_runner import ToolRunner
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """Worker without a kernel: one interpreter, one tool.
 
-Started as `python -m healkit.workers.inside.subprocess_worker` for the `subprocess` mode. Restrictions, bridge and
+Started as `python -m healkit.workers.inside.subprocess_main` for the `subprocess` mode. Restrictions, bridge and
 tracebacks are those of a kernel worker; displays are not.
 """
 
