@@ -37,7 +37,7 @@ from healkit.runtime.runs import Runs
 from healkit.runtime.traces import Traces
 from healkit.runtime.trials import Trials
 from healkit.store.database import Database, resolve_url
-from healkit.store.fast_reads import Lookup, Newest
+from healkit.store.fast_reads import EntryLookup, NewestRows
 from healkit.store.grants import keep_records_apart
 from healkit.tracing.run_folders import runs_folder
 from healkit.workers.grant_checks import check_grants
@@ -94,7 +94,7 @@ class Healkit:
         self.recorder.ingest()
         self.recorder.recover_orphans()
         self.executor = Executor(
-            Lookup(self.database, lambda: self.vault),
+            EntryLookup(self.database, lambda: self.vault),
             self.recorder,
             self.config,
             self.database.url,
@@ -105,7 +105,7 @@ class Healkit:
         )
         trials = Trials(self.recorder, self.config)
         self.runner = Runner(self.executor, self.runs, trials, self.config, lambda: self.log)
-        newest = Newest(self.database, self.recorder.ingest)
+        newest = NewestRows(self.database, self.recorder.ingest)
         self.history = History(self.config, newest, lambda: self.log, lambda: self.vault)
         self.healing = HealService(self)
         self.panels = Panels(self, lambda: self.runs.runs_dir)
@@ -293,7 +293,7 @@ def _database_of(session: Any) -> str:
     return str(url.render_as_string(hide_password=False))
 
 
-def holding(trace_id: str) -> tuple[Healkit, Execution] | None:
+def find_execution(trace_id: str) -> tuple[Healkit, Execution] | None:
     """Find the open Healkit that has that execution on record, and the execution; None where none has."""
     for healkit in list(_open):
         row = None if healkit.closed else healkit.log.by_trace(trace_id)

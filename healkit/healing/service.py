@@ -138,7 +138,7 @@ class HealService:
     ) -> Execution:
         request = request_for(entry.tool_name, entry.persona, arguments, None, origin, "worker")
         request = dataclasses.replace(request, code=code)
-        return self._parts.runner.perform(request, _discard, False)
+        return self._parts.runner.execute_request(request, _discard, False)
 
 
 def _discard(_: dict[str, Any]) -> None:

@@ -96,9 +96,9 @@ class HealkitMagics(Magics):
     def _after_error(self, error: BaseException, result: Any, carded: set[str]) -> None:
         """Show what the cell itself raised: a tool's failure that came by another way than a magic, or its own."""
         if isinstance(error, ToolExecutionError):
-            from healkit.app import holding
+            from healkit.app import find_execution
 
-            if error.trace_id not in carded and (found := holding(error.trace_id)) is not None:
+            if error.trace_id not in carded and (found := find_execution(error.trace_id)) is not None:
                 self._show_failure(*found)
             return
         if isinstance(error, HealkitError | KeyboardInterrupt | SystemExit):

@@ -39,7 +39,7 @@ from healkit.runtime.outcomes import failure_of, interruption_of, refusal_of
 from healkit.runtime.recorder import Recorder, Recording
 from healkit.runtime.router import CallContext, CallRouter, Provider
 from healkit.store.arguments import arguments_as_json, validate_arguments
-from healkit.store.fast_reads import Lookup
+from healkit.store.fast_reads import EntryLookup
 from healkit.store.sql_tools import run_sql
 from healkit.workers.probe import achieved_tier
 from healkit.workers.sandbox import Tier
@@ -73,7 +73,12 @@ class Executor:
     """Executes vault entries; one for each `Healkit`. `providers` may grow while it lives."""
 
     def __init__(
-        self, vault: Lookup, recorder: Recorder, config: Config, database_url: str, pool: Callable[[], Pool]
+        self,
+        vault: EntryLookup,
+        recorder: Recorder,
+        config: Config,
+        database_url: str,
+        pool: Callable[[], Pool],
     ) -> None:
         self.providers: dict[str, Provider] = {}
         self._vault = vault

@@ -18,7 +18,7 @@ from healkit.errors import VaultError, near_misses
 from healkit.rendering.plots import Plot, plot_days, plot_runs
 from healkit.runtime.execution import Execution, Executions
 from healkit.runtime.log_rows import execution_of
-from healkit.store.fast_reads import Newest
+from healkit.store.fast_reads import NewestRows
 
 if TYPE_CHECKING:
     from healkit.store.log_reader import Log
@@ -48,7 +48,7 @@ class History:
     """
 
     def __init__(
-        self, config: Config, newest: Newest, log: Callable[[], Log], vault: Callable[[], Vault]
+        self, config: Config, newest: NewestRows, log: Callable[[], Log], vault: Callable[[], Vault]
     ) -> None:
         self._config, self._newest, self._log, self._vault = config, newest, log, vault
 

@@ -83,11 +83,11 @@ class Recorder:
             self._backlog.store()
         wait_s = self._config.log_wait_s if wait_s is None else wait_s
         kept = self._tracer.for_log(started)
-        return self._attempt(kept, lambda: self._writer.begin(kept, wait_s))
+        return self._write_or_keep(kept, lambda: self._writer.begin(kept, wait_s))
 
     def call(self, record: CallRecord) -> None:
         """Commit a bridged call; called on the bridge's thread as it begins and as it ends."""
-        self._attempt(record, lambda: self._writer.call(record, self._config.log_wait_s))
+        self._write_or_keep(record, lambda: self._writer.call(record, self._config.log_wait_s))
 
     def steps(self, records: list[Step]) -> None:
         """Commit calls and decisions together, or keep each for later; called by their journal."""
@@ -112,7 +112,7 @@ class Recorder:
     def finish(self, finished: Finished, collector: TraceCollector | None = None) -> int | None:
         """Commit how the execution ended; its row's id, or None when the record went to the spool."""
         finished = self._concluded(finished, collector)
-        row_id = self._attempt(finished, lambda: self._writer.finish(finished, self._config.log_wait_s))
+        row_id = self._write_or_keep(finished, lambda: self._writer.finish(finished, self._config.log_wait_s))
         if row_id is not None:
             return row_id
         self._backlog.store()
@@ -197,7 +197,7 @@ class Recorder:
         self._backlog.close()
         self._writer.close()
 
-    def _attempt(self, record: Record, write: Callable[[], int | None]) -> int | None:
+    def _write_or_keep(self, record: Record, write: Callable[[], int | None]) -> int | None:
         """Write it, or keep it for later; None for what was kept, and for calls."""
         if not self._backlog.holds(record.trace_id):
             try:

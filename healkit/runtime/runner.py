@@ -64,7 +64,7 @@ class Runner:
         `IsolationUnavailable` or `WorkerStartFailed` when no tool could be run; those are on record too.
         """
         request = request_for(tool_name, persona, arguments, timeout, origin, mode)
-        return self.perform(request, on_output, record)
+        return self.execute_request(request, on_output, record)
 
     async def aexecute(
         self,
@@ -123,7 +123,7 @@ class Runner:
         """
         row = logged(self._log(), log_id)
         request = request_for(row.tool_name, row.persona, arguments_of(row), timeout, "rerun", mode)
-        return self.perform(request, on_output, record, "rerun", ending_of(row))
+        return self.execute_request(request, on_output, record, "rerun", ending_of(row))
 
     def try_code(
         self,
@@ -143,7 +143,7 @@ class Runner:
         `SqlNotAllowed` for code that could not be saved either, and as `execute` does.
         """
         request = request_for(tool_name, persona, arguments, timeout, "try", mode)
-        return self.perform(dataclasses.replace(request, code=code), on_output, record, "try")
+        return self.execute_request(dataclasses.replace(request, code=code), on_output, record, "try")
 
     def trials(
         self,
@@ -180,7 +180,7 @@ class Runner:
         """
         return self._runs.begin(profile, run_id=run_id, allow=allow, policy=policy)
 
-    def perform(
+    def execute_request(
         self,
         request: ExecutionRequest,
         on_output: OnOutput | None,

@@ -19,13 +19,13 @@ from healkit.store.statements import LOOKUP, NEWEST, TRIED_SINCE
 
 
 class HasEntries(Protocol):
-    """Vault, as far as `Lookup` needs it."""
+    """Vault, as far as `EntryLookup` needs it."""
 
     def get(self, name: str, persona: str) -> VaultEntry:
         """Return the entry; called by `lookup`. Raises `ToolNotFound` or `PersonaNotFound`."""
 
 
-class Lookup:
+class EntryLookup:
     """Finds the entry that is to be run.
 
     vault: asked where nothing is found, because the vault says what is wrong. entry_type: the class of entries.
@@ -59,7 +59,7 @@ class Lookup:
         return candidate(entry, code, self._database.dialect_name)
 
 
-class Newest:
+class NewestRows:
     """Reads the newest executions, without trials and searches.
 
     refresh: called before each read, to bring in the records that wait in the spool.

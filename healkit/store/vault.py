@@ -34,7 +34,7 @@ from healkit.store.entries import (
     check_untampered,
     entry_of,
 )
-from healkit.store.fast_reads import Lookup
+from healkit.store.fast_reads import EntryLookup
 from healkit.store.grants import checked_grants
 from healkit.store.models import Author, CodeVault, ToolRegistry
 from healkit.store.revisions import CodeChange
@@ -58,7 +58,7 @@ class Vault:
         self._database = database
         self._check_grants = check_grants
         self._entry_type = entry_type
-        self._active = Lookup(database, lambda: self, entry_type)
+        self._active = EntryLookup(database, lambda: self, entry_type)
 
     def add(
         self,

@@ -22,7 +22,7 @@ from healkit.contracts.records import Finished, utc_now
 from healkit.runtime.recorder import Recorder
 from healkit.store import migrate
 from healkit.store.database import Database
-from healkit.store.fast_reads import Newest
+from healkit.store.fast_reads import NewestRows
 from healkit.store.log_reader import Log
 from healkit.store.log_writer import LogWriter
 from healkit.store.models import DAYS, GROUPS, LOG, TableBase
@@ -105,7 +105,7 @@ def test_runs_that_only_try_code_out_are_counted_apart(database: Database, write
     found = log.last_error()
     assert found is not None
     assert found.trace_id == own.trace_id
-    rows, left_out = Newest(database, lambda: None).page(50)
+    rows, left_out = NewestRows(database, lambda: None).page(50)
     assert ([vars(row) for row in rows], left_out) == ([log.query(tried=False).rows[0].model_dump()], 1)
 
 

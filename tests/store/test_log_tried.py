@@ -16,7 +16,7 @@ from store_samples import failed, started, succeeded
 from healkit.contracts.records import Finished
 from healkit.store import migrate
 from healkit.store.database import Database
-from healkit.store.fast_reads import Newest
+from healkit.store.fast_reads import NewestRows
 from healkit.store.log_reader import Log
 from healkit.store.log_writer import LogWriter
 from healkit.store.vault import Vault
@@ -105,7 +105,7 @@ def test_pages_without_trials_count_each_of_them_once(database: Database, writer
 
 
 def test_the_newest_page_is_the_first_page_of_the_log(database: Database, writer: LogWriter) -> None:
-    log, newest = Log(database), Newest(database, lambda: None)
+    log, newest = Log(database), NewestRows(database, lambda: None)
     assert newest.page(50) == ([], 0)
     for second in range(12):
         if second % 3:

@@ -64,19 +64,19 @@ def enter(restrictions: Restrictions) -> dict[str, str]:
         visible_imports.show_only(restrictions.read, restrictions.listed)
     if restrictions.tier == "process":
         return {
-            "parent": _attempt(die_with_parent),
-            "rlimits": _attempt(lambda: _limit_resources(restrictions)),
+            "parent": _done_or_failed(die_with_parent),
+            "rlimits": _done_or_failed(lambda: _limit_resources(restrictions)),
         }
     return {
-        "parent": _attempt(die_with_parent),
+        "parent": _done_or_failed(die_with_parent),
         **(
-            {"scratch": _attempt(lambda: _mount_scratch(restrictions))}
+            {"scratch": _done_or_failed(lambda: _mount_scratch(restrictions))}
             if restrictions.tier == "namespaces"
             else {}
         ),
-        "capabilities": _attempt(_drop_capabilities),
-        "landlock": _attempt(lambda: _landlock(restrictions)),
-        "rlimits": _attempt(lambda: _limit_resources(restrictions)),
+        "capabilities": _done_or_failed(_drop_capabilities),
+        "landlock": _done_or_failed(lambda: _landlock(restrictions)),
+        "rlimits": _done_or_failed(lambda: _limit_resources(restrictions)),
     }
 
 
@@ -84,7 +84,7 @@ def seal(restrictions: Restrictions) -> dict[str, str]:
     """Second half, with the sockets bound; on all threads."""
     if restrictions.tier == "process":
         return {}
-    return {"seccomp": _attempt(_load_seccomp)}
+    return {"seccomp": _done_or_failed(_load_seccomp)}
 
 
 def limit_tool(memory_bytes: int, cpu_s: int) -> None:
@@ -118,7 +118,8 @@ def _open_own_size() -> None:
         _own_size_fd = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
 
 
-def _attempt(step: Callable[[], str]) -> str:
+def _done_or_failed(step: Callable[[], str]) -> str:
+    """Take one step and return what was done, or `failed: …` with the reason."""
     try:
         return step()
     except (OSError, ImportError, ValueError) as error:
