@@ -75,7 +75,7 @@ class FirstRepair(Chapter):
         self.show(Text(text), "get_last_error")
         for part in (TOOL, "ZeroDivisionError", BAD_LINE.strip(), str(ARGUMENTS["n"])):
             check(part in text, f"the answer does not say {part!r}")
-        return "The same traceback, read back from the log by a tool that ran on the same road."
+        return "The same traceback, read back from the log by a tool that ran the same way."
 
     def patch(self) -> str:
         """Step 4: a new revision; the old one stays."""
