@@ -1,8 +1,9 @@
 """Outputs that a restricted tool may display in a notebook.
 
 A worker has no network and no files, but its outputs are drawn by the user's browser, which has both. So only kinds of
-output that cannot run or fetch anything pass: text, raster images, JSON, and HTML cleaned by nh3. Scripts, SVG, widgets
-and vendor types do not. A kind that was left out is named where nothing else would be shown.
+output that cannot run or fetch anything pass: text, raster images, JSON, HTML cleaned by nh3, and Markdown cleaned by
+`safe_markdown`. Scripts, SVG, widgets and vendor types do not. A kind that was left out is named where nothing else
+would be shown.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ import base64
 import json
 import re
 from typing import Any
+
+from healkit.rendering.safe_markdown import safe_markdown, without_active_tex
 
 _IMAGES = frozenset({"image/png", "image/jpeg", "image/gif"})
 _STYLES = frozenset({
@@ -44,12 +47,11 @@ _DATA_IMAGE = re.compile(r"data:image/(png|jpeg|gif);base64,[A-Za-z0-9+/=\s]*\Z"
 _WEB_LINK = re.compile(r"https?://", re.IGNORECASE)
 #: A CSS value that could fetch (`url()`, `image-set()`), compute, or hide one of these behind an escape.
 _CSS_ACTIVE = re.compile(r"\\|/\*|\b(?!rgba?\(|hsla?\()[\w-]+\(", re.IGNORECASE)
-#: TeX commands of MathJax that make links, load packages or set attributes of the page.
-_TEX_ACTIVE = re.compile(
-    r"\\(href|url|class|cssId|style|require|unicode|data|includegraphics|html\w*|bbox)\b"
-)
+#: A negative margin, or a shift of the line, draws over what stands beside the output.
+_CSS_SHIFT = re.compile(r"\s*(?:margin[\w-]*|vertical-align)\s*:[^;]*?-\s*[\d.]", re.IGNORECASE)
+#: Properties with which content can be larger than the box that it is drawn from.
+_CSS_OVERFLOWS = re.compile(r'style="[^"]*(?:margin|height|overflow|font-size|vertical-align)')
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_HTML_START = re.compile(r"<(?=[A-Za-z/!?])")
 
 
 def safe_output(output: dict[str, Any]) -> dict[str, Any] | None:
@@ -106,14 +108,17 @@ def _safe_value(kind: str, value: Any) -> Any:
     if kind == "text/html":
         return clean_html(text)
     if kind == "text/markdown":
-        return _clean_markdown(text)
+        return safe_markdown(text)
     if kind == "text/latex":
-        return _TEX_ACTIVE.sub(r"\1", text)
+        return without_active_tex(text)
     return text if kind in _IMAGES and _is_base64(text) else None
 
 
 def clean_html(text: str) -> str:
-    """Keep of `text` only elements, attributes and styles that neither run nor fetch nor leave their place."""
+    """Keep of `text` only elements, attributes and styles that neither run nor fetch nor leave their place.
+
+    What may be larger than its box is put into an element that scrolls, which nothing inside of it can draw beyond.
+    """
     import nh3  # here, not above: a terminal that shows no HTML does not need it
 
     cleaned: str = nh3.clean(
@@ -137,7 +142,8 @@ def clean_html(text: str) -> str:
         },
         strip_comments=True,
     )
-    return _TEX_ACTIVE.sub(r"\1", cleaned)
+    cleaned = without_active_tex(cleaned)
+    return f'<div style="overflow:auto">{cleaned}</div>' if _CSS_OVERFLOWS.search(cleaned) else cleaned
 
 
 def _attribute(_tag: str, name: str, value: str) -> str | None:
@@ -147,16 +153,10 @@ def _attribute(_tag: str, name: str, value: str) -> str | None:
     if name == "href":
         return value if _WEB_LINK.match(value) else None
     if name == "style":
-        return None if _CSS_ACTIVE.search(value) else value
+        if _CSS_ACTIVE.search(value):
+            return None
+        return ";".join(part for part in value.split(";") if not _CSS_SHIFT.match(part))
     return value
-
-
-def _clean_markdown(text: str) -> str:
-    """Write Markdown with its HTML escaped and its images as links, so that drawing fetches nothing."""
-    text = _HTML_START.sub("&lt;", text)
-    text = re.sub(r"!\[", "[", text)
-    text = re.sub(r"(?i)\b(javascript|vbscript|data)\s*:(?=\S)", r"\1 :", text)
-    return _TEX_ACTIVE.sub(r"\1", text)
 
 
 def _metadata(metadata: Any, shown: dict[str, Any]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from hypothesis import given
@@ -158,3 +159,42 @@ def test_half_a_surrogate_pair_is_a_mark():
         {"output_type": "error", "ename": "\ud800", "evalue": 10**5000, "traceback": ["\udfff"]}
     )
     assert error == {"output_type": "error", "ename": "\ufffd", "evalue": "<int>", "traceback": ["\ufffd"]}
+
+
+@pytest.mark.requirement("WORK-1")
+@pytest.mark.parametrize(
+    "style",
+    [
+        "margin: -100px",
+        "margin-top:-50px",
+        "margin: 0 0 -1em 0",
+        "MARGIN-LEFT : -.5em",
+        "margin: 0 - 5px",
+        "vertical-align: -900px",
+        "margin-block-start: -9px",
+        "margin: calc(0px - 100px)",
+        "margin: \\2d 100px",
+        "margin: 0/**/-100px",
+        "color: red; margin-bottom: -3px; color: blue",
+    ],
+)
+def test_no_output_moves_over_what_stands_beside_it(style):
+    """Audit S5."""
+    cleaned = html(f'<p style="{style}">x</p>')
+    assert not re.search(r"-\s*[\d.]|calc|2d", cleaned)
+
+
+@pytest.mark.parametrize(
+    "style",
+    ["height: 0", "max-height:1px; overflow: visible", "font-size:900px; line-height:0", "margin: 40px", "vertical-align: 900px"],
+)  # fmt: skip
+def test_what_may_be_larger_than_its_box_is_drawn_in_one_that_scrolls(style):
+    """Audit S5: content over a box of no height covers the next cell."""
+    cleaned = html(f'</div></div><p style="{style}">x</p></div><b>y</b></div>')
+    assert cleaned.startswith('<div style="overflow:auto"><p style=')
+    assert cleaned.endswith("<b>y</b></div>")
+    assert cleaned.count("<div") == cleaned.count("</div") == 1
+
+
+def test_a_style_with_colours_only_is_not_wrapped():
+    assert html('<b style="color:red">x</b>') == '<b style="color:red">x</b>'

@@ -131,9 +131,10 @@ class PageData:
             if kind in {"text/plain", "text/html", "text/markdown"} and isinstance(value, str)
         }
         cleaned = {kind: self.clean(text).value for kind, text in texts.items()}
-        if "text/html" in cleaned:  # cut or redacted in the middle of a tag: made whole again
-            again = safe_output({"output_type": "display_data", "data": {"text/html": cleaned["text/html"]}})
-            cleaned["text/html"] = "" if again is None else again["data"].get("text/html", "")
+        for kind in cleaned.keys() & {"text/html", "text/markdown"}:
+            # Cut or redacted in the middle of a tag or a link: made whole again.
+            again = safe_output({"output_type": "display_data", "data": {kind: cleaned[kind]}})
+            cleaned[kind] = "" if again is None else again["data"].get(kind, "")
         return {**images, **cleaned}
 
 
