@@ -51,8 +51,10 @@ def status_of(url: str, config: Config, tools: int, log: Log, problem: str, trac
         tier: str = achieved_tier(config)
     except IsolationUnavailable:
         tier = "none"
-    failures, running = log.count(status="FAILURE"), len(log.running())
-    return Status(url, tier, tools, log.count(), failures, running, problem, traces, settings=config.shown())
+    executions, failures, running = (
+        log.count(status=each, tried=False) for each in (None, "FAILURE", "RUNNING")
+    )
+    return Status(url, tier, tools, executions, failures, running, problem, traces, settings=config.shown())
 
 
 def _memory(config: Config) -> DoctorCheck:

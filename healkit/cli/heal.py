@@ -27,6 +27,7 @@ from healkit.cli.command import (
     say,
     typed,
 )
+from healkit.contracts.temporary import temporary_folder
 from healkit.errors import UsageInvalid
 from healkit.parsing import ANSWER_PROMPT, DECISION_PROMPT, parse_decision, split_label
 
@@ -120,7 +121,7 @@ def _edit(case: Case, code: str, problem: str) -> str | None:
 def _edited(code: str, suffix: str) -> str | None:
     """Open the code in the user's editor; return it as it was saved, or None where it was not."""
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
-    with tempfile.TemporaryDirectory(prefix="healkit-edit-") as folder:
+    with tempfile.TemporaryDirectory(prefix="healkit-edit-", dir=temporary_folder()) as folder:
         file = Path(folder) / f"tool{suffix}"
         file.write_text(code)
         os.utime(file, (0, 0))  # so that a save within the clock's grain is seen too

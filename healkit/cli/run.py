@@ -27,6 +27,7 @@ from healkit.cli.command import (
     typed,
     wrong,
 )
+from healkit.contracts.temporary import temporary_folder
 from healkit.errors import HealkitError
 from healkit.parsing import parse_arguments, split_label
 
@@ -80,7 +81,9 @@ def demo(db: DbOption = None) -> int:
     from healkit.cli.demo import run_demo
 
     with contextlib.ExitStack() as stack:
-        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="healkit-demo-"))
+        folder = stack.enter_context(
+            tempfile.TemporaryDirectory(prefix="healkit-demo-", dir=temporary_folder())
+        )
         path = db or str(Path(folder) / "healkit.db")
         healkit = stack.enter_context(open_healkit(path, create=True, many_runs=True))
         return OK if run_demo(Console(), healkit) else TOOL_FAILED

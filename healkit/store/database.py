@@ -40,6 +40,9 @@ __all__ = ["Database", "resolve_url"]
 #: ten seconds.
 MIGRATION_WAIT_S = 30.0
 
+#: The time that a server has to answer at all, in seconds, unless the URL has a `connect_timeout`.
+CONNECT_TIMEOUT_S = 10
+
 #: The key of PostgreSQL's advisory lock that stands for SQLite's write lock ("heal" in ASCII).
 _ADVISORY_KEY = 0x6865616C
 
@@ -48,9 +51,8 @@ class Database:
     """Database, open and with current tables.
 
     url: a URL or a plain path (see `resolve_url`). wait_s: how long a write waits for another writer.
-    synchronous: SQLite's setting for power cuts. create: whether a missing file may be made (never its
-    folder). Raises `DatabaseMissing`, `DatabaseNewer`, `DatabaseCorrupt` and the other `DatabaseError`s on
-    opening.
+    synchronous: SQLite's setting for power cuts. create: whether a missing file or missing tables may be made (never a
+    folder). Raises `DatabaseMissing`, `DatabaseNewer`, `DatabaseCorrupt` and the other `DatabaseError`s on opening.
     """
 
     def __init__(
@@ -74,7 +76,7 @@ class Database:
         with mapped(self.where, self.path, also=(OSError, ImportError)):
             version = self._look_before_opening(create)
             try:
-                self._bring_up_to_date(version)
+                self._bring_up_to_date(version, create)
             except BaseException:
                 self.close()
                 raise
@@ -135,7 +137,9 @@ class Database:
             session.begin(),
         ):
             session.connection()  # takes the lock now, before anything is read
+            file = self.file_id()
             yield session
+        self.check_still(file)
 
     def detached_connection(self, wait_s: float | None = None) -> Any:
         """Open a driver's connection in autocommit that belongs to the caller; used by the log's writer."""
@@ -203,11 +207,44 @@ class Database:
         from sqlalchemy import create_engine, event
 
         if self.path is None:
-            engine = create_engine(self._server_url(), pool_pre_ping=True)
+            url = self._server_url()
+            limit = {} if "connect_timeout" in url.query else {"connect_timeout": CONNECT_TIMEOUT_S}
+            engine = create_engine(url, pool_pre_ping=True, connect_args=limit)
+            event.listen(engine, "connect", lambda connection, _: _wait_at_most(connection, wait_s))
         else:
             engine = create_engine(self.url, creator=lambda: self._connect_file(wait_s))
+            event.listen(engine, "connect", self._note_file)
+            event.listen(engine, "checkout", self._check_file)
         event.listen(engine, "begin", _begin)
         return engine
+
+    def file_id(self) -> tuple[int, int] | None:
+        """Return what tells the file that is there now from another of that name; None for no file, or a server."""
+        if self.path is None:
+            return None
+        try:
+            found = self.path.stat()
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
+
+    def check_still(self, file: tuple[int, int] | None) -> None:
+        """Raise `DatabaseMissing` unless that file is still the database; what went into another is lost."""
+        if self.file_id() != file:
+            raise DatabaseMissing(
+                f"The file of the database {self.where} was removed or replaced while it was in use.",
+                hint="Put it back, or a copy of it, or open the database again to start with a new one.",
+            )
+
+    def _note_file(self, _connection: Any, record: Any) -> None:
+        record.info["file"] = self.file_id()
+
+    def _check_file(self, _connection: Any, record: Any, _proxy: Any) -> None:
+        """Have the pool open another connection where this one holds a file that is not there any more."""
+        from sqlalchemy.exc import DisconnectionError
+
+        if record.info["file"] != self.file_id():
+            raise DisconnectionError
 
     def _server_url(self) -> URL:
         """Read the URL of a server; raise `ConfigError`, whose message holds no piece of a password."""
@@ -241,21 +278,24 @@ class Database:
             connection.execute("PRAGMA foreign_keys = ON")
         return connection
 
-    def _bring_up_to_date(self, version: str | None) -> None:
-        if self.path is not None and version == migrate.head():
-            return
+    def _bring_up_to_date(self, version: str | None, create: bool) -> None:
         if self.path is None:
             with self.engine.connect() as connection:
                 version = migrate.current_version(connection)
             migrate.refuse_newer(version, self.where)
-            if version == migrate.head():
-                return
-        elif self.read_only:
+        if version == migrate.head():
+            return
+        if version is None and not create:
+            raise DatabaseMissing(
+                f"The database {self.where} has no tables of healkit's, and was left as it is.",
+                hint="Check the path or URL; healkit seed and healkit vault add make the tables.",
+            )
+        if self.read_only:
             raise DatabaseReadOnly(
                 f"The database {self.where} can only be read, and its tables are not those of this version.",
                 hint="Make the file and its folder writable once, so that healkit can bring it up to date.",
             )
-        else:
+        if self.path is not None:
             self._set_wal()
         # Another process's migration may take longer than an ordinary write waits for.
         migration_wait_s = max(self.wait_s, MIGRATION_WAIT_S)
@@ -290,6 +330,13 @@ def _closed_on_error(connection: Any) -> Iterator[None]:
     except BaseException:
         connection.close()
         raise
+
+
+def _wait_at_most(connection: Any, wait_s: float) -> None:
+    """Bound the wait for a locked table, for reading too; called with each new connection to a server."""
+    with closing(connection.cursor()) as cursor:
+        cursor.execute(f"SET lock_timeout = {max(1, int(wait_s * 1000))}")
+    connection.commit()  # a rollback would take the setting back
 
 
 def _begin(connection: Connection) -> None:

@@ -57,6 +57,14 @@ _NEXT_STEP: dict[type[DatabaseError], str] = {
     DatabaseCorrupt: "Restore it from a copy, or move it away to start with a new one.",
 }
 
+#: The same, where the database is on a server.
+_ON_A_SERVER: dict[type[DatabaseError], str] = {
+    DatabaseMissing: "Is the server running, and are user, password, host, port and name in the URL right?",
+    DatabaseReadOnly: "Let the URL's user write there, or choose another database with HEALKIT_DB.",
+    DatabaseFull: "Free some space on the server's disk, then try again.",
+    DatabaseCorrupt: "Restore it from a copy, or name another database with HEALKIT_DB.",
+}
+
 _WHAT: dict[type[DatabaseError], str] = {
     DatabaseMissing: "cannot be opened",
     DatabaseLocked: "is locked by another connection",
@@ -82,7 +90,13 @@ def translate(error: BaseException, where: str, path: Path | None = None) -> Dat
         return DatabaseError(
             f"The database {where} did not do what was asked: {said}.", hint=_driver_hint(original)
         )
-    return kind(f"The database {where} {_WHAT[kind]} ({said}).", hint=_NEXT_STEP[kind])
+    return kind(f"The database {where} {_WHAT[kind]} ({said}).", hint=_next_step(kind, path))
+
+
+def _next_step(kind: type[DatabaseError], path: Path | None) -> str:
+    if path is not None or kind not in _ON_A_SERVER:
+        return _NEXT_STEP[kind]
+    return _ON_A_SERVER[kind]
 
 
 @contextmanager

@@ -12,12 +12,12 @@ import atexit
 import functools
 import os
 import shutil
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import quote
 
 from healkit.contracts.secrets import shown_url
+from healkit.contracts.temporary import new_temporary_folder
 from healkit.errors import ConfigError, DatabaseMissing
 
 #: Name of the file that is looked for upward from the working directory.
@@ -108,14 +108,14 @@ def _process_url() -> str:
 
 
 def _temporary_url() -> str:
-    folder, owner = tempfile.mkdtemp(prefix="healkit-"), os.getpid()
+    folder, owner = new_temporary_folder("healkit-"), os.getpid()
 
     def remove() -> None:
         if os.getpid() == owner:  # a forked child ends too, and must leave its parent's database alone
             shutil.rmtree(folder, ignore_errors=True)
 
     atexit.register(remove)
-    return file_url(Path(folder) / FILE_NAME)
+    return file_url(folder / FILE_NAME)
 
 
 def _user_data_folder() -> Path:

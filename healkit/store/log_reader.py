@@ -118,14 +118,17 @@ class Log:
         with self._reading() as session:
             return list(session.scalars(newest_first([status_is("RUNNING")])))
 
-    def count(self, *, status: str | None = None, tool: str | None = None) -> int:
-        """Count the rows, of one status or tool where they are given."""
+    def count(self, *, status: str | None = None, tool: str | None = None, tried: bool = True) -> int:
+        """Count the rows, of one status or tool where they are given; tried: trials and searches too."""
         wanted = None if status is None else status_is(status)  # raises for one that does not exist
         mine = [LOG.c.tool_name == tool] if tool is not None else []
+        mine += [] if tried else own_only()
         running = select(func.count()).select_from(LOG).where(status_is("RUNNING"), *mine)
         days = select(func.sum(DAYS.c.runs), func.sum(DAYS.c.failures))
         if tool is not None:
             days = days.where(DAYS.c.tool_name == tool)
+        if not tried:
+            days = days.where(DAYS.c.revision >= 0)
         with self._reading() as session:
             runs, failures = (int(number or 0) for number in session.execute(days).one())
             counts = {"SUCCESS": runs - failures, "FAILURE": failures}

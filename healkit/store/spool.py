@@ -15,7 +15,6 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -23,7 +22,8 @@ from pathlib import Path
 import msgspec
 
 from healkit.contracts.records import CallRecord, DecisionRecord, Finished, Record, Started, storable
-from healkit.errors import DatabaseFull
+from healkit.contracts.temporary import temporary_folder
+from healkit.errors import ConfigError, DatabaseFull
 from healkit.store.locations import sqlite_path
 
 _encode = msgspec.json.Encoder().encode
@@ -168,8 +168,10 @@ def _folders(key: str) -> list[Path]:
     path = sqlite_path(key) if "://" in key else Path(key).absolute()
     name = hashlib.sha256(str(path or key).encode()).hexdigest()[:16]
     state = Path(platformdirs.user_state_dir("healkit", appauthor=False)) / "spool" / name
-    temporary = Path(tempfile.gettempdir()) / f"healkit-spool-{os.getuid()}" / name
-    return [*([path.with_name(f"{path.name}.spool")] if path else []), state, temporary]
+    folders = [*([path.with_name(f"{path.name}.spool")] if path else []), state]
+    with suppress(ConfigError):  # the last resort, where there is one
+        folders.append(temporary_folder() / f"healkit-spool-{os.getuid()}" / name)
+    return folders
 
 
 def _make_private(folder: Path) -> None:

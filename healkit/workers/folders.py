@@ -13,11 +13,11 @@ import os
 import shutil
 import stat
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 from healkit.contracts.records import host_identity, process_start_ticks
+from healkit.contracts.temporary import new_temporary_folder, temporary_folder
 
 #: ZeroMQ's IPC paths fail at about 108 characters; what we append to the base takes up to 50 of them.
 _BASE_MAX_CHARS = 55
@@ -131,7 +131,7 @@ def sweep(base: Path) -> int:
 
 def private_base() -> Path:
     """`<tmp>/healkit-<user id>`, ours alone; another folder where that name is taken by another user."""
-    temporary = Path(tempfile.gettempdir())
+    temporary = temporary_folder()
     if len(str(temporary)) > _BASE_MAX_CHARS - len("/healkit-4294967295"):
         temporary = Path("/tmp")  # noqa: S108 - a private folder is made in it, and checked
     base = temporary / f"healkit-{os.getuid()}"
@@ -139,9 +139,9 @@ def private_base() -> Path:
         base.mkdir(mode=0o700, exist_ok=True)
         found = base.lstat()
     except OSError:
-        return Path(tempfile.mkdtemp(prefix="healkit-"))
+        return new_temporary_folder("healkit-")
     private = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077
-    return base if private else Path(tempfile.mkdtemp(prefix="healkit-"))
+    return base if private else new_temporary_folder("healkit-")
 
 
 def exceeds(folder: str, pid: int, max_bytes: int, max_files: int) -> bool:

@@ -13,12 +13,12 @@ import shutil
 import socket
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import msgspec
 
 from healkit.config import Config
+from healkit.contracts.temporary import new_temporary_folder
 from healkit.errors import IsolationUnavailable
 from healkit.workers.folders import RunFolder
 from healkit.workers.inside.probe_main import Report, Targets
@@ -65,7 +65,7 @@ def probe(tier: Tier) -> TierReport:
         return TierReport(
             tier, tier == "process", {}, {}, "only Linux has what the isolating tiers are made of"
         )
-    root = Path(tempfile.mkdtemp(prefix="healkit-probe-"))
+    root = new_temporary_folder("healkit-probe-")
     try:
         return _try_tier(tier, root)
     finally:
