@@ -71,6 +71,7 @@ class LogWriter:
         self._connection: Any = None
         self._owner = 0
         self._busy_ms = -1
+        self._file: tuple[int, int] | None = None
 
     def begin(self, started: Started, wait_s: float | None = None) -> int:
         """Commit the row as RUNNING and return its id; called before a worker is touched."""
@@ -239,7 +240,9 @@ class LogWriter:
         try:
             # Close the cursor in any case: an open one keeps the file of a dropped connection open.
             with closing(self._open(give_up - time.monotonic()).cursor()) as cursor:
-                return work(cursor)
+                result = work(cursor)
+            self._database.check_still(self._file)
+            return result
         except self._refusals as error:
             raise RecordRefused(
                 f"The database {self._database.where} refused a log record: {error}."
@@ -279,7 +282,11 @@ class LogWriter:
 
     def _open(self, wait_s: float) -> Any:
         """Return the held connection, set to wait at most so long for another writer; open one after a fork."""
+        file = self._database.file_id()
+        if file != self._file:
+            self._drop()  # what is written to a file that was removed is lost
         if self._connection is None or self._owner != os.getpid():
+            self._file = file
             self._connection = self._database.detached_connection()
             self._owner, self._busy_ms = os.getpid(), -1
         busy_ms = max(0, int(wait_s * 1000))
