@@ -19,19 +19,19 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from healkit.contracts.secrets import shown_url
-from healkit.errors import ConfigError, DatabaseMissing, DatabaseReadOnly
+from healkit.errors import DatabaseFull, DatabaseMissing, DatabaseReadOnly
 from healkit.store import migrate
-from healkit.store.database_errors import mapped
-from healkit.store.locations import is_writable, resolve_url, sqlite_path, sqlite_uri
+from healkit.store.database_errors import is_full, mapped
+from healkit.store.locations import file_id, is_writable, resolve_url, server_url, sqlite_path, sqlite_uri
 from healkit.store.statements import prepared, rows_of
 
 if TYPE_CHECKING:
-    from sqlalchemy import URL, Connection, Engine
+    from sqlalchemy import Connection, Engine
     from sqlalchemy.orm import Session
 
 __all__ = ["Database", "resolve_url"]
@@ -74,11 +74,14 @@ class Database:
         self._engine: Engine | None = None
         self._making = threading.Lock()
         with mapped(self.where, self.path, also=(OSError, ImportError)):
+            made = self.path is not None and not self.path.exists()
             version = self._look_before_opening(create)
             try:
                 self._bring_up_to_date(version, create)
             except BaseException:
                 self.close()
+                if made:
+                    self._remove_empty()
                 raise
 
     @property
@@ -129,6 +132,7 @@ class Database:
                 f"The database {self.where} can only be read.",
                 hint="Make the file and its folder writable, or choose another database with HEALKIT_DB.",
             )
+        self.check_room()
         from sqlalchemy.orm import Session
 
         with (
@@ -184,6 +188,27 @@ class Database:
         migrate.refuse_newer(version, self.where)
         return version
 
+    @property
+    def without_room(self) -> bool:
+        """True where a full disk has no room to open the file for writing; it can be read all the same."""
+        return self.path is not None and not Path(f"{self.path}-shm").exists() and is_full(self.path)
+
+    def check_room(self) -> None:
+        """Raise `DatabaseFull` where there is no room to open the file for writing."""
+        if self.without_room:
+            raise DatabaseFull(
+                f"The database {self.where} is out of space: its disk is full.",
+                hint="Free some space on that disk, then try again.",
+            )
+
+    def _remove_empty(self) -> None:
+        """Remove the new file in which no tables could be made, unless another process has made them meanwhile."""
+        assert self.path is not None
+        with suppress(OSError):
+            if not self.path.stat().st_size:
+                for name in ("", "-wal", "-shm"):
+                    Path(f"{self.path}{name}").unlink(missing_ok=True)
+
     def _make_file(self, path: Path, create: bool) -> None:
         if not path.parent.is_dir():
             raise DatabaseMissing(
@@ -207,7 +232,7 @@ class Database:
         from sqlalchemy import create_engine, event
 
         if self.path is None:
-            url = self._server_url()
+            url = server_url(self.url)
             limit = {} if "connect_timeout" in url.query else {"connect_timeout": CONNECT_TIMEOUT_S}
             engine = create_engine(url, pool_pre_ping=True, connect_args=limit)
             event.listen(engine, "connect", lambda connection, _: _wait_at_most(connection, wait_s))
@@ -220,13 +245,7 @@ class Database:
 
     def file_id(self) -> tuple[int, int] | None:
         """Return what tells the file that is there now from another of that name; None for no file, or a server."""
-        if self.path is None:
-            return None
-        try:
-            found = self.path.stat()
-        except OSError:
-            return None
-        return found.st_dev, found.st_ino
+        return None if self.path is None else file_id(self.path)
 
     def check_still(self, file: tuple[int, int] | None) -> None:
         """Raise `DatabaseMissing` unless that file is still the database; what went into another is lost."""
@@ -237,37 +256,20 @@ class Database:
             )
 
     def _note_file(self, _connection: Any, record: Any) -> None:
-        record.info["file"] = self.file_id()
+        record.info["file"] = self.file_id(), self.without_room
 
     def _check_file(self, _connection: Any, record: Any, _proxy: Any) -> None:
         """Have the pool open another connection where this one holds a file that is not there any more."""
         from sqlalchemy.exc import DisconnectionError
 
-        if record.info["file"] != self.file_id():
+        if record.info["file"] != (self.file_id(), self.without_room):
             raise DisconnectionError
-
-    def _server_url(self) -> URL:
-        """Read the URL of a server; raise `ConfigError`, whose message holds no piece of a password."""
-        from sqlalchemy import make_url
-        from sqlalchemy.exc import ArgumentError
-
-        try:
-            url = make_url(self.url)
-        except (ArgumentError, ValueError):
-            url = None
-        if url is None or "@" in (url.host or ""):
-            raise ConfigError(
-                f"{self.where} is not a database's URL.",
-                hint="Write postgresql+psycopg://user:password@host/name, with %40 for an @ in the password, "
-                "%3A for a colon and %2F for a slash.",
-            )
-        return url
 
     def _connect_file(self, wait_s: float) -> sqlite3.Connection:
         """Open a connection that never makes a file and begins no transaction itself (`isolation_level=None`)."""
         assert self.path is not None
         connection = sqlite3.connect(
-            sqlite_uri(self.path, "ro" if self.read_only else "rw"),
+            sqlite_uri(self.path, "ro" if self.read_only or self.without_room else "rw"),
             uri=True,
             timeout=wait_s,
             isolation_level=None,
@@ -296,6 +298,7 @@ class Database:
                 hint="Make the file and its folder writable once, so that healkit can bring it up to date.",
             )
         if self.path is not None:
+            self.check_room()
             self._set_wal()
         # Another process's migration may take longer than an ordinary write waits for.
         migration_wait_s = max(self.wait_s, MIGRATION_WAIT_S)

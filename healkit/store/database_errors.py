@@ -133,8 +133,8 @@ def _kind(error: BaseException, path: Path | None) -> type[DatabaseError]:
 def _kind_of_sqlite(code: int, path: Path | None) -> type[DatabaseError]:
     if code == sqlite3.SQLITE_CANTOPEN and path is not None and path.exists():
         # The file exists, so it or its WAL files in the same folder could not be opened.
-        return DatabaseFull if _is_full(path) else DatabaseReadOnly
-    if code == sqlite3.SQLITE_IOERR and path is not None and _is_full(path):
+        return DatabaseFull if is_full(path) else DatabaseReadOnly
+    if code == sqlite3.SQLITE_IOERR and path is not None and is_full(path):
         return DatabaseFull
     return SQLITE_CODES.get(code, DatabaseError)
 
@@ -147,7 +147,7 @@ def _kind_of_os_error(error: OSError) -> type[DatabaseError]:
     return DatabaseMissing if error.errno == errno.ENOENT else DatabaseError
 
 
-def _is_full(path: Path) -> bool:
+def is_full(path: Path) -> bool:
     """Return True when no further shared-memory block of SQLite's WAL fits on that disk."""
     try:
         return shutil.disk_usage(path.parent).free < 64 * 1024

@@ -14,11 +14,16 @@ import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from healkit.contracts.secrets import shown_url
 from healkit.contracts.temporary import new_temporary_folder
 from healkit.errors import ConfigError, DatabaseMissing
+from healkit.store.database_errors import is_full
+
+if TYPE_CHECKING:
+    from sqlalchemy import URL
 
 #: Name of the file that is looked for upward from the working directory.
 FILE_NAME = "healkit.db"
@@ -69,15 +74,43 @@ def sqlite_path(url: str) -> Path | None:
     return Path(path).absolute()
 
 
+def server_url(url: str) -> URL:
+    """Read the URL of a server; raise `ConfigError`, whose message holds no piece of a password."""
+    from sqlalchemy import make_url
+    from sqlalchemy.exc import ArgumentError
+
+    try:
+        found = make_url(url)
+    except (ArgumentError, ValueError):
+        found = None
+    if found is None or "@" in (found.host or ""):
+        raise ConfigError(
+            f"{shown_url(url)!r} is not a database's URL.",
+            hint="Write postgresql+psycopg://user:password@host/name, with %40 for an @ in the password, "
+            "%3A for a colon and %2F for a slash.",
+        )
+    return found
+
+
+def file_id(path: Path) -> tuple[int, int] | None:
+    """Return what tells the file that is there now from another of that name; None where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
 def sqlite_uri(path: Path, mode: str) -> str:
     """Return SQLite's own URI of the file; `mode` is `ro`, `rw` or `rwc`.
 
-    A WAL database in a folder that cannot be written has nowhere to put its shared memory. `immutable` reads it all
-    the same, and is correct only where no WAL file with recent changes lies beside it.
+    A WAL database in a folder that cannot be written, or on a full disk, has nowhere to put its shared memory.
+    `immutable` reads it all the same, and is correct only where no WAL file with recent changes lies beside it.
     """
     uri = f"file:{quote(str(path))}?mode={mode}"
     beside = Path(f"{path}-wal")
-    if mode == "ro" and not is_writable(path.parent) and not (beside.exists() and beside.stat().st_size):
+    nowhere = mode == "ro" and (not is_writable(path.parent) or is_full(path))
+    if nowhere and not (beside.exists() and beside.stat().st_size):
         uri += "&immutable=1"
     return uri
 

@@ -14,7 +14,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -211,7 +211,9 @@ class LogWriter:
             result = work(cursor)
             cursor.execute("COMMIT")
         except BaseException:
-            cursor.execute("ROLLBACK")
+            # SQLite has rolled back by itself where a disk is full; the error of a second time must not hide the first.
+            with suppress(*self._driver_errors):
+                cursor.execute("ROLLBACK")
             raise
         return result
 
@@ -286,6 +288,7 @@ class LogWriter:
         if file != self._file:
             self._drop()  # what is written to a file that was removed is lost
         if self._connection is None or self._owner != os.getpid():
+            self._database.check_room()
             self._file = file
             self._connection = self._database.detached_connection()
             self._owner, self._busy_ms = os.getpid(), -1
