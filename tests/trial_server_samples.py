@@ -35,6 +35,10 @@ def end_trial_servers() -> None:
 
 def children_of_trial_servers() -> list[psutil.Process]:
     """Those that run code now."""
-    found = trial_servers()
+    found, children = trial_servers(), []
     pids = {process.pid for process in found}
-    return [process for process in found if process.ppid() in pids]
+    for process in found:
+        with contextlib.suppress(psutil.NoSuchProcess):  # a quick trial ends between the two looks
+            if process.ppid() in pids:
+                children.append(process)
+    return children
