@@ -63,13 +63,16 @@ class Grants(msgspec.Struct, frozen=True, omit_defaults=True):
 class HostIdentity(msgspec.Struct, frozen=True):
     """Identity of the process that ran it, exact enough to know later whether that process is alive.
 
-    The system uses process ids again, so the start time (clock ticks since boot) and the boot id go with it.
+    The system uses process ids again, so the start time (clock ticks since boot) and the boot id go with it. Containers
+    of one host name count their processes each for itself, so `pid_namespace` goes with it too; empty where it is not
+    known.
     """
 
     hostname: str
     boot_id: str
     pid: int
     started_ticks: int
+    pid_namespace: str = ""
 
 
 class Started(msgspec.Struct, frozen=True, tag="started"):
@@ -208,7 +211,17 @@ def host_identity() -> HostIdentity:
 
 @cache
 def _identity_of(pid: int) -> HostIdentity:
-    return HostIdentity(socket.gethostname(), boot_id(), pid, process_start_ticks(pid) or 0)
+    ticks = process_start_ticks(pid) or 0
+    return HostIdentity(socket.gethostname(), boot_id(), pid, ticks, pid_namespace())
+
+
+@cache
+def pid_namespace() -> str:
+    """Return the kernel's name of the namespace that this process's id counts in; empty where it cannot be read."""
+    try:
+        return os.readlink("/proc/self/ns/pid")
+    except OSError:
+        return ""
 
 
 @cache
@@ -232,11 +245,13 @@ def process_start_ticks(pid: int) -> int | None:
 
 
 def is_alive(host: HostIdentity) -> bool | None:
-    """Return whether that process still runs; None when it ran on another machine."""
+    """Return whether that process still runs; None when it ran on another machine, or in another container."""
     if host.hostname != socket.gethostname():
         return None
     if host.boot_id != boot_id():
         return False
+    if host.pid_namespace not in {"", pid_namespace()}:
+        return None  # a process of that id here would be another one
     if not Path("/proc/self/stat").exists():
         return _answers_signals(host.pid)
     return process_start_ticks(host.pid) == host.started_ticks

@@ -192,7 +192,7 @@ def ending_of(row: ExecutionLog) -> Finished | None:
     )
 
 
-#: Time after its deadline until a row of another machine, whose processes cannot be checked, is given up.
+#: Time after its deadline until a row of another machine or container, whose processes cannot be checked, is given up.
 FOREIGN_GRACE = timedelta(hours=1)
 
 
@@ -207,7 +207,8 @@ def why_dead(row: ExecutionLog) -> str:
     if alive is None and row.deadline is not None and utc_now() > row.deadline + FOREIGN_GRACE:
         return (
             f"Process {host.pid} on {host.hostname!r}, which had started it, has not reported its end. "
-            "It is on another machine and cannot be asked, but the deadline is more than an hour past."
+            "It is on another machine, or in another container, and cannot be asked, but the deadline is more than an "
+            "hour past."
         )
     return ""
 

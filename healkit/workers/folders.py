@@ -7,7 +7,9 @@ janitor is killed too, the next host that starts finds the folder by its dead ow
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import fcntl
 import itertools
 import os
 import shutil
@@ -86,12 +88,17 @@ class RunFolders:
         self.root = base / f"{identity.pid}-{identity.started_ticks}-{next(_numbers)}"
         self._used = itertools.count(1)
         self._janitor: subprocess.Popen[bytes] | None = None
+        #: Open and locked while this process lives, for those that cannot see it: other containers have other ids.
+        self._held: int | None = None
         sweep(base)
 
     def next(self) -> RunFolder:
         """Return a folder that no worker has had; it is made when the worker starts."""
         if self._janitor is None:
             self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._held = os.open(self.root, os.O_RDONLY | os.O_CLOEXEC)
+            with contextlib.suppress(BlockingIOError):
+                fcntl.flock(self._held, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self._janitor = subprocess.Popen(
                 ["/bin/sh", "-c", _JANITOR, "healkit-janitor", str(self.root)],
                 stdin=subprocess.PIPE,
@@ -104,13 +111,20 @@ class RunFolders:
     def close(self) -> None:
         """Remove what is left of this host's folders."""
         shutil.rmtree(self.root, ignore_errors=True)
+        self._let_go()
         if self._janitor is not None:
             self._janitor.kill()
             self._janitor.communicate()
             self._janitor = None
 
+    def _let_go(self) -> None:
+        if self._held is not None:
+            os.close(self._held)
+            self._held = None
+
     def abandon(self) -> None:
         """Forget the folders in a forked child: they, and their janitor, are the parent's."""
+        self._let_go()
         if self._janitor is not None:
             assert self._janitor.stdin is not None
             self._janitor.stdin.close()
@@ -123,10 +137,30 @@ def sweep(base: Path) -> int:
     swept = 0
     for folder in base.glob("*-*"):
         pid, ticks, *_ = [*folder.name.split("-"), ""]
-        if pid.isdigit() and ticks.isdigit() and process_start_ticks(int(pid)) != int(ticks):
+        if (
+            pid.isdigit()
+            and ticks.isdigit()
+            and process_start_ticks(int(pid)) != int(ticks)
+            and not _is_held(folder)
+        ):
             shutil.rmtree(folder, ignore_errors=True)
             swept += 1
     return swept
+
+
+def _is_held(folder: Path) -> bool:
+    """Return whether a living process, of whatever container, holds the folder."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
 
 
 def private_base() -> Path:
