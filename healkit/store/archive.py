@@ -217,7 +217,7 @@ def _may_go() -> ColumnElement[bool]:
 def _locked(folder: Path) -> Iterator[None]:
     """Lock the archive's folder for this process, made where it is missing; raise `ArchiveBusy`."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
+    descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -119,7 +119,10 @@ def write_unfinished(path: Path, suffix: str, records: Iterable[Record]) -> tupl
             yield record
 
     # It holds arguments and tracebacks, as the database does, so only its owner may read it.
-    with open(path, "wb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
+    # The name can be guessed, so nothing that is there already is written to: a link would lead anywhere.
+    path.unlink(missing_ok=True)
+    exclusive = os.O_EXCL | os.O_NOFOLLOW
+    with open(path, "wb", opener=lambda name, flags: os.open(name, flags | exclusive, 0o600)) as file:
         (_write_jsonl if suffix == ".jsonl" else _write_parquet)(file, counted())
         file.flush()
         os.fsync(file.fileno())
@@ -173,6 +176,8 @@ def _read_jsonl(file: IO[bytes], path: Path) -> Numbered:
         where = f"{str(path)!r}, line {number}"
         try:
             record = json.loads(line)
+        except RecursionError:
+            raise LogFileError(f"{where} is nested too deep.", hint=_MEND) from None
         except ValueError as error:
             what = "is cut off" if not line.endswith(b"\n") else f"is no JSON ({error})"
             raise LogFileError(f"{where} {what}.", hint=_MEND) from None
@@ -238,6 +243,6 @@ def _read_parquet(file: IO[bytes], path: Path) -> Numbered:
             for row in batch.to_pylist():
                 number += 1
                 yield f"{str(path)!r}, row {number}", _convert(row, lambda time: time.isoformat(), json.loads)
-    except (pa.ArrowException, ValueError, AttributeError, TypeError) as error:
+    except (pa.ArrowException, ValueError, AttributeError, TypeError, RecursionError) as error:
         said = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise LogFileError(f"{str(path)!r} cannot be read after row {number}: {said}.", hint=_MEND) from None

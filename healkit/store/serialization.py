@@ -10,10 +10,10 @@ A trace is imported as it stood, but never as one that waits to be sent: the dat
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import JSON, Boolean, Column, Float, Integer, Table, func, select
+from sqlalchemy import JSON, BigInteger, Boolean, Column, Float, Integer, Table, func, select
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
@@ -38,6 +38,7 @@ COLUMNS = [column for column in LOG.columns if column.name != "id"]
 _REQUIRED = ("trace_id", "timestamp", "tool_name", "persona", "status")
 _INSERTS: dict[str, Any] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
 _CHUNK = 500
+_MAX_DEPTH = 400
 _NUMBERS: dict[type, tuple[type, ...]] = {Boolean: (bool,), Integer: (int,), Float: (int, float)}
 
 
@@ -166,17 +167,45 @@ def _value(where: str, column: Column[Any], value: Any) -> Any:
             raise LogFileError(f"{where}: {column.name!r} has no value.", hint=_HINT)
         return None if column.nullable else 0 if isinstance(kind, Integer) else ""
     if isinstance(kind, JSON):
+        if _is_too_deep(value):
+            raise LogFileError(f"{where}: {column.name!r} is nested too deep.", hint=_HINT)
         return value
     if isinstance(kind, UtcDateTime):
         try:
             moment = datetime.fromisoformat(value)
-        except (TypeError, ValueError):
-            moment = None
-        if moment is None or moment.tzinfo is None:
+            known = moment.tzinfo is not None and moment.astimezone(UTC) is not None
+        except (TypeError, ValueError, OverflowError):
+            known = False
+        if not known:
             raise LogFileError(f"{where}: {column.name!r} is no time with an offset: {value!r}.", hint=_HINT)
         return moment
     wanted = next((types for base, types in _NUMBERS.items() if isinstance(kind, base)), (str,))
     if not isinstance(value, wanted) or (isinstance(value, bool) and wanted != (bool,)):
         raise LogFileError(f"{where}: {column.name!r} cannot be {value!r}.", hint=_HINT)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return _number(where, column, value)
     # A lone surrogate, which JSON can write, has no UTF-8 form.
     return value.encode(errors="backslashreplace").decode() if isinstance(value, str) else value
+
+
+def _number(where: str, column: Column[Any], value: float) -> float:
+    """Return a number as its column takes it; raise `LogFileError` for one that is out of its range."""
+    bits = 63 if isinstance(column.type, BigInteger) else 31
+    try:
+        fits = isinstance(column.type, Float) or -(2**bits) <= value < 2**bits
+        if fits:
+            return float(value) if isinstance(column.type, Float) else value
+    except OverflowError:
+        pass
+    raise LogFileError(f"{where}: {column.name!r} is out of range.", hint=_HINT)
+
+
+def _is_too_deep(value: Any) -> bool:
+    """Return True for lists and objects in one another that no JSON encoder writes for sure."""
+    level = [value]
+    for _ in range(_MAX_DEPTH):
+        inner = [list(item.values()) if isinstance(item, dict) else item for item in level]
+        level = [each for items in inner if isinstance(items, list) for each in items]
+        if not level:
+            return False
+    return True

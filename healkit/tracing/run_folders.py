@@ -127,7 +127,8 @@ def discard(folder: Path) -> None:
 def write_whole(path: Path, content: bytes) -> None:
     """Replace a file: a reader sees the old one or the new one. Raise `OSError`."""
     beside = path.with_name(f"{path.name}.new")
-    with beside.open("wb") as file:
+    beside.unlink(missing_ok=True)  # a link of that name would lead anywhere
+    with beside.open("xb") as file:
         file.write(content)
     os.replace(beside, path)
 

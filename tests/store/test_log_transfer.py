@@ -154,6 +154,8 @@ BAD_LINES = {
     "something else": (b'{"a": 1}\n', "line 3.*'a' is unknown"),
     "no execution": (b'{"origin": "x"}\n', "line 3 is no execution: it has no 'trace_id'"),
     "newer": (b'{"colour": 1}\n', "newer healkit"),
+    "deep": (b'{"arguments": ' + b"[" * 100_000 + b"]" * 100_000 + b"}\n", "line 3 is nested too deep"),
+    "digits": (b'{"revision": ' + b"9" * 5_000 + b"}\n", "line 3 is no JSON"),
 }
 
 
@@ -182,6 +184,11 @@ BAD_VALUES: list[tuple[str, Any, str]] = [
     ("timestamp", "yesterday", "no time with an offset"),
     ("timestamp", None, "it has no 'timestamp'"),
     ("finished_at", 5, "no time with an offset"),
+    ("timestamp", "0001-01-01T00:00:00+14:00", "no time with an offset"),
+    ("revision", 2**70, "'revision' is out of range"),
+    ("revision", -(2**31) - 1, "'revision' is out of range"),
+    ("duration_ms", 10**400, "'duration_ms' is out of range"),
+    ("arguments", json.loads('{"a":' * 600 + "1" + "}" * 600), "'arguments' is nested too deep"),
     ("status", "RUNNING", "'RUNNING' is no way"),
     ("status", "DONE", "'DONE' is no way"),
     ("tool_name", 7, "it has no 'tool_name'"),
@@ -351,3 +358,24 @@ def test_without_pyarrow_the_message_says_what_to_install(
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(LogFileError, match=r"healkit\[parquet\]"):
         Log(database).export(tmp_path / "log.parquet")
+
+
+@LOG_12
+@pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
+def test_an_export_writes_to_nothing_that_a_planted_link_names(
+    database: Database, writer: LogWriter, tmp_path: Path, suffix: str
+) -> None:
+    begun = started()
+    writer.insert_finished(begun, succeeded(begun))
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    file = tmp_path / f"log{suffix}"
+    file.with_name(f"{file.name}.partial").symlink_to(victim)
+    assert Log(database).export(file) == 1
+    assert victim.read_text() == "precious"
+    assert not file.is_symlink()
+    assert sorted(path.name for path in tmp_path.glob("log*")) == [file.name]
+    file.unlink()
+    file.symlink_to(victim)
+    assert Log(database).export(file, overwrite=True) == 1
+    assert victim.read_text() == "precious"
