@@ -12,6 +12,8 @@ from healkit.sanitizer.secret_values import BARE, QUOTED
 
 NAME_MAX_CHARS = 64
 VALUE_MAX_CHARS = 4096
+#: Of a bare value, what is read to judge it: names may follow each other closely, and each has a value to read.
+BARE_MAX_CHARS = 256
 _NAME_MARKS = frozenset("_.$@-")
 _NAME_RIGHT = re.compile(r"[\w-]*(?:\.[\w-]+)*")
 _EARLIER_WORD = re.compile(r"([A-Za-z]{2,20})[ ]$")
@@ -90,7 +92,7 @@ def value_at(text: str, position: int) -> ValueSpan | None:
     """Return the quoted or bare value that begins at `position`, or None."""
     opening = _OPENING.match(text, position)
     if opening is None:
-        match = _BARE.match(text, position, min(len(text), position + VALUE_MAX_CHARS))
+        match = _BARE.match(text, position, min(len(text), position + BARE_MAX_CHARS))
         if match is None:
             return None
         end = match.end()

@@ -12,6 +12,7 @@ import re
 
 from healkit.sanitizer.assignment_syntax import (
     ASSIGN,
+    BARE_MAX_CHARS,
     BESIDE,
     BRACED,
     CALL,
@@ -262,7 +263,9 @@ def _judged(text: str, value: ValueSpan, name: str, level: Secrecy, *, loose: bo
     if not hides(level, name, found, value.where, loose=loose):
         return None
     end = value.end
-    if end - value.start >= VALUE_MAX_CHARS - 1:  # longer than the part that was judged: hide all of it
+    if (
+        end - value.start >= (BARE_MAX_CHARS if value.where == BARE else VALUE_MAX_CHARS) - 1
+    ):  # longer than the part that was judged: hide all of it
         more = re.compile(r"[^\s\"']*").match(text, end)
         end = more.end() if more else end
     return value.start, end, None

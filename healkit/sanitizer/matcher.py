@@ -123,16 +123,19 @@ class Matcher:
             )
         found: list[HiddenSpan] = []
         ends = [0, 0, 0, 0]  # end of the last span of each rank; covered text is not searched again
+        judged: dict[str, int] = {}  # by rule, up to where it need not look again
         for last, (size, wanted) in self._automaton.iter(folded) if len(self._automaton) else ():
             start = last - size + 1
             for rank, rule, locate in wanted:
-                if start < ends[rank]:
+                if start < ends[rank] or start < judged.get(rule.id, 0):
                     continue
                 span = located(locate, text, start, last + 1)
                 if span is None:
                     continue
-                if span[1] > span[0]:
-                    found.append(HiddenSpan(span[0], span[1], rank, rule, span[2]))
+                if span[1] <= span[0]:
+                    judged[rule.id] = span[1]
+                    continue
+                found.append(HiddenSpan(span[0], span[1], rank, rule, span[2]))
                 for covered in range(rank, 4):
                     if span[1] > ends[covered]:
                         ends[covered] = span[1]

@@ -124,6 +124,8 @@ def located(locate: Locate, text: str, start: int, end: int) -> Span | None:
         return start, word.end() if word else end, None
 
 
+#: A match that its check refused is not tried again from so many of its characters: the check has seen what is there.
+_JUDGED_CHARS = 40
 _WORD, _WORD_MAX_CHARS = re.compile(r"\S*"), 4096
 
 
@@ -139,6 +141,9 @@ def _by_pattern(rule: SanitizerRule) -> Locate:
             match = match_at(text, begin)
             if match is not None and checked(rule, match):
                 return (*span_of(match), None)
+            if match is not None and ahead == before[-1]:
+                judged = min(match.end(), start + _JUDGED_CHARS)
+                return judged, judged, None
         return None
 
     return locate

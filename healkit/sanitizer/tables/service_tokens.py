@@ -28,7 +28,7 @@ def _snowflake(match: re.Match[str]) -> bool:
 
 
 def _shaped_path(match: re.Match[str]) -> bool:
-    parts = match["secret"].split("/")
+    parts = match["secret"].split("/", 12)[:12]
     return any(looks_like_token(part) or (part.isdigit() and len(part) >= 6) for part in parts)
 
 
@@ -50,7 +50,7 @@ SERVICE_TOKENS: tuple[SanitizerRule, ...] = (
          "open.feishu.cn/", "oapi.dingtalk.com/", "qyapi.weixin.qq.com/", "events.pagerduty.com/integration/", "hooks.airtable.com", "logic.azure.com", "outlook.office.com/webhook"),
         r"(?:hooks\.slack\.com/(?:services|workflows|triggers)/|/api/webhooks/|webhook\.office\.com/webhookb2/|outlook\.office\.com/webhook/|hooks\.zapier\.com/hooks/|hook\.(?:[a-z0-9]+\.)?make\.com/"
         r"|maker\.ifttt\.com/(?:trigger/[\w-]{1,80}/(?:json/)?with/key|use)/|chat\.googleapis\.com/v1/spaces/|open\.feishu\.cn/open-apis/bot/v2/hook/|oapi\.dingtalk\.com/robot/send\?access_token="
-        r"|qyapi\.weixin\.qq\.com/cgi-bin/webhook/send\?key=|events\.pagerduty\.com/integration/|hooks\.airtable\.com/workflows/|logic\.azure\.com(?::443)?/workflows/)(?P<secret>[\w@/.%?&=:+-]{8,2048})",
+        r"|qyapi\.weixin\.qq\.com/cgi-bin/webhook/send\?key=|events\.pagerduty\.com/integration/|hooks\.airtable\.com/workflows/|logic\.azure\.com(?::443)?/workflows/)(?P<secret>[\w@/.%?&=:+-]{8,1024})",
         check=_shaped_path,
         caught=("https://hooks.slack.com/services/T‹u8›/B‹u8›/‹w24›", "https://discord.com/api/webhooks/‹d18›/‹s68›", "https://hooks.zapier.com/hooks/catch/‹d7›/‹l7›/",
                 "https://acme.webhook.office.com/webhookb2/‹h8›-‹h4›-‹h4›-‹h4›-‹h12›@‹h8›-‹h4›-‹h4›-‹h4›-‹h12›/IncomingWebhook/‹h32›/‹h8›-‹h4›-‹h4›-‹h4›-‹h12›"),
