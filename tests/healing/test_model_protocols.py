@@ -189,7 +189,7 @@ def test_openai_itself_gets_the_newer_name_of_the_limit() -> None:
         ({"heal_model_url": "ftp://x"}, "heal_model_url='ftp://x' is no http"),
         ({"heal_model_url": "https://me:pw@x.example/v1"}, "HEALKIT_MODEL_KEY"),
         ({"heal_model_attempts": 0}, "greater than 0"),
-        ({"heal_model_output_usd_per_mtok": -1.0}, "greater than 0"),
+        ({"heal_model_output_usd_per_mtok": -1.0}, "0 or greater"),
     ],
 )
 def test_settings_that_cannot_work_are_refused_by_name(wrong: dict[str, object], why: str) -> None:
