@@ -1,7 +1,7 @@
 """Table of edit operators.
 
 A row has a small function that looks at one node and yields changes. Its prior is how likely a change of that kind is
-the right one, compared with the others; a change's own `weight` lowers it further.
+the right one, compared with the others; a change's own `weight` lowers or raises it.
 
 The priors come from a study of programs with one mistake each. A kind with few candidates and many hits has a high
 prior, one that can put anything anywhere a low one. They were then corrected on the project's own sets of broken tools
