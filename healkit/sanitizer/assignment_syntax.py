@@ -18,7 +18,7 @@ _NAME_MARKS = frozenset("_.$@-")
 _NAME_RIGHT = re.compile(r"[\w-]*(?:\.[\w-]+)*")
 _EARLIER_WORD = re.compile(r"([A-Za-z]{2,20})[ ]$")
 ASSIGN = re.compile(r"""(?x)
-    (?P<closed>\\*["'`]|[”’»])?[\])]?(?P<pad>[ \t]{0,40})
+    (?P<closed>\\*["'`]|[”’»]|&(?:quot|apos|\#0?3[49]|\#x2[27]);)?[\])]?(?P<pad>[ \t]{0,40})
     (?:[ \t](?:string|String|str|text)\b[ \t]{0,20})?
     (?P<sign>:{1,3}=|=>|->|===?|!==?|\?\??=|[.+]=|=|:(?!:)|：|&\#61;|%3[Dd])
     (?P<gap>[ \t]{0,40}(?:(?:[|>][+-]?[ \t]*)?\\?\r?\n[ \t]{1,40}(?=["'\w]))?)""")
@@ -27,7 +27,7 @@ BRACED = re.compile(
     r"\{((?!\w+(?:![rsa]|=)\})(?=[^{}\n]{0,127}[;@!#$%^&*+=?/])[^{}\n\"'()]{4,128})\}(?=;|$|[\"'])"
 )
 BESIDE = re.compile(r"""(?xi)
-    \\*["']?\s{0,3},?\s{1,40}(?:-\s)?\\*["']?(?:default_?)?(?:value|content|val)\\*["']?\s{0,3}[:=]\s{0,3}
+    (?:\\*["']|&(?:quot|apos|\#0?3[49]|\#x2[27]);)?\s{0,3},?\s{1,40}(?:-\s)?\\*["']?(?:default_?)?(?:value|content|val)\\*["']?\s{0,3}[:=]\s{0,3}
     | \\*["']\s{0,3},\s{0,3}\\*["'](?:default_?)?(?:value|content|val)\\*["']\s{0,3}[:=]\s{0,3}""")
 PAIR = re.compile(r"""\\*["']\s{0,3},\s{0,3}(?=[bBuU]?\\*["'])""")
 ELEMENT = re.compile(r"[^<>\n]{0,80}>\s{0,40}(?:<!\[CDATA\[)?(?=[^<\s])")
@@ -43,8 +43,17 @@ PROSE_BARE = re.compile(
 #: A password may follow its name with nothing between: `with password hunter2`.
 NEXT_WORD = re.compile(r"[ \t](?=[^\s\"'`<>|(){}\[\]=:]{6})")
 CALL = re.compile(r"""\(\s{0,3}(?=[bBuU]?\\*["'])""")
+#: Bytes as numbers: `bytes([57, 80, …])`, `{0x39, 0x50, …}`.
+BYTE_LIST = re.compile(
+    r"\s{0,3}(?:(?:new )?(?:bytes|bytearray|byte\[\]|Buffer\.from|\[\]byte|Uint8Array(?:\.from)?)\s?)?[(\[{\s]{1,4}"
+    r"(?P<numbers>(?:0x[0-9A-Fa-f]{1,2}|\d{1,3})(?:\s{0,3},\s{0,40}(?:0x[0-9A-Fa-f]{1,2}|\d{1,3})){7,2048}),?\s{0,3}[)\]}]"
+)
 CELL = re.compile(r"(?:[ \t]{1,40}[|│][ \t]{1,40}|\t[ \t]{0,40}|[ ]{2,40}|,(?=[\w+/=-]{12}))(?=[^\s|│-])")
-_OPENING = re.compile(r"""(?P<prefix>[bBrRuUfF@$]{0,2})(?P<quote>\\*(?:\"{3}|'{3}|["'`“‘]))""")
+_OPENING = re.compile(
+    r"""(?P<prefix>[bBrRuUfF@$]{0,2})(?P<quote>\\*(?:\"{3}|'{3}|["'`“‘])|&(?:quot|apos|\#0?3[49]|\#x2[27]);)""".replace(
+        "\\#", "#"
+    )
+)
 _BARE = re.compile(
     r"""(?x)(?![(\[{])(?: [^\s"'`<>,;&)\]}|\\] | \\(?![nrt"'\\]) | &(?!\w{1,40}=|amp;|\s|$) | ,(?=[^\s"'\[{=:]{1,80}(?:\s|$))
     (?![\w.-]{1,40}\s?[=:]) | ;(?=[^\s"';=]{1,80}(?:\s|$)) | [)\]}](?=[\w!@\#$%^*+]) )+"""

@@ -15,6 +15,7 @@ from healkit.sanitizer.assignment_syntax import (
     BARE_MAX_CHARS,
     BESIDE,
     BRACED,
+    BYTE_LIST,
     CALL,
     CELL,
     ELEMENT,
@@ -32,7 +33,7 @@ from healkit.sanitizer.assignment_syntax import (
 )
 from healkit.sanitizer.rule import Span
 from healkit.sanitizer.secret_names import Secrecy, secrecy_of, word_set
-from healkit.sanitizer.secret_values import BARE, QUOTED, hides
+from healkit.sanitizer.secret_values import BARE, QUOTED, hides, spells_bytes
 from healkit.sanitizer.value_shapes import looks_like_token
 
 
@@ -132,10 +133,28 @@ def _is_no_word(found: str, *, quoted: bool) -> bool:
     )
 
 
+def default_behind(text: str, start: int, end: int) -> Span | None:
+    """Find the literal in `getenv("DB_PASSWORD") or "…"`: a secret's default, behind an operator at [start, end)."""
+    value = value_at(text, end)
+    if value is None or value.where != QUOTED or value.f_string:
+        return None
+    line = text[max(0, text.rfind("\n", max(0, start - 160), start) + 1, start - 160) : start]
+    for found in _NAME_BEFORE.finditer(line):
+        level = secrecy_of(found[0])
+        if level in _NUMBERED and (span := _judged(text, value, found[0], level)) is not None:
+            return span
+    return None
+
+
+_NAME_BEFORE = re.compile(r"[A-Za-z_][\w-]*")
+
+
 def _assigned(text: str, begin: int, match: re.Match[str], name: str, level: Secrecy) -> Span | None:
     if _separates_otherwise(text, begin, match):
         return None
     position = match.end()
+    if level in _NUMBERED and (numbers := BYTE_LIST.match(text, position)) is not None:
+        return (*numbers.span("numbers"), None) if spells_bytes(numbers["numbers"], level) else None
     listed = _LIST_OPENS.match(text, position)
     if listed is not None:
         return _in_list(text, listed, name, level)
@@ -158,6 +177,7 @@ def _assigned(text: str, begin: int, match: re.Match[str], name: str, level: Sec
     return found
 
 
+_NUMBERED = frozenset({Secrecy.TOKEN, Secrecy.SECRET, Secrecy.PASSWORD, Secrecy.PHRASE})
 _LIST_OPENS = re.compile(r"\s{0,3}[\[({]{1,2}\s{0,40}(?=[bBuU]?\\*[\"'])")
 
 

@@ -20,6 +20,8 @@ import string
 from collections.abc import Callable
 from typing import Literal
 
+from healkit.sanitizer.value_shapes import looks_like_token
+
 #: Start, end and replacement (None: the rule's own) of a found text. An empty span hides nothing, but says up to where
 #: the rule need not look again.
 Span = tuple[int, int, str | None]
@@ -59,6 +61,7 @@ class SanitizerRule:
     replacement: text put in its place; by default `[REDACTED:id]`.
     caught, survives: templates of what must be hidden, and of what must not.
     among_numbers: the pattern is tried only on stretches of digits and their separators.
+    stuck: the token is found behind a letter or an underscore too (`backup_ghp_…`), where it looks like one.
     custom: a user's own rule; searched in the whole of any text that holds one of its keywords, and may be slow.
     """
 
@@ -75,6 +78,7 @@ class SanitizerRule:
     survives: tuple[str, ...] = ()
     custom: bool = False
     among_numbers: bool = False
+    stuck: bool = False
 
     @property
     def shown(self) -> str:
@@ -125,7 +129,7 @@ def located(locate: Locate, text: str, start: int, end: int) -> Span | None:
 
 
 #: A match that its check refused is not tried again from so many of its characters: the check has seen what is there.
-_JUDGED_CHARS = 40
+JUDGED_CHARS = 40
 _WORD, _WORD_MAX_CHARS = re.compile(r"\S*"), 4096
 
 
@@ -136,13 +140,17 @@ def _by_pattern(rule: SanitizerRule) -> Locate:
     def locate(text: str, start: int, _end: int) -> Span | None:
         for ahead in before:
             begin = start - ahead
-            if begin < 0 or not starts_word(text, begin):
+            if begin < 0:
+                continue
+            alone = starts_word(text, begin)
+            if not (alone or rule.stuck):
                 continue
             match = match_at(text, begin)
-            if match is not None and checked(rule, match):
+            fits = match is not None and (alone or looks_like_token(match[0][-16:]))
+            if match is not None and fits and checked(rule, match):
                 return (*span_of(match), None)
             if match is not None and ahead == before[-1]:
-                judged = min(match.end(), start + _JUDGED_CHARS)
+                judged = min(match.end(), start + JUDGED_CHARS)
                 return judged, judged, None
         return None
 

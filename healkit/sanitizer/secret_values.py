@@ -96,7 +96,11 @@ def hides(level: Secrecy, name: str, value: str, where: str, *, loose: bool = Fa
     if level is Secrecy.SECRET:
         return _secret_hides(name, value, where, loose=loose)
     if level is Secrecy.TOKEN:
-        return _outcome_or_password(value) if name.lower() == "pass" else looks_like_token(value)
+        if name.lower() == "pass":
+            return _outcome_or_password(value)
+        return looks_like_token(value) or (
+            where != BARE and name.lower().endswith("token") and _is_plain_word(value)
+        )
     least = 16 if name.lower().endswith("key") else 8
     return len(value) >= least and looks_like_token(value) and not DOTTED.match(value)
 
@@ -121,13 +125,17 @@ def _password_hides(level: Secrecy, name: str, value: str, where: str, *, loose:
 def _secret_hides(name: str, value: str, where: str, *, loose: bool) -> bool:
     if value.isdigit():
         return len(value) >= 14
-    if " " in value or NUMERIC.match(value) or ALGORITHM.match(value) or _same_name(name, value):
+    if " " in value:
+        return where != BARE and is_phrase(value)
+    if NUMERIC.match(value) or ALGORITHM.match(value) or _same_name(name, value):
         return False
     if looks_like_token(value):
         return True
     if loose:
         return False
     if name.lower().endswith(("key", "keys")) and not _has_digit_or_symbol(value):
+        if where != BARE and name.lower().endswith("key") and _is_plain_word(value):
+            return True
         return len(value) >= 20 and where != BARE and "_" not in value and "." not in value
     if where == BARE and value.isalpha() and not value.islower():
         return False
@@ -139,11 +147,65 @@ def _spaced_hides(level: Secrecy, value: str, where: str) -> bool:
     words = value.split()
     if level is Secrecy.PHRASE:
         return 2 <= len(words) <= 30 and not _talks(value)
+    if where != BARE and is_phrase(value):
+        return True
     return (
         where != BARE
         and len(words) <= 6
         and not _talks(value)
         and _has_digit_or_symbol(value.replace(" ", ""))
+    )
+
+
+def is_phrase(value: str) -> bool:
+    """Accept three to eight plain words with no grammar between them: `correct horse battery staple`."""
+    words = value.split(" ")
+    return 3 <= len(words) <= 8 and all(map(_PHRASE_WORD.match, words)) and _GRAMMAR.isdisjoint(words)
+
+
+_PHRASE_WORD = re.compile(r"[a-z]{3,14}$")
+#: Words of sentences and labels; a phrase that is made up by chance or by a generator holds none of them.
+_GRAMMAR = word_set(
+    "the and for are was with must not has have had can cannot may will should your you our their this that these "
+    "from into when where which what who how why use used using set get enter please type choose select missing "
+    "invalid wrong required optional value values field name user users login account password passwords secret "
+    "secrets token key keys string text all any only new old reset change changed confirm confirmation again same "
+    "different too short long least most than more less does did don but its each one two file files default empty "
+    "none see per via error failed access authentication server client policy needs need"
+)
+
+
+def _is_plain_word(value: str) -> bool:
+    """Accept one or two lower-case words that are no word of a grammar, a protocol or a placeholder."""
+    parts = value.split("-") if "-" in value else [value]
+    return (
+        _PLAIN_WORD.match(value) is not None
+        and len(parts) <= 2
+        and not any(
+            part in words for part in parts for words in (_TERMS, _NOT_A_VALUE, _GRAMMAR, _SECRET_WORDS)
+        )
+        and not names_a_secret(value)
+    )
+
+
+_PLAIN_WORD = re.compile(r"[a-z]{3,16}(?:-?[a-z]{3,16})?$")
+#: What programs call their tokens, and what documentation puts in their place.
+_TERMS = word_set(
+    "identifier ident keyword operator number newline indent dedent comment literal punctuation symbol delimiter "
+    "whitespace eof eol start end begin comma colon semicolon plus minus star slash equal equals equality less greater "
+    "word space dot paren lparen rparen lbrace rbrace bracket brace fake dummy example sample test testing mock some "
+    "your foo bar baz foobar abc abcd xyz hello world class return import def function variable assign encoding name "
+    "expr statement block unknown special refresh access id default simple custom primary foreign public api app client"
+)
+
+
+def spells_bytes(numbers: str, level: Secrecy) -> bool:
+    """Return True for numbers that are a secret's bytes; behind a token's name, those of printable characters."""
+    found = [int(number, 0) for number in re.findall(r"0x[0-9A-Fa-f]+|[1-9]\d*|0", numbers)]
+    return (
+        "-" not in numbers
+        and all(number < 256 for number in found)
+        and (level is not Secrecy.TOKEN or all(32 < number < 127 for number in found))
     )
 
 

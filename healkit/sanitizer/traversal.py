@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 from healkit.contracts.encoding import type_only
 from healkit.sanitizer.matcher import HiddenSpan, Matcher, replaced
 from healkit.sanitizer.secret_names import Secrecy, secrecy_of, word_set, words_of
-from healkit.sanitizer.secret_values import STRUCTURED, hides
-from healkit.sanitizer.tables.secret_syntaxes import SECRET_NAME
+from healkit.sanitizer.secret_values import STRUCTURED, hides, spells_bytes
+from healkit.sanitizer.tables.secret_syntaxes import JWK_MEMBERS, SECRET_NAME
 from healkit.sanitizer.value_shapes import looks_like_token
 
 #: Words of keys whose numbers are personal; the matcher gets them as the text `word: number`.
@@ -35,6 +35,7 @@ _NAME_KEYS, _VALUE_KEYS = ("name", "key", "header", "Name", "Key"), ("value", "v
 _LOGINS = {"auth", "basic_auth", "credentials", "proxy_auth"}
 _BLOB_KEYS = {"base64", "size_bytes"}
 _WIDE_BITS = 64
+_BYTES_BEHIND = frozenset({Secrecy.TOKEN, Secrecy.SECRET, Secrecy.PASSWORD, Secrecy.PHRASE})
 
 
 class _Facts(NamedTuple):
@@ -147,6 +148,9 @@ class Traversal:
             shown = key if _PLAIN_KEY.match(key) else self._matcher.text(key, self.hidden)
             if shown in result or (shown != key and shown in value):
                 shown = self._another(shown, value, result)
+            if "kty" in value and key in JWK_MEMBERS and isinstance(item, str) and len(item) >= 16:
+                result[shown] = self._hide(item)
+                continue
             result[shown] = self.value(item, stated if stated and key in _VALUE_KEYS else key, under)
         return result
 
@@ -182,6 +186,11 @@ class Traversal:
         return f"{shown} {turn}"
 
     def _list(self, value: list[Any], name: str, under: Secrecy) -> list[Any]:
+        level = secrecy_of(name) if name else Secrecy.NONE
+        if level in _BYTES_BEHIND and len(value) >= 8 and all(type(item) is int for item in value):
+            numbers = ", ".join(map(str, value))
+            if spells_bytes(numbers, level):
+                return [self._hide(numbers)]
         pair = len(value) == 2 and isinstance(value[0], str) and isinstance(value[1], str) and not name
         result: list[Any] = []
         previous = ""

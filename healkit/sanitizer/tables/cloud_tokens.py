@@ -20,7 +20,7 @@ CLOUD_TOKENS: tuple[SanitizerRule, ...] = (
     SanitizerRule(
         "aws-access-key", "AWS access key id", "token", ("akia", "asia", "abia", "acca", "a3t"),
         r"(?:AKIA|ASIA|ABIA|ACCA|A3T[A-Z0-9])[A-Z0-9]{16}(?![A-Za-z0-9_])",
-        caught=("AKIA‹t16›", "aws_access_key_id = ASIA‹t16›"), survives=("ASIAPACIFICREGIONALOFFICES", "AKIA", "Asia/Tokyo"),
+        stuck=True, caught=("AKIA‹t16›", "aws_access_key_id = ASIA‹t16›"), survives=("ASIAPACIFICREGIONALOFFICES", "AKIA", "Asia/Tokyo"),
     ),
     SanitizerRule(
         "aws-bedrock-key", "Amazon Bedrock API key", "token", ("absk", "bedrock-api-key-"),
@@ -33,7 +33,7 @@ CLOUD_TOKENS: tuple[SanitizerRule, ...] = (
     ),
     SanitizerRule(
         "gcp-api-key", "Google API key", "token", ("aiza",), r"AIza[0-9A-Za-z_-]{33,45}",
-        caught=("AIza‹s35›", "?key=AIza‹s35›&q=x"), survives=("AIzawa", "Aizawa Shouta"),
+        stuck=True, caught=("AIza‹s35›", "?key=AIza‹s35›&q=x"), survives=("AIzawa", "Aizawa Shouta"),
     ),
     SanitizerRule(
         "gcp-oauth-token", "Google OAuth access or refresh token", "token", ("ya29.", "1//0", "4/0a"),
@@ -62,7 +62,7 @@ CLOUD_TOKENS: tuple[SanitizerRule, ...] = (
     ),
     SanitizerRule(
         "digitalocean-token", "DigitalOcean token", "token", ("dop_v1_", "doo_v1_", "dor_v1_"), r"do[opr]_v1_[a-f0-9]{40,80}",
-        caught=("dop_v1_‹h64›", "doo_v1_‹h64›", "dor_v1_‹h64›"), survives=("dop_v1_token",),
+        stuck=True, caught=("dop_v1_‹h64›", "doo_v1_‹h64›", "dor_v1_‹h64›"), survives=("dop_v1_token",),
     ),
     SanitizerRule(
         "heroku-token", "Heroku API key", "token", ("hrku-",), r"HRKU-[A-Za-z0-9_-]{36,80}",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from healkit.sanitizer.rule import SanitizerRule, Span, starts_word
+from healkit.sanitizer.rule import JUDGED_CHARS, SanitizerRule, Span, starts_word
 from healkit.sanitizer.value_shapes import looks_like_token
 
 
@@ -17,20 +17,25 @@ def _behind_prefix(match: re.Match[str]) -> bool:
     return looks_like_token(match["body"])
 
 
+def _one_run(match: re.Match[str]) -> bool:
+    """Require a long stretch without separators in it that no words make up."""
+    return any(len(part) >= 24 and looks_like_token(part) for part in re.split(r"[_-]", match["body"]))
+
+
 _VENDOR = re.compile(r"(?!pk$|pub)[a-z][a-z0-9]{1,19}$")
 _BODY = re.compile(r"[A-Za-z0-9_=-]{16,256}")
 
 
 def _prefixed(text: str, start: int, end: int) -> Span | None:
     """Find `vendor_live_…`, the form in which most services have named their tokens since GitHub did."""
-    vendor = _VENDOR.search(text, max(0, start - 21), start)
     body = _BODY.match(text, end)
-    if (
-        vendor is None
-        or body is None
-        or not starts_word(text, vendor.start())
-        or not looks_like_token(body[0])
-    ):
+    if body is None:
+        return None
+    if not looks_like_token(body[0]):
+        judged = min(body.end(), end + JUDGED_CHARS)
+        return judged, judged, None
+    vendor = _VENDOR.search(text, max(0, start - 21), start)
+    if vendor is None or not starts_word(text, vendor.start()):
         return None
     return vendor.start(), body.end(), None
 
@@ -39,14 +44,14 @@ CODE_TOKENS: tuple[SanitizerRule, ...] = (
     SanitizerRule(
         "github-token", "GitHub token", "token", ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"),
         r"(?:gh[pousr]_[A-Za-z0-9]{30,255}|github_pat_[A-Za-z0-9_]{40,255})",
-        caught=("ghp_‹w36›", "gho_‹w36›", "ghu_‹w36›", "ghs_‹w36›", "ghr_‹w76›", "github_pat_‹w22›_‹w59›", "x:ghp_‹w36›@github.com"),
+        stuck=True, caught=("ghp_‹w36›", "gho_‹w36›", "ghu_‹w36›", "ghs_‹w36›", "ghr_‹w76›", "github_pat_‹w22›_‹w59›", "x:ghp_‹w36›@github.com"),
         survives=("ghp_ tokens", "github_pat_ is a prefix", "ghs_and_then"),
     ),
     SanitizerRule(
         "gitlab-token", "GitLab token", "token",
         ("glpat-", "gldt-", "glrt-", "glcbt-", "glptt-", "glft-", "glimt-", "glagent-", "gloas-", "glsoat-", "glffct-", "glrtr-", "glwt-", "gr1348941"),
         r"(?:gl(?:pat|dt|rt|rtr|cbt|ptt|ft|imt|agent|oas|soat|ffct|wt)-[\w.-]{18,320}|GR1348941[\w-]{20,40})",
-        check=lambda match: looks_like_token(match[0].partition("-")[2]) or match[0][0] == "G", caught=("glpat-‹s20›", "glrt-t1_‹s27›", "glcbt-64_‹s20›", "glptt-‹h40›", "GR1348941‹s20›", "gloas-‹s64›", "glagent-‹s50›"),
+        check=lambda match: looks_like_token(match[0].partition("-")[2]) or match[0][0] == "G", stuck=True, caught=("glpat-‹s20›", "glrt-t1_‹s27›", "glcbt-64_‹s20›", "glptt-‹h40›", "GR1348941‹s20›", "gloas-‹s64›", "glagent-‹s50›"),
         survives=("glpat-prefixed", "glft-and-other-prefixes"),
     ),
     SanitizerRule(
@@ -64,11 +69,11 @@ CODE_TOKENS: tuple[SanitizerRule, ...] = (
     ),
     SanitizerRule(
         "npm-token", "npm token", "token", ("npm_", "_authtoken="), r"npm_[A-Za-z0-9]{34,64}",
-        caught=("npm_‹w36›", "//registry.npmjs.org/:_authToken=npm_‹w36›"), survives=("npm_config_registry", "npm_lifecycle_event"),
+        stuck=True, caught=("npm_‹w36›", "//registry.npmjs.org/:_authToken=npm_‹w36›"), survives=("npm_config_registry", "npm_lifecycle_event"),
     ),
     SanitizerRule(
         "pypi-token", "PyPI or TestPyPI token", "token", ("pypi-age",), r"pypi-AgE[\w-]{40,1024}",
-        caught=("pypi-AgEIcHlwaS5vcmc‹s120›", "pypi-AgENdGVzdC5weXBpLm9yZw‹s100›"), survives=("pypi-agent", "pypi-AgE"),
+        stuck=True, caught=("pypi-AgEIcHlwaS5vcmc‹s120›", "pypi-AgENdGVzdC5weXBpLm9yZw‹s100›"), survives=("pypi-agent", "pypi-AgE"),
     ),
     SanitizerRule(
         "rubygems-token", "RubyGems, crates.io, Clojars or NuGet token", "token", ("rubygems_", "cio", "clojars_", "oy2"),
@@ -77,7 +82,7 @@ CODE_TOKENS: tuple[SanitizerRule, ...] = (
     ),
     SanitizerRule(
         "docker-token", "Docker Hub token", "token", ("dckr_pat_", "dckr_oat_"), r"dckr_[po]at_[A-Za-z0-9_-]{24,64}",
-        caught=("dckr_pat_‹s27›", "dckr_oat_‹s32›"), survives=("dckr_pat_ prefix",),
+        stuck=True, caught=("dckr_pat_‹s27›", "dckr_oat_‹s32›"), survives=("dckr_pat_ prefix",),
     ),
     SanitizerRule(
         "artifactory-token", "JFrog Artifactory key or reference token", "token", ("akc", "cmvmd"), r"(?:AKC[a-z0-9][A-Za-z0-9]{60,80}|cmVmd[A-Za-z0-9]{56,64})(?![A-Za-z0-9])",
@@ -111,7 +116,7 @@ CODE_TOKENS: tuple[SanitizerRule, ...] = (
     ),
     SanitizerRule(
         "huggingface-token", "Hugging Face token", "token", ("hf_", "api_org_"), r"(?:hf_|api_org_)[A-Za-z0-9]{30,64}(?![\w])",
-        caught=("hf_‹w34›", "api_org_‹w34›"), survives=("hf_hub_download", "hf_transformersautomodelconfig"),
+        stuck=True, caught=("hf_‹w34›", "api_org_‹w34›"), survives=("hf_hub_download", "hf_transformersautomodelconfig"),
     ),
     SanitizerRule(
         "model-key", "key of a model provider (Groq, Replicate, Perplexity, xAI, Cerebras, Fireworks, NVIDIA, Tavily, LangSmith …)", "token",
@@ -119,6 +124,15 @@ CODE_TOKENS: tuple[SanitizerRule, ...] = (
         r"(?:gsk_|r8_|pplx-|xai-|csk-|fw_|nvapi-|tvly-(?:dev-|prod-)?|lsv2_(?:pt|sk)_|jina_|pcsk_|pa-|e2b_|tgp_v1_|bb_live_|fc-|exa_)(?P<body>[A-Za-z0-9_-]{24,200})",
         check=_behind_prefix, caught=("gsk_‹w52›", "r8_‹w37›", "pplx-‹w48›", "xai-‹w80›", "nvapi-‹s64›", "tvly-‹w32›", "lsv2_pt_‹h32›_‹h10›", "jina_‹w60›"),
         survives=("fw_update_and_restart_the_device", "pa-", "fc-match", "r8_unorm", "xai-explainability-for-classifiers"),
+    ),
+    SanitizerRule(
+        "newer-token", "a token of a younger service (Resend, PostHog, Tailscale, Typeform, Apify, fal, LlamaCloud, Cohere, Fly, Depot …)", "token",
+        ("re_", "pat-na1-", "pat-eu1-", "phx_", "phc_", "phs_", "tfp_", "flyv1_", "key-", "apify_api_", "fal_", "llx-", "co_", "b2_", "depot_", "vercel_blob_rw_",
+         "prefect_", "tskey-", "sl.", "secret_", "gtma_", "ap_", "ops_", "xoxe-", "sk_", "fio-u-", "nfp_", "ntn_", "figd_", "lin_api_", "dop_", "eaag", "sq0csp-"),
+        r"(?:re_|pat-(?:na|eu)1-|ph[xcs]_|tfp_|flyv1_|key-|apify_api_|fal_|llx-|co_|b2_|depot_(?:project_|org_|user_)?|vercel_blob_rw_|prefect_|tskey-(?:auth|api|client|scim)-"
+        r"|sl\.|secret_|gtma_|ap_|ops_|xoxe-\d-|sk_|fio-u-|ntn_|figd_|lin_api_|EAAG|sq0csp-)(?P<body>[A-Za-z0-9_-]{24,300})(?![A-Za-z0-9_])",
+        check=_one_run, caught=("re_‹w32›", "phx_‹w43›", "tskey-auth-‹w34›", "apify_api_‹w36›", "pat-na1-‹h32›", "key-‹h32›"),
+        survives=("re_compile_all_the_patterns_of_2024", "key-value-store-for-sessions-v2", "co_consts_and_co_names_of_code1", "secret_manager_client_factory_v1beta1"),
     ),
     SanitizerRule(
         "wandb-key", "Weights & Biases, Comet or Pinecone key", "token", ("wandb_v1_", "pckey_"), r"(?:wandb_v1_|pckey_)[A-Za-z0-9_-]{32,120}",

@@ -72,12 +72,62 @@ def private_block(text: str, start: int, _end: int) -> Span | None:
     closing = _BLOCK_END.match(text, stop)
     if closing is not None:
         return start, closing.end(), None
+    if (end := _end_of_lines(text, head.end())) is not None:
+        return start, end, None
     text_after = text[head.end() : stop]
     if len(re.sub(r"[^A-Za-z0-9+/]", "", text_after)) < 16 or not any(
         c.isdigit() or c.isupper() for c in text_after
     ):
         return None
     return start, stop, None
+
+
+#: The end of a line of a key behind a prefix, as a log or a quotation writes it.
+_KEY_LINE = re.compile(r"(?:^|[\s\"'#>|:+*/,\]-])[A-Za-z0-9+/]{16,76}={0,2}[\s\"',\\]*$")
+_END_LINE = re.compile(r"[^\n]{0,160}?-----END (?:[A-Z0-9]+ ){0,4}PRIVATE KEY(?: BLOCK)?-----")
+_KEY_LINES_MAX, _KEY_LINE_MAX_CHARS = 200, 240
+
+
+def _end_of_lines(text: str, position: int) -> int | None:
+    """Return the end of a key block whose lines each have a prefix; None where the next line is none of a key."""
+    begin = text.find("\n", position, position + 80) + 1
+    kept: int | None = None
+    for _ in range(_KEY_LINES_MAX if begin else 0):
+        if (closing := _END_LINE.match(text, begin)) is not None:
+            return closing.end() if kept else None
+        end = text.find("\n", begin, begin + _KEY_LINE_MAX_CHARS)
+        line = text[begin : end if end >= 0 else begin + _KEY_LINE_MAX_CHARS]
+        if _KEY_LINE.search(line) is None:
+            return kept
+        kept = begin + len(line)
+        if end < 0:
+            return kept
+        begin = end + 1
+    return kept
+
+
+#: Members of a JSON web key (RFC 7518) that are its private part.
+JWK_MEMBERS = frozenset({"d", "p", "q", "dp", "dq", "qi", "k"})
+_KTY_NEAR_CHARS = 6000
+
+
+def _in_jwk(match: re.Match[str]) -> bool:
+    start, end = max(0, match.start() - _KTY_NEAR_CHARS), match.end() + _KTY_NEAR_CHARS
+    return re.search(r"[\"']kty", match.string[start:end]) is not None
+
+
+_SQL_BEFORE = re.compile(r"(?i)\b(?:create|alter)\s+(?:user|role|login)\b|\bgrant\s")
+
+
+def _in_statement(match: re.Match[str]) -> bool:
+    """Require a statement about users before it; "identified by name" is prose."""
+    before = match.string[max(0, match.start() - 160) : match.start()]
+    found = match["secret"]
+    return (
+        not is_reference(found)
+        and found.lower() not in {"values", "password", "external", "random"}
+        and (_SQL_BEFORE.search(before) is not None)
+    )
 
 
 def auth_scheme(text: str, start: int, end: int) -> Span | None:
@@ -110,6 +160,14 @@ def _is_private(match: re.Match[str]) -> bool:
 def _shaped(match: re.Match[str]) -> bool:
     found = match["secret"]
     return not is_reference(found) and (looks_like_token(found) or any(c in "!@#$%^&*" for c in found))
+
+
+_QUOTE_AHEAD = re.compile(r"[ \t]{0,4}(?=[\"'`])")
+
+
+def _default(text: str, start: int, end: int) -> Span | None:
+    quoted = _QUOTE_AHEAD.match(text, end)
+    return None if quoted is None else assignments.default_behind(text, start, quoted.end())
 
 
 SECRET_SYNTAXES: tuple[SanitizerRule, ...] = (
@@ -188,11 +246,30 @@ SECRET_SYNTAXES: tuple[SanitizerRule, ...] = (
     ),
     SanitizerRule(
         "sql-password", "a password in a SQL statement", "place", ("identified", "password", "secret"),
-        r"(?i)(?:IDENTIFIED\s{1,3}(?:BY|WITH\s\S{1,40}\s{1,3}(?:BY|AS)|VIA\s\S{1,40}\sUSING)|(?:ENCRYPTED\s)?PASSWORD|SECRET)"
+        r"(?i)(?:IDENTIFIED\s{1,3}(?:BY|WITH\s\S{1,40}\s{1,3}(?:BY|AS)|VIA\s\S{1,40}\sUSING)|(?:ENCRYPTED\s)?PASSWORD(?:\s{1,3}FOR\s\S{1,80}\s{1,3}=)?|SECRET)"
         r"\s{1,3}\\?'(?P<secret>[^'\s\\]{4,256})'",
         check=lambda match: _unlike_reference(match) and (match[0][:1].isupper() or any(c.isdigit() for c in match["secret"])),
-        caught=("CREATE USER app IDENTIFIED BY '‹w10›'", "ALTER ROLE app WITH PASSWORD '‹w10›';"),
+        caught=("CREATE USER app IDENTIFIED BY '‹w10›'", "ALTER ROLE app WITH PASSWORD '‹w10›';", "SET PASSWORD FOR 'a'@'%' = '‹w10›'"),
         survives=("unknown PASSWORD plugin 'x'", "IDENTIFIED BY '${PW}'", "identified by 'name'"),
+    ),
+    SanitizerRule(
+        "sql-password-bare", "a password in a SQL statement, without quotes or in double ones", "place", ("identified",),
+        r"(?i)IDENTIFIED\s{1,3}BY\s{1,3}\\?\"?(?P<secret>[^\s'\"`;,()\\]{4,128})", check=_in_statement,
+        caught=("ALTER USER app IDENTIFIED BY ‹w10›", "create user app identified by \"‹w10›\"", "GRANT ALL ON *.* TO x IDENTIFIED BY ‹a9›;"),
+        survives=("each row is identified by name", "CREATE USER app IDENTIFIED BY :password", "users identified by number42"),
+    ),
+    SanitizerRule(
+        "jwk", "a private member of a JSON web key", "place",
+        tuple(f"{quote}{name}{quote}" for name in sorted(JWK_MEMBERS) for quote in ("'", '"', '\\"')),
+        r"\\*[\"']\w{1,2}\\*[\"']\s{0,3}:\s{0,3}\\*[\"'](?P<secret>[A-Za-z0-9_-]{16,1400})(?=\\*[\"'])", check=_in_jwk,
+        caught=('{"kty":"EC","x":"‹s43›","d":"‹s43›"}', "{'kty': 'oct', 'k': '‹s43›'}", '{"dp": "‹s86›", "kty": "RSA"}'),
+        survives=('{"kty":"EC","x":"‹s43›","y":"‹s43›"}', '{"d": "‹s43›"}', '{"kty": "RSA", "n": "‹s86›", "d": "short"}'),
+    ),
+    SanitizerRule(
+        "default-secret", "a literal that stands in for a secret: `getenv(…) or \"…\"`", "named",
+        (" or ", "||", "??", " else "), locate=_default,
+        caught=('password = os.getenv("DB_PASSWORD") or "‹w12›"', "process.env.CLIENT_SECRET || '‹w16›'", "process.env.API_KEY ?? \"‹w24›\"", "a.password if a.password else '‹w12›'"),
+        survives=('name = user or "‹w12›"', 'token = token or ""', 'password = password or "password"', "if token == '(' or ')':"),
     ),
     SanitizerRule(
         "command-password", "a password as a program's argument", "place", ("curl", "wget"),

@@ -41,7 +41,7 @@ SERVICE_TOKENS: tuple[SanitizerRule, ...] = (
     SanitizerRule(
         "slack-token", "Slack token", "token", ("xoxb", "xoxp", "xoxa", "xoxr", "xoxs", "xoxo", "xoxe", "xoxc", "xoxd", "xapp-", "xwfp-"),
         r"(?:xox[a-z](?:\.xox[bp])?-[A-Za-z0-9%-]{10,512}|x(?:app|wfp)-[A-Za-z0-9-]{16,256})", check=_digit,
-        caught=("xoxb-‹d12›-‹d13›-‹w24›", "xoxp-‹d12›-‹d12›-‹d13›-‹h32›", "xapp-1-A‹u10›-‹d13›-‹h64›", "xoxe.xoxp-1-‹w160›", "xoxd-‹w80›"),
+        stuck=True, caught=("xoxb-‹d12›-‹d13›-‹w24›", "xoxp-‹d12›-‹d12›-‹d13›-‹h32›", "xapp-1-A‹u10›-‹d13›-‹h64›", "xoxe.xoxp-1-‹w160›", "xoxd-‹w80›"),
         survives=("xoxb- tokens", "xoxo, Gossip Girl"),
     ),
     SanitizerRule(
@@ -68,7 +68,7 @@ SERVICE_TOKENS: tuple[SanitizerRule, ...] = (
     SanitizerRule(
         "stripe-key", "Stripe key or webhook secret", "token", ("sk_live_", "sk_test_", "rk_live_", "rk_test_", "whsec_", "sk_prod_", "rk_prod_", "ek_live_", "ek_test_"),
         r"(?:(?:sk|rk|ek)_(?:live|test|prod)_[A-Za-z0-9_]{10,256}|whsec_[A-Za-z0-9+/=]{24,256})",
-        caught=("sk_live_‹w24›", "rk_test_‹w99›", "whsec_‹w32›"), survives=("pk_live_‹w24›", "sk_test_ keys", "whsec_header"),
+        stuck=True, caught=("sk_live_‹w24›", "rk_test_‹w99›", "whsec_‹w32›"), survives=("pk_live_‹w24›", "sk_test_ keys", "whsec_header"),
     ),
     SanitizerRule(
         "square-token", "Square token", "token", ("eaaa", "sq0atp-", "sq0csp-", "sandbox-sq0"), r"(?:EAAA[\w-]{22,64}|(?:sandbox-)?sq0(?:atp|csp|idb)-[\w-]{22,60})(?![\w-])",
