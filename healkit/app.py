@@ -91,7 +91,6 @@ class Healkit:
         )
         self.traces = Traces(self.database, self.config)
         self.recorder = Recorder(self.database, self.config, self.traces.tracer, self.traces.notify)
-        self.recorder.ingest()
         self.recorder.recover_orphans()
         self.executor = Executor(
             EntryLookup(self.database, lambda: self.vault),

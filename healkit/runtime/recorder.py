@@ -169,10 +169,9 @@ class Recorder:
     def recover_orphans(self) -> int:
         """Turn each RUNNING row whose host is dead into a FAILURE that says so; how many. Called at start-up.
 
-        The spool comes first: a host that died may have left the true ending there. Raises nothing; a log
-        that cannot be read has no orphans today.
+        The spool came first, when this was made: a host that died may have left the true ending there. Raises nothing;
+        a log that cannot be read has no orphans today.
         """
-        self.ingest()
         count = 0
         try:
             self._recover_journals()

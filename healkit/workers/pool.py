@@ -63,12 +63,12 @@ class Pool:
             return await self._cold(KernelWorker, config, tier, grants)
         key = self._key(tier, grants)
         if not grants.read and not grants.write and (spare := self._take_spare(key, config)) is not None:
-            self._refill(key)
+            self._refill(key, config)
             return spare
         fork_server = await self._fork_server(key, grants)
         worker = await self._started(KernelWorker, self._sandbox(config, tier, grants), config, fork_server)
         if not grants.read and not grants.write:
-            self._refill(key)
+            self._refill(key, config)
         return worker
 
     async def subprocess_worker(self, config: Config, tier: Tier, grants: Grants) -> SubprocessWorker:
@@ -85,7 +85,7 @@ class Pool:
         """Have a fork server and a spare ready, for whoever wants to wait for them."""
         key = self._key(tier, Grants())
         await self._fork_server(key, Grants(), wait=True)
-        self._refill(key)
+        self._refill(key, self._config)
         while self._tasks:
             await asyncio.gather(*self._tasks, return_exceptions=True)
 
@@ -176,25 +176,26 @@ class Pool:
                 self._spares[key].remove(spare)
                 spare.adopt(config)
                 return spare
+            else:  # it cannot be used, and would keep one that can from being made
+                self._spares[key].remove(spare)
+                self.retire(spare)
         return None
 
-    def _refill(self, key: SandboxKey) -> None:
-        """Make the next spare in the background; never one with grants, which are for the tool that asked."""
+    def _refill(self, key: SandboxKey, config: Config) -> None:
+        """Make the next spare in the background, for the settings asked for last; never one with grants."""
         if self._closed or len(self._spares[key]) + self._making[key] >= self._config.spares:
             return
         self._making[key] += 1
-        self._in_background(self._make_spare(key))
+        self._in_background(self._make_spare(key, config))
 
-    async def _make_spare(self, key: SandboxKey) -> None:
+    async def _make_spare(self, key: SandboxKey, config: Config) -> None:
         try:
             await asyncio.sleep(_REFILL_AFTER_S)
             fork_server = await self._fork_server(key, Grants(), wait=True)
             if fork_server is None or self._closed:
                 return
             with contextlib.suppress(WorkerError):
-                worker = KernelWorker(
-                    self._sandbox(self._config, key.tier, Grants()), self._config, fork_server
-                )
+                worker = KernelWorker(self._sandbox(config, key.tier, Grants()), config, fork_server)
                 await worker.start()
                 if self._closed:
                     await worker.close()

@@ -139,6 +139,28 @@ def test_a_spare_is_ready_is_never_used_twice_and_is_replaced(tmp_path: Path) ->
         assert len(set(seen)) == 4
 
 
+def test_a_spare_for_another_scratch_limit_is_discarded_and_the_next_is_made_for_the_asker(
+    tmp_path: Path,
+) -> None:
+    small, large = Config(start_timeout_s=30, scratch_mb=20), Config(start_timeout_s=30, scratch_mb=40)
+
+    def spares() -> list[tuple[int, int]]:
+        async def look() -> list[tuple[int, int]]:
+            pool = background.pool_for(small)
+            return [(spare.sandbox.scratch_mb, id(spare)) for each in pool._spares.values() for spare in each]
+
+        return background.loop.submit(look()).result(timeout=60)
+
+    with (
+        Healkit(tmp_path / "x.db", config=small) as first,
+        Healkit(tmp_path / "x.db", config=large) as second,
+    ):
+        first.vault.add("one", "def one():\n    return 1\n")
+        for healkit, limit_mb in ((first, 20), (second, 40), (second, 40), (first, 20)):
+            assert healkit.execute_tool("one") == 1
+            wait_until(lambda wanted=limit_mb: {made_for for made_for, _ in spares()} == {wanted})
+
+
 @pytest.mark.slow
 def test_a_fork_server_that_dies_is_replaced(tmp_path: Path) -> None:
     config = Config(start_timeout_s=30)

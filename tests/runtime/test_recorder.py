@@ -308,3 +308,25 @@ def test_many_threads_record_at_once_while_the_database_comes_and_goes(tmp_path:
         wait_until(lambda: recorder.ingest() >= 0 and recorder.problem == "")
         assert {row["trace_id"] for row in log_rows(path)} == {begun.trace_id for begun in traces}
         assert {row["status"] for row in log_rows(path)} == {"SUCCESS"}
+
+
+def test_opening_looks_into_the_spool_once(tmp_path: Path) -> None:
+    program = """
+import sys
+from healkit import Healkit
+looks = []
+sys.addaudithook(lambda event, args: event == "open" and str(args[0]).endswith("drain.lock") and looks.append(1))
+with Healkit(sys.argv[1]) as healkit:
+    print(len(looks), len(healkit.log.query()))
+"""
+    path = tmp_path / "healkit.db"
+    with recording(path) as (recorder, _):
+        run(recorder, started())
+        with locked_by_another_process(path):
+            run(recorder, started())
+            recorder._backlog._closed.set()
+            done = subprocess.run(
+                [sys.executable, "-c", program, str(path)],
+                capture_output=True, text=True, check=True, timeout=60,
+            )  # fmt: skip
+    assert done.stdout.split()[0] == "1", done.stdout
