@@ -12,6 +12,8 @@ language. The rules of matching:
 - all of several words must be there, in any order;
 - a text without any letter or digit is looked for as it stands, which no index helps with.
 
+What no index answers is refused where more failures than `SCANNED_MAX` would be read for it.
+
 Beginnings are a second attempt, because an index has to gather all the words that begin so before it knows the newest
 row: 0.4 s for a common beginning in 100,000 tracebacks, where a whole word is read off in 1 ms.
 
@@ -24,6 +26,7 @@ from __future__ import annotations
 
 import re
 import string
+import unicodedata
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -42,15 +45,23 @@ _WORD = re.compile(r"[^\W_]")
 #: Separates words on PostgreSQL, like spaces; its own parser would keep paths and names whole.
 _PUNCTUATION = string.punctuation
 _SPACES = str.maketrans(dict.fromkeys(_PUNCTUATION, " "))
+#: Failures that are read one by one for a text that no index finds: 20 ms.
+SCANNED_MAX = 20_000
 #: A shorter word is never taken for a beginning: there are too many words that begin so.
 _BEGINNING_MIN_CHARS = 3
+#: A beginning of so many words is looked for as these words.
+_SPELLED_MAX = 50
 
 
 class Piece(NamedTuple):
-    """Words that must stand together; `goes_on`: the last of them may be the beginning of a longer one."""
+    """Words that must stand together; `goes_on`: the last of them may be the beginning of a longer one.
+
+    `words`: all that the last of them is the beginning of, where they are few.
+    """
 
     text: str
     goes_on: bool
+    words: tuple[str, ...] = ()
 
 
 def has_words(text: str) -> bool:
@@ -69,6 +80,32 @@ def read_pieces(session: Session, text: str) -> list[Piece]:
             piece = Piece(loose, goes_on=not _is_anywhere(session, piece))
         found.append(piece)
     return found
+
+
+def spelled_out(session: Session, pieces: list[Piece]) -> list[Piece]:
+    """Return the pieces with the words that each beginning stands for, where they are few, on SQLite.
+
+    Whole words are read off the index from the newest on; a beginning is not.
+    """
+    found: list[Piece] = []
+    for piece in pieces:
+        words = _words_beginning(session, piece) if piece.goes_on else ()
+        found.append(piece._replace(words=words) if 0 < len(words) <= _SPELLED_MAX else piece)
+    return found
+
+
+def _words_beginning(session: Session, piece: Piece) -> tuple[str, ...]:
+    """Return the indexed words with that beginning, one more than `_SPELLED_MAX` at most."""
+    folded = unicodedata.normalize("NFKD", _last_word(piece.text).lower())
+    beginning = "".join(char for char in folded if not unicodedata.combining(char))
+    session.connection().exec_driver_sql(
+        "CREATE VIRTUAL TABLE IF NOT EXISTS temp.healkit_words USING fts5vocab(main, executionlog_fts, 'row')"
+    )
+    found = session.connection().exec_driver_sql(
+        "SELECT term FROM temp.healkit_words WHERE term >= ? AND term < ? LIMIT ?",
+        (beginning, f"{beginning}\U0010ffff", _SPELLED_MAX + 1),
+    )
+    return tuple(str(term) for (term,) in found)
 
 
 def newest_matches(pieces: list[Piece], facts: list[str]) -> Select[Any]:
@@ -132,9 +169,17 @@ def _is_anywhere(session: Session, piece: Piece) -> bool:
 
 def _matching(pieces: list[Piece], facts: list[str]) -> ColumnElement[bool]:
     """Return FTS5's condition; all typed text is in quotes, so that none of it is an operator."""
-    parts = [f"{{traceback}} : {_phrase(p.text)}{' *' if p.goes_on else ''}" for p in pieces]
+    parts = [f"{{traceback}} : {_expression(piece)}" for piece in pieces]
     parts += [f"{{facts}} : {_phrase(fact)}" for fact in facts if has_words(fact)]
     return literal_column("executionlog_fts").op("MATCH")(" AND ".join(parts))
+
+
+def _expression(piece: Piece) -> str:
+    """Return FTS5's expression for a piece: a phrase, or one for each word that it may end in."""
+    if not piece.words:
+        return f"{_phrase(piece.text)}{' *' if piece.goes_on else ''}"
+    before = " ".join(piece.text.translate(_SPACES).split()[:-1])
+    return f"({' OR '.join(_phrase(f'{before} {word}'.strip()) for word in piece.words)})"
 
 
 def _phrase(text: str) -> str:

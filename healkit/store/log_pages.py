@@ -21,6 +21,7 @@ from sqlalchemy.orm import Session
 
 from healkit.contracts.filters import STATUSES, Filters, Moment
 from healkit.contracts.records import TRIED_COUNTED_MAX, TRIED_ORIGINS
+from healkit.errors import UsageInvalid
 from healkit.store import full_text
 from healkit.store.models import LOG, ExecutionLog
 
@@ -101,7 +102,11 @@ def _statement(
 ) -> Select[Any]:
     """Select the filtered rows older than that row, newest first, or `newer` than it, oldest first."""
     pieces = full_text.read_pieces(session, filters.text or "")
-    if pieces and session.get_bind().dialect.name == "sqlite":
+    on_sqlite = session.get_bind().dialect.name == "sqlite"
+    if on_sqlite:
+        pieces = full_text.spelled_out(session, pieces)
+    _refuse_long_search(session, filters, pieces, on_sqlite=on_sqlite)
+    if pieces and on_sqlite:
         statement = _matches(pieces, filters, anchor, time, newer=newer)
     else:
         statement = newest_first(_all_conditions(pieces, filters))
@@ -110,6 +115,27 @@ def _statement(
         if anchor is not None:
             statement = statement.where(_beyond(anchor, time, newer=newer))
     return statement
+
+
+def _refuse_long_search(
+    session: Session, filters: Filters, pieces: list[full_text.Piece], *, on_sqlite: bool
+) -> None:
+    """Raise `UsageInvalid` for a text that no index finds, where too many failures would have to be read for it."""
+    wide = [piece.text for piece in pieces if piece.goes_on and not piece.words]
+    if not filters.text or (pieces and not (wide and on_sqlite)):
+        return
+    # An index of words is read as a whole for a beginning; for other texts, the other filters choose what is read.
+    chosen = Filters() if pieces else dataclasses.replace(filters, text=None, status=None, tried=True)
+    failures = select(LOG.c.id).where(status_is("FAILURE"), *conditions_of(chosen))
+    if session.scalar(failures.offset(full_text.SCANNED_MAX).limit(1)) is None:
+        return
+    raise UsageInvalid(
+        f"text={filters.text!r} cannot be looked for among more than {full_text.SCANNED_MAX:,} failures: "
+        + (f"many words begin with {wide[0].strip('*')!r}." if wide else "it has no letter or digit."),
+        hint="Type more of the word."
+        if wide
+        else "Type a word, or narrow the search with tool, since or until.",
+    )
 
 
 def _left_out(

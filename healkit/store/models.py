@@ -111,7 +111,8 @@ class PatchRow(TableBase, table=True):
 
 
 #: A failure of a tool's own: a condition of indexes, so queries spell it the same.
-OWN_FAILURE = "status = 'FAILURE' AND origin <> 'trial' AND origin <> 'search'"
+OWN = "origin <> 'trial' AND origin <> 'search'"
+OWN_FAILURE = f"status = 'FAILURE' AND {OWN}"
 
 
 class ExecutionLog(TableBase, table=True):
@@ -133,6 +134,10 @@ class ExecutionLog(TableBase, table=True):
         # A tool's own failures, without those of code that was only tried.
         partial_index("ix_executionlog_own_failed_tool_time", "tool_name", "timestamp", where=OWN_FAILURE),
         partial_index("ix_executionlog_own_failed_time", "timestamp", where=OWN_FAILURE),
+        # Pages without trials and searches, which may be most of the log; and those of one origin.
+        partial_index("ix_executionlog_own_time", "timestamp", where=OWN),
+        partial_index("ix_executionlog_own_tool_time", "tool_name", "timestamp", where=OWN),
+        Index("ix_executionlog_origin_time", "origin", "timestamp"),
         # Looked through at each start-up for orphans; a row is in it only while it runs.
         partial_index("ix_executionlog_running", "timestamp", where="status = 'RUNNING'"),
         partial_index(

@@ -16,6 +16,7 @@ from store_samples import failed, moment, started, succeeded
 
 from healkit.contracts.failure import Failure
 from healkit.contracts.records import Finished, utc_now
+from healkit.errors import UsageInvalid
 from healkit.store.database import Database
 from healkit.store.log_reader import Log
 from healkit.store.log_writer import LogWriter
@@ -241,3 +242,42 @@ def test_a_migration_indexes_existing_tracebacks(tmp_path: Path) -> None:
     engine.dispose()
     with contextlib.closing(Database(path)) as database:
         assert [row.tool_name for row in Log(database).query(text="zerodivision")] == ["fibonacci"]
+
+
+def many_failures(database: Database, count: int, words: int) -> None:
+    """Insert failures whose tracebacks hold so many different words with one beginning, in one statement."""
+    begun = "INSERT INTO executionlog (timestamp, tool_name, persona, status, error_traceback, trace_id, origin, last_output)"
+    rows = f"""{begun}
+        WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {count})
+        SELECT '2026-01-02 03:04:05.000000', CASE WHEN i < 10 THEN 'rare' ELSE 'busy' END, 'default', 'FAILURE',
+            'word' || (i % {words}) || ' => same' || (i % 5), printf('%036d', i), 'python', '' FROM n"""
+    with database.write() as session:
+        session.connection().exec_driver_sql(rows)
+
+
+def test_a_beginning_of_few_words_is_found_in_a_log_of_any_size(database: Database) -> None:
+    many_failures(database, 21_000, 5_000)
+    log = Log(database)
+    assert len(log.query(text="sam*", limit=30)) == len(log.query(text="SAME", limit=30)) == 30
+    assert len(log.query(text="word4999*")) == 4
+    assert len(log.query(text="same4 word499*", limit=100)) == 13  # those of 499, 4994 and 4999
+
+
+@LOG_10
+def test_a_search_that_no_index_answers_is_refused_with_its_reason(database: Database) -> None:
+    many_failures(database, 21_000, 5_000)
+    log = Log(database)
+    with pytest.raises(UsageInvalid, match=r"many words begin with 'wo'") as wide:
+        log.query(text="wo*")
+    assert "Type more" in wide.value.hint
+    with pytest.raises(UsageInvalid, match="no letter or digit") as bare:
+        log.query(text="=>")
+    assert "tool" in bare.value.hint
+    assert len(log.query(text="=>", tool="rare")) == 9
+    assert len(log.query(text="=>", since="2026-02-01")) == 0
+
+
+def test_a_smaller_log_is_searched_for_any_text(database: Database) -> None:
+    many_failures(database, 2_000, 500)
+    log = Log(database)
+    assert len(log.query(text="wo*", limit=3000)) == len(log.query(text="=>", limit=3000)) == 2_000
