@@ -156,6 +156,7 @@ def test_a_spare_for_another_scratch_limit_is_discarded_and_the_next_is_made_for
         Healkit(tmp_path / "x.db", config=large) as second,
     ):
         first.vault.add("one", "def one():\n    return 1\n")
+        warm_up(small)  # what other tests have asked for is there
         for healkit, limit_mb in ((first, 20), (second, 40), (second, 40), (first, 20)):
             assert healkit.execute_tool("one") == 1
             wait_until(lambda wanted=limit_mb: {made_for for made_for, _ in spares()} == {wanted})
