@@ -186,6 +186,15 @@ def test_texts_made_of_keywords_are_clean_after_one_cleaning(text: str) -> None:
 
 
 @TRACE_2
+@pytest.mark.parametrize("numbers", [1, 4, 40])
+def test_secrets_that_uncover_each_other_are_all_hidden(numbers: int) -> None:
+    cleaned = SANITIZER.text(f'"4111111111111111{"+4915112345678" * numbers}", and 7 more')
+    assert "4915112345678" not in cleaned.value
+    assert cleaned.value.endswith('", and 7 more')
+    assert SANITIZER.text(cleaned.value).value == cleaned.value
+
+
+@TRACE_2
 def test_one_sanitizer_serves_several_threads() -> None:
     text = f"password={PASSWORD} for jane@example.com"
     expected = SANITIZER.text(text)
