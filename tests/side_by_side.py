@@ -8,6 +8,7 @@ it shares no lock, no thread and no connection with the test, and it can be kill
 from __future__ import annotations
 
 import multiprocessing
+import multiprocessing.util
 import os
 import sys
 import traceback
@@ -24,6 +25,8 @@ T = TypeVar("T")
 Meet = Callable[[], None]
 
 _FORKING = multiprocessing.get_context("forkserver")
+# Its sockets' folder, before a test has temporary files made elsewhere: the path of a socket must be short.
+multiprocessing.util.get_temp_dir()
 _FORKING.set_forkserver_preload(
     [
         "pytest",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
+from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -19,16 +21,17 @@ from healkit.store.log_writer import LogWriter
 
 
 @pytest.fixture
-def log(tmp_path: Path) -> Log:
+def log(tmp_path: Path) -> Iterator[Log]:
     """Make a log with a failure of each of two tools."""
-    database = Database(tmp_path / "healkit.db")
-    writer = LogWriter(database)
-    for tool in ("fibonacci", "share"):
-        begun = started(tool)
-        writer.begin(begun)
-        writer.finish(failed(begun))
-    writer.close()
-    return Log(database)
+    with (
+        contextlib.closing(Database(tmp_path / "healkit.db")) as database,
+        contextlib.closing(LogWriter(database)) as writer,
+    ):
+        for tool in ("fibonacci", "share"):
+            begun = started(tool)
+            writer.begin(begun)
+            writer.finish(failed(begun))
+        yield Log(database)
 
 
 @pytest.mark.parametrize("method", [Log.query, Log.export, Healkit.executions])
