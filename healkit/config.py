@@ -3,8 +3,8 @@
 Every field can be given as `Healkit(config=Config(…))` or as an environment variable `HEALKIT_<FIELD>`, e.g.
 `HEALKIT_TIMEOUT_S=60`. Units are in the names.
 
-A new setting is one field here, with its default and its help; whoever needs it reads `config.<name>`. Its variable,
-its check, its line in `help(Config)` and, with `shown`, its line in `healkit status` follow from the field.
+A new setting is one field here, with its default and its help. Its variable, its check, its line in `help(Config)`
+and, with `shown`, its line in `healkit status` follow from the field.
 """
 
 from __future__ import annotations
@@ -13,12 +13,15 @@ import dataclasses
 import functools
 import os
 from collections.abc import Mapping
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 from urllib.parse import urlsplit
 
 from healkit.contracts.secrets import Secret, shown_address
+from healkit.contracts.setting import Setting, setting
 from healkit.errors import ConfigError
 
+#: How a tool runs: in a kernel, or in a plain interpreter under the same restrictions.
+Mode = Literal["worker", "subprocess"]
 Isolation = Literal["auto", "namespaces", "landlock", "process"]
 #: How much of a failure is explained, from nothing to a suggested fix.
 ExplainLevel = Literal["off", "what", "where", "why", "hint", "fix"]
@@ -29,80 +32,6 @@ ModelProvider = Literal["openai", "anthropic"]
 MIB = 1024 * 1024
 #: The most traces that a collector takes in one request.
 SYNC_BATCH_MAX = 100
-_UNITS = {
-    "per_s": "a second",
-    "s": "seconds",
-    "mb": "MiB",
-    "bytes": "bytes",
-    "days": "days",
-    "usd_per_mtok": "US dollars",
-}
-
-
-@dataclasses.dataclass(frozen=True)
-class Setting:
-    """Setting, as `Config` declares it.
-
-    help: what it does. zero: whether 0 is allowed, where it is a number. choices: all that a text may be; wrong: what
-    anything else is called. shown: its heading in `healkit status` and key in `--json`, listed where it is not the
-    default; empty: never listed.
-    """
-
-    help: str
-    zero: bool = False
-    choices: tuple[str, ...] = ()
-    wrong: str = "not a choice"
-    shown: str = ""
-    name: str = ""
-    default: Any = None
-
-    @property
-    def variable(self) -> str:
-        """Environment variable that sets it."""
-        return f"HEALKIT_{self.name.upper()}"
-
-    @property
-    def unit(self) -> str:
-        """Unit of its number; empty where it has none."""
-        return next((unit for ending, unit in _UNITS.items() if self.name.endswith(f"_{ending}")), "")
-
-    def check(self, value: Any) -> None:
-        """Raise `ConfigError` for a value that cannot be."""
-        if self.choices and value not in self.choices:
-            raise ConfigError(
-                f"{self.name}={value!r} is {self.wrong}.", hint=f"Choose one of {', '.join(self.choices)}."
-            )
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        if is_number and not (value > 0 or (self.zero and value == 0)):
-            raise ConfigError(
-                f"{self.name}={value!r} must be {'0 or greater' if self.zero else 'greater than 0'}."
-            )
-
-    def parse(self, text: str) -> Any:
-        """Read the variable's text in the type of the default; raise `ConfigError` for what is none."""
-        if isinstance(self.default, tuple):
-            return tuple(part.strip() for part in text.split(",") if part.strip())
-        if isinstance(self.default, bool):
-            if text.lower() in {"1", "true", "yes", "on", "0", "false", "no", "off"}:
-                return text.lower() in {"1", "true", "yes", "on"}
-        elif isinstance(self.default, int | float):
-            try:
-                return type(self.default)(text)
-            except ValueError:
-                pass
-        else:
-            return text
-        kind = {"int": "an integer", "float": "a number", "bool": "true or false"}[
-            type(self.default).__name__
-        ]
-        raise ConfigError(
-            f"{self.variable}={text!r} is not {kind}.", hint=f"The default is {self.default!r}."
-        )
-
-
-def setting(default: Any, help: str, *, hidden: bool = False, **about: Any) -> Any:  # noqa: A002 - as in Setting
-    """Declare a setting; hidden: left out of `repr`, since it may hold a secret. about: more of `Setting`."""
-    return dataclasses.field(default=default, repr=not hidden, metadata={"setting": Setting(help, **about)})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -118,13 +47,19 @@ class Config:
         wrong="not a tier",
     )
     nursery: bool = setting(True, "fork workers from the fork server; without it, each starts cold")
+    mode: Mode = setting(
+        "worker",
+        "how tools run where a call does not say: `worker` is a Jupyter kernel, `subprocess` a plain fresh interpreter",
+        choices=get_args(Mode),
+        wrong="not a mode",
+    )
     spares: int = setting(1, "unused workers that are kept warm", zero=True)
     preload: tuple[str, ...] = setting(
         (), "modules that the fork server imports ahead, such as numpy and pandas"
     )
     timeout_s: float = setting(30.0, "wall time of an execution")
     rpc_timeout_s: float = setting(10.0, "wall time of one bridged call")
-    start_timeout_s: float = setting(5.0, "wall time of a worker's start")
+    start_timeout_s: float = setting(20.0, "wall time of a worker's start")
     grace_s: float = setting(0.4, "what a tool gets after its timeout to unwind before it is killed")
     memory_mb: int = setting(1024, "address space that a tool may add to the bare worker")
     cpu_s: int = setting(60, "processor time of an execution")
@@ -132,6 +67,10 @@ class Config:
         256, "size of the scratch folder; enforced as a whole in the `namespaces` tier, per file below"
     )
     open_files: int = setting(256, "files that a tool may have open")
+    data_mb: int = setting(1024, "frames and arrays in the result of an execution")
+    views_mb: int = setting(
+        2048, "frames and arrays kept beside the database; 0 keeps none", zero=True, shown="keeps of data"
+    )
     result_max_bytes: int = setting(10 * MIB, "size of a tool's result")
     output_max_bytes: int = setting(10 * MIB, "what is kept of a tool's output")
     max_calls: int = setting(10_000, "calls that one execution may make")
@@ -156,8 +95,10 @@ class Config:
     )
     trace_max_tasks: int = setting(1000, "calls that one trace lists")
     trace_max_decisions: int = setting(1000, "branch decisions that one trace lists")
-    sanitize_log: bool = setting(
-        False, "clean the log's own rows too; a run can then not be repeated with the arguments it had"
+    sanitize_log: bool | None = setting(
+        None,
+        "clean the log's own rows too; a run can then not be repeated with the secrets it had; `none` cleans them "
+        "in a database on a server, which others share, and not in a file",
     )
     sync_url: str = setting(
         "", "the collector that traces are sent to; empty sends nothing", hidden=True, shown="collector"
@@ -189,12 +130,17 @@ class Config:
     )
     retention_days: float = setting(
         0.0,
-        "age up to which `log.prune` keeps executions; 0 sets no bound, and nothing is pruned by itself",
+        "age beyond which executions are deleted, by themselves and by `log.prune`; 0 sets no bound",
         zero=True,
+        shown="deletes runs older than",
     )
     retention_rows: int = setting(
-        0, "how many of the newest executions `log.prune` keeps; 0 sets no bound", zero=True
+        0,
+        "how many of the newest executions are kept, likewise; 0 sets no bound",
+        zero=True,
+        shown="keeps of all runs the newest",
     )
+    retention_interval_s: float = setting(3600.0, "pause between two rounds of deleting by itself")
     sql_row_limit: int = setting(1000, "rows that a SQL tool returns")
     synchronous: Literal["NORMAL", "FULL"] = setting(
         "NORMAL", "SQLite's own: NORMAL loses nothing on kill -9, FULL nothing on a power cut either"
@@ -281,9 +227,9 @@ class Config:
 
     def __post_init__(self) -> None:
         """Refuse what could not work; raise `ConfigError`."""
-        for setting in settings():
-            if setting.choices:
-                setting.check(getattr(self, setting.name))
+        for each in settings():
+            if each.choices:
+                each.check(getattr(self, each.name))
         object.__setattr__(self, "sync_token", Secret(self.sync_token))
         _check_url("sync_url", self.sync_url, "https://collector.example:8008", "as sync_token")
         _check_url("heal_model_url", self.heal_model_url, "http://localhost:11434/v1", "in HEALKIT_MODEL_KEY")
@@ -296,8 +242,8 @@ class Config:
                 f"sync_batch={self.sync_batch!r} is more than a collector takes at once.",
                 hint=f"At most {SYNC_BATCH_MAX}.",
             )
-        for setting in settings():
-            setting.check(getattr(self, setting.name))
+        for each in settings():
+            each.check(getattr(self, each.name))
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] | None = None) -> Config:

@@ -21,7 +21,8 @@ SHARE_MAX, SHARE_OUTCOMES_MAX = 4000, 1_000_000
 class BatchCheck(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Check as a trial server gets it (`contracts.healing.Check`), with its time limit in seconds.
 
-    Arguments travel as JSON, because they are decoded afresh for each candidate.
+    Arguments travel as JSON, because they are decoded afresh for each candidate. `exact` says that arguments and
+    expected value hold tags (`values.kept`), and that the result is compared as it is.
     """
 
     arguments: msgspec.Raw = msgspec.Raw(b"{}")
@@ -30,6 +31,7 @@ class BatchCheck(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     expected: msgspec.Raw = msgspec.Raw(b"null")
     raises: str = ""
     timeout_s: float = 1.0
+    exact: bool = False
 
 
 class Batch(msgspec.Struct, frozen=True, tag="batch", kw_only=True):

@@ -15,6 +15,7 @@ import dataclasses
 import datetime
 import decimal
 import enum
+import itertools
 import math
 import pathlib
 import sys
@@ -22,13 +23,27 @@ import uuid
 from collections.abc import Callable, Mapping, Set
 from typing import Any
 
+from healkit.contracts import claims
+
 #: Depth at which structures are cut: JSON readers recurse, and so does this one.
 MAX_DEPTH = 64
+#: Key of a tag, which stands for a value that JSON cannot hold exactly.
+TAG = "@"
+#: Levels of nesting with tags; a message around them has a few of its own.
+TAGGED_DEPTH = claims.MAX_DEPTH - 10
+#: Whole numbers up to this many bits are written in decimal: Python reads at most 4,300 digits.
+DECIMAL_BITS = 4096
 #: Rows of a DataFrame, and bytes of a `bytes`, that are written out.
 MAX_ROWS = 1000
 MAX_BLOB_BYTES = 64 * 1024
-_MAX_NOTES = 20
+#: Limits of the notes of what was converted, and of one of them in characters.
+NOTES_MAX, NOTE_MAX_CHARS = 21, 1000
+#: Limits of a key in a path, and of a path that is still made longer, in characters: each item has a path of its own.
+_KEY_MAX_CHARS, _PATH_MAX_CHARS = 100, 400
 
+_PLAIN_TYPES = (bool, int, float, str)
+#: Depth of a value's outline, and how many items of each container it looks at.
+_OUTLINE_DEPTH, _OUTLINE_ITEMS = 4, 50
 _PLAIN = (
     datetime.datetime, datetime.date, datetime.time, decimal.Decimal, uuid.UUID, pathlib.PurePath, datetime.timedelta,
 )  # fmt: skip
@@ -45,46 +60,109 @@ class ValueTooLarge(Exception):
 
 
 def to_jsonable(
-    value: object, describe: Callable[[object], str] = type_only, *, max_chars: int | None = None
+    value: object,
+    describe: Callable[[object], str] = type_only,
+    *,
+    max_chars: int | None = None,
+    preview: Callable[[object], Any] | None = None,
 ) -> tuple[Any, list[str]]:
     """Convert a value to plain dicts, lists, strings and numbers, and list the conversions.
 
     `describe` turns an object of an unknown class into text. The host uses `type_only`, because a foreign `__repr__`
     may run for ever there; the worker passes one with a time limit. Raises `ValueTooLarge` when there is more than
-    `max_chars` of text in it, each item of a container counting as one.
+    `max_chars` of text in it, each item of a container counting as one. `preview` returns what is shown of an array, a
+    frame or a table in its place, or None for one that is written out.
     """
-    walker = _Walker(describe, max_chars)
+    walker = _Walker(describe, max_chars, preview)
     return walker.walk(value, "$", 0), walker.notes
 
 
-def is_plain(value: object) -> bool:
-    """Return True for a value that JSON returns unchanged: lists, dicts with text for keys, text, numbers, None."""
-    if type(value) is dict:
-        return all(type(key) is str and is_plain(item) for key, item in value.items())
-    if type(value) is list:
-        return all(is_plain(item) for item in value)
-    return value is None or type(value) in {bool, int, float, str}
+def type_outline(value: object, depth: int = 0) -> str:
+    """Return what JSON does not say of a value's types: `set`, `list[tuple]`, `dict[int]`; empty for a plain value.
+
+    Reads builtin containers only, the first items of each, to a small depth.
+    """
+    kind = type(value)
+    if value is None or kind in _PLAIN_TYPES:
+        return ""
+    inside: set[str] = set()
+    if depth < _OUTLINE_DEPTH and kind in (list, tuple, set, frozenset):
+        some = itertools.islice(value, _OUTLINE_ITEMS)  # type: ignore[call-overload]  # a container
+        inside = {type_outline(item, depth + 1) for item in some}
+    elif depth < _OUTLINE_DEPTH and isinstance(value, dict):
+        for key, item in itertools.islice(dict.items(value), _OUTLINE_ITEMS):
+            inside |= {"" if type(key) is str else type(key).__name__, type_outline(item, depth + 1)}
+        kind = dict
+    parts = sorted(inside - {""})
+    if kind in (list, dict) and not parts:
+        return ""
+    return f"{kind.__name__}[{', '.join(parts)}]" if parts else kind.__name__
+
+
+def is_plain(value: Any, depth: int = 0) -> bool:
+    """Return True for a value that JSON holds as it is: lists, dicts with text for keys, text, finite numbers, None.
+
+    A dict that looks like a tag is none. A lone surrogate in a text is not looked for.
+    """
+    kind = type(value)
+    if kind is str or value is None or kind is bool:
+        return True
+    if kind is int:
+        return bool(value.bit_length() <= DECIMAL_BITS)
+    if kind is float:
+        return math.isfinite(value)
+    if depth >= TAGGED_DEPTH:
+        return False
+    if kind is list:
+        return all(is_plain(item, depth + 1) for item in value)
+    if kind is dict:
+        plain = TAG not in value and all(type(key) is str for key in value)
+        return plain and all(is_plain(item, depth + 1) for item in value.values())
+    return False
 
 
 class _Walker:
     """Conversion of one value: the notes so far, and the containers around the current item (to see a cycle)."""
 
-    def __init__(self, describe: Callable[[object], str], max_chars: int | None) -> None:
+    def __init__(
+        self,
+        describe: Callable[[object], str],
+        max_chars: int | None,
+        preview: Callable[[object], Any] | None,
+    ) -> None:
         self.describe = describe
+        self.preview = preview
         self.left = math.inf if max_chars is None else max_chars
         self.notes: list[str] = []
         self.open: set[int] = set()
 
     def note(self, path: str, text: str) -> None:
-        if len(self.notes) < _MAX_NOTES:
-            self.notes.append(f"{path}: {text}")
-        elif len(self.notes) == _MAX_NOTES:
+        if len(self.notes) < NOTES_MAX - 1:
+            self.notes.append(f"{path}: {text}"[:NOTE_MAX_CHARS])
+        elif len(self.notes) == NOTES_MAX - 1:
             self.notes.append("… and more")
 
     def spend(self, chars: int) -> None:
         self.left -= chars
         if self.left < 0:
             raise ValueTooLarge
+
+    def is_kept(self, value: Any) -> bool:
+        """Count a leaf that JSON holds as it is, and return True; most are, and need neither path nor notes."""
+        kind = type(value)
+        if kind is str:
+            if not value.isascii():
+                return False
+            self.left -= len(value)
+        elif kind is float:
+            if not math.isfinite(value):
+                return False
+        elif value is not None and kind is not int and kind is not bool:
+            return False
+        self.left -= 1
+        if self.left < 0:
+            raise ValueTooLarge
+        return True
 
     def walk(self, value: object, path: str, depth: int) -> Any:
         self.spend(1)
@@ -113,10 +191,14 @@ class _Walker:
             self.open.discard(id(value))
 
     def compound(self, value: object, path: str, depth: int) -> Any:
-        if isinstance(value, Mapping):
-            return self.mapping(value, path, depth)
+        kind = type(value)
+        if kind is dict or (kind is not list and isinstance(value, Mapping)):
+            return self.mapping(value, path, depth)  # type: ignore[arg-type]  # `kind` says so, which mypy does not see
         if isinstance(value, list | tuple):
-            return [self.walk(item, f"{path}[{i}]", depth + 1) for i, item in enumerate(list(value))]
+            return [
+                item if self.is_kept(item) else self.walk(item, f"{path}[{i}]", depth + 1)
+                for i, item in enumerate(list(value))
+            ]
         if isinstance(value, Set):
             self.note(path, f"{type(value).__name__} shown as a list")
             items = [self.walk(item, f"{path}{{}}", depth + 1) for item in value]
@@ -148,6 +230,9 @@ class _Walker:
 
     def scientific(self, value: object, path: str, depth: int) -> tuple[Any] | None:
         """Convert a value of numpy or pandas, if those modules are loaded; a 1-tuple, because None is a value."""
+        if self.preview is not None and (shown := self.preview(value)) is not None:
+            self.note(path, f"{type(value).__name__} shown in part")
+            return (self.walk(shown, path, depth),)
         numpy, pandas = sys.modules.get("numpy"), sys.modules.get("pandas")
         if numpy is not None:
             if isinstance(value, numpy.generic):
@@ -181,10 +266,18 @@ class _Walker:
     def mapping(self, value: Mapping[Any, Any], path: str, depth: int) -> dict[str, Any]:
         result: dict[str, Any] = {}
         for key, item in list(value.items()):
-            name = self.text(key, path) if type(key) is str else self.key(key, path)
+            if type(key) is str and key.isascii():
+                name = key
+                self.left -= len(key)  # `is_kept` looks at what is left
+            else:
+                name = self.text(key, path) if type(key) is str else self.key(key, path)
             if name in result:
                 self.note(path, f"two keys that both read {name!r}; the later one is kept")
-            result[name] = self.walk(item, f"{path}.{name}", depth + 1)
+            if self.is_kept(item):
+                result[name] = item
+                continue
+            below = f"{path}.{name[:_KEY_MAX_CHARS]}" if len(path) < _PATH_MAX_CHARS else path
+            result[name] = self.walk(item, below, depth + 1)
         return result
 
     def key(self, key: object, path: str) -> str:
@@ -194,6 +287,8 @@ class _Walker:
 
     def text(self, value: str, path: str) -> str:
         self.spend(len(value))
+        if value.isascii():
+            return value
         try:
             value.encode()
         except UnicodeEncodeError:

@@ -20,7 +20,8 @@ REPR_CODE_CHARS = 120
 class VaultEntry:
     """Revision of a tool for a persona, ready to run.
 
-    `code` has the hash `code_hash`, checked when it was read. `flags` are the owner's switches
+    `code` has the hash `code_hash`, checked when it was read. `removed_at`: a removed tool can be read, not run.
+    `flags` are the owner's switches
     (`side_effects`, `log`) and `derived`: which of `input_schema`, `description` and `examples` were read off the
     code and follow it.
     """
@@ -38,6 +39,7 @@ class VaultEntry:
     flags: dict[str, Any] = dataclasses.field(default_factory=dict)
     group: str = ""
     draft: bool = False
+    removed_at: datetime | None = None
 
     @property
     def ref(self) -> EntryRef:
@@ -46,7 +48,7 @@ class VaultEntry:
 
     @property
     def label(self) -> str:
-        """Name and revision: `fibonacci@2`."""
+        """Name and revision: `fibonacci v2`, or `fibonacci v2 (teacher)`."""
         return self.ref.label
 
     @property
@@ -58,7 +60,7 @@ class VaultEntry:
         """Say which entry it is, with the first line of its code."""
         first = next((" ".join(line.split()) for line in self.code.splitlines() if line.strip()), "")
         first = first if len(first) <= REPR_CODE_CHARS else f"{first[: REPR_CODE_CHARS - 1]}…"
-        return f"<VaultEntry {self.label} for {self.persona!r}: {first!r}>"
+        return f"<VaultEntry {self.label}: {first!r}>"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,12 +81,25 @@ class RevisionInfo:
 
 
 @dataclasses.dataclass(frozen=True)
+class NameChange:
+    """Renaming, removal or return of a tool: `kind` is `renamed`, `removed`, `restored` or `added` (again)."""
+
+    kind: str
+    persona: str
+    old_name: str
+    new_name: str
+    reason: str
+    changed_at: datetime
+
+
+@dataclasses.dataclass(frozen=True)
 class Blame:
     """Revisions that brought a failure in and took it out: numbers, None where unknown.
 
     first_failed: the first to fail with that fingerprint, in which log row and when. last_good: the newest
-    one before it that succeeded and never failed so. last_cured_by: the first one after the last such failure
-    that succeeded; None while nothing has. count: how often it failed so; 0 when it never did.
+    one before it that succeeded and never failed so; else that one itself, if it succeeded in other runs.
+    last_cured_by: the first one after the last such failure that passed with arguments for which it is on record; None
+    while none has. count: how often it failed so; 0 when it never did.
     """
 
     fingerprint: str = ""

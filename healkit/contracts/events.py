@@ -2,7 +2,8 @@
 
 A run is a list of events in the order in which they happened, numbered by `seq` from 1 without a gap. Their times are
 for people: a clock may be set back, and `seq` alone gives the order. `None` is null on the wire for the three fields
-that every event has (`step_id`, the two signatures); the other optional fields are left out.
+that every event has (`step_id`, the two signatures); the other optional fields are left out. Runs of schema version 1
+are read as runs of today: `healkit.tracing.old_runs`.
 
 Payload (what a tool was given, printed, returned or raised) stands in known places only and is redacted there; the rest
 is the contract's own words, ids and hashes, and is never changed. `CONTRACT_KEYS` draws that line inside the three open
@@ -19,7 +20,8 @@ import msgspec
 from healkit.contracts.catalogue import is_retryable
 from healkit.contracts.signature import StateSignature
 
-SCHEMA_VERSION = 1
+#: Version of trace.jsonl and of both manifests.
+SCHEMA_VERSION = "v2"
 
 EventType = Literal[
     "run_started", "run_finished",
@@ -33,6 +35,7 @@ EventType = Literal[
     "evidence_captured",
     "error_raised",
     "inspection_started", "inspection_finished",
+    "trace.gather_info", "trace.execute_data_op", "trace.execute_output", "trace.finalize", "trace.self_correction",
 ]  # fmt: skip
 EVENT_TYPES: tuple[str, ...] = get_args(EventType)
 
@@ -41,14 +44,17 @@ Stage = Literal[
     "observation", "proposal", "preconditions", "action", "postconditions", "policy", "recovery", "evidence",
     "inspection", "run",
 ]  # fmt: skip
-Severity = Literal["warning", "error"]
+#: A `critical` error ends the run.
+Severity = Literal["warning", "error", "critical"]
 EvidenceKind = Literal[
     "state_before", "state_after", "code", "proposal", "arguments", "stdout", "stderr", "failure", "outputs", "calls",
+    "report", "turn",
 ]  # fmt: skip
 
 UtcTime = Annotated[datetime, msgspec.Meta(tz=True)]
 RunId = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$")]
-StepId = Annotated[str, msgspec.Meta(pattern="^s[1-9][0-9]*$")]
+StepId = Annotated[str, msgspec.Meta(pattern="^step_[1-9][0-9]*$")]
+SchemaVersion = Annotated[str, msgspec.Meta(pattern="^v[1-9][0-9]*$")]
 Sha256 = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
 EvidencePath = Annotated[str, msgspec.Meta(pattern=r"^evidence/[0-9a-f]{64}\.(json|txt)$")]
 Count = Annotated[int, msgspec.Meta(ge=0)]
@@ -57,10 +63,11 @@ Count = Annotated[int, msgspec.Meta(ge=0)]
 CONTRACT_KEYS = frozenset(
     {
         "action", "advisor", "author", "base_code_hash", "base_revision", "calls", "check", "checks", "code",
-        "code_hash", "column", "count", "duration_ms", "ename", "expected", "failures", "fingerprint", "found",
-        "hidden", "isolation", "kind", "line", "log_id", "mode", "not_kept", "origin", "outcome", "passed", "phase",
-        "request_id", "revision", "rule", "same", "same_state_count", "state_key", "status", "steps",
-        "think_time_ms", "threshold", "total", "trace_id", "tried", "truncated_from", "verdict", "wait_ms",
+        "code_hash", "column", "count", "criteria_profile", "doc_hash", "duration_ms", "ename", "execution_mode",
+        "execution_profile", "expected", "failures", "file_ref", "fingerprint", "found", "hidden", "isolation", "kind",
+        "line", "log_id", "mode", "not_kept", "origin", "outcome", "passed", "phase", "policy", "report_ref",
+        "request_id", "revision", "rule", "same", "state_key", "status", "steps", "think_time_ms", "threshold", "total",
+        "trace_id", "tried", "truncated_from", "verdict", "wait_ms",
     }
 )  # fmt: skip
 
@@ -69,9 +76,13 @@ class ActionSpec(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown
     """Resolved action: which code, with which arguments, within which limits.
 
     `kind` is `run`, `try` (code that no revision holds), `rerun` (arguments from the log) or `validate` (all checks run
-    on a patch; its `arguments` are those of the failure). `arguments` is payload.
+    on a patch; its `arguments` are those of the failure). `arguments` is payload. `action_id` is the step's id and the
+    kind: the same action of two runs has one id. `preconditions`, `postconditions` and `assertions` name what is
+    checked before, after, and against what is known to be right. Evidence of a `critical` action is kept in full; the
+    criticality is null in an old run. `tags` are words on the tool: its type, its group, its flags.
     """
 
+    action_id: str
     kind: Literal["run", "try", "rerun", "validate"]
     tool_name: str
     persona: str
@@ -81,6 +92,11 @@ class ActionSpec(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown
     mode: str
     timeout_s: float
     isolation: str | None
+    criticality: Literal["normal", "critical"] | None
+    preconditions: list[str]
+    postconditions: list[str]
+    assertions: list[str]
+    tags: list[str]
     grants: dict[str, Any] = {}
 
 
@@ -90,7 +106,7 @@ class ErrorObject(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     `retryable`: the same action may be tried again with nothing changed. `message` is payload.
     """
 
-    schema_version: int
+    schema_version: SchemaVersion
     error_code: str
     stage: Stage
     severity: Severity
@@ -101,10 +117,10 @@ class ErrorObject(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class EvidenceRef(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Reference of an event to an item of the evidence manifest."""
+    """Reference of an event to an item of the evidence manifest; `uri` is relative to the run's folder."""
 
     kind: EvidenceKind
-    path: EvidencePath
+    uri: EvidencePath
     sha256: Sha256
 
 
@@ -136,8 +152,8 @@ def error_object(
     *,
     severity: Severity = "error",
     details: dict[str, Any] | None = None,
+    retryable: bool | None = None,
 ) -> ErrorObject:
-    """Make an error object, with `retryable` from the catalogue."""
-    return ErrorObject(
-        SCHEMA_VERSION, code, stage, severity, message, is_retryable(code), details or {}, created_at
-    )
+    """Make an error object; `retryable` is from the catalogue, unless the caller knows more than the code."""
+    again = is_retryable(code) if retryable is None else retryable
+    return ErrorObject(SCHEMA_VERSION, code, stage, severity, message, again, details or {}, created_at)

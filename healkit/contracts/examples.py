@@ -12,7 +12,6 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from healkit.contracts.encoding import to_jsonable
 from healkit.errors import ExamplesInvalid, did_you_mean
 
 _PARTS = ("arguments", "call", "result", "raises")
@@ -24,14 +23,14 @@ _HINT = (
 
 
 def checked_examples(examples: Iterable[Any], *, sql: bool = False) -> list[dict[str, Any]]:
-    """Return the examples as JSON data; raise `ExamplesInvalid` for the first bad one, by number."""
+    """Return the examples as they are; raise `ExamplesInvalid` for the first bad one, by number."""
     if isinstance(examples, str | Mapping):
         raise ExamplesInvalid(f"The examples must be a list, not a {type(examples).__name__}.", hint=_HINT)
     found = []
     for number, example in enumerate(examples, 1):
         if why := _wrong(example, sql):
             raise ExamplesInvalid(f"Example {number}, {_shown(example)}: {why}.", hint=_HINT)
-        found.append({name: to_jsonable(value)[0] for name, value in example.items()})
+        found.append(dict(example))
     return found
 
 

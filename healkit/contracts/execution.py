@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from healkit.contracts.failure import Failure
+from healkit.contracts.labels import revision_label
 from healkit.contracts.records import CallRecord, DecisionRecord, Grants
 
 if TYPE_CHECKING:
@@ -19,13 +20,12 @@ class ExecutionData:
 
     Fresh from `Healkit.execute` it holds the `value` itself; read back from the log it holds the summary only, and
     `value` is None. `outputs` are nbformat output dicts. `decisions` are the branches that the tool reported.
-    `conversions` says what of the arguments or the result JSON could not hold. `warnings` are healkit's own: what else
-    the caller should know. `grants` are those it ran with. `run_id` is the run whose folder records it, if one does.
-    `status` is `SUCCESS`, `FAILURE`, or `RUNNING` for a row of the log that has not ended. `code` is the code that ran,
-    where it is at hand. `explained` is how far the configuration lets a failure be explained.
-
-    A failing cell of a notebook's own has this form too, with the origin `cell`: it ran in that notebook's kernel, not
-    in a worker, and is in no log.
+    `conversions` says what of the arguments or the result arrived as what it holds. `warnings` are healkit's own: what
+    else the caller should know. `grants` are those it ran with. `run_id` is the run whose folder records it, if one
+    does. `status` is `SUCCESS`, `FAILURE`, or `RUNNING` for a row of the log that has not ended. `code` is the code
+    that ran, where it is at hand. `explained` is how far the configuration lets a failure be explained. A failing cell
+    of a notebook's own has this form too, with the origin `cell`: it ran in that notebook's kernel, not in a worker,
+    and is in no log.
     """
 
     tool_name: str
@@ -55,10 +55,8 @@ class ExecutionData:
 
     @property
     def label(self) -> str:
-        """Name and revision: `fibonacci@2`, or `fibonacci.teacher@2` for another persona."""
-        persona = "" if self.persona == "default" else f".{self.persona}"
-        revision = "" if self.revision is None else f"@{self.revision}"
-        return f"{self.tool_name}{persona}{revision}"
+        """Name and revision: `fibonacci v2`, or `fibonacci v2 (teacher)` for another persona."""
+        return revision_label(self.tool_name, self.persona, self.revision)
 
     @property
     def ok(self) -> bool:

@@ -1,4 +1,4 @@
-"""A Python traceback as data.
+"""Python traceback as data.
 
 The worker makes it, the host stores and renders it. The text is the one Python itself would have printed
 with healkit's own frames taken out; the frames are the same thing for programs (folding, fingerprints,
@@ -11,6 +11,9 @@ import re
 from traceback import TracebackException
 
 import msgspec
+
+#: Bounds of what a failure says about names and values at hand.
+NEAR_MAX, KNOWN_MAX, FACTS_MAX, FACT_MAX_CHARS = 3, 8, 12, 300
 
 
 class Frame(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -31,7 +34,8 @@ class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
 
     `code` is from the closed catalogue in `healkit.errors` and says how the execution ended (`TOOL_EXCEPTION`,
     `TOOL_TIMEOUT`, …). `traceback` is the full text. `hint` is the next step. Where a name, a key or a file was not
-    found, `near` are similar ones, and `known` the first that exist.
+    found, `near` are similar ones, and `known` the first that exist. `facts` are short texts that were read off the
+    values at hand, by name; `about` says which sentence of the failure catalogue they are for.
     """
 
     code: str
@@ -42,6 +46,7 @@ class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
     hint: str = ""
     near: list[str] = []
     known: list[str] = []
+    facts: dict[str, str] = {}
 
     @property
     def summary(self) -> str:
@@ -73,7 +78,7 @@ def read_traceback(error: BaseException) -> TracebackException:
 
 
 _FAULTHANDLER_FRAME = re.compile(
-    r'^  File "(?P<file>[^"]*)", line (?P<line>\d+) in (?P<name>.+)$', re.MULTILINE
+    r'^  File "(?P<file>[^"]*)", line (?P<line>\d{1,9}) in (?P<name>.+)$', re.MULTILINE
 )
 
 

@@ -11,7 +11,8 @@ from healkit.contracts.healing import VERDICTS, Attempt, Check, Verdict
 #: `kept`: a patch is the tool's active revision now. `shown`: a dry run's. `pending`: it waits for consent. `declined`:
 #: the person said no. `denied`: the policy forbids it. `rolled_back`: it was kept, failed when it ran, and was taken
 #: back. `not_cured`: no attempt passes. `healthy`: the tool does not fail any more. `not_mendable`: no change
-#: of the code helps. `halted`: the policy ended the run. `stopped`: Stop was pressed.
+#: of the code helps. `halted`: the policy ended the run; a patch that failed once it was active may still be there.
+#: `stopped`: Stop was pressed.
 Outcome = Literal[
     "kept", "shown", "pending", "declined", "denied", "rolled_back", "not_cured", "healthy", "not_mendable", "halted",
     "stopped",
@@ -31,9 +32,11 @@ class Answered:
 class HealReportData:
     """Report of one healing from observation to revision.
 
-    revision: the active one, where the outcome is `kept`. best: the attempt that was chosen. reason: one sentence.
+    revision: the active one, where the healing made a revision. best: the attempt that was chosen; `not_cured` if it
+    failed once it was active. reason: one sentence.
     notes: deviations on the way, such as an advisor that could not be asked. cost: of the advisors' work, summed by
-    unit. folder: the run folder; `healkit trace show` reads it.
+    unit. folder: the run folder; `healkit trace show` reads it. nearest: where no patch passes every check, the one
+    that passes most, if that is more than the code as it is.
 
     duration_s: wall-clock time of all of it. think_time_s: the part in which a person was waited for, at a question,
     for consent, or in an editor.
@@ -58,6 +61,7 @@ class HealReportData:
     notes: tuple[str, ...] = ()
     cost: dict[str, float] = dataclasses.field(default_factory=dict)
     think_time_s: float = 0.0
+    nearest: Attempt | None = None
 
     @property
     def working_time_s(self) -> float:
@@ -71,12 +75,12 @@ class HealReportData:
 
     @property
     def verdict_code(self) -> Verdict | None:
-        """Best attempt's verdict as a code; None where no patch passes every check."""
+        """Chosen attempt's verdict as a code; None where none was chosen."""
         return None if self.best is None else self.best.verdict
 
     @property
     def verdict(self) -> str:
-        """Best attempt's verdict in words, for people; empty where no patch passes every check."""
+        """Chosen attempt's verdict in words, for people; empty where none was chosen."""
         return "" if self.best is None else VERDICTS[self.best.verdict].words
 
     @property

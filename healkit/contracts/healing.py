@@ -36,27 +36,27 @@ class VerdictText(NamedTuple):
 
 VERDICTS: dict[Verdict, VerdictText] = {
     "cured": VerdictText(
-        "cured and regression-free",
+        "fixed, no regressions",
         "✓",
         "good",
         "Every check passes, and an example says what is right where it failed.",
-        "It is held only against those.",
+        "Verified against these examples only.",
     ),
     "unproven": VerdictText(
-        "cured but unproven",
+        "passes all checks, unverified",
         "?",
         "warn",
-        "It no longer fails, but no example says what is right there.",
-        "Look at what it returns.",
+        "The failing call no longer fails, but no example says what it should return.",
+        "Check what it returns.",
     ),
     "silenced": VerdictText(
-        "silenced only",
+        "only hides the error",
         "–",
         "warn",
-        "It no longer fails, because a guard hides the failure.",
-        "Whether that is right is not known.",
+        "No exception, but the failing step is skipped or its result made up.",
+        "Check whether that is right.",
     ),
-    "not_cured": VerdictText("not cured", "✗", "bad"),
+    "not_cured": VerdictText("does not fix it", "✗", "bad"),
 }
 
 
@@ -70,6 +70,8 @@ class Edit(msgspec.Struct, frozen=True, array_like=True):
 
 class Check(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Check on a tool: one thing that a patch has to do.
+
+    Arguments and expected value are in their kept form (`values.kept`): JSON, with tags for what JSON lacks.
 
     arguments: what the tool is called with. call: Python source instead, evaluated beside the tool's code: statements
     and a last expression, whose value counts (a doctest's line). known: the right outcome is known; then `expected` is
@@ -91,10 +93,14 @@ class Check(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class CheckResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Result of one check: the value as JSON where it returned, else the failure in one line."""
+    """Result of one check: the value in its kept form where it returned, else the failure in one line.
+
+    outline: what the JSON does not say of the value's types, such as `set` or `list[tuple]`; empty where it says all.
+    """
 
     outcome: CheckOutcome
     value: Any = None
+    outline: str = ""
     failure: str = ""
     error_code: str = ""
     duration_s: float = 0.0
@@ -135,7 +141,11 @@ class Patch(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Patch with the results of its validation; `why` names the first failed check, in one sentence."""
+    """Patch with the results of its validation; `why` names the first failed check, in one sentence.
+
+    unasked: without an example that says what is right, it changes results, or returns what the annotation forbids;
+    such an attempt comes after the other plausible ones.
+    """
 
     number: int
     patch: Patch
@@ -147,6 +157,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     results: list[CheckResult] = []
     duration_s: float = 0.0
     step_id: str | None = None
+    unasked: bool = False
 
 
 def same_value(expected: Any, found: Any) -> bool:

@@ -6,7 +6,11 @@ worker's claim: the host accepts it only in these types, and at most `ANSWER_MAX
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
+
+from healkit.contracts import claims
 
 #: Jupyter's `msg_type` of a question; that of the answer ends in `_reply`.
 REQUEST, REPLY = "healkit_post_mortem_request", "healkit_post_mortem_reply"
@@ -15,13 +19,16 @@ ANSWER_MAX_BYTES = 1024 * 1024
 #: Limits of the frames, and of one frame's locals, in an answer.
 FRAMES_MAX, LOCALS_MAX = 200, 200
 
+_Number = Annotated[int, msgspec.Meta(ge=-(2**31), lt=2**31)]
+_Shape = Annotated[list[Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]], msgspec.Meta(max_length=100)]
+
 
 class KeptFrame(msgspec.Struct, frozen=True):
     """Frame of the failed stack: `number` counts from the outermost, 0. `in_tool` is false for a library's."""
 
-    number: int
+    number: _Number
     filename: str
-    lineno: int
+    lineno: _Number
     name: str
     line: str
     in_tool: bool
@@ -33,15 +40,15 @@ class Local(msgspec.Struct, frozen=True, omit_defaults=True):
     name: str
     type: str
     repr: str
-    shape: list[int] | None = None
+    shape: _Shape | None = None
 
 
 class FrameSource(msgspec.Struct, frozen=True):
     """Code around a frame: `text` starts at line `first_lineno`, the frame stands at `lineno`."""
 
     text: str
-    first_lineno: int
-    lineno: int
+    first_lineno: _Number
+    lineno: _Number
 
 
 class EvalResult(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -52,7 +59,7 @@ class EvalResult(msgspec.Struct, frozen=True, omit_defaults=True):
 
     type: str = ""
     repr: str = ""
-    shape: list[int] | None = None
+    shape: _Shape | None = None
     output: str = ""
     ename: str = ""
     evalue: str = ""
@@ -97,13 +104,15 @@ class AskConsole(msgspec.Struct, frozen=True, tag="console"):
 class Frames(msgspec.Struct, frozen=True, tag="frames"):
     """Answer with all frames, libraries' too."""
 
-    frames: list[KeptFrame]
+    frames: Annotated[list[KeptFrame], msgspec.Meta(max_length=FRAMES_MAX)]
 
 
 class Locals(msgspec.Struct, frozen=True, tag="locals"):
     """Answer with one frame's locals."""
 
-    locals: list[Local]
+    locals: Annotated[
+        list[Local], msgspec.Meta(max_length=LOCALS_MAX + 1)
+    ]  # the last may say how many more there are
 
 
 class SourceFound(msgspec.Struct, frozen=True, tag="source"):
@@ -135,7 +144,11 @@ _encoder = msgspec.json.Encoder()
 _question: msgspec.json.Decoder[Question] = msgspec.json.Decoder(Question)
 _answer: msgspec.json.Decoder[Answer] = msgspec.json.Decoder(Answer)
 decode_question = _question.decode
-decode_answer = _answer.decode
+
+
+def decode_answer(data: bytes) -> Answer:
+    """Decode an answer; raises `claims.BadClaim` for what is none, or too much."""
+    return claims.decode(data, _answer.decode, max_bytes=ANSWER_MAX_BYTES)
 
 
 def encode(message: Question | Answer) -> str:

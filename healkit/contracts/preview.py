@@ -52,10 +52,21 @@ def preview(name: str, value: object) -> Local:
 def type_name(value: object) -> str:
     """Return a name such as `pandas.DataFrame`, past a metaclass that would run its own code for it."""
     kind = type(value)
-    module, name = _module_of(kind), str(_qualname_of(kind))[:200]
+    module, name = module_of(kind), str(_qualname_of(kind))[:200]
     if type(module) is not str or module in {"builtins", "__main__"} or module.startswith("__healkit"):
         return name
     return f"{module}.{name}"[:200]
+
+
+def module_of(kind: type) -> Any:
+    """Return a class's module; the package where it has the class too: pandas 2 calls itself `pandas.core.frame`."""
+    module = _module_of(kind)
+    if type(module) is str and "." in module:
+        package = module.partition(".")[0]
+        found = sys.modules.get(package)
+        if type(found) is types.ModuleType and vars(found).get(_qualname_of(kind)) is kind:
+            return package
+    return module
 
 
 def _text(value: Any, depth: int) -> str:

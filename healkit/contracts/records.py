@@ -8,10 +8,13 @@ still find its row.
 
 from __future__ import annotations
 
+import json
+import math
 import os
 import secrets
 import socket
 import time
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -19,14 +22,15 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from healkit.contracts import claims
 from healkit.contracts.failure import Failure
 
 #: The longest `result_summary`, in characters.
 SUMMARY_MAX_CHARS = 2000
 #: Origins of executions that only try code out. They are on record, but do not count for how the tool fares.
 TRIED_ORIGINS = ("trial", "search")
-#: The highest count of executions that a page leaves out; higher numbers help no reader.
-TRIED_COUNTED_MAX = 10_000
+#: The highest count of executions that a page leaves out: counting goes on for 20 ms at most.
+TRIED_COUNTED_MAX = 1_000
 #: The longest arguments, and the longest result, that are kept of a bridged call, in characters.
 CALL_MAX_CHARS = 10_000
 #: Stands in a record for contents that its tool keeps off it.
@@ -35,14 +39,20 @@ NOT_KEPT = "(not kept)"
 NOT_KEPT_OBJECT, NOT_KEPT_VALUE = f'{{"…":"{NOT_KEPT}"}}', f'"{NOT_KEPT}"'
 
 
+#: What a tool may call without a grant: other vault tools and the user's functions, but neither the log nor any MCP
+#: server. Providing a function is a grant of that function; connecting a server must not be one of all it can do.
+DEFAULT_CALLS = ("vault.*", "host.*")
+
+
 class Grants(msgspec.Struct, frozen=True, omit_defaults=True):
     """Grants of a tool beyond the default of nothing; stored with the tool, recorded with each execution.
 
     `read` and `write` are absolute paths. `calls` are `server.tool` patterns, `*` at the end allowed; None means
     the default: every vault tool and every host function, but neither the log (`healkit.*`) nor MCP servers.
     `packages` are the installed distributions it sees, with all they depend on, besides what a worker itself needs;
-    None means all. `python` is another interpreter's executable to run in. The rest override the configuration's
-    limits for this tool.
+    None means all. `python` is another interpreter's executable to run in. `own_grants` lets the tool keep these
+    grants when another tool calls it, which otherwise narrows them to the caller's. The rest override the
+    configuration's limits for this tool.
     """
 
     read: tuple[str, ...] = ()
@@ -53,6 +63,12 @@ class Grants(msgspec.Struct, frozen=True, omit_defaults=True):
     timeout_s: float | None = None
     packages: tuple[str, ...] | None = None
     python: str | None = None
+    own_grants: bool = False
+
+    @property
+    def call_patterns(self) -> tuple[str, ...]:
+        """Patterns of what may be called; the default where nothing else is granted."""
+        return DEFAULT_CALLS if self.calls is None else self.calls
 
     @property
     def starts_cold(self) -> bool:
@@ -60,12 +76,12 @@ class Grants(msgspec.Struct, frozen=True, omit_defaults=True):
         return self.packages is not None or self.python is not None
 
 
-class HostIdentity(msgspec.Struct, frozen=True):
+class HostIdentity(msgspec.Struct, frozen=True, omit_defaults=True):
     """Identity of the process that ran it, exact enough to know later whether that process is alive.
 
     The system uses process ids again, so the start time (clock ticks since boot) and the boot id go with it. Containers
     of one host name count their processes each for itself, so `pid_namespace` goes with it too; empty where it is not
-    known.
+    known. `clock` is on a row whose time is not what the clock of its host said, and is what it said (ISO 8601).
     """
 
     hostname: str
@@ -73,6 +89,7 @@ class HostIdentity(msgspec.Struct, frozen=True):
     pid: int
     started_ticks: int
     pid_namespace: str = ""
+    clock: str = ""
 
 
 class Started(msgspec.Struct, frozen=True, tag="started"):
@@ -178,21 +195,46 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-def summarize(text: str, limit: int = SUMMARY_MAX_CHARS) -> str:
-    """Truncate a text to at most `limit` characters; a marker at its end has the original size."""
-    if len(text) <= limit:
+def summarize(text: str, limit: int = SUMMARY_MAX_CHARS, characters: int | None = None) -> str:
+    """Truncate a text to at most `limit` characters; a marker at its end has the original size.
+
+    characters: the original size, where `text` is only the beginning.
+    """
+    size = len(text) if characters is None else characters
+    if size <= limit:
         return text
-    marker = f"… [TRUNCATED, {len(text):,} characters]"
+    marker = f"… [TRUNCATED, {size:,} characters]"
     return text[: limit - len(marker)] + marker
+
+
+def summarize_json(raw: msgspec.Raw, limit: int = SUMMARY_MAX_CHARS) -> str:
+    """Return JSON as text, truncated as `summarize` does; makes no text of a large value but for its beginning."""
+    if len(raw) <= limit:
+        return bytes(raw).decode(errors="replace")
+    head = bytes(memoryview(raw)[: 4 * limit]).decode(errors="replace")
+    return summarize(head, limit, claims.count_characters(raw))
 
 
 def storable(record: AnyRecord) -> AnyRecord:
     """Return the record with every character that a database or UTF-8 refuses written as an escape.
 
-    Lone surrogates cannot be encoded at all, and PostgreSQL takes no NUL in a text. Call it only for a record that was
-    refused, so that the others do not pay for the search.
+    Lone surrogates cannot be encoded at all. PostgreSQL takes no NUL in a text, and no NaN in JSON. Call it only for a
+    record that was refused, so that the others do not pay for the search.
     """
-    return msgspec.convert(escaped(msgspec.to_builtins(record)), type(record))
+    values = escaped(msgspec.to_builtins(record))
+    if isinstance(record, Started | CallRecord):
+        with suppress(ValueError, RecursionError):
+            values["arguments"] = json.dumps(finite(json.loads(values["arguments"])))
+    return msgspec.convert(values, type(record))
+
+
+def finite(value: Any) -> Any:
+    """Return a value of JSON with NaN and the infinities, which JSON has no numbers for, as texts."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else json.dumps(value)
+    if isinstance(value, dict):
+        return {key: finite(item) for key, item in value.items()}
+    return [finite(item) for item in value] if isinstance(value, list) else value
 
 
 def escaped(value: Any) -> Any:

@@ -8,6 +8,7 @@ from typing import Literal
 import msgspec
 
 from healkit.contracts.healing import VERDICTS, Verdict
+from healkit.contracts.labels import revision_label
 
 #: `pending` until it is decided. `overtaken`: it was accepted, but by then the tool had another revision that this
 #: patch was not made from; nothing was changed.
@@ -47,9 +48,8 @@ class PatchRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def label(self) -> str:
-        """Revision that it was made from: `fibonacci@2`, or `fibonacci.teacher@2`."""
-        persona = "" if self.persona == "default" else f".{self.persona}"
-        return f"{self.tool_name}{persona}@{self.parent}"
+        """Revision that it was made from: `fibonacci v2`, or `fibonacci v2 (teacher)`."""
+        return revision_label(self.tool_name, self.persona, self.parent)
 
     @property
     def said(self) -> str:

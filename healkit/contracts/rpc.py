@@ -2,7 +2,7 @@
 
 A frame is a 4-byte big-endian length and that many bytes of JSON. Never pickle: a worker's bytes must not
 be able to do more than be wrong. Both ends refuse a length over their cap before they allocate anything for
-it.
+it, and the host decodes what a worker sends by `contracts.claims` only.
 
 worker → host: `ready`, `rpc_call`, `execution_complete`; host → worker: `init`, `rpc_result`.
 """
@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import socket
 import struct
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
+from healkit.contracts import claims
+from healkit.contracts.encoding import NOTE_MAX_CHARS, NOTES_MAX
 from healkit.contracts.failure import Failure
 from healkit.contracts.tools import EntryRef, ToolDefinition
 
@@ -22,29 +24,48 @@ from healkit.contracts.tools import EntryRef, ToolDefinition
 RUN_ID = "healkit-run"
 #: The server that branch decisions are sent to; no provider can have that name.
 DECISIONS_SERVER = "@trace"
+#: The server that a tool is reported to, as `server.tool`, that was asked for and is not shown to the worker; the call
+#: is recorded and refused. `*` stands for the tool where only a server was named.
+UNKNOWN_SERVER = "@unknown"
 #: One frame's cap, both ways, in bytes.
 MAX_FRAME_BYTES = 32 * 1024 * 1024
+
+#: Limit of the name of a server or a tool, and of a layer, in characters.
+NAME_MAX_CHARS = 200
+#: Limit of the outline of a result's types, in characters.
+OUTLINE_MAX_CHARS = 200
+#: Limit of what travels with a result: a failure, conversions, what was watched. In bytes.
+REPORT_EXTRA_BYTES = 4 * 1024 * 1024
+#: Limit of the contents that a result refers to: a frame has a few for each of its columns.
+CONTENTS_MAX = 100_000
 
 _LENGTH = struct.Struct(">I")
 #: What is read at once, at least and at most.
 _READ_BYTES, _READ_MAX_BYTES = 64 * 1024, 1024 * 1024
 
 
-class Ready(msgspec.Struct, frozen=True, tag="ready"):
+_Name = Annotated[str, msgspec.Meta(max_length=NAME_MAX_CHARS)]
+_Note = Annotated[str, msgspec.Meta(max_length=NOTE_MAX_CHARS)]
+_Number = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+
+
+class Ready(msgspec.Struct, frozen=True, tag="ready", forbid_unknown_fields=True):
     """Message: the worker is locked down and waits for work; sent once, before any tool code is in the process.
 
     `layers` names each layer that was really put in force there: `landlock`, `seccomp`, `rlimits`, `capabilities`.
     """
 
-    pid: int
-    layers: dict[str, str]
+    pid: _Number
+    layers: Annotated[dict[_Name, _Name], msgspec.Meta(max_length=20)]
 
 
 class Init(msgspec.Struct, frozen=True, tag="init"):
     """Work: code, arguments, the tools it may call, and its limits (seconds and bytes).
 
     `call` is Python source that is evaluated beside the code instead of calling its entry: statements and a last
-    expression, whose value counts. `watch` asks for the executed lines and the types of names too.
+    expression, whose value counts. `watch` asks for the executed lines and the types of names too. `exact` says that
+    arguments and result are encoded by `contracts.values`, else as JSON; `contents` is where the contents of frames and
+    arrays are in the region that comes with the message.
     """
 
     entry: EntryRef
@@ -59,14 +80,16 @@ class Init(msgspec.Struct, frozen=True, tag="init"):
     output_max_bytes: int
     call: str = ""
     watch: bool = False
+    exact: bool = False
+    contents: list[tuple[int, int]] = []
 
 
-class RpcCall(msgspec.Struct, frozen=True, tag="rpc_call"):
+class RpcCall(msgspec.Struct, frozen=True, tag="rpc_call", forbid_unknown_fields=True):
     """A call of `mcp.<server>.<tool>(**args)`; `id` is the worker's, for correlation only."""
 
-    id: int
-    server: str
-    tool: str
+    id: _Number
+    server: _Name
+    tool: _Name
     args: msgspec.Raw
 
 
@@ -96,21 +119,27 @@ class RpcResult(msgspec.Struct, frozen=True, tag="rpc_result", omit_defaults=Tru
     error: RpcError | None = None
 
 
-class ExecutionComplete(msgspec.Struct, frozen=True, tag="execution_complete", omit_defaults=True):
-    """Claim of the worker of how it ended: a value as JSON, or a failure.
+class ExecutionComplete(
+    msgspec.Struct, frozen=True, tag="execution_complete", omit_defaults=True, forbid_unknown_fields=True
+):
+    """Claim of the worker of how it ended: a value, or a failure.
 
-    `conversions` says, path by path, what JSON could not hold and how it is shown instead. `shown` is false when there
-    was no output at all, and so none to wait for. `watched` is what `Init.watch` asked for, as JSON. `took_s` is how
-    long the code ran, in seconds: by the clock, or where it never waited for anything, of the processor's time, which a
-    busy machine does not make longer.
+    `contents` is where the contents of frames and arrays are in the region for results.
+    `conversions` says, path by path, what could not cross as it is and how it arrives instead. `shown` is false
+    when there was no output at all, and so none to wait for. `watched` is what `Init.watch` asked for, as JSON.
+    `took_s` is how long the code ran, in seconds: by the clock, or where it never waited for anything, of the
+    processor's time, which a busy machine does not make longer. `outline` is what the value's JSON does not say of
+    its types.
     """
 
     value: msgspec.Raw = msgspec.Raw(b"null")
     failure: Failure | None = None
-    conversions: list[str] = []
+    conversions: Annotated[list[_Note], msgspec.Meta(max_length=NOTES_MAX)] = []
     shown: bool = True
     watched: msgspec.Raw = msgspec.Raw(b"null")
-    took_s: float = 0.0
+    took_s: Annotated[float, msgspec.Meta(ge=0)] = 0.0
+    outline: Annotated[str, msgspec.Meta(max_length=OUTLINE_MAX_CHARS)] = ""
+    contents: Annotated[list[tuple[_Number, _Number]], msgspec.Meta(max_length=CONTENTS_MAX)] = []
 
 
 FromWorker = Ready | RpcCall | ExecutionComplete
@@ -118,9 +147,19 @@ FromHost = Init | RpcResult
 
 _encoder = msgspec.json.Encoder()
 _from_worker: msgspec.json.Decoder[FromWorker] = msgspec.json.Decoder(FromWorker)
+_decode_from_worker = _from_worker.decode
 _from_host: msgspec.json.Decoder[FromHost] = msgspec.json.Decoder(FromHost)
-decode_from_worker = _from_worker.decode
 decode_from_host = _from_host.decode
+
+
+def decode_from_worker(frame: bytes | memoryview) -> FromWorker:
+    """Decode a worker's frame; arguments and results in it stay raw. Raises `claims.BadClaim`."""
+    if len(frame) > claims.MAX_DEPTH:
+        return claims.decode(frame, _decode_from_worker)
+    try:  # most calls are this short, and break no limit; the detour would be a tenth of what the host does for one
+        return _decode_from_worker(frame)
+    except claims.REFUSALS as error:
+        raise claims.refusal(error) from None
 
 
 class FrameTooLarge(Exception):
@@ -158,8 +197,11 @@ class FrameBuffer:
             self.received = bytearray(self.received)
         self.received += chunk
 
-    def take(self) -> bytes | None:
-        """Return the next frame's bytes, None while it is not whole; raises `FrameTooLarge` before its body is here."""
+    def take(self) -> bytes | memoryview | None:
+        """Return the next frame's bytes, None while it is not whole; raises `FrameTooLarge` before its body is here.
+
+        A frame that came in pieces is not copied: what is returned is a view of them.
+        """
         received = self.received
         if len(received) < _LENGTH.size:
             self.missing = _LENGTH.size - len(received)
@@ -170,8 +212,12 @@ class FrameBuffer:
         if len(received) < end:
             self.missing = end - len(received)
             return None
-        self.received, self.missing = received[end:], _LENGTH.size
-        return bytes(received[_LENGTH.size : end])
+        self.missing = _LENGTH.size
+        if isinstance(received, bytes):
+            self.received = received[end:]
+            return received[_LENGTH.size : end]
+        self.received = bytes(received[end:])
+        return memoryview(received)[_LENGTH.size : end]
 
 
 class FrameReader:
@@ -185,12 +231,20 @@ class FrameReader:
         self._frames = FrameBuffer(cap_bytes)
         self._least_bytes = _READ_BYTES if ahead else 0
 
-    def read(self) -> bytes | None:
-        """Return the next frame's bytes, None at end of file; raises `FrameTooLarge` before reading the body."""
+    def read(self, descriptors: list[int] | None = None) -> bytes | memoryview | None:
+        """Return the next frame's bytes, None at end of file; raises `FrameTooLarge` before reading the body.
+
+        descriptors: gets those that came with the frame.
+        """
         frames = self._frames
         while not frames.received or (frame := frames.take()) is None:
             least = self._least_bytes
-            chunk = self._sock.recv(least if frames.missing < least else min(frames.missing, _READ_MAX_BYTES))
+            size = least if frames.missing < least else min(frames.missing, _READ_MAX_BYTES)
+            if descriptors is None:
+                chunk = self._sock.recv(size)
+            else:
+                chunk, found, _, _ = socket.recv_fds(self._sock, size, 2, socket.MSG_CMSG_CLOEXEC)
+                descriptors += found
             if not chunk:
                 return None
             frames.feed(chunk)

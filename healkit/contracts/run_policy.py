@@ -22,7 +22,10 @@ class Observation:
 
 @dataclasses.dataclass(frozen=True)
 class Halt:
-    """Reason why a run was ended: the cap, in words, the numbers behind it, and the state where one was the reason."""
+    """Reason why a run was ended: the cap, in words, the numbers behind it, and the state where one was the reason.
+
+    `rule` is the `reason` of trace.jsonl, such as `same_state_revisit`; `reason` is the sentence.
+    """
 
     rule: str
     reason: str
@@ -56,6 +59,10 @@ class StepPolicy(Protocol):
 
     def step(self) -> PolicyVerdict:
         """Ask for a step before it begins; a granted one counts."""
+        ...
+
+    def retry(self, action: str, error_code: str, ename: str = "") -> PolicyVerdict:
+        """Ask to try a failed action again; a grant counts, and names the pause before it."""
         ...
 
     def seen(self, state_key: str) -> int:

@@ -1,4 +1,4 @@
-"""A run folder's manifests, and a run as it is read back.
+"""Manifests of a run folder, and a run as it is read back.
 
 runs/<run_id>/run_manifest.json       what was to be done, by which healkit, under which policy
               trace.jsonl             what happened, an event a line
@@ -14,12 +14,14 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from healkit.contracts.audit import AuditHead
 from healkit.contracts.events import (
     SCHEMA_VERSION,
     Count,
     EvidenceKind,
     EvidencePath,
     RunId,
+    SchemaVersion,
     Sha256,
     StepId,
     TraceEvent,
@@ -36,45 +38,60 @@ Positive = Annotated[int, msgspec.Meta(ge=1)]
 class PolicyDefaults(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Caps of a run; a run over one of them ends (`healkit.healing.run_policy`).
 
-    same_state_threshold: how often the same failing state may be observed. max_retries: of one action. backoff_ms: the
-    pauses before the first, second and further retries; the last one holds for all that follow. max_identical_errors
-    and max_ping_pong hold in a healing only: how often in a row different code may fail alike, and how many
-    observations may alternate between two failing states.
+    same_state_revisits: how often the same failing state may be observed. hard_cap_steps: steps of the run.
+    retries_per_action: retries of one action. recovery_max: recoveries of the run. backoff_ms: pauses before the
+    first, second and further retries; the last one holds for all that follow. max_identical_errors and max_ping_pong
+    hold in a healing only: how often in a row different code may fail the same way, and how many observations may
+    alternate between two failing states.
     """
 
-    same_state_threshold: Positive = 2
-    max_steps: Positive = 60
-    max_retries: Count = 2
-    max_recoveries: Count = 3
+    same_state_revisits: Positive = 2
+    hard_cap_steps: Positive = 60
+    retries_per_action: Count = 2
+    recovery_max: Count = 3
     backoff_ms: Annotated[tuple[Count, ...], msgspec.Meta(min_length=1)] = (300, 1000, 2000)
     max_identical_errors: Positive = 4
     max_ping_pong: Positive = 6
 
 
 class RedactionPolicy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Treatment of payload: `sanitised` or, by explicit opt-in, `raw`; and the size at which it is cut."""
+    """Treatment of payload: `sanitised` or, by explicit opt-in, `raw`; and the size at which it is cut.
+
+    rule_set_version: a hash of the built-in rules, null where none was applied. custom_rules: ids of the user's own.
+    """
 
     payload: Literal["sanitised", "raw"]
     payload_max_bytes: Count
     evidence_max_bytes: Count
+    rule_set_version: str | None
+    custom_rules: list[str]
+
+
+class ExecutionProfile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Kind of a run, and its parameters: the limits of its executions and, of a healing, what it was asked for."""
+
+    name: str
+    parameters: dict[str, Any]
 
 
 class RunManifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Contents of run_manifest.json: written once, before the first event.
+    """Contents of run_manifest.json: written before the first event, and with `audit` once more at the end.
 
-    `allowlist` are the tools that the run may execute, as patterns.
+    `allowlist` are the tools that the run may execute, as patterns. `app_version` is healkit's, with `+g` and the
+    commit where that is known. `audit` is the head of the audit's chain at the end of a run that is audited.
     """
 
-    schema_version: int
+    schema_version: SchemaVersion
     run_id: RunId
     started_at: UtcTime
-    execution_profile: str
+    execution_profile: ExecutionProfile
     execution_mode: ExecutionMode
     policy_defaults: PolicyDefaults
     app_version: str
     platform: dict[str, str]
     allowlist: list[str]
     redaction_policy: RedactionPolicy
+    audit: AuditHead | msgspec.UnsetType = msgspec.UNSET
 
 
 class EvidenceItem(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -98,7 +115,7 @@ class EvidenceItem(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unkno
 class EvidenceManifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Contents of evidence_manifest.json: replaced as a whole, after the files it names are there."""
 
-    schema_version: int
+    schema_version: SchemaVersion
     run_id: RunId
     items: list[EvidenceItem]
 

@@ -16,7 +16,8 @@ from typing import Annotated, Any
 
 import msgspec
 
-SCHEMA_VERSION = 1
+#: Version of the fields; the same since the first run folders, which write it as the number 1.
+SCHEMA_VERSION = "v1"
 #: Version; it changes whenever the same state would get other hashes.
 ALGORITHM = "sha256-128/1"
 
@@ -27,7 +28,7 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 class StateSignature(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Signature of one state; a part that is not there yet (no failure, no outputs) is null."""
 
-    schema_version: int
+    schema_version: str
     algorithm: str
     tool: Hash
     failure: Hash | None

@@ -16,10 +16,10 @@ def temporary_folder() -> Path:
         raise _unusable(error) from None
 
 
-def new_temporary_folder(prefix: str) -> Path:
-    """Make a new folder, for this user only, in the folder for temporary files; raise `ConfigError`."""
+def new_temporary_folder(prefix: str, parent: Path | None = None) -> Path:
+    """Make a new folder, for this user only, in `parent` or the folder for temporary files; raise `ConfigError`."""
     try:
-        return Path(tempfile.mkdtemp(prefix=prefix))
+        return Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
     except OSError as error:
         raise _unusable(error) from None
 

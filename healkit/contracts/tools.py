@@ -11,6 +11,8 @@ from typing import Any
 
 import msgspec
 
+from healkit.contracts.labels import revision_address, revision_label
+
 #: A JSON value, as it crosses borders.
 Json = Any
 
@@ -41,14 +43,18 @@ class EntryRef(msgspec.Struct, frozen=True):
 
     @property
     def label(self) -> str:
-        """Name and revision as people write and read it: `fibonacci@2`."""
-        persona = "" if self.persona == "default" else f".{self.persona}"
-        return f"{self.tool_name}{persona}@{self.revision}"
+        """Name and revision as they are shown: `fibonacci v2`, or `fibonacci v2 (teacher)`."""
+        return revision_label(self.tool_name, self.persona, self.revision)
+
+    @property
+    def address(self) -> str:
+        """Name and revision as they are typed: `fibonacci@2`, or `fibonacci.teacher@2`."""
+        return revision_address(self.tool_name, self.persona, self.revision)
 
     @property
     def filename(self) -> str:
         """File name of the code object; angle brackets say that no such file exists."""
-        return f"<{self.label}>"
+        return f"<{self.address}>"
 
 
 class Tool:

@@ -22,7 +22,7 @@ NO_HASH = "none"
 
 # `$` alone also matches before a newline at the end.
 _UUID7 = r"^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$(?!\n)"
-_CAPABILITY = r"^[\w-]{1,200}(\.[\w-]{1,200}){3}\.([0-9a-f]{8,64}|none)$(?!\n)"
+_CAPABILITY = r"^[^\x00-\x1f\x7f-\x9f\u2028\u2029]{1,1000}$(?!\n)"
 
 TraceId = Annotated[str, msgspec.Meta(pattern=_UUID7)]
 CapabilityId = Annotated[str, msgspec.Meta(pattern=_CAPABILITY)]
@@ -57,8 +57,9 @@ class BranchDecision(msgspec.Struct, frozen=True, rename="camel"):
 class ExecutionTrace(msgspec.Struct, frozen=True, rename="camel"):
     """Trace of one execution; `id` is made at its start, so that the executions it causes can name their parent.
 
-    `capability_id` is `org.project.namespace.action.hash`, see `capability_id_of`. `error` is the failure on one line;
-    `timestamp` is the start. `metadata` holds whatever else is known, see the page on traces.
+    `capability_id` is `org.project.namespace.action.hash`, see `capability_id_of`; a foreign trace may have another
+    text there, such as a UUID, and keeps it. `error` is the failure on one line; `timestamp` is the start. `metadata`
+    holds whatever else is known, see the page on traces.
     """
 
     id: TraceId

@@ -13,6 +13,7 @@ HealkitError
 │   └── DatabaseNewer              DB_NEWER
 ├── VaultError                     VAULT_ERROR
 │   ├── ToolNotFound               TOOL_NOT_FOUND
+│   │   └── ToolRemoved            TOOL_REMOVED
 │   ├── PersonaNotFound            PERSONA_NOT_FOUND
 │   ├── RevisionNotFound           REVISION_NOT_FOUND
 │   ├── ToolExists                 TOOL_EXISTS
@@ -25,12 +26,19 @@ HealkitError
 │   ├── PatchRequestNotFound       PATCH_REQUEST_NOT_FOUND
 │   ├── PatchRequestDecided        PATCH_REQUEST_DECIDED
 │   └── VaultTampered              VAULT_TAMPERED
+├── ViewError                      VIEW_ERROR         (a data view that cannot be kept)
+│   ├── ViewNotFound               VIEW_NOT_FOUND
+│   └── ViewGone                   VIEW_GONE          (evicted, removed or damaged)
 ├── ArgumentsInvalid               ARGUMENTS_INVALID
 ├── IsolationUnavailable           ISOLATION_UNAVAILABLE
 ├── WorkerError                    WORKER_ERROR
 │   └── WorkerStartFailed          WORKER_START_FAILED
+│       └── WorkerNotRestricted    WORKER_NOT_RESTRICTED
 ├── LogFileError                   LOG_FILE_ERROR     (an export, import or archive of the log)
 │   └── ArchiveBusy                ARCHIVE_BUSY
+├── AuditError                     AUDIT_ERROR
+│   ├── AuditEntryInvalid          AUDIT_ENTRY_INVALID
+│   └── AuditNotFound              AUDIT_NOT_FOUND
 ├── PlotUnavailable                PLOT_UNAVAILABLE   (matplotlib is not installed)
 ├── DockUnavailable                DOCK_UNAVAILABLE   (ipylab is not installed, or there is no page with a dock)
 ├── PostMortemError                POST_MORTEM_ERROR  (a question about a failed run that has no answer)
@@ -50,6 +58,7 @@ HealkitError
 │   └── ModelRefused               MODEL_REFUSED
 ├── CallRefused                    CALL_REFUSED       (a worker's call that the host will not make)
 ├── CallTimedOut                   CALL_TIMEOUT
+├── CallUnanswered                 CALL_UNANSWERED    (under way when its worker ended)
 ├── TraceInvalid                   TRACE_INVALID
 │   └── BatchTooLarge              BATCH_TOO_LARGE
 ├── RequestRefused                 REQUEST_REFUSED    (by the collector's server; one of REQUEST_CODES)
@@ -73,6 +82,8 @@ from healkit.errors.base import (
     near_misses,
 )
 from healkit.errors.codes import (
+    DECISION_CODES,
+    PATCH_CODES,
     REQUEST_CODES,
     TOOL_CODES,
 )
@@ -80,6 +91,7 @@ from healkit.errors.crossing import (
     BatchTooLarge,
     CallRefused,
     CallTimedOut,
+    CallUnanswered,
     McpError,
     McpUnavailable,
     ModelError,
@@ -107,10 +119,14 @@ from healkit.errors.running import (
     RunNotFound,
     ToolExecutionError,
     WorkerError,
+    WorkerNotRestricted,
     WorkerStartFailed,
 )
 from healkit.errors.storage import (
     ArchiveBusy,
+    AuditEntryInvalid,
+    AuditError,
+    AuditNotFound,
     CodeDoesNotParse,
     DatabaseCorrupt,
     DatabaseError,
@@ -130,20 +146,30 @@ from healkit.errors.storage import (
     SqlNotAllowed,
     ToolExists,
     ToolNotFound,
+    ToolRemoved,
     ToolShapeError,
     VaultError,
     VaultTampered,
+    ViewError,
+    ViewGone,
+    ViewNotFound,
 )
 
 __all__ = [
+    "DECISION_CODES",
+    "PATCH_CODES",
     "REQUEST_CODES",
     "TOOL_CODES",
     "ArchiveBusy",
     "ArgumentsInvalid",
+    "AuditEntryInvalid",
+    "AuditError",
+    "AuditNotFound",
     "BatchTooLarge",
     "BudgetSpent",
     "CallRefused",
     "CallTimedOut",
+    "CallUnanswered",
     "CodeDoesNotParse",
     "ConfigError",
     "DatabaseCorrupt",
@@ -187,12 +213,17 @@ __all__ = [
     "ToolExecutionError",
     "ToolExists",
     "ToolNotFound",
+    "ToolRemoved",
     "ToolShapeError",
     "TraceInvalid",
     "UsageInvalid",
     "VaultError",
     "VaultTampered",
+    "ViewError",
+    "ViewGone",
+    "ViewNotFound",
     "WorkerError",
+    "WorkerNotRestricted",
     "WorkerStartFailed",
     "did_you_mean",
     "near_misses",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+from healkit.plain_text import untick, visible
+
 
 def near_misses(name: str, known: Iterable[str], limit: int = 3) -> list[str]:
     """Return up to `limit` of the known names that look like `name`, best first."""
@@ -23,19 +25,19 @@ class HealkitError(Exception):
     """Base of all errors that healkit raises on purpose.
 
     `code` is stable and machine-readable; `hint` is the next step; `log_id` is the ExecutionLog row of the call, where
-    there was one.
+    there was one. Backticks around code come off: a traceback and a terminal show them as they are.
     """
 
     code: str = "HEALKIT_ERROR"
 
     def __init__(self, message: str, *, hint: str = "") -> None:
-        super().__init__(message)
-        self.message = message
-        self.hint = hint
+        self.message = untick(message)
+        self.hint = untick(hint)
+        super().__init__(self.message)
         self.log_id: int | None = None
 
     def __str__(self) -> str:
-        return f"{self.message} {self.hint}".rstrip()
+        return visible(f"{self.message} {self.hint}".rstrip())
 
     def _render_traceback_(self) -> list[str]:
         """Return one line for a notebook; IPython calls it instead of printing our stack (the log holds the rest)."""

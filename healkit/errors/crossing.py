@@ -18,6 +18,12 @@ class CallTimedOut(HealkitError):
     code = "CALL_TIMEOUT"
 
 
+class CallUnanswered(HealkitError):
+    """A call through the bridge that was under way when its worker ended; it may have been performed."""
+
+    code = "CALL_UNANSWERED"
+
+
 class TraceInvalid(HealkitError):
     """A trace from elsewhere that is not in the wire form."""
 

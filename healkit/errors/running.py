@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from healkit.errors.base import HealkitError
+from healkit.plain_text import visible
 
 if TYPE_CHECKING:
     from healkit.contracts.failure import Failure
@@ -32,6 +33,12 @@ class WorkerStartFailed(WorkerError):
     """No worker was ready within its start time."""
 
     code = "WORKER_START_FAILED"
+
+
+class WorkerNotRestricted(WorkerStartFailed):
+    """A worker that lacked a layer of its tier; it was ended before any code was sent to it."""
+
+    code = "WORKER_NOT_RESTRICTED"
 
 
 class PlotUnavailable(HealkitError):
@@ -110,7 +117,9 @@ class ToolExecutionError(HealkitError):
     """A tool that ran and failed: `failure` is its traceback as data, `log_id` its row in the ExecutionLog."""
 
     def __init__(self, label: str, failure: Failure, log_id: int | None, trace_id: str) -> None:
-        super().__init__(f"{label} failed: {failure.summary}", hint=failure.hint)
+        super().__init__("", hint=failure.hint)
+        self.message = f"{label} failed: {failure.summary}"  # the tool's own words, as they are
+        self.args = (self.message,)
         self.code = failure.code  # how the execution ended
         self.label = label
         self.failure = failure
@@ -134,5 +143,5 @@ class ToolExecutionError(HealkitError):
 
     def _render_traceback_(self) -> list[str]:
         where = f"log row {self.log_id}" if self.log_id is not None else f"trace {self.trace_id}"
-        lines = [*self.failure.traceback.splitlines(), f"{self.label} failed [{self.code}], {where}."]
-        return [*lines, self.hint] if self.hint else lines
+        lines = [self.failure.traceback, f"{self.label} failed [{self.code}], {where}.", self.hint]
+        return visible("\n".join(lines).rstrip()).split("\n")

@@ -65,6 +65,19 @@ class PersonaNotFound(VaultError):
     code = "PERSONA_NOT_FOUND"
 
 
+class ToolRemoved(ToolNotFound):
+    """A tool that was removed from the vault; its revisions and its runs stay.
+
+    `logged`: whether its arguments may be on record, as its owner had said.
+    """
+
+    code = "TOOL_REMOVED"
+
+    def __init__(self, message: str, *, hint: str = "", logged: bool = True) -> None:
+        super().__init__(message, hint=hint)
+        self.logged = logged
+
+
 class RevisionNotFound(VaultError):
     """A revision number that the tool does not have."""
 
@@ -72,13 +85,13 @@ class RevisionNotFound(VaultError):
 
 
 class ToolExists(VaultError):
-    """A tool of that name and persona is there already, with other code or other grants."""
+    """A tool has that name already, or once had it."""
 
     code = "TOOL_EXISTS"
 
 
 class RevisionConflict(VaultError):
-    """Somebody else patched the same parent first; both sides are in the message, and both are kept."""
+    """Error for a patch whose parent was patched by another first; both sides are in the message, and both are kept."""
 
     code = "REVISION_CONFLICT"
 
@@ -136,6 +149,24 @@ class VaultTampered(VaultError):
     code = "VAULT_TAMPERED"
 
 
+class ViewError(HealkitError):
+    """Error for a data view that cannot be kept: its name is taken by other data, or there is no room for it."""
+
+    code = "VIEW_ERROR"
+
+
+class ViewNotFound(ViewError):
+    """Error for a name that no data view has."""
+
+    code = "VIEW_NOT_FOUND"
+
+
+class ViewGone(ViewError):
+    """Error for a data view whose data is not here any more: evicted, removed, or damaged."""
+
+    code = "VIEW_GONE"
+
+
 class LogFileError(HealkitError):
     """A file of executions that cannot be written, or read as one."""
 
@@ -146,3 +177,21 @@ class ArchiveBusy(LogFileError):
     """Another process is archiving into that folder at this moment."""
 
     code = "ARCHIVE_BUSY"
+
+
+class AuditError(HealkitError):
+    """A question to the audit that has no answer."""
+
+    code = "AUDIT_ERROR"
+
+
+class AuditEntryInvalid(AuditError):
+    """An entry that the audit does not take; the message says which field is wrong."""
+
+    code = "AUDIT_ENTRY_INVALID"
+
+
+class AuditNotFound(AuditError):
+    """No entry is of that execution."""
+
+    code = "AUDIT_NOT_FOUND"

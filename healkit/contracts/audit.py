@@ -1,0 +1,172 @@
+"""Audit entries, and what a check of their chain finds.
+
+The names on the wire are those of requirement DECIDE-3, in camelCase. An entry says what was chosen, with which tool,
+and how it ended in counts, codes and durations; it holds no data.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+#: What an entry is of: a decision loop, a healing, or a cell of a notebook.
+ExecutionType = Literal["decide", "heal", "notebook"]
+Count = Annotated[int, msgspec.Meta(ge=0)]
+EventNumber = Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
+#: A choice of a decision loop (`gather_info`), or an event of a healing (`proposal_accepted`).
+ChoiceType = Annotated[str, msgspec.Meta(pattern="^[a-z][a-z_]{0,39}$")]
+#: A run's id, where there is a run.
+EXECUTION_ID = r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$"
+ExecutionId = Annotated[str, msgspec.Meta(pattern=EXECUTION_ID)]
+HexDigest = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
+
+
+class AuditMetadata(
+    msgspec.Struct, frozen=True, omit_defaults=True, rename="camel", forbid_unknown_fields=True
+):
+    """Facts on how a step ended; what is not known is left out.
+
+    `unique_values` counts distinct values by column. `error_message` is an error's code, and the column where there is
+    one. `intended_state` and `actual_state` are counts, names and verdicts. `correction_applied` is true only where a
+    retry reached the intended state, false where it did not.
+    """
+
+    row_count: Count | None = None
+    column_count: Count | None = None
+    unique_values: dict[str, Count] | None = None
+    error_message: str | None = None
+    duration_ms: float | None = None
+    success: bool | None = None
+    intended_state: dict[str, Any] | None = None
+    actual_state: dict[str, Any] | None = None
+    correction_applied: bool | None = None
+
+
+class AuditStep(msgspec.Struct, frozen=True):
+    """Step that is to be appended; the store adds its number, its place in the chain and its hash.
+
+    `run_id` and `event_seq` name the line of a trace.jsonl that says the same. `timestamp` is now unless given.
+    `is_clean`: it was sanitised already, as an event of a trace.jsonl is.
+    """
+
+    execution_id: ExecutionId
+    execution_type: ExecutionType
+    choice_type: ChoiceType
+    tool_name: str = ""
+    tool_params: Any = None
+    metadata: AuditMetadata = AuditMetadata()
+    description: str = ""
+    run_id: str | None = None
+    event_seq: EventNumber | None = None
+    timestamp: Annotated[datetime, msgspec.Meta(tz=True)] | None = None
+    is_clean: bool = False
+
+
+class AuditEntry(msgspec.Struct, frozen=True, rename="camel"):
+    """Entry of the audit. `seq` counts an execution's entries from 1, `position` those of the whole chain."""
+
+    position: int
+    execution_id: str
+    execution_type: str
+    seq: int
+    timestamp: datetime
+    choice_type: str
+    tool_name: str
+    tool_params: Any
+    metadata: AuditMetadata
+    description: str
+    run_id: str | None
+    event_seq: int | None
+    previous_hash: str
+    hash: str
+
+    def __repr__(self) -> str:
+        return f"<AuditEntry {self.seq} of {self.execution_id}: {self.description}>"
+
+
+class AuditHead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """End of the chain at one moment: how many entries it had, and the hash of the last.
+
+    `chain` tells the audit of one database from that of another.
+    """
+
+    chain: HexDigest
+    entries: Count
+    hash: HexDigest
+
+
+class AnchoredHead(msgspec.Struct, frozen=True):
+    """Head that is also kept outside of the database, in the manifest of that run."""
+
+    run_id: str
+    head: AuditHead
+
+
+#: `changed`: an entry does not fit its hash. `missing`: entries were removed before it. `reordered`: it does not follow
+#: the entry before it. `cut_off`: entries were removed at the end. `rewritten`: a run's manifest has another chain.
+FaultKind = Literal["changed", "missing", "reordered", "cut_off", "rewritten"]
+
+
+class AuditFault(msgspec.Struct, frozen=True, rename="camel"):
+    """First wrong entry of the chain; `execution_id` and `seq` are empty where the entry is gone."""
+
+    kind: FaultKind
+    position: int
+    message: str
+    execution_id: str | None = None
+    seq: int | None = None
+
+
+class AuditVerification(msgspec.Struct, frozen=True, rename="camel"):
+    """Result of a check of the chain.
+
+    `entries` were read. `anchors` is how many runs' manifests name a head of this chain, `foreign` how many name one of
+    another database's.
+    """
+
+    entries: int
+    head: AuditHead | None
+    anchors: int
+    foreign: int
+    fault: AuditFault | None = None
+
+    @property
+    def ok(self) -> bool:
+        """True if no entry is wrong."""
+        return self.fault is None
+
+    def __str__(self) -> str:
+        if self.fault is not None:
+            return f"✗ {self.fault.message}"
+        return f"✓ No entry was changed or removed. Entries: {self.entries:,}, manifests: {self.anchors:,}"
+
+    def _repr_pretty_(self, printer: Any, _cycle: bool) -> None:
+        printer.text(str(self))
+
+
+class AuditSummary(msgspec.Struct, frozen=True, rename="camel"):
+    """Sums over the entries of one execution, or of all.
+
+    `corrections` reached their intended state, `failed_corrections` did not. `duration_ms` is the sum of the steps'.
+    """
+
+    executions: int
+    entries: int
+    by_choice: dict[str, int]
+    corrections: int
+    failed_corrections: int
+    failures: int
+    duration_ms: float
+    tools: list[str]
+    first: datetime | None
+    last: datetime | None
+
+    def __repr__(self) -> str:
+        choices = ", ".join(f"{choice} {number:,}" for choice, number in self.by_choice.items())
+        return (
+            f"<AuditSummary: executions {self.executions:,}, entries {self.entries:,} ({choices}), "
+            f"corrections {self.corrections:,}, failed corrections {self.failed_corrections:,}, "
+            f"failures {self.failures:,}>"
+        )

@@ -1,0 +1,98 @@
+"""Summaries of texts and frames, as frozen data."""
+
+from __future__ import annotations
+
+import msgspec
+
+#: Least or greatest value of a column: a number, or the ISO text of a day, a time or a duration.
+Bound = int | float | str | None
+
+
+class Counted(msgspec.Struct, frozen=True):
+    """Text that was found, and how often."""
+
+    text: str
+    count: int
+
+
+class Found(msgspec.Struct, frozen=True):
+    """Things of one kind: all of them, the distinct ones, and the most frequent ones first."""
+
+    count: int = 0
+    distinct: int = 0
+    top: tuple[Counted, ...] = ()
+
+
+class Numbers(msgspec.Struct, frozen=True):
+    """Numbers of a text, with their range; None where there are none."""
+
+    count: int = 0
+    distinct: int = 0
+    min: float | None = None
+    max: float | None = None
+    mean: float | None = None
+
+
+class TextSummary(msgspec.Struct, frozen=True):
+    """Summary of a text.
+
+    ngrams: by their number of words, 1 to 3. entities: by kind, such as `name` or `date`. citations: by kind, such as
+    `doi`. hidden: how often each rule of the sanitiser hid something; none of that is in the rest. invisible: how many
+    characters of no width were left out. cut: the text is longer than what was read of it.
+    """
+
+    characters: int
+    size_bytes: int
+    lines: int
+    paragraphs: int
+    sentences: int
+    words: int
+    distinct_words: int
+    ngrams: dict[int, Found]
+    entities: dict[str, Found]
+    numbers: Numbers
+    urls: Found
+    hosts: Found
+    citations: dict[str, Found]
+    hidden: dict[str, int]
+    invisible: int = 0
+    cut: bool = False
+
+
+class ColumnSummary(msgspec.Struct, frozen=True):
+    """Summary of a column.
+
+    distinct: None for values that cannot be compared. `min` to `q75` are of numbers; days, times and durations have the
+    range alone. min_chars and max_chars: lengths of texts. top: the most frequent texts, categories or truth values.
+    types: the classes of Python objects.
+    """
+
+    name: str
+    dtype: str
+    nulls: int
+    distinct: int | None = None
+    min: Bound = None
+    max: Bound = None
+    mean: float | None = None
+    std: float | None = None
+    q25: float | None = None
+    median: float | None = None
+    q75: float | None = None
+    min_chars: int | None = None
+    max_chars: int | None = None
+    top: tuple[Counted, ...] = ()
+    types: tuple[Counted, ...] = ()
+
+
+class FrameSummary(msgspec.Struct, frozen=True):
+    """Summary of a frame or an array.
+
+    kind: its class, such as `pandas.DataFrame`. nulls: in the columns that are listed. left_out: how many columns are
+    not listed.
+    """
+
+    kind: str
+    shape: tuple[int, ...]
+    nulls: int
+    columns: tuple[ColumnSummary, ...]
+    left_out: int = 0

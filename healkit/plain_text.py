@@ -1,0 +1,65 @@
+"""Text as a terminal can show it.
+
+Below everything that writes sentences, so it uses the standard library only.
+"""
+
+from __future__ import annotations
+
+import re
+
+#: Escape sequences that only colour text; what is shown is the text without them.
+_COLOUR = re.compile(r"\x1b\[[0-9;:]*m")
+#: Any escape sequence, or as much of one as there is: its rest may come with the next piece of text.
+_SEQUENCE = re.compile(
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_](?:[^\x07\x1b\x9c]{0,10000}(?:\x07|\x1b\\|\x9c))?|[ -/]*[0-~]?)"
+)
+_REORDERS = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff"
+#: What moves the cursor, rings, or reorders the line around it: a forged message could hide behind it.
+_UNSEEN = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f{_REORDERS}]")
+#: The same, but for backspace, carriage return and colours, with which progress bars are drawn on one line.
+_NOT_DRAWN = re.compile(f"[\x00-\x07\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f-\x9f{_REORDERS}]")
+
+#: Code in a sentence, as in Markdown.
+TICKED = re.compile(r"`([^`\n]+)`")
+#: One word or sign that a sentence would swallow without quotes: a name, an operator.
+_NAME = re.compile(r"(?!(?:None|True|False)$)[A-Za-z_][\w.]*|[^\w\s'\"]{1,3}")
+
+
+def visible(text: str) -> str:
+    """Return `text` without colour codes, other control and reordering characters spelt out as escapes."""
+    text = _COLOUR.sub("", text).replace("\r\n", "\n")
+    return _UNSEEN.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
+
+
+def drawn(text: str) -> str:
+    """Return a tool's output with its colours, but without what moves off the line, reorders it or sets the terminal.
+
+    Output comes in pieces, so a sequence that is cut in two loses its beginning and is no sequence any more.
+    """
+    kept = _SEQUENCE.sub(lambda match: match[0] if _COLOUR.fullmatch(match[0]) else "", text)
+    return _NOT_DRAWN.sub("", kept)
+
+
+def seen_json(text: str) -> str:
+    """Return JSON text in which no control or reordering character stands unescaped."""
+    return _UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+def untick(text: str) -> str:
+    """Return a sentence without the backticks that mark code, for a face that cannot show code as such.
+
+    A name stands in quotes, as in Python's own messages; a number, a constant and longer code stand as they are.
+    """
+    return TICKED.sub(lambda match: f"'{match[1]}'" if _NAME.fullmatch(match[1]) else match[1], text)
+
+
+def one_line(text: str, limit: int = 120) -> str:
+    """Put the text on one line, cut at `limit` characters."""
+    flat = " ".join(visible(text[: limit * 8]).split())
+    return flat if len(flat) <= limit else flat[: limit - 1] + "…"
+
+
+def count(number: int, noun: str) -> str:
+    """Write a number with its noun: `1 frame`, `2 frames`."""
+    plural = {"entry": "entries", "index": "indices"}.get(noun, f"{noun}s")
+    return f"{number:,} {noun if number == 1 else plural}"
