@@ -1,6 +1,7 @@
 """Tool shapes: the three kinds of Python tool.
 
-1. a class that derives from `Tool` (or from anything named `…Tool`) and defines `run`;
+1. a class that derives from `Tool` (or from anything named `…Tool`) and defines `run`, or the only class with
+   `run(arguments)`, whatever it derives from;
 2. a plain function: `run`, or one named like the tool, or the only public one;
 3. the older script, which reads `arguments` and sets `result`.
 
@@ -60,12 +61,21 @@ def read_shape(tree: ast.Module, tool_name: str) -> Shape:
             return Shape("function", name, _takes_dict(functions[name]))
     if is_script(tree):
         return Shape("script")
+    runs = [node.name for node in tree.body if isinstance(node, ast.ClassDef) and _runs_arguments(node)]
+    if len(runs) == 1:
+        return Shape("class", runs[0], takes_dict=True)
     public = [name for name in functions if not name.startswith("_")]
     if len(public) == 1:
         return Shape("function", public[0], _takes_dict(functions[public[0]]))
-    found = f"it has the functions {', '.join(public)}" if public else "it has no function"
+    if len(runs) > 1:
+        said = f"{tool_name!r} defines several tools: the classes {', '.join(runs)} all have run(arguments)."
+    elif public:
+        said = f"{tool_name!r} defines no function to call: it has the functions {', '.join(public)}"
+        said += f", none of them named 'run' or {tool_name!r}."
+    else:
+        said = f"{tool_name!r} defines no function to call."
     raise ToolShapeError(
-        f"The code of {tool_name!r} is no tool: {found}, and none of them is called 'run' or {tool_name!r}.",
+        said,
         hint=f"Define `def {tool_name}(…)`, a class deriving from Tool with run(arguments), or set `result`.",
     )
 
@@ -119,6 +129,16 @@ def _is_tool_class(node: ast.ClassDef) -> bool:
     return defines_run and any(base.endswith("Tool") for base in bases)
 
 
+def _runs_arguments(node: ast.ClassDef) -> bool:
+    """Return whether the class defines `run(self, arguments)`; an abstract one only says so to others."""
+    for item in node.body:
+        if isinstance(item, Function) and item.name == "run":
+            named = [arg.arg for arg in parameters(item)]
+            abstract = any("abstractmethod" in ast.unparse(mark) for mark in item.decorator_list)
+            return named[-1:] == ["arguments"] and len(named) <= 2 and not abstract
+    return False
+
+
 def _takes_dict(function: Function) -> bool:
     named = [arg for arg in parameters(function) if arg is not function.args.vararg]
     return [arg.arg for arg in named] == ["arguments"] and function.args.kwarg is None
@@ -139,6 +159,8 @@ def _annotation_schema(node: ast.expr | None) -> dict[str, Any]:
             except SyntaxError:
                 return {}
         case ast.Name(id=name) | ast.Attribute(attr=name):
+            if name == "DataFrame":
+                return {"type": "object", "format": "dataframe"}
             return {"type": _SIMPLE[name]} if name in _SIMPLE else {}
         case ast.BinOp(left=left, op=ast.BitOr(), right=right):
             return _any_of([_annotation_schema(left), _annotation_schema(right)])

@@ -1,4 +1,4 @@
-r"""A source text with its tree, and edits at its nodes.
+r"""Source text with its tree, and edits at its nodes.
 
 Each change is a splice of the text, so comments, blank lines, quotes and layout outside of it stay as they are.
 `ast.unparse` would lose them, and a concrete syntax tree takes ten times as long to parse. Columns of `ast` count UTF-8

@@ -1,0 +1,284 @@
+"""Facts about columns of the wrong kind."""
+
+from __future__ import annotations
+
+import ast
+import datetime
+import math
+import re
+from typing import Any
+
+from healkit.facts.conversions import converted
+from healkit.facts.labels import listed, shown
+from healkit.facts.lookups import Facts
+from healkit.facts.scene import UNREAD, Scene, is_array, is_frame, is_kind, is_series, own_dict
+
+
+def truth(scene: Scene) -> Facts | None:
+    """Say which part of the line has many values, how many, and what needs a single one."""
+    asked = scene.local("pandas", "self", accept=lambda value: is_frame(value) or is_series(value))
+    node = scene.node
+    if node is None:
+        return None
+    around = (
+        [n for n in ast.walk(scene.statement) if node in ast.walk(n)] if scene.statement is not None else []
+    )
+    chain = next((n for n in around if isinstance(n, ast.Compare) and len(n.ops) > 1), None)
+    both = next((n for n in reversed(around) if isinstance(n, ast.BoolOp)), None)
+    negated = next((n for n in around if isinstance(n, ast.UnaryOp) and isinstance(n.op, ast.Not)), None)
+    facts = {"about": "truth_of_many", "size": "", "part": scene.text(node)}
+    if chain is not None:
+        facts |= {"about": "truth_of_chain", "part": scene.text(chain), "joined": _written(chain)}
+        return facts if facts["part"] and facts["joined"] else None
+    if both is not None:
+        first = both.values[0]
+        facts |= {"asker": "`and`" if isinstance(both.op, ast.And) else "`or`", "part": scene.text(first)}
+        facts |= {"about": "truth_of_both", "sign": "`&`" if isinstance(both.op, ast.And) else "`|`"}
+        node = first
+    elif negated is not None:
+        facts |= {"asker": "`not`", "part": scene.text(negated.operand)}
+        node = negated.operand
+    elif isinstance(scene.statement, ast.If | ast.While | ast.Assert):
+        facts["asker"] = f"`{type(scene.statement).__name__.lower()}`"
+        facts["part"] = scene.text(scene.statement.test)
+        node = scene.statement.test
+    else:
+        return None
+    size = _size(asked) or _size_of(scene, node)
+    return {**facts, "size": size} if size and facts["part"] else None
+
+
+def _written(chain: ast.Compare) -> str:
+    """Write the two conditions of `a > 2 & b < 9` with brackets around each."""
+    match chain:
+        case ast.Compare(
+            left=left, ops=[first, last], comparators=[ast.BinOp(left=a, op=op, right=b), right]
+        ):
+            sign = {ast.BitAnd: "&", ast.BitOr: "|"}.get(type(op))
+            if sign:
+                parts = [ast.Compare(left, [first], [a]), ast.Compare(b, [last], [right])]
+                text = f" {sign} ".join(f"({ast.unparse(part)})" for part in parts)
+                return f"`{text}`" if "`" not in text and len(text) < 80 else ""
+    return ""
+
+
+def _size(value: Any) -> str:
+    if is_frame(value):
+        return f"{value.shape[0]:,} rows and {value.shape[1]:,} columns"
+    return f"{value.size:,} values" if is_series(value) or is_array(value) else ""
+
+
+def _size_of(scene: Scene, node: ast.expr) -> str:
+    """Return the size of an expression; for a comparison, that of its larger side."""
+    found = [
+        scene.value(n) for n in ast.walk(node) if isinstance(n, ast.Name | ast.Attribute | ast.Subscript)
+    ]
+    sizes = {value.shape for value in found if (is_array(value) or is_series(value)) and value.size > 1}
+    return f"{math.prod(sizes.pop()):,} values" if len(sizes) == 1 else ""
+
+
+def accessor(scene: Scene) -> Facts | None:
+    """Say what the column of a `.str` or `.dt` holds."""
+    match = re.search(r"Can only use \.(\w+) accessor", str(scene.error))
+    owner = scene.local("pandas", "data", "obj", accept=is_series)
+    if match is None or not is_series(owner) or not len(owner):
+        return None
+    first = next((value for value in owner.iloc[:100].tolist() if value is not None and value == value), None)
+    named = scene.name_of(owner)
+    facts = {
+        "owner": named or "the column",
+        "dtype": f"`{owner.dtype}`",
+        "value": shown(first),
+        "accessor": f"`.{match[1]}`",
+    }
+    if not facts["value"]:
+        return None
+    if match[1] == "dt" and type(first) is str and named:
+        return {**facts, "about": "dt_of_text", "instead": f"`pd.to_datetime({named.strip('`')})`"}
+    return {
+        **facts,
+        "about": "accessor_of_other",
+        "needs": {"str": "text", "dt": "times", "cat": "categories"}[match[1]],
+    }
+
+
+def zones(scene: Scene) -> Facts | None:
+    """Say which of two times has a time zone and which has none."""
+    node = scene.node
+    if isinstance(node, ast.Compare):
+        sides: list[ast.expr] = [node.left, node.comparators[0]]
+    elif isinstance(node, ast.BinOp):
+        sides = [node.left, node.right]
+    else:
+        return None
+    found = {scene.text(side): _zone(scene.value(side)) for side in sides}
+    with_zone = [text for text, zone in found.items() if text and zone]
+    without = [text for text, zone in found.items() if text and zone == ""]
+    if len(with_zone) != 1 or len(without) != 1:
+        return None
+    zone = found[with_zone[0]]
+    bare = next(side for side in sides if scene.text(side) == without[0])
+    how = ".dt.tz_localize" if is_series(scene.value(bare)) else ".tz_localize"
+    of_pandas = is_kind(scene.value(bare), "pandas", "Timestamp", "Series")
+    return {
+        "about": "zones", "with": with_zone[0], "zone": f"`{zone}`", "without": without[0],
+        "instead": f"`{without[0].strip('`')}{how}('{zone}')`" if of_pandas else "",
+    }  # fmt: skip
+
+
+def _zone(value: Any) -> str | None:
+    """Return the time zone of a time or a column of times, empty for none; None for any other value."""
+    if is_series(value):
+        kind = str(value.dtype)
+        match = re.fullmatch(r"datetime64\[\w+, (.+)\]", kind)
+        return match[1] if match else "" if kind.startswith("datetime64") else None
+    if is_kind(value, "pandas", "Timestamp") or type(value) is datetime.datetime:
+        return "" if value.tzinfo is None else str(value.tzinfo)
+    return None
+
+
+def not_numeric(scene: Scene) -> Facts | None:
+    """Name the columns of text that the code sums up."""
+    for found in scene.library_locals("pandas"):
+        grouping = own_dict(found.get("self"))
+        owner = grouping.get("obj", found.get("self"))
+        if is_series(owner) and _is_text(owner) and len(owner):
+            facts = {
+                "about": "calculated_text",
+                "owner": scene.name_of(owner),
+                "dtype": f"`{owner.dtype}`",
+                "value": shown(owner.iloc[0]),
+            }
+            if all(facts.values()):
+                return facts
+        if is_frame(owner) and owner.columns.is_unique and len(owner):
+            keys = grouping.get("keys")
+            left_out = keys if type(keys) is list else [keys]
+            texts = [name for name in owner.columns if name not in left_out and _is_text(owner[name])]
+            if texts and (names := listed(texts, len(texts))):
+                value = shown(owner[texts[0]].iloc[0])
+                facts = {
+                    "about": "calculated_columns",
+                    "owner": scene.name_of(owner) or "the table",
+                    "columns": names,
+                    "value": value,
+                }
+                return {**facts, "first": shown(texts[0])} if value else None
+    return None
+
+
+def _is_text(column: Any) -> bool:
+    return (
+        str(column.dtype) in {"object", "str", "string"}
+        and type(column.iloc[0] if len(column) else None) is str
+    )
+
+
+def operand_of_text(scene: Scene) -> Facts | None:
+    """Say which side of an operation is a column of text."""
+    node = scene.node
+    if not isinstance(node, ast.BinOp):
+        return None
+    for side, other in ((node.left, node.right), (node.right, node.left)):
+        value = scene.value(side)
+        if is_series(value) and len(value) and _is_text(value):
+            facts = {
+                "about": "operand_column",
+                "owner": scene.text(side),
+                "dtype": f"`{value.dtype}`",
+                "value": shown(value.iloc[0]),
+            }
+            facts |= {
+                "other": scene.text(other),
+                "instead": f"`pd.to_numeric({scene.text(side).strip('`')})`",
+            }
+            return facts if all(facts.values()) else None
+    return None
+
+
+def wrong_fill(scene: Scene) -> Facts | None:
+    """Say what a column holds where the code assigns a value of another kind."""
+    match = re.search(r"Invalid value (?P<value>.+?) for dtype '?(?P<dtype>[^']+)'?", str(scene.error))
+    owner = converted(scene)
+    if match is None or not is_series(owner) or "`" in match["value"] or len(match["value"]) > 60:
+        return None
+    return {
+        "about": "wrong_fill",
+        "owner": scene.name_of(owner) or "the column",
+        "dtype": f"`{owner.dtype}`",
+        "value": f"`{match['value']}`",
+    }
+
+
+def new_category(scene: Scene) -> Facts | None:
+    """List the categories of a column to which the code assigns another value."""
+    match = re.search(r"with a new category \((?P<value>.*?)\)", str(scene.error))
+    statement = scene.statement
+    if (
+        match is None
+        or not isinstance(statement, ast.Assign)
+        or not isinstance(statement.targets[0], ast.Subscript)
+    ):
+        return None
+    owner, value = scene.value(statement.targets[0].value), shown(scene.value(statement.value))
+    if not is_series(owner) or str(owner.dtype) != "category" or not value:
+        return None
+    categories = owner.cat.categories
+    named = scene.text(statement.targets[0].value)
+    return {
+        "about": "new_category", "owner": named, "value": value, "known": listed(categories, len(categories)),
+        "instead": f"`{named.strip('`')}.cat.add_categories({value.strip('`')})`",
+    }  # fmt: skip
+
+
+def read_only(scene: Scene) -> Facts | None:
+    """Name the read-only array."""
+    statement = scene.statement
+    target = statement.targets[0] if isinstance(statement, ast.Assign) else getattr(statement, "target", None)
+    if not isinstance(target, ast.Subscript):
+        return None
+    owner, named = scene.value(target.value), scene.text(target.value)
+    if not is_array(owner) or owner.flags.writeable or not named:
+        return None
+    return {"about": "read_only", "owner": named, "instead": f"`{named.strip('`')}.copy()`"}
+
+
+def chained(scene: Scene) -> Facts | None:
+    """Write a chained assignment as a single one."""
+    match scene.statement:
+        case ast.Assign(
+            targets=[ast.Subscript(value=ast.Subscript(value=owner, slice=rows), slice=column)], value=given
+        ):
+            if not is_frame(scene.value(owner)):
+                return None
+            parts = [scene.text(part).strip("`") for part in (owner, rows, column, given)]
+            made = f"`{parts[0]}.loc[{parts[1]}, {parts[2]}] = {parts[3]}`"
+            return (
+                {
+                    "about": "chained",
+                    "owner": f"`{parts[0]}`",
+                    "copy": f"`{parts[0]}[{parts[1]}]`",
+                    "instead": made,
+                }
+                if all(parts)
+                else None
+            )
+    return None
+
+
+def missing_attribute(scene: Scene) -> Facts | None:
+    """Say which part of the line is `None` or a missing value, where the code uses an attribute of it."""
+    node = scene.node
+    if isinstance(node, ast.Call):
+        node = node.func
+    if not isinstance(node, ast.Attribute):
+        return None
+    value, named = scene.value(node.value), scene.text(node.value)
+    if not named or value is UNREAD:
+        return None
+    facts = {"owner": named, "wanted": f"`.{node.attr}`"}
+    if value is None and isinstance(node.value, ast.Name | ast.Subscript | ast.Attribute):
+        return {**facts, "about": "attribute_of_none_named"}
+    if type(value) is float and value != value:
+        return {**facts, "about": "attribute_of_gap"}
+    return None

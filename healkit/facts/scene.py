@@ -1,0 +1,234 @@
+"""Scene of a failure: its line, its values, its frames.
+
+Nothing here runs code of the user's objects: values come out of frames, dicts and sequences of Python's own types, and
+out of pandas' and numpy's own classes, never of a class derived from them.
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import sys
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from types import FrameType, TracebackType
+from typing import Any, TypeGuard
+
+_SOURCE_MAX_CHARS = 300_000
+_TEXT_MAX_CHARS = 60
+#: Returned for an expression whose value cannot be read without running code.
+UNREAD: Any = object()
+
+
+class Scene:
+    """Exception, innermost frame of the user's own code, and what that called.
+
+    told: the traceback entry of that frame; what follows it are frames of libraries.
+    """
+
+    def __init__(self, error: BaseException, told: TracebackType) -> None:
+        self.error = error
+        self.frame = told.tb_frame
+        self._told = told
+
+    @cached_property
+    def frames(self) -> list[FrameType]:
+        """Frames of libraries below the user's own, outermost first."""
+        found: list[FrameType] = []
+        told = self._told.tb_next
+        while told is not None and len(found) < 200:
+            found.append(told.tb_frame)
+            told = told.tb_next
+        return found
+
+    def library_locals(self, package: str) -> Iterator[dict[str, Any]]:
+        """Yield the local variables of that library's frames, innermost first."""
+        for frame in reversed(self.frames):
+            module = frame.f_globals.get("__name__")
+            if type(module) is str and module.partition(".")[0] == package:
+                yield dict(frame.f_locals)
+
+    def local(self, package: str, *names: str, accept: Callable[[Any], bool]) -> Any:
+        """Return the innermost local variable of these names that is accepted in that library's frames; else UNREAD."""
+        for found in self.library_locals(package):
+            for name in names:
+                if name in found and accept(found[name]):
+                    return found[name]
+        return UNREAD
+
+    @cached_property
+    def _tree(self) -> ast.Module | None:
+        lines = linecache.getlines(self.frame.f_code.co_filename, self.frame.f_globals)
+        self._lines = lines
+        if sum(map(len, lines)) > _SOURCE_MAX_CHARS:
+            return None
+        try:
+            return ast.parse("".join(lines))
+        except (SyntaxError, ValueError, RecursionError):
+            return None
+
+    @cached_property
+    def node(self) -> ast.AST | None:
+        """Expression that failed, as Python's own marks in the traceback have it."""
+        positions = list(self.frame.f_code.co_positions())[self._told.tb_lasti // 2]
+        if self._tree is None or None in positions:
+            return None
+        line, end_line, start, end = positions
+        for node in ast.walk(self._tree):
+            place = [
+                getattr(node, name, None) for name in ("lineno", "end_lineno", "col_offset", "end_col_offset")
+            ]
+            if place == [line, end_line, start, end] and not isinstance(node, ast.Expr):
+                return node
+        return None
+
+    @cached_property
+    def statement(self) -> ast.stmt | None:
+        """Innermost statement around the failing line."""
+        line = self._told.tb_lineno
+        around = (
+            node
+            for node in ast.walk(self._tree or ast.Module([], []))
+            if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or 0)
+        )
+        return max(around, key=lambda node: (node.lineno, node.col_offset), default=None)
+
+    def expressions(self) -> Iterator[ast.expr]:
+        """Yield the expressions of the failing statement, those of the failing part first."""
+        for root in (self.node, self.statement):
+            if root is not None:
+                yield from (node for node in ast.walk(root) if isinstance(node, ast.expr))
+
+    def text(self, node: ast.AST) -> str:
+        """Return an expression as the user wrote it, in backquotes; empty where it is long or has backquotes."""
+        text = " ".join(ast.unparse(node).split()) if node is not None else ""
+        segment = ast.get_source_segment("".join(self._lines), node) if self._tree is not None else None
+        text = " ".join((segment or text).split())
+        return f"`{text}`" if 0 < len(text) <= _TEXT_MAX_CHARS and "`" not in text else ""
+
+    def value(self, node: ast.AST | None, depth: int = 0) -> Any:
+        """Return an expression's value where reading it runs no foreign code; else UNREAD."""
+        if depth > 6:
+            return UNREAD
+        match node:
+            case ast.Constant(value=value):
+                return value
+            case ast.Name(id=name):
+                return self.frame.f_locals.get(name, self.frame.f_globals.get(name, UNREAD))
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)):
+                return -value
+            case ast.Subscript(value=base, slice=key):
+                return _item(self.value(base, depth + 1), self.value(key, depth + 1))
+            case ast.Attribute(value=base, attr=name):
+                return _attribute(self.value(base, depth + 1), name)
+            case ast.List(elts=items) | ast.Tuple(elts=items):
+                values = [self.value(item, depth + 1) for item in items]
+                if any(value is UNREAD for value in values):
+                    return UNREAD
+                return values if isinstance(node, ast.List) else tuple(values)
+        return UNREAD
+
+    def name_of(self, value: object) -> str:
+        """Return what the user calls an object, in backquotes; empty where it has no name.
+
+        A column that was read from a table counts as that object, though each reading makes a new one.
+        """
+        for node in self.expressions():
+            if isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
+                found = self.value(node)
+                if found is value or _same_column(found, value):
+                    return self.text(node)
+        for scope in (self.frame.f_locals, self.frame.f_globals):
+            for name, found in list(scope.items()):
+                if found is value and name.isidentifier() and not name.startswith("_"):
+                    return f"`{name}`"
+        return ""
+
+
+def is_kind(value: object, package: str, *names: str) -> bool:
+    """Return whether a value is of exactly that class of a library that is loaded."""
+    module = sys.modules.get(package)
+    return module is not None and any(type(value) is getattr(module, name, None) for name in names)
+
+
+def is_frame(value: object) -> TypeGuard[Any]:
+    """Return whether a value is a DataFrame of pandas' own that is complete: one in the making has no columns yet."""
+    return is_kind(value, "pandas", "DataFrame") and "_mgr" in own_dict(value)
+
+
+def is_series(value: object) -> TypeGuard[Any]:
+    """Return whether a value is a Series of pandas' own that is complete."""
+    return is_kind(value, "pandas", "Series") and "_mgr" in own_dict(value)
+
+
+def is_index(value: object) -> TypeGuard[Any]:
+    """Return whether a value is an index of pandas' own, with one level."""
+    pandas = sys.modules.get("pandas")
+    if pandas is None or type(value) is getattr(pandas, "MultiIndex", None):
+        return False
+    return issubclass(type(value), pandas.Index) and of_package(value, "pandas")
+
+
+def of_package(value: object, package: str) -> bool:
+    """Return whether a value's class is one of that package's own."""
+    module = type.__dict__["__module__"].__get__(type(value))
+    return type(module) is str and module.partition(".")[0] == package
+
+
+def is_array(value: object) -> TypeGuard[Any]:
+    """Return whether a value is an array of numpy's own class."""
+    return is_kind(value, "numpy", "ndarray")
+
+
+def own_dict(value: object) -> dict[str, Any]:
+    """Return a value of an object's `__dict__`, without running code of the object."""
+    try:
+        found = object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        return {}
+    return found if type(found) is dict else {}
+
+
+def _item(owner: Any, key: Any) -> Any:
+    if owner is UNREAD or key is UNREAD:
+        return UNREAD
+    if (
+        issubclass(type(owner), dict)
+        and type.__getattribute__(type(owner), "__getitem__") is dict.__getitem__
+        and type(key) in {str, int}
+    ):
+        return dict.get(owner, key, UNREAD)
+    if type(owner) in {list, tuple} and type(key) is int:
+        return owner[key] if -len(owner) <= key < len(owner) else UNREAD
+    if is_frame(owner) and type(key) is str and owner.columns.is_unique and key in owner.columns:
+        return owner[key]
+    if (
+        is_frame(owner)
+        and type(key) is list
+        and all(type(one) is str and one in owner.columns for one in key)
+    ):
+        return owner[key]
+    return UNREAD
+
+
+def _attribute(owner: Any, name: str) -> Any:
+    if is_frame(owner) and name in owner.columns and owner.columns.is_unique:
+        return owner[name]
+    if (is_frame(owner) or is_array(owner) or is_series(owner)) and name in {
+        "T",
+        "shape",
+        "index",
+        "columns",
+        "values",
+    }:
+        return getattr(owner, name, UNREAD)
+    return own_dict(owner).get(name, UNREAD) if owner is not UNREAD else UNREAD
+
+
+def _same_column(found: Any, value: Any) -> bool:
+    if is_frame(found) and is_frame(value):
+        return bool(found.shape == value.shape and found.columns.tolist() == value.columns.tolist())
+    if not (is_series(found) and is_series(value)):
+        return False
+    same = type(found.name) is str and found.name == value.name and len(found) == len(value)
+    return bool(same and found.dtype == value.dtype)

@@ -1,0 +1,209 @@
+"""Facts about values of Python's own types."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from typing import Any
+
+from healkit.facts.labels import difference, listed, nearest, shown
+from healkit.facts.lookups import Facts
+from healkit.facts.scene import UNREAD, Scene, is_array, is_frame, is_series
+
+_KEYS_MAX = 2000
+_SIGNS = {
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",
+    ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
+}  # fmt: skip
+
+
+def _read(scene: Scene, node: ast.expr) -> Any:
+    """Return the value of an expression, also of a `len(…)` or of one in parentheses."""
+    match node:
+        case ast.Call(func=ast.Name(id="len"), args=[one]):
+            value = scene.value(one)
+            if (
+                type(value) in {list, tuple, dict, set, str}
+                or is_frame(value)
+                or is_series(value)
+                or is_array(value)
+            ):
+                return len(value)
+    return scene.value(node)
+
+
+def zero(scene: Scene) -> Facts | None:
+    """Name the divisor that is zero."""
+    node = scene.node if isinstance(scene.node, ast.BinOp) else None
+    divisor = node.right if node is not None else getattr(scene.statement, "value", None)
+    if (node is None and not isinstance(scene.statement, ast.AugAssign)) or divisor is None:
+        return None
+    value, named = _read(scene, divisor), scene.text(divisor)
+    if type(value) not in {int, float} or value != 0 or not named or isinstance(divisor, ast.Constant):
+        return None
+    facts = {
+        "about": "divisor",
+        "owner": named,
+        "value": f"`{value!r}`",
+        "line": scene.text(node) if node else "",
+    }
+    if isinstance(divisor, ast.Call):
+        return {**facts, "about": "divisor_length", "given": scene.text(divisor.args[0])}
+    return facts
+
+
+def key(scene: Scene) -> Facts | None:
+    """Say which key the code looked up, and which keys the dict has."""
+    owner, node = mapping(scene)
+    wanted = scene.error.args[0] if len(scene.error.args) == 1 else UNREAD
+    if owner is None or node is None or not shown(wanted) or dict.__len__(owner) > 100_000:
+        return None
+    keys = list(dict.keys(owner))
+    facts = {"owner": scene.text(node), "wanted": shown(wanted)}
+    if not facts["owner"]:
+        return None
+    if not keys:
+        return {**facts, "about": "dict_empty"}
+    if (near := nearest(wanted, keys[:_KEYS_MAX])) is not None:
+        about = "key_differs" if difference(wanted, near[0]) else "key_similar"
+        return {**facts, "about": about, "found": shown(near[0]), "how": near[1]}
+    known = listed(keys, len(keys))
+    return {**facts, "about": "key_missing", "known": known} if known else None
+
+
+def mapping(scene: Scene) -> tuple[Any, ast.expr | None]:
+    """Return the dict of the failed lookup, and its expression."""
+    match scene.node:
+        case ast.Subscript(value=owner):
+            pass
+        case ast.Call(func=ast.Attribute(value=owner, attr="pop")):
+            pass
+        case _:
+            return None, None
+    value = scene.value(owner)
+    kind = type(value)
+    is_plain = issubclass(kind, dict) and type.__getattribute__(kind, "__getitem__") is dict.__getitem__
+    return (value, owner) if is_plain else (None, None)
+
+
+def index_end(scene: Scene) -> Facts | None:
+    """Say how many items a list has, and which one the code looked up."""
+    node = scene.node
+    if not isinstance(node, ast.Subscript):
+        return None
+    owner, asked = scene.value(node.value), scene.value(node.slice)
+    if type(owner) not in {list, tuple, str} or type(asked) is not int:
+        return None
+    facts = {
+        "owner": scene.text(node.value),
+        "asked": f"`{asked}`",
+        "index": scene.text(node.slice),
+        "size": f"{len(owner):,}",
+    }
+    if not facts["owner"] or -len(owner) <= asked < len(owner):
+        return None
+    if not owner:
+        return {**facts, "about": "item_of_none"}
+    constant = isinstance(node.slice, ast.Constant | ast.UnaryOp)
+    facts["named"] = "" if constant or not facts["index"] else f"{facts['index']} is {facts['asked']}, and "
+    return {**facts, "about": "item_past_end", "last": f"`{len(owner) - 1}`"}
+
+
+def operands(scene: Scene) -> Facts | None:
+    """Show both operands where one is `None` or their types differ."""
+    statement = scene.statement
+    if isinstance(scene.node, ast.BinOp):
+        sides = [scene.node.left, scene.node.right]
+    elif isinstance(scene.node, ast.Compare) and len(scene.node.comparators) == 1:
+        sides = [scene.node.left, scene.node.comparators[0]]
+    elif isinstance(statement, ast.AugAssign) and scene.node in {statement, None}:
+        sides = [statement.target, statement.value]
+    else:
+        return None
+    op = (
+        getattr(scene.node, "op", None)
+        or getattr(statement, "op", None)
+        or getattr(scene.node, "ops", [None])[0]
+    )
+    sign = f"`{_SIGNS[type(op)]}`" if type(op) in _SIGNS else "The operation"
+    values = [scene.value(side) for side in sides]
+    texts = [scene.text(side) for side in sides]
+    nothing = [
+        text
+        for text, value, side in zip(texts, values, sides, strict=True)
+        if value is None and not isinstance(side, ast.Constant)
+    ]
+    if len(nothing) == 1 and nothing[0]:
+        return {"about": "operand_is_none", "owner": nothing[0]}
+    kinds = [type(value) for value in values]
+    if kinds in ([str, int], [int, str], [str, float], [float, str]) and all(texts):
+        number, text = (1, 0) if kinds[0] is str else (0, 1)
+        facts = {"about": "text_and_number", "kind": f"`{kinds[number].__name__}`", "sign": sign}
+        facts["number"] = _with_value(texts[number], values[number], sides[number])
+        facts["text"] = _with_value(texts[text], values[text], sides[text])
+        facts["ways"] = f"For text, write `str({texts[number].strip('`')})`."
+        if _is_number(values[text]):
+            facts["ways"] += f" For a number, write `{kinds[number].__name__}({texts[text].strip('`')})`."
+        return facts
+    return None
+
+
+def _with_value(text: str, value: Any, node: ast.expr) -> str:
+    """Return an expression with its value in parentheses, unless it is a literal."""
+    return text if isinstance(node, ast.Constant) or not shown(value) else f"{text} ({shown(value)})"
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def none_to_number(scene: Scene) -> Facts | None:
+    """Say which part of the line is `None` where the code converts it to a number."""
+    node = scene.node
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or len(node.args) != 1:
+        return None
+    value, named = scene.value(node.args[0]), scene.text(node.args[0])
+    if value is not None or node.func.id not in {"int", "float"}:
+        return None
+    if isinstance(node.args[0], ast.Constant) or not named:
+        return {"about": "none_to_number", "kind": f"`{node.func.id}`", "owner": "its argument"}
+    return {"about": "none_to_number", "kind": f"`{node.func.id}`", "owner": named}
+
+
+def none_item(scene: Scene) -> Facts | None:
+    """Name the `None` in which the code looks up an item."""
+    node = scene.node
+    if not isinstance(node, ast.Subscript) or isinstance(node.value, ast.Constant):
+        return None
+    named = scene.text(node.value)
+    return {"about": "none_item", "owner": named} if named and scene.value(node.value) is None else None
+
+
+def none_loop(scene: Scene) -> Facts | None:
+    """Name the `None` that the code iterates over."""
+    nodes = [scene.node, getattr(scene.statement, "iter", None)]
+    for node in nodes:
+        if (
+            isinstance(node, ast.Name | ast.Attribute | ast.Subscript)
+            and scene.value(node) is None
+            and scene.text(node)
+        ):
+            return {"about": "none_loop", "owner": scene.text(node)}
+    return None
+
+
+def shadowed(scene: Scene) -> Facts | None:
+    """Say which value a variable has that hides a built-in name."""
+    node = scene.node
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+        return None
+    name = node.func.id
+    value = scene.value(node.func)
+    if value is UNREAD or not hasattr(builtins, name) or value is getattr(builtins, name):
+        return None
+    text = shown(value) or f"a value of type `{type(value).__name__}`"
+    return {"about": "shadowed", "owner": f"`{name}`", "value": text, "instead": f"`del {name}`"}

@@ -1,0 +1,139 @@
+"""Memory that host and worker hand large contents over in.
+
+A region is a file in memory with a fixed size. The host makes it and passes its descriptor. The one with arguments is
+sealed before it is sent, so the worker cannot change it; the one for results is sealed by the host before it reads,
+which the kernel refuses while anybody could still write to it. Both sides map what they read as their own: what a tool
+writes into an array changes its own copy of that page only.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import mmap
+import os
+import resource
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+#: Begin and length of each of the contents in a region, in bytes.
+Places = list[tuple[int, int]]
+
+#: Where contents begin: at multiples of this, as Arrow and numpy's fastest loops like it.
+_ALIGNED = 64
+#: How much of a region is mapped at once to be written.
+_WINDOW_BYTES = 16 * 1024 * 1024
+_FIXED_SIZE = fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK
+
+
+class BadRegion(ValueError):
+    """Error for a region that does not hold what its places say, or that could still be written to."""
+
+
+def places_of(contents: Sequence[Any]) -> Places:
+    """Return where contents will stand in a region of their own."""
+    places, end = [], 0
+    for one in contents:
+        size = memoryview(one).nbytes
+        places.append((end, size))
+        end += -(-size // _ALIGNED) * _ALIGNED
+    return places
+
+
+def size_of(places: Places) -> int:
+    """Return the size of a region with these places, in bytes."""
+    return max((begin + size for begin, size in places), default=0)
+
+
+def empty(size: int) -> int:
+    """Return the descriptor of a new region of that size, to be written by the other side."""
+    descriptor = os.memfd_create("healkit-data", os.MFD_ALLOW_SEALING | os.MFD_CLOEXEC)
+    try:
+        os.ftruncate(descriptor, size)
+        fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, _FIXED_SIZE)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def filled(contents: Sequence[Any], places: Places) -> int:
+    """Return the descriptor of a new region that holds the contents and cannot be written any more."""
+    descriptor = empty(size_of(places))
+    try:
+        write(descriptor, contents, places)
+        seal(descriptor)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def write(descriptor: int, contents: Sequence[Any], places: Places) -> None:
+    """Write contents to their places.
+
+    What lies beyond the limit of a file's size is written through a window that is mapped, because that limit is meant
+    for files; and only a window, so that the whole does not count against the limit of memory.
+    """
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+    for one, (begin, size) in zip(contents, places, strict=True):
+        data = memoryview(one).cast("B")
+        within = limit == resource.RLIM_INFINITY or begin + size <= limit
+        put = _put if within else _put_through_window
+        for done in range(0, size, _WINDOW_BYTES):
+            put(descriptor, data[done : done + _WINDOW_BYTES], begin + done)
+
+
+def _put(descriptor: int, part: memoryview, begin: int) -> None:
+    while part:
+        done = os.pwrite(descriptor, part, begin)
+        part, begin = part[done:], begin + done
+
+
+def _put_through_window(descriptor: int, part: memoryview, begin: int) -> None:
+    inside = begin % mmap.ALLOCATIONGRANULARITY
+    with mmap.mmap(descriptor, inside + len(part), offset=begin - inside) as window:
+        window[inside:] = part
+
+
+def seal(descriptor: int) -> None:
+    """Forbid all further writing to a region. Raises `BadRegion` while a process has it mapped for writing."""
+    try:
+        fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_WRITE)
+    except OSError as error:
+        if not fcntl.fcntl(descriptor, fcntl.F_GET_SEALS) & fcntl.F_SEAL_WRITE:
+            raise BadRegion(f"its data could still be changed: {error.strerror}") from None
+
+
+def mapped(descriptor: int, places: Sequence[Sequence[int]]) -> list[memoryview]:
+    """Return the contents of a sealed region; raises `BadRegion` for places outside of it, or one over the other."""
+    size = os.fstat(descriptor).st_size
+    end = 0
+    for begin, length in places:
+        if begin < end or begin + length > size:
+            raise BadRegion("its data is not where it says")
+        end = begin + length
+    if not end:
+        return [memoryview(b"")] * len(places)
+    view = _own_copy(descriptor, end)
+    return [view[begin : begin + length] for begin, length in places]
+
+
+def _own_copy(descriptor: int, size: int) -> memoryview:
+    """Map the beginning of a region as a copy of one's own, which is made page by page as it is written to.
+
+    By mmap(2) itself, because Python's `mmap` keeps a descriptor open for as long as its mapping lives (before Python
+    3.13): every array that is kept would cost one.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.mmap.restype = ctypes.c_void_p
+    libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+    libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+    address = libc.mmap(None, size, mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_PRIVATE, descriptor, 0)
+    if address == ctypes.c_void_p(-1).value:
+        raise OSError(ctypes.get_errno(), "a frame or an array cannot be mapped")
+    memory = (ctypes.c_ubyte * size).from_address(address)
+    # With the last view of it. Not at exit, where arrays may still be looked at.
+    weakref.finalize(memory, libc.munmap, address, size).atexit = False
+    return memoryview(memory).cast("B")
