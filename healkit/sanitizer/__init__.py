@@ -2,9 +2,9 @@
 
 `Sanitizer` is the service, `cleaner` the seam to it. A value meets the other modules in this order: `traversal` walks
 nested data, `matcher` finds keywords and tries the rules of `tables` there, `assignments` with `assignment_syntax`,
-`secret_names`, `secret_values` and `value_shapes` judges the value behind a secret's name, `truncation` cuts. `rule`
-says what a rule is, `custom_rules` reads a user's own, `payloads` cleans whole records and traces, and `secret_map`
-hides with marks that can be taken back.
+`judged_values`, `bare_values`, `secret_names`, `secret_values` and `value_shapes` judges the value behind a secret's
+name, `truncation` cuts. `rule` says what a rule is, `work_limit` how much work a text may cost, `custom_rules` reads a
+user's own, `payloads` cleans whole records and traces, and `secret_map` hides with marks that can be taken back.
 
 The names load when they are first used, because compiling the tables is slow and most modules need only the seam.
 """

@@ -11,30 +11,49 @@ from __future__ import annotations
 import re
 
 from healkit.sanitizer.assignment_syntax import (
+    ANNOUNCED,
     ASSIGN,
-    BARE_MAX_CHARS,
+    ATTRIBUTE,
     BESIDE,
+    BRACE,
     BRACED,
-    BYTE_LIST,
     CALL,
     CELL,
+    CONSTANT,
     ELEMENT,
+    ELEMENT_ESCAPED,
     NAME_MAX_CHARS,
+    NEXT_LINE,
     NEXT_WORD,
     OPTION,
     PAIR,
+    PART,
     PROSE_BARE,
     PROSE_QUOTED,
     TYPED,
+    UNCLOSED_MAX_CHARS,
     VALUE_MAX_CHARS,
+    WRAPPER,
     ValueSpan,
     name_at,
     value_at,
 )
+from healkit.sanitizer.bare_values import is_loose, is_no_word, separates_otherwise, states_a_word
+from healkit.sanitizer.judged_values import (
+    NEXT_ITEM,
+    NUMBERED,
+    bracketed,
+    byte_list,
+    compared,
+    header,
+    in_list,
+    judged,
+    mixed,
+)
 from healkit.sanitizer.rule import Span
-from healkit.sanitizer.secret_names import Secrecy, secrecy_of, word_set
-from healkit.sanitizer.secret_values import BARE, QUOTED, hides, spells_bytes
-from healkit.sanitizer.value_shapes import looks_like_token
+from healkit.sanitizer.secret_names import Secrecy, secrecy_of
+from healkit.sanitizer.secret_values import BARE, QUOTED, is_generated, names_a_secret
+from healkit.sanitizer.value_shapes import HIDDEN, looks_like_token
 
 
 def locate(text: str, start: int, end: int) -> Span | None:
@@ -51,25 +70,80 @@ def locate(text: str, start: int, end: int) -> Span | None:
     level = secrecy_of(name)
     if level is Secrecy.QUERY:
         level = Secrecy.TOKEN if begin and text[begin - 1] in "?&;" else Secrecy.NONE
+    if level is Secrecy.NONE and _A_KEY.search(name) and (match := ASSIGN.match(text, stop)) is not None:
+        if (written := _KEY_BYTES.match(text, match.end())) is not None:
+            return (*written.span("secret" if written["secret"] else "hex"), None)
+        return byte_list(text, match.end(), Secrecy.SECRET, 16) or (stop, stop, None)
     found = None if level is Secrecy.NONE else _behind(text, begin, stop, name, level)
     return found or (stop, stop, None)  # empty span: the name is judged once, however many keywords it holds
 
 
+#: A plain `key` may be anything's; bytes behind it are a cipher's.
+_A_KEY = re.compile(r"(?:^|[ .])(?:key|KEY|iv)$")
+_KEY_BYTES = re.compile(
+    r"""(?x)(?:[bB]?["'](?P<secret>(?:\\x[0-9a-fA-F]{2}){12,256})["'])
+    |[\w.]{0,24}(?:fromhex|unhexlify|DecodeString|decodeHex|hex2bin|Buffer\.from)\(\s?["'](?P<hex>[0-9a-fA-F]{24,512})["']"""
+)
 #: Keywords that begin glued names: `passwordConfirmation` ends at a capital, `secretkey` does not.
 _OPEN = frozenset({"secret", "connection", "cookie", "webhook", "credential", "sas", "cred", "sig"})
 
 
+def _unpacked(text: str, begin: int, stop: int, name: str, level: Secrecy) -> Span | None:
+    """Find the secret in `user, password = "jane", "…"`: the value in the name's place."""
+    line_start = max(text.rfind("\n", max(0, begin - 120), begin) + 1, begin - 120, 0)
+    if not _OTHER_THAN_NAMES.isdisjoint(text[line_start:begin]):
+        return None
+    rest = _UNPACK_REST.match(text, stop)
+    if rest is None:
+        return None
+    place = text.count(",", line_start, begin)
+    if not place and "," not in rest[0]:
+        return None
+    position = rest.end()
+    for turn in range(place + 1):
+        value = value_at(text, position)
+        if value is None or value.where != QUOTED or value.f_string:
+            return None
+        if turn == place:
+            return judged(text, value, name, level)
+        following = NEXT_ITEM.match(text, value.end)
+        if following is None or following["sign"] != ",":
+            return None
+        position = following.end()
+    return None
+
+
+#: What stands before a keyword argument, and not in a list of names.
+_OTHER_THAN_NAMES = frozenset("=\"'`:;#")
+_UNPACK_REST = re.compile(
+    r"(?:\s{0,3},\s{0,3}[A-Za-z_][\w.]{0,40}){0,4}\s{0,3}\)?\s{0,3}:?=\s{0,3}[(\[]?\s{0,3}(?=[\"'])"
+)
+
+
 def _behind(text: str, begin: int, stop: int, name: str, level: Secrecy) -> Span | None:
+    before = text[max(0, begin - 2) : begin].strip()[-1:]
+    if (
+        (before == "," or text[stop : stop + 1] == ",")
+        and level in NUMBERED
+        and (span := _unpacked(text, begin, stop, name, level))
+    ):
+        return span
+    if level in NUMBERED and (span := compared(text, begin, name, level)) is not None:
+        return span
     match = ASSIGN.match(text, stop)
     if match is not None:
         return _assigned(text, begin, match, name, level)
     before = text[begin - 1] if begin else ""
     if before in {"<", ":"} and (match := ELEMENT.match(text, stop)) is not None:
-        closing = text.find("<", match.end(), match.end() + VALUE_MAX_CHARS)
-        if closing > 0:
-            inner = text[match.end() : closing].rstrip().removesuffix("]]>")
-            return _judged(text, ValueSpan(match.end(), match.end() + len(inner), QUOTED), name, level)
-        return None
+        return _enclosed(text, match.end(), "<", name, level)
+    if before == ";" and text.startswith("&lt;", begin - 4) and (match := ELEMENT_ESCAPED.match(text, stop)):
+        return _enclosed(text, match.end(), "&lt;", name, level)
+    if (
+        level in NUMBERED
+        and text.endswith('name="', 0, begin)
+        and (match := PART.match(text, stop)) is not None
+    ):
+        return judged(text, ValueSpan(match.end(), _line_end(text, match.end()), QUOTED), name, level)
     if text.startswith("-", begin) or _ENV_BEFORE.search(text, max(0, begin - 12), begin):
         match = OPTION.match(text, stop)
         if match is not None and (value := value_at(text, match.end())) is not None:
@@ -79,20 +153,62 @@ def _behind(text: str, begin: int, stop: int, name: str, level: Secrecy) -> Span
                 and _WORD_FOLLOWS.match(text, value.end)
             ):
                 return None
-            return _judged(text, value, name, level, loose=value.where == BARE and level < Secrecy.SECRET)
+            return judged(text, value, name, level, loose=value.where == BARE and level < Secrecy.SECRET)
+    if (
+        level in NUMBERED
+        and (match := ATTRIBUTE.match(text, stop)) is not None
+        and not _CLOSING_TAG.search(text, max(0, begin - NAME_MAX_CHARS), begin)
+    ):
+        return _enclosed(text, match.end(), "<", name, level)
     if (match := BESIDE.match(text, stop)) is not None and (value := value_at(text, match.end())) is not None:
-        return _judged(text, value, name, level)
-    return _farther(text, stop, name, level)
+        return judged(text, value, name, level)
+    return _farther(text, begin, stop, name, level)
 
 
+def _enclosed(text: str, start: int, closer: str, name: str, level: Secrecy) -> Span | None:
+    """Judge the text of an element, from `start` up to the next tag; of a very long one, its first word."""
+    closing = text.find(closer, start, start + VALUE_MAX_CHARS)
+    if closing > 0:
+        inner = text[start:closing].rstrip().removesuffix("]]>")
+        return judged(text, ValueSpan(start, start + len(inner), QUOTED), name, level)
+    read = text[start : start + UNCLOSED_MAX_CHARS]
+    if len(text) - start <= VALUE_MAX_CHARS or not _ONE_WORD.fullmatch(read):
+        return None
+    return judged(text, ValueSpan(start, start + len(read), QUOTED, cut=True), name, level)
+
+
+def _line_end(text: str, start: int) -> int:
+    """Return the end of the line, which may be an escaped one."""
+    return _TO_LINE_END.match(text, start, start + UNCLOSED_MAX_CHARS).end()  # type: ignore[union-attr]  # it matches anything
+
+
+_TO_LINE_END = re.compile(r"(?:[^\\\r\n]|\\(?![rn]))*")
+_ONE_WORD = re.compile(r"\S+")
 #: `--password options can be …`: a sentence about the option.
 _WORD_FOLLOWS = re.compile(r" [a-z]")
+#: `</password><user>…`: the value behind a closing tag is another one's.
+_CLOSING_TAG = re.compile(r"</(?:[\w.-]+:)?$")
 _ENV_BEFORE = re.compile(r"(?:ENV|ARG|setx|-x|-gx|login)\s+$")
 
 
-def _farther(text: str, stop: int, name: str, level: Secrecy) -> Span | None:
+_SETTER = re.compile(r"(?:^|\.)(?:[sS]et|[wW]ith|[uU]se)_?(\w+)$")
+_BLANK_FIRST = (ANNOUNCED, CELL, PROSE_QUOTED, PROSE_BARE, NEXT_WORD)
+#: Syntaxes by the character that they begin with.
+_FARTHER = {
+    **dict.fromkeys("\\\"'", (PAIR,)),
+    **dict.fromkeys(" \t", _BLANK_FIRST),
+    "(": (CALL,),
+    "{": (BRACE,),
+    ",": (CELL, CONSTANT),
+    ":": (PROSE_BARE,),
+}
+
+
+def _farther(text: str, begin: int, stop: int, name: str, level: Secrecy) -> Span | None:
     """Find a value behind a syntax that often holds other things: only a text that looks like a token counts."""
-    for pattern in (PAIR, CALL, CELL, PROSE_QUOTED, PROSE_BARE, NEXT_WORD):
+    if level is Secrecy.WEAK and (setter := _SETTER.search(name)) is not None:
+        level = secrecy_of(setter[1])  # `setApiKey("…")`
+    for pattern in _FARTHER.get(text[stop : stop + 1], ()):
         match = pattern.match(text, stop)
         if match is None:
             continue
@@ -101,191 +217,133 @@ def _farther(text: str, stop: int, name: str, level: Secrecy) -> Span | None:
             return None
         found = text[value.start : value.end].rstrip(".")
         if _KEY_FOLLOWS.match(text, value.end) or (
-            pattern is CELL and found.isidentifier() and not found.islower()
+            pattern is CELL and found.isidentifier() and not found.islower() and not looks_like_token(found)
         ):
             return None
-        sure = (
-            level is Secrecy.PASSWORD
-            and len(found) >= 6
-            and _is_no_word(found, quoted=pattern is PROSE_QUOTED)
-        )
-        if pattern is NEXT_WORD:
-            sure = sure and re.search(r"[A-Za-z].*\d|\d.*[A-Za-z]", found) is not None and found.isascii()
-            if level not in {Secrecy.PASSWORD, Secrecy.PHRASE}:
-                return None
-        shaped = (sure and not found.isdigit()) or looks_like_token(found) or level is Secrecy.PIN
-        if pattern is PROSE_BARE and level is not Secrecy.PASSWORD and len(found) < 10:
-            shaped = False
-        return _judged(text, value, name, level) if shaped else None
+        if pattern is CALL and _is_setting(text, begin, name, level, value):
+            return judged(text, value, name, level)
+        return (_in_code if pattern in _OF_CODE else _in_prose)(text, stop, pattern, value, name, level)
     return None
 
 
+def _is_setting(text: str, begin: int, name: str, level: Secrecy, value: ValueSpan) -> bool:
+    """Recognise `.password("…")`, `setPassword("…")` and `password.equals("…")`."""
+    found = text[value.start : value.end]
+    return (
+        level in NUMBERED
+        and found[:1].islower()
+        and not names_a_secret(found.rstrip("."))
+        and NEXT_ITEM.match(text, value.end) is None  # of several arguments the last is the secret
+        and (text[begin - 1 : begin] == "." or "." in name or _SETTER.search(name) is not None)
+    )
+
+
+def _in_code(
+    text: str, stop: int, pattern: re.Pattern[str], value: ValueSpan, name: str, level: Secrecy
+) -> Span | None:
+    """Judge the value in a call, an initializer or a pair."""
+    numbered = level in NUMBERED
+    if pattern is CONSTANT:
+        return mixed(text, value, name, level) if name.isupper() and numbered else None
+    found = text[value.start : value.end].rstrip(".")
+    if numbered and (
+        name.upper().startswith("X-") if pattern is PAIR else len(found) >= 8 and found.isascii()
+    ):
+        return mixed(text, value, name, level)  # in a pair, a header
+    if pattern is PAIR and numbered and _GETTER_BEFORE.search(text, max(0, stop - 110), stop):
+        return judged(text, value, name, level)  # `getenv("DB_PASSWORD", "…")`
+    return judged(text, value, name, level) if _is_shaped(found, level, _is_sure(found, level)) else None
+
+
+def _in_prose(
+    text: str, _stop: int, pattern: re.Pattern[str], value: ValueSpan, name: str, level: Secrecy
+) -> Span | None:
+    """Judge the value in a sentence, below it, or in a table's next cell."""
+    found = text[value.start : value.end].rstrip(".")
+    if pattern is ANNOUNCED:
+        return judged(text, value, name, level) if level in NUMBERED and looks_like_token(found) else None
+    sure = _is_sure(found, level, quoted=pattern is PROSE_QUOTED)
+    if pattern is NEXT_WORD:
+        if level not in {Secrecy.PASSWORD, Secrecy.PHRASE}:
+            return None
+        sure = sure and _MINGLED.search(found) is not None and found.isascii()
+    if pattern is PROSE_BARE:
+        if level is Secrecy.PASSWORD and states_a_word(text, value, found):
+            return value.start, value.start + len(found), None
+        if level is not Secrecy.PASSWORD and len(found) < 10:
+            return None
+    return judged(text, value, name, level) if _is_shaped(found, level, sure) else None
+
+
+def _is_sure(found: str, level: Secrecy, *, quoted: bool = False) -> bool:
+    """Return True for what is no word behind a password's name."""
+    return level is Secrecy.PASSWORD and len(found) >= 6 and is_no_word(found, quoted=quoted)
+
+
+def _is_shaped(found: str, level: Secrecy, sure: bool) -> bool:
+    """Return True for a value that looks like a secret by itself."""
+    return (
+        (sure and not found.isdigit())
+        or is_generated(found)
+        or looks_like_token(found)
+        or level is Secrecy.PIN
+    )
+
+
+_OF_CODE = frozenset({CALL, BRACE, PAIR, CONSTANT})
+_MINGLED = re.compile(r"[A-Za-z].*\d|\d.*[A-Za-z]")
+_GETTER_BEFORE = re.compile(
+    r"(?i)(?:env(?:\.\w+)?|define|get|fetch|config|settings?|options?|default|lookup|prop(?:erty)?|put|set|add|header)\w*\(\s{0,3}[\"'][\w.-]{1,80}$"
+)
 #: `"passwd", "sha256": …`: the second is a key, not the first one's value.
 _KEY_FOLLOWS = re.compile(r"""\\*["']\s{0,3}:""")
 
 
-def _is_no_word(found: str, *, quoted: bool) -> bool:
-    """Accept digits, symbols or inner capitals; between quotes in a sentence, a single word too."""
-    return (
-        any(character.isdigit() or character in "!@#$%^&*" for character in found)
-        or re.search(r"[a-z][A-Z]", found) is not None
-        or (quoted and found.isalpha() and found.islower())
-    )
-
-
-def default_behind(text: str, start: int, end: int) -> Span | None:
-    """Find the literal in `getenv("DB_PASSWORD") or "…"`: a secret's default, behind an operator at [start, end)."""
-    value = value_at(text, end)
-    if value is None or value.where != QUOTED or value.f_string:
-        return None
-    line = text[max(0, text.rfind("\n", max(0, start - 160), start) + 1, start - 160) : start]
-    for found in _NAME_BEFORE.finditer(line):
-        level = secrecy_of(found[0])
-        if level in _NUMBERED and (span := _judged(text, value, found[0], level)) is not None:
-            return span
-    return None
-
-
-_NAME_BEFORE = re.compile(r"[A-Za-z_][\w-]*")
-
-
 def _assigned(text: str, begin: int, match: re.Match[str], name: str, level: Secrecy) -> Span | None:
-    if _separates_otherwise(text, begin, match):
-        return None
     position = match.end()
-    if level in _NUMBERED and (numbers := BYTE_LIST.match(text, position)) is not None:
-        return (*numbers.span("numbers"), None) if spells_bytes(numbers["numbers"], level) else None
-    listed = _LIST_OPENS.match(text, position)
-    if listed is not None:
-        return _in_list(text, listed, name, level)
+    if text.startswith(HIDDEN, position + (text[position : position + 1] in _QUOTES)) or separates_otherwise(
+        text, begin, match
+    ):
+        return None
+    first = text[position : position + 1]
+    if level in NUMBERED and (span := byte_list(text, position, level)) is not None:
+        return span
+    if level in NUMBERED and (wrapped := WRAPPER.match(text, position)) is not None:
+        value = value_at(text, wrapped.end())
+        return None if value is None or value.where != QUOTED else mixed(text, value, name, level)
+    if first in _LIST_FIRST:
+        listed = _LIST_OPENS.match(text, position)
+        if listed is not None:
+            return in_list(text, listed, name, level)
+        if first == "[":
+            return bracketed(text, position, name, level)
     typed = TYPED.match(text, position) if match["sign"] == ":" and level is not Secrecy.HEADER else None
     if typed is not None:
         position = typed.end()
-    if level is Secrecy.PASSWORD and (braced := BRACED.match(text, position)) is not None:
-        return _judged(text, ValueSpan(braced.start(1), braced.end(1), QUOTED), name, level)
+    if first in "<{" and level in NUMBERED and (span := bracketed(text, position, name, level)) is not None:
+        return span
+    if first in "\r\n" and level in NUMBERED and (below := NEXT_LINE.match(text, position)) is not None:
+        value = value_at(text, below.end())
+        shaped = value is not None and looks_like_token(text[value.start : value.end])
+        return judged(text, value, name, level) if value is not None and shaped else None
+    if level is Secrecy.PASSWORD and first == "{" and (braced := BRACED.match(text, position)) is not None:
+        return judged(text, ValueSpan(braced.start(1), braced.end(1), QUOTED), name, level)
     value = value_at(text, position)
     if value is None or value.f_string:
         return None
     if value.where == QUOTED:
-        return _judged(text, value, name, level)
+        return judged(text, value, name, level)
     if level is Secrecy.HEADER:
-        return _header(text, position, name)
-    found = _judged(text, value, name, level, loose=_is_loose(text, begin, match, value))
+        return header(text, position, name)
+    found = judged(text, value, name, level, loose=is_loose(text, begin, match, value))
     in_json = (match["closed"] or "").endswith('"') and text[value.start : value.end].isdigit()
     if found is not None and in_json:
         return found[0], found[1], '"[REDACTED:secret-name]"'  # a quoted text, so that JSON stays JSON
     return found
 
 
-_NUMBERED = frozenset({Secrecy.TOKEN, Secrecy.SECRET, Secrecy.PASSWORD, Secrecy.PHRASE})
+#: The quotes that a value may begin with.
+_QUOTES = frozenset("\"'`")
+#: What a list of values, or of a secret's bytes, begins with.
+_LIST_FIRST = frozenset("[({ \t\r\nbnBU")
 _LIST_OPENS = re.compile(r"\s{0,3}[\[({]{1,2}\s{0,40}(?=[bBuU]?\\*[\"'])")
-
-
-def _separates_otherwise(text: str, begin: int, match: re.Match[str]) -> bool:
-    """Detect colons that put no value behind a name: in an ARN, in a URL, at the end of a statement's line."""
-    if match["sign"] not in {":", "："} or match["closed"]:
-        return False
-    if not match["gap"]:
-        return text.startswith("//", match.end()) or (begin > 0 and text[begin - 1] == ":")
-    broken = "\n" in match["gap"] and match["gap"].lstrip()[:1] not in {"|", ">"}
-    line_start = text.rfind("\n", max(0, begin - 80), begin) + 1
-    return broken and bool(text[line_start:begin].strip(" \t-"))
-
-
-def _is_loose(text: str, begin: int, match: re.Match[str], value: ValueSpan) -> bool:
-    """Return True for a bare value that stands as a variable does in code, or as a word in a sentence."""
-    after = text[value.end : value.end + 2]
-    ends_line = not after or after[0] in "\r\n\\"
-    if match["sign"] in {":", "：", "->", "=>"}:
-        return not ends_line and not (match["closed"] or after[0] in ",}&;\"'")
-    spaced = bool(match["pad"]) and bool(match["gap"])
-    if spaced and ends_line and _in_settings(text, begin):
-        return False
-    return (spaced or after[:1] in {",", ")", "]", "."}) and not text[begin : begin + 1].isupper()
-
-
-def _in_settings(text: str, begin: int) -> bool:
-    """Recognise a line of a settings file: a dotted or dashed name, or a plain word as value."""
-    line = text[text.rfind("\n", max(0, begin - 200), begin) + 1 : begin + 2 * NAME_MAX_CHARS]
-    name, _, value = (part.strip() for part in line.partition("\n")[0].partition("="))
-    if "." in name and name.startswith(("self.", "this.", "cls.")):
-        return False
-    return (
-        "-" in name
-        or "." in name
-        or (value.isalpha() and value.islower() and len(value) > 4 and value not in _VARIABLES)
-    )
-
-
-#: Names of variables that a password is read from.
-_VARIABLES = word_set(
-    "value values result results text data line lines args argument default settings config prompt input "
-    "passwd password pass username user name match group groups creds credentials entry field secret token "
-    "content contents string response request params options kwargs param item items option plain plaintext "
-    "encoded decoded hashed encrypted decrypted stdin other random generated current given provided expected "
-    "actual cleaned stored saved correct wrong invalid blank raw unicode form"
-)
-
-
-def _in_list(text: str, match: re.Match[str], name: str, level: Secrecy) -> Span | None:
-    """Find the secret in a list: `auth=("user", "…")` or `api_keys = ["…"]`.
-
-    That is the first value that looks like a token, or the second of `auth`.
-    """
-    position = match.end()
-    for turn in range(4):
-        value = value_at(text, position)
-        if value is None or value.where != QUOTED:
-            return None
-        found = text[value.start : value.end]
-        if looks_like_token(found) or (
-            turn == 1 and name.lower().endswith("auth") and not looks_like_token(name)
-        ):
-            stated = Secrecy.PASSWORD if turn == 1 else level
-            return _judged(text, value, "", stated)
-        following = re.compile(r"\\*[\"']+\s{0,3},\s{0,40}").match(text, value.end)
-        if following is None:
-            return None
-        position = following.end()
-    return None
-
-
-#: Schemes whose credentials are fields: `Digest username="…", response="…"`.
-_FIELDS_FOLLOW = re.compile(r"(?i)(?:digest|oauth|hawk|aws4-hmac-sha256|scram-sha-\d+|mac) ")
-_HEADER_FIELDS = re.compile(r"[^\r\n]{1,8192}")
-_HEADER_REST = re.compile(r"[^\r\n\"'`\\]{1,8192}")
-
-
-def _header(text: str, position: int, name: str) -> Span | None:
-    """Return the rest of a header's line, without the scheme."""
-    match = (_HEADER_FIELDS if _FIELDS_FOLLOW.match(text, position) else _HEADER_REST).match(text, position)
-    if match is None:
-        return None
-    rest = match[0].rstrip()
-    if not hides(Secrecy.HEADER, name, rest[:VALUE_MAX_CHARS], BARE):
-        return None
-    scheme = re.match(
-        r"(?:Basic|Bearer|Digest|Token|ApiKey|Negotiate|AWS4-HMAC-SHA256|[A-Z][A-Za-z-]{2,20})[ ]+(?=\S)",
-        rest,
-    )
-    return position + (scheme.end() if scheme else 0), position + len(rest), None
-
-
-def _judged(text: str, value: ValueSpan, name: str, level: Secrecy, *, loose: bool = False) -> Span | None:
-    found = text[value.start : value.end]
-    if value.where == BARE and text[value.end : value.end + 1] in {"(", "["}:
-        return None
-    if level is Secrecy.HEADER and value.where == QUOTED:
-        if not hides(level, name, found, QUOTED):
-            return None
-        scheme = re.match(r"\s*(?:Basic|Bearer|Digest|Token|ApiKey)\s+(?=\S)", found, re.IGNORECASE)
-        return value.start + (scheme.end() if scheme else 0), value.end, None
-    if not hides(level, name, found, value.where, loose=loose):
-        return None
-    end = value.end
-    if (
-        end - value.start >= (BARE_MAX_CHARS if value.where == BARE else VALUE_MAX_CHARS) - 1
-    ):  # longer than the part that was judged: hide all of it
-        more = re.compile(r"[^\s\"']*").match(text, end)
-        end = more.end() if more else end
-    return value.start, end, None

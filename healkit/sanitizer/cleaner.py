@@ -35,7 +35,15 @@ class Cleaned:
 
 
 class Cleaner(Protocol):
-    """Hides secrets and personal data in payloads."""
+    """Hides secrets and personal data in payloads.
+
+    rule_set_version: a hash of the built-in rules, None without any. custom_rules: ids of the user's own rules.
+    """
+
+    @property
+    def rule_set_version(self) -> str | None: ...
+    @property
+    def custom_rules(self) -> tuple[str, ...]: ...
 
     def clean(self, value: Any, *, limit_bytes: int | None = None) -> Cleaned:
         """Return the value as JSON data without what must not be kept, cut at the limit; never raise.
@@ -47,6 +55,9 @@ class Cleaner(Protocol):
 
 class Verbatim:
     """Cleaner that hides nothing: values are only made JSON, and cut."""
+
+    rule_set_version: str | None = None
+    custom_rules: tuple[str, ...] = ()
 
     def clean(self, value: Any, *, limit_bytes: int | None = None) -> Cleaned:
         """Return the value as it is; one that is too long becomes text, cut and marked."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
@@ -17,6 +18,7 @@ from healkit.contracts.failure import Failure
 from healkit.contracts.records import CallRecord, DecisionRecord, Finished, Record, Started, summarize
 from healkit.contracts.traces import ExecutionTrace
 from healkit.sanitizer.cleaner import Cleaner
+from healkit.sanitizer.secret_names import Secrecy, secrecy_of
 from healkit.sanitizer.truncation import whole_words
 
 #: Of a payload longer than the first, only as many characters as the second are read: a trace keeps 10 KB of each.
@@ -51,9 +53,7 @@ def payload_of(text: str) -> tuple[Any, int | None]:
 
 def cleaned_record(record: AnyRecord, cleaner: Cleaner) -> AnyRecord:
     """Return the record with its payloads cleaned; its trace, if it has one, is clean already."""
-
-    def text(value: str) -> str:
-        return str(cleaner.clean(value, limit_bytes=UNLIMITED).value) if value else value
+    text = partial(_text, cleaner)
 
     def json(value: str) -> str:
         if _CUT.search(value):
@@ -79,15 +79,43 @@ def cleaned_record(record: AnyRecord, cleaner: Cleaner) -> AnyRecord:
             if record.result_summary is not None:
                 changes["result_summary"] = json(record.result_summary)
             if record.failure is not None:
-                changes["failure"] = _cleaned_failure(record.failure, text)
+                changes["failure"] = cleaned_failure(record.failure, cleaner)
     return msgspec.structs.replace(record, **changes)
 
 
-def _cleaned_failure(failure: Failure, text: Callable[[str], str]) -> Failure:
+def secret_columns(cleaner: Cleaner, columns: Mapping[str, Sequence[Any]]) -> set[str]:
+    """Return the names of the columns, of these with some of their values, that are to be hidden.
+
+    A name that says so is enough, whatever the values look like.
+    """
+    return {
+        name
+        for name, some in columns.items()
+        if secrecy_of(name) >= Secrecy.TOKEN
+        or cleaner.clean({name: list(some)}, limit_bytes=UNLIMITED).hidden
+    }
+
+
+def cleaned_failure(failure: Failure, cleaner: Cleaner) -> Failure:
+    """Return the failure with all its texts cleaned; a page shows it like this."""
+    text = partial(_text, cleaner)
     frames = [msgspec.structs.replace(frame, line=text(frame.line)) for frame in failure.frames]
     changes = {name: text(getattr(failure, name)) for name in ("evalue", "traceback", "hint")}
+    return msgspec.structs.replace(cleaned_facts(failure, cleaner), frames=frames, **changes)
+
+
+def cleaned_facts(failure: Failure, cleaner: Cleaner) -> Failure:
+    """Return the failure with what was read off live objects cleaned: Python's own traceback does not show that."""
+    if not (failure.near or failure.known or failure.facts):
+        return failure
+    text = partial(_text, cleaner)
     names = {name: [text(one) for one in getattr(failure, name)] for name in ("near", "known")}
-    return msgspec.structs.replace(failure, frames=frames, **changes, **names)
+    facts = {name: text(fact) for name, fact in failure.facts.items()}
+    return msgspec.structs.replace(failure, **names, facts=facts)
+
+
+def _text(cleaner: Cleaner, value: str) -> str:
+    return str(cleaner.clean(value, limit_bytes=UNLIMITED).value) if value else value
 
 
 def cleaned_trace(

@@ -21,6 +21,7 @@ from collections.abc import Callable
 from typing import Literal
 
 from healkit.sanitizer.value_shapes import looks_like_token
+from healkit.sanitizer.work_limit import may_check
 
 #: Start, end and replacement (None: the rule's own) of a found text. An empty span hides nothing, but says up to where
 #: the rule need not look again.
@@ -60,6 +61,7 @@ class SanitizerRule:
     check: refuses a match that only looks right (a checksum, a context).
     replacement: text put in its place; by default `[REDACTED:id]`.
     caught, survives: templates of what must be hidden, and of what must not.
+    costly: the check takes long; in one text only the first few hundred matches are checked, the others are hidden.
     among_numbers: the pattern is tried only on stretches of digits and their separators.
     stuck: the token is found behind a letter or an underscore too (`backup_ghp_…`), where it looks like one.
     custom: a user's own rule; searched in the whole of any text that holds one of its keywords, and may be slow.
@@ -77,6 +79,7 @@ class SanitizerRule:
     caught: tuple[str, ...] = ()
     survives: tuple[str, ...] = ()
     custom: bool = False
+    costly: bool = False
     among_numbers: bool = False
     stuck: bool = False
 
@@ -95,37 +98,51 @@ def span_of(match: re.Match[str]) -> tuple[int, int]:
     return match.span("secret") if "secret" in match.re.groupindex else match.span()
 
 
+def _whole(match: re.Match[str]) -> tuple[int, int]:
+    """Return the span to hide of a token; one longer than its pattern reads is taken to its last character."""
+    start, end = span_of(match)
+    if end - start >= _LONG_CHARS and end == match.end():
+        end = _TOKEN_REST.match(match.string, end).end()  # type: ignore[union-attr]  # it matches nothing too
+    return start, end
+
+
+_LONG_CHARS, _TOKEN_REST = 64, re.compile(r"[\w+/=~-]*")
+
+
 def starts_word(text: str, start: int) -> bool:
     r"""Return True where a word may begin at `start`: not in the middle of a longer word.
 
     An escape (`\n`), a percent escape (`%3D`) or a colour (`ESC[31m`) ends in a letter but is not part of the word.
     """
-    if start == 0 or not (text[start - 1].isalnum() or text[start - 1] == "_") or not text[start].isalnum():
+    if (
+        start == 0
+        or not ((before := text[start - 1]).isalnum() or before == "_")
+        or not text[start].isalnum()
+    ):
         return True
-    before = text[max(0, start - 8) : start]
-    return _ESCAPE_BEFORE.search(before) is not None
+    return before in _ENDS_ESCAPE and _ESCAPE_BEFORE.search(text[max(0, start - 8) : start]) is not None
 
 
 _ESCAPE_BEFORE = re.compile(
     r"(?:\\[nrtbfv]|\\u00[0-9a-fA-F]{2}|\\x[0-9a-fA-F]{2}|%[0-9A-Fa-f]{2}|\x1b\[[\d;]*m)$"
 )
+_ENDS_ESCAPE = frozenset("0123456789abcdefABCDEFnrtvm")
 
 
 def checked(rule: SanitizerRule, match: re.Match[str]) -> bool:
-    """Return True for a match to hide: one that the rule's check accepts, or fails on."""
+    """Return True for a match to hide: one that the rule's check accepts, fails on, or has no time left for."""
+    if rule.costly and not may_check():
+        return True
     try:
         return rule.check is None or rule.check(match)
     except Exception:  # noqa: BLE001 - a match that cannot be judged is hidden, and the rest is still cleaned
         return True
 
 
-def located(locate: Locate, text: str, start: int, end: int) -> Span | None:
-    """Call a rule's function at a keyword; where it fails, return the keyword's word."""
-    try:
-        return locate(text, start, end)
-    except Exception:  # noqa: BLE001 - what stands here cannot be judged; the rest of the text is still cleaned
-        word = _WORD.match(text, end, end + _WORD_MAX_CHARS)
-        return start, word.end() if word else end, None
+def word_behind(text: str, start: int, end: int) -> Span:
+    """Return the word of the keyword at [start, end), to hide where its rule's function fails."""
+    word = _WORD.match(text, end, end + _WORD_MAX_CHARS)
+    return start, word.end() if word else end, None
 
 
 #: A match that its check refused is not tried again from so many of its characters: the check has seen what is there.
@@ -135,21 +152,19 @@ _WORD, _WORD_MAX_CHARS = re.compile(r"\S*"), 4096
 
 def _by_pattern(rule: SanitizerRule) -> Locate:
     match_at = re.compile(rule.pattern).match
-    before = rule.before
+    before, stuck = rule.before, rule.stuck
 
     def locate(text: str, start: int, _end: int) -> Span | None:
         for ahead in before:
             begin = start - ahead
-            if begin < 0:
-                continue
-            alone = starts_word(text, begin)
-            if not (alone or rule.stuck):
+            if begin < 0 or not ((alone := starts_word(text, begin)) or stuck):
                 continue
             match = match_at(text, begin)
-            fits = match is not None and (alone or looks_like_token(match[0][-16:]))
-            if match is not None and fits and checked(rule, match):
-                return (*span_of(match), None)
-            if match is not None and ahead == before[-1]:
+            if match is None:
+                continue
+            if (alone or looks_like_token(match[0][-16:])) and checked(rule, match):
+                return (*_whole(match), None)
+            if ahead == before[-1]:
                 judged = min(match.end(), start + JUDGED_CHARS)
                 return judged, judged, None
         return None

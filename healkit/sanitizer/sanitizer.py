@@ -6,6 +6,7 @@ beyond its limit, and the rest is dropped unread.
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
@@ -44,6 +45,8 @@ class Sanitizer:
         allow: Sequence[str] = (),
     ) -> None:
         self._limit_bytes = limit_bytes
+        self._phone_region = phone_region
+        self.custom_rules = tuple(rule.id for rule in rules)
         self._matcher = (
             Matcher((*rules_for(phone_region), *rules), compiled_allow(allow))
             if rules or allow
@@ -60,6 +63,11 @@ class Sanitizer:
             rules=rules,
             allow=config.sanitizer_allow,
         )
+
+    @property
+    def rule_set_version(self) -> str:
+        """Hash of the phone region and the built-in rules: their ids, keywords, patterns and replacements."""
+        return _version(self._phone_region)
 
     def text(self, text: str) -> Cleaned:
         """Return a text with everything hidden and nothing cut."""
@@ -97,7 +105,7 @@ class Sanitizer:
             shorter = cut(cleaned, limit_bytes)
             if shorter is cleaned:
                 break
-            again = Traversal(self._matcher)
+            again = Traversal(self._matcher, cut=True)
             seen = again.value(shorter)
             if not again.hidden:
                 cleaned = shorter
@@ -122,6 +130,15 @@ def narrowed(value: Any) -> Any:
 def _standard(phone_region: str) -> Matcher:
     """Compile the built-in rules, once for each region."""
     return Matcher(rules_for(phone_region))
+
+
+@lru_cache(maxsize=8)
+def _version(phone_region: str) -> str:
+    """Hash the built-in rules of a region; what a rule's function does is not seen."""
+    digest = hashlib.sha256(phone_region.encode())
+    for rule in rules_for(phone_region):
+        digest.update(repr((rule.id, rule.keywords, rule.pattern, rule.shown)).encode())
+    return f"sha256:{digest.hexdigest()[:16]}"
 
 
 def sanitize(value: object) -> tuple[Any, dict[str, int]]:

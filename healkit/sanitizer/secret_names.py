@@ -16,6 +16,10 @@ from functools import lru_cache
 _WORDS = re.compile(r"[A-Z]{2,}(?=[A-Z][a-z]|[^A-Za-z]|$)|[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W\d_a-zA-Z]+")
 
 
+#: Words of a name with other letters than ASCII's, which has no capitals inside.
+_FOREIGN_WORDS = re.compile(r"[^\W\d_]+|\d+")
+
+
 class Secrecy(IntEnum):
     """Kinds of names, by what they say about their value."""
 
@@ -39,18 +43,19 @@ def word_set(words: str) -> frozenset[str]:
 
 
 _PASSWORD = word_set(
-    "password passwords passwd passwds pwd pwds psw pswd passwort kennwort passcode passphrase contraseña "
-    "contrasena senha pw psk userpass dbpass rootpass adminpass mypass sshpass smtppass mdp пароль 密码 パスワード"
+    "password passwords passwd passwds pwd pwds psw pswd passwort kennwort passw passcode passphrase contraseña "
+    "contrasena senha pw psk userpass dbpass rootpass adminpass mypass sshpass smtppass mdp пароль 密码 パスワード "
+    "hasło hasla wachtwoord lösenord losenord parola salasana şifre sifre 비밀번호 passe motdepasse"
 )
 _PHRASE = word_set("passphrase mnemonic")
 _ACCOUNTS = word_set(
     "db database user smtp mail email imap pop ftp sftp ssh mysql postgres pg pgsql redis mongo rabbitmq ldap "
     "root admin login auth proxy sudo wifi vpn api basic http https account my server service jdbc oracle sa "
-    "keystore truststore key store"
+    "keystore truststore key store default become ansible sudo minio bind net ssl sa"
 )
 _SECRET = word_set("secret secrets credential credentials cred creds")
 _TOKEN = word_set(
-    "token bearer jwt auth oauth otp sas apitoken authtoken accesstoken refreshtoken bearertoken"
+    "token bearer jwt auth oauth sas csrf xsrf apitoken authtoken accesstoken refreshtoken bearertoken"
 )
 _KEY_OWNERS = word_set(
     "api access private secret auth authentication authorization signing signature encryption encrypt "
@@ -67,7 +72,8 @@ _KEY_OWNERS = word_set(
     "zendesk freshdesk launchdarkly circleci travis codecov snyk sonar npm pypi nuget rubygems steam twitch "
     "youtube twitter facebook linkedin instagram reddit nasa tmdb omdb newsapi rapidapi serp serpapi tavily "
     "langsmith langchain wandb elastic elasticsearch meilisearch typesense cosmos cosmosdb postmark mandrill "
-    "brevo sendinblue pushover pagerduty opsgenie grafana dynatrace splunk honeycomb databricks snowflake"
+    "brevo sendinblue pushover pagerduty opsgenie grafana dynatrace splunk honeycomb databricks snowflake "
+    "activation recovery preshared psk"
 )
 #: Words whose key is a place in data.
 _DATA_KEYS = word_set(
@@ -92,6 +98,7 @@ _GLUED = {
     "webhookurl": "webhook url", "setcookie": "set cookie", "sessionid": "session token",
     "csrfmiddlewaretoken": "csrf token", "authenticitytoken": "csrf token", "phpsessid": "session token",
     "jsessionid": "session token", "sessid": "session token", "awssecretkey": "secret key",
+    "presharedkey": "preshared key", "pgpass": "pg pass", "mypass": "db pass", "kpassword": "password",
 }  # fmt: skip
 #: Words at the end of a name that is about a secret, not the secret: `token_count`, `password_policy`, `secrets.py`.
 _ABOUT = word_set(
@@ -124,7 +131,7 @@ _ABOUT = word_set(
 _NEUTRAL = word_set(
     "value values val prod production dev development staging stage live old new current default raw plain "
     "plaintext cleartext clear base b64 base64 hex bytes str confirm confirmation confirmed repeat again "
-    "verify main primary secondary backup override v root admin user db local remote master slave"
+    "verify equals main primary secondary backup override v root admin user db local remote master slave"
 )
 #: Words before `token` that make it a token of a grammar, a model or a cursor.
 _NO_TOKEN = word_set(
@@ -140,6 +147,8 @@ _QUESTIONS = word_set(
     "incorrect enable disable allow min max num validate check verify no without need needs missing bad get "
     "set ask prompt toggle"
 )
+#: Words that end in `pass`; any other in capitals is a program's password: `MAILPASS`.
+_NO_PASS = word_set("pass bypass compass encompass overpass surpass trespass underpass multipass singlepass")
 _NO_SECRET = word_set("santa public open top")
 _ADDRESS_TAILS = word_set("url uri string dsn")
 _PINS = word_set("cvv cvv2 cvc cvc2 csc cvn")
@@ -155,6 +164,11 @@ NAME_KEYWORDS = (
     "contrasena", "senha", "pass", "pw", "psk", "mdp", "пароль", "密码", "パスワード", "secret", "credential", "cred",
     "creds", "token", "bearer", "jwt", "auth", "authorization", "pat", "otp", "sas", "key", "cookie", "connection",
     "connstr", "connstring", "dsn", "webhook", "pin", "cvv", "cvc", "csc", "sig", "signature", "mnemonic", "phrase",
+    "hasło", "hasla", "wachtwoord", "lösenord", "losenord", "parola", "salasana", "şifre", "sifre", "비밀번호", "passe",
+    "pswd", "passw", "csrf", "xsrf", "auth_code", "authorization_code", "grant_code", "device_code",
+    "pin code", "verification code", "security code", "access code", "one-time code", "verification_code",
+    "recovery", "backup_code",
+    "backupcode", "security_answer", "securityanswer", "secret_answer",
     "sessionid", "phpsessid", "jsessionid", "sessid",
 )  # fmt: skip
 
@@ -165,9 +179,12 @@ def words_of(name: str) -> list[str]:
     Glued names are taken apart.
     """
     found: list[str] = []
-    for word in _WORDS.findall(name):
+    for word in (_WORDS if name.isascii() else _FOREIGN_WORDS).findall(name):
         folded = word.lower()
-        found.extend(_GLUED[folded].split() if folded in _GLUED else (folded,))
+        if folded in _GLUED:
+            found += _GLUED[folded].split()
+        else:
+            found.append(folded)
     return found
 
 
@@ -177,6 +194,8 @@ def secrecy_of(name: str) -> Secrecy:
     words = words_of(name[-80:])
     if not words:
         return Secrecy.NONE
+    if name.isupper() and name.endswith("PASS") and words[-1] not in _NO_PASS:
+        return Secrecy.PASSWORD
     special = _special(words)
     if special is not None:
         return special
@@ -184,8 +203,8 @@ def secrecy_of(name: str) -> Secrecy:
     while len(core) > 1 and (core[-1].isdigit() or core[-1] in _NEUTRAL) and not _plain(core):
         core.pop()
     found = _plain(core)
-    if core[-1] == "key" and not found and len(core) > 1 and name.isupper() and core[-2] not in _DATA_KEYS:
-        return Secrecy.WEAK  # an environment variable: FRAMEIT_KEY
+    if core[-1] == "key" and not found and len(core) > 1 and core[-2] not in _DATA_KEYS:
+        return Secrecy.WEAK  # FRAMEIT_KEY, old_key
     if found:
         return Secrecy.WEAK if _QUESTIONS.intersection(core[:-1]) and found is not Secrecy.PIN else found
     if core[-1] in _ABOUT or core[-1] in _NO_TOKEN:
@@ -210,6 +229,24 @@ def _special(words: list[str]) -> Secrecy | None:
         return Secrecy.HASHED
     if last == "authorization" or last in _COOKIES:
         return Secrecy.HEADER
+    if last in {"code", "codes"} and before in {"recovery", "backup"}:
+        return Secrecy.SECRET
+    if last == "code" and before in {"verification", "security", "access", "time", "otp"}:
+        return Secrecy.PIN
+    if last == "code" and before in {"auth", "authorization", "grant", "device"}:
+        return Secrecy.TOKEN
+    if last in {"otp", "totp"} or words == ["pin"]:
+        return Secrecy.PIN
+    if last == "answer" and before in {"security", "secret"}:
+        return Secrecy.PASSWORD
+    if last == "data" and before == "key":
+        return _plain(words[:-1])  # `client-key-data`
+    if words[:4] == ["fs", "azure", "account", "key"]:
+        return Secrecy.SECRET
+    if last == "seed" and before in {"totp", "otp", "mfa", "wallet"}:
+        return Secrecy.SECRET
+    if last == "word" and before == "pass":
+        return Secrecy.PASSWORD
     if last == "phrase" and before in {"seed", "recovery", "backup", "secret", "pass"}:
         return Secrecy.PHRASE
     return None
@@ -221,7 +258,7 @@ def _plain(words: list[str]) -> Secrecy:
     before = words[-2] if len(words) > 1 else ""
     if last in _PHRASE:
         return Secrecy.PHRASE
-    if last in _PASSWORD or last.endswith(("password", "passwd")):
+    if last in _PASSWORD or last.endswith(("password", "passwd", "userpwd")):
         return Secrecy.PASSWORD
     if last == "pass":
         return Secrecy.PASSWORD if before in _ACCOUNTS else Secrecy.TOKEN if not before else Secrecy.NONE

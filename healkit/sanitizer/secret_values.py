@@ -21,10 +21,11 @@ from healkit.sanitizer.value_shapes import (
     looks_like_token,
 )
 
+#: An identifier of so many words is more than another name of the secret: `my_secret_password`.
+_MANY_WORDS = 3
 #: Where a value was found; the three differ in how surely its surroundings say that it is one.
 QUOTED, BARE, STRUCTURED = "quoted", "bare", "structured"
 
-_IDENTIFIER = re.compile(r"^[^\W\d]\w*$")
 _CRYPT = re.compile(
     r"^\{?\$?[\w-]*\}?\$[\w=,./+$-]{10,}$|^(?:0x)?[0-9A-Fa-f]{32,128}$|^\w+(?::\d+)?\$\S{20,}$|^\{\w+\}\S{16,}$"
 )
@@ -33,7 +34,7 @@ _CLASS = re.compile(
     r"[A-Z]\w{2,}(?:Keys?|Tokens?|Types?|Buffer|Str|Bytes|Error|Exception|Provider|Class|Base|Like|Model|Field|Schema|Params?)$"
 )
 _COOKIE_PAIR = re.compile(r"[\w.-]+=(?!=)[^\s;,=]{3,}")
-_SYMBOLS = frozenset("!@#$%^&*?~+=/\\|<>")
+_DIGIT_OR_SYMBOL = re.compile(r"[\d!@#$%^&*?~+=/\\|<>]")
 _NOT_A_VALUE = word_set(
     "string str text bytes bytea byte int integer float double bool boolean number object array list dict map "
     "any unknown uuid none null nil undefined void true false yes no on off ok optional required default "
@@ -79,30 +80,56 @@ def hides(level: Secrecy, name: str, value: str, where: str, *, loose: bool = Fa
     if folded in _NOT_A_VALUE:
         return False
     if level is Secrecy.PIN:
-        return value.isdigit() and 3 <= len(value) <= 12
+        return value.isdigit() and 3 + (name.lower() in {"pin", "otp"}) <= len(value) <= 12
     if level is Secrecy.HASHED:
         return _CRYPT.match(value) is not None
     if level in {Secrecy.LOCATOR, Secrecy.WEBHOOK}:
         return _address_hides(value, webhook=level is Secrecy.WEBHOOK)
     if level is Secrecy.HEADER:
         return _header_hides(value, where)
-    if is_path_or_url(value) or (where == BARE and is_code(value)):
+    if is_path_or_url(value) or (where == BARE and is_code(value) and (loose or not _dotted_token(value))):
         return False
-    is_name = where == BARE and _IDENTIFIER.match(value) is not None
-    if is_name and (names_a_secret(value, loose=loose) or _CLASS.match(value)):
-        return False
+    if where == BARE and value.isidentifier():
+        few = loose or len(words_of(value)) < _MANY_WORDS
+        if _CLASS.match(value) or (few and names_a_secret(value, loose=loose)):
+            return False
     if level in {Secrecy.PASSWORD, Secrecy.PHRASE}:
         return _password_hides(level, name, value, where, loose=loose)
     if level is Secrecy.SECRET:
         return _secret_hides(name, value, where, loose=loose)
     if level is Secrecy.TOKEN:
         if name.lower() == "pass":
-            return _outcome_or_password(value)
-        return looks_like_token(value) or (
-            where != BARE and name.lower().endswith("token") and _is_plain_word(value)
+            return _outcome_or_password(value) or (
+                where == QUOTED and len(value) >= 6 and _is_plain_word(value)
+            )
+        if (
+            _OWNED.match(name)
+            and _outcome_or_password(value)
+            and not (ALGORITHM.match(value) or DOTTED.match(value))
+        ):
+            return True
+        return (
+            is_generated(value)
+            or looks_like_token(value)
+            or (where != BARE and name.lower().endswith(("token", "tokens")) and _is_plain_word(value))
         )
-    least = 16 if name.lower().endswith("key") else 8
+    least = (12 if name.isupper() else 16) if name.lower().endswith("key") else 8
     return len(value) >= least and looks_like_token(value) and not DOTTED.match(value)
+
+
+#: Tokens that belong to a user or a program: words and digits are a value here.
+_OWNED = re.compile(
+    r"(?i).*(?:access|auth|api|private|refresh|bearer|secret|session|bot|github|gitlab|slack|npm|deploy)[\W_]?token$"
+)
+
+
+def _dotted_token(value: str) -> bool:
+    """Tell `a0.gLdMS7Xir`, a password with a dot in it, from `settings.password`."""
+    return (
+        DOTTED.match(value) is not None
+        and not value.endswith(")")
+        and any(map(looks_like_token, value.split(".")))
+    )
 
 
 def _outcome_or_password(value: str) -> bool:
@@ -118,13 +145,13 @@ def _password_hides(level: Secrecy, name: str, value: str, where: str, *, loose:
     if _same_name(name, value):
         return False
     if where == BARE and loose:
-        return _has_digit_or_symbol(value) and len(value) >= 6
+        return (_has_digit_or_symbol(value) and len(value) >= 6) or is_generated(value)
     return len(value) >= 4
 
 
 def _secret_hides(name: str, value: str, where: str, *, loose: bool) -> bool:
     if value.isdigit():
-        return len(value) >= 14
+        return len(value) >= (14 if where == BARE else 6)
     if " " in value:
         return where != BARE and is_phrase(value)
     if NUMERIC.match(value) or ALGORITHM.match(value) or _same_name(name, value):
@@ -133,10 +160,12 @@ def _secret_hides(name: str, value: str, where: str, *, loose: bool) -> bool:
         return True
     if loose:
         return False
+    if name.isupper() and where == BARE and len(value) >= 6 and not value.isupper():
+        return not names_a_secret(value)
     if name.lower().endswith(("key", "keys")) and not _has_digit_or_symbol(value):
-        if where != BARE and name.lower().endswith("key") and _is_plain_word(value):
-            return True
-        return len(value) >= 20 and where != BARE and "_" not in value and "." not in value
+        return _is_plain_word(value) or (
+            len(value) >= 20 and where != BARE and "_" not in value and "." not in value
+        )
     if where == BARE and value.isalpha() and not value.islower():
         return False
     return len(value) >= 6 and (name.isupper() or not names_a_secret(value, loose=False))
@@ -163,6 +192,16 @@ def is_phrase(value: str) -> bool:
     return 3 <= len(words) <= 8 and all(map(_PHRASE_WORD.match, words)) and _GRAMMAR.isdisjoint(words)
 
 
+def is_generated(value: str) -> bool:
+    """Accept four to eight plain words joined by dashes, as generators of passwords make them."""
+    words = value.split("-")
+    return (
+        4 <= len(words) <= 8
+        and all(map(_PHRASE_WORD.match, words))
+        and all(known.isdisjoint(words) for known in (_GRAMMAR, _TERMS, _SECRET_WORDS, _NOT_A_VALUE))
+    )
+
+
 _PHRASE_WORD = re.compile(r"[a-z]{3,14}$")
 #: Words of sentences and labels; a phrase that is made up by chance or by a generator holds none of them.
 _GRAMMAR = word_set(
@@ -176,11 +215,11 @@ _GRAMMAR = word_set(
 
 
 def _is_plain_word(value: str) -> bool:
-    """Accept one or two lower-case words that are no word of a grammar, a protocol or a placeholder."""
-    parts = value.split("-") if "-" in value else [value]
+    """Accept a few words, also with digits, that are no word of a grammar, a protocol or a placeholder."""
+    parts = value.lower().rstrip("0123456789!").split("-")
     return (
         _PLAIN_WORD.match(value) is not None
-        and len(parts) <= 2
+        and ALGORITHM.match(value) is None
         and not any(
             part in words for part in parts for words in (_TERMS, _NOT_A_VALUE, _GRAMMAR, _SECRET_WORDS)
         )
@@ -188,7 +227,7 @@ def _is_plain_word(value: str) -> bool:
     )
 
 
-_PLAIN_WORD = re.compile(r"[a-z]{3,16}(?:-?[a-z]{3,16})?$")
+_PLAIN_WORD = re.compile(r"(?=.{5,})[A-Za-z]?[a-z]{2,23}(?:-[a-z]{2,16}){0,5}\d{0,4}!?$")
 #: What programs call their tokens, and what documentation puts in their place.
 _TERMS = word_set(
     "identifier ident keyword operator number newline indent dedent comment literal punctuation symbol delimiter "
@@ -201,6 +240,8 @@ _TERMS = word_set(
 
 def spells_bytes(numbers: str, level: Secrecy) -> bool:
     """Return True for numbers that are a secret's bytes; behind a token's name, those of printable characters."""
+    if "'" in numbers:
+        return True
     found = [int(number, 0) for number in re.findall(r"0x[0-9A-Fa-f]+|[1-9]\d*|0", numbers)]
     return (
         "-" not in numbers
@@ -217,19 +258,27 @@ def _talks(value: str) -> bool:
 
 
 def _has_digit_or_symbol(value: str) -> bool:
-    return any(character.isdigit() or character in _SYMBOLS for character in value)
+    return _DIGIT_OR_SYMBOL.search(value) is not None
 
 
 def _same_name(name: str, value: str) -> bool:
     """Return True for a field's name as its value: `password="password"`, `{"api_key": "apiKey"}`."""
-    return value.lower() in {"".join(words_of(name)[-1:]), *_TRANSLATED} or words_of(name) == words_of(value)
+    folded = value.lower()
+    if folded in _TRANSLATED:
+        return True
+    first = folded.lstrip("_-. ")[:1]
+    if first not in name.lower():
+        return False
+    words = words_of(name)
+    return folded == "".join(words[-1:]) or words == words_of(value)
 
 
 def names_a_secret(value: str, *, loose: bool = False) -> bool:
     """Return True for an identifier such as `new_password`, `token2` or, in code, `secret_value`."""
-    if any(character.isdigit() for character in value.rstrip("0123456789")):
+    letters = value.rstrip("0123456789")
+    if any(map(str.isdigit, letters)):
         return False
-    digits = len(value) - len(value.rstrip("0123456789"))
+    digits = len(value) - len(letters)
     return digits <= (2 if loose else 1) and any(
         word in _SECRET_WORDS and (len(word) > 3 or "_" in value) for word in words_of(value)
     )

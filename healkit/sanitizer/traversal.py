@@ -16,7 +16,9 @@ from healkit.contracts.encoding import type_only
 from healkit.sanitizer.matcher import HiddenSpan, Matcher, replaced
 from healkit.sanitizer.secret_names import Secrecy, secrecy_of, word_set, words_of
 from healkit.sanitizer.secret_values import STRUCTURED, hides, spells_bytes
-from healkit.sanitizer.tables.secret_syntaxes import JWK_MEMBERS, SECRET_NAME
+from healkit.sanitizer.tables.command_syntaxes import COMMAND_PASSWORD, argument_with_secret
+from healkit.sanitizer.tables.key_syntaxes import JWK_MEMBERS
+from healkit.sanitizer.tables.secret_syntaxes import SECRET_NAME
 from healkit.sanitizer.value_shapes import looks_like_token
 
 #: Words of keys whose numbers are personal; the matcher gets them as the text `word: number`.
@@ -31,10 +33,16 @@ _DESCRIBES = word_set(
 )
 _COLLECTIONS = frozenset(["secrets", "credentials", "creds", "passwords", "cookies"])
 _PLAIN_KEY = re.compile(r"[A-Za-z_-]{1,40}\Z")
-_NAME_KEYS, _VALUE_KEYS = ("name", "key", "header", "Name", "Key"), ("value", "val", "Value", "content")
+_NAME_KEYS = ("name", "key", "header", "Name", "Key")
+_VALUE_KEYS = frozenset(["value", "val", "Value", "content"])
 _LOGINS = {"auth", "basic_auth", "credentials", "proxy_auth"}
+#: Of longer lists of texts none is taken for a program's arguments.
+_ARGUMENTS_MAX = 60
 _BLOB_KEYS = {"base64", "size_bytes"}
-_WIDE_BITS = 64
+_WIDE_BITS, _SHORT_CHARS = 64, 64
+_WIDE = 1 << (_WIDE_BITS - 1)
+#: Smaller numbers are neither personal nor a password.
+_LEAST_NUMBER = 1000
 _BYTES_BEHIND = frozenset({Secrecy.TOKEN, Secrecy.SECRET, Secrecy.PASSWORD, Secrecy.PHRASE})
 
 
@@ -57,11 +65,22 @@ def _facts(name: str) -> _Facts:
     )
 
 
-class Traversal:
-    """Cleaning of one value, with the count of what is hidden so far."""
+@lru_cache(maxsize=16_384)
+def _is_plain_key(key: str) -> bool:
+    return _PLAIN_KEY.match(key) is not None
 
-    def __init__(self, matcher: Matcher) -> None:
-        self._matcher = matcher
+
+class Traversal:
+    """Cleaning of one value, with the count of what is hidden so far.
+
+    cut: the value was clean before parts of it were cut off; of its texts, only the ends are searched again.
+    """
+
+    def __init__(self, matcher: Matcher, *, cut: bool = False) -> None:
+        self._matcher, self._cut = matcher, cut
+        #: Short texts in which nothing was hidden, and these with their keys: data repeats them.
+        self._plain: set[str] = set()
+        self._plain_items: set[tuple[str, str, Secrecy]] = set()
         self.hidden: Counter[str] = Counter()
 
     def value(self, value: Any, name: str = "", under: Secrecy = Secrecy.NONE) -> Any:
@@ -70,23 +89,18 @@ class Traversal:
         A part that cannot be cleaned is replaced by its type's name; the values around it stay.
         """
         try:
-            return self._value(value, name, under)
+            if isinstance(value, str):
+                return self._text(value, name, under)
+            if isinstance(value, dict):
+                return self._object(value, name, under)
+            if isinstance(value, list):
+                return self._list(value, name, under)
+            if isinstance(value, int) and not isinstance(value, bool):
+                return self._number(value, name)
+            return value
         except Exception:  # noqa: BLE001 - a part that cannot be cleaned costs itself only
             self.hidden["unreadable"] += 1
             return type_only(value)
-
-    def _value(self, value: Any, name: str, under: Secrecy) -> Any:
-        if isinstance(value, str):
-            return self._text(value, name, under)
-        if isinstance(value, bool) or value is None:
-            return value
-        if isinstance(value, int):
-            return self._number(value, name)
-        if isinstance(value, dict):
-            return self._object(value, name, under)
-        if isinstance(value, list):
-            return self._list(value, name, under)
-        return value
 
     def _text(self, text: str, name: str, under: Secrecy) -> str:
         level = secrecy_of(name) if name else Secrecy.NONE
@@ -95,14 +109,19 @@ class Traversal:
         if level is Secrecy.NONE:
             if name and len(text) <= 40 and _facts(name).personal:
                 return self._personal(text, name)
-            return self._matcher.text(text, self.hidden)
+            if text in self._plain:
+                return text
+            cleaned = self._matcher.text(text, self.hidden, cut=self._cut)
+            if cleaned is text and len(text) <= _SHORT_CHARS:
+                self._plain.add(text)
+            return cleaned
         if level is Secrecy.LOCATOR:
-            cleaned = self._matcher.text(text, self.hidden)
+            cleaned = self._matcher.text(text, self.hidden, cut=self._cut)
             return (
                 cleaned if cleaned != text or not hides(level, name, text, STRUCTURED) else self._hide(text)
             )
         if not hides(level, name, text, STRUCTURED):
-            return self._matcher.text(text, self.hidden)
+            return self._matcher.text(text, self.hidden, cut=self._cut)
         return self._hide(text)
 
     def _hide(self, text: str) -> str:
@@ -127,7 +146,7 @@ class Traversal:
     def _number(self, value: int, name: str) -> int | str:
         if value.bit_length() > _WIDE_BITS - 1:
             return f"<integer of {value.bit_length()} bits>" if value.bit_length() > 4096 else str(value)
-        if not name or not 1000 <= value < 10**19:
+        if not name or not _LEAST_NUMBER <= value < 10**19:
             return value
         level = secrecy_of(name)
         if level in {Secrecy.PASSWORD, Secrecy.PIN} and not name.endswith("s"):
@@ -144,14 +163,25 @@ class Traversal:
             under = Secrecy.PASSWORD if "password" in name.lower() else Secrecy.SECRET
         stated = self._stated_name(value)
         result: dict[str, Any] = {}
+        web_key = "kty" in value
+        usual = not stated and not web_key
         for key, item in value.items():
-            shown = key if _PLAIN_KEY.match(key) else self._matcher.text(key, self.hidden)
+            kind = type(item)
+            if kind is str and usual and key not in result and (key, item, under) in self._plain_items:
+                result[key] = item
+                continue
+            shown = key if _is_plain_key(key) else self._matcher.text(key, self.hidden)
             if shown in result or (shown != key and shown in value):
                 shown = self._another(shown, value, result)
-            if "kty" in value and key in JWK_MEMBERS and isinstance(item, str) and len(item) >= 16:
+            if web_key and key in JWK_MEMBERS and kind is str and len(item) >= 16:
                 result[shown] = self._hide(item)
                 continue
+            if kind is float or item is None or (kind is int and 0 <= item < _LEAST_NUMBER):
+                result[shown] = item
+                continue
             result[shown] = self.value(item, stated if stated and key in _VALUE_KEYS else key, under)
+            if usual and kind is str and result[shown] is item and shown is key and len(item) <= _SHORT_CHARS:
+                self._plain_items.add((key, item, under))
         return result
 
     def _blob(self, value: dict[str, Any], name: str) -> dict[str, Any]:
@@ -169,7 +199,7 @@ class Traversal:
     @staticmethod
     def _stated_name(value: dict[str, Any]) -> str:
         """Return the secret's name in `{"name": "DB_PASSWORD", "value": …}`, or an empty text."""
-        if len(value) > 12 or not any(key in value for key in _VALUE_KEYS):
+        if len(value) > 12 or _VALUE_KEYS.isdisjoint(value):
             return ""
         for key in _NAME_KEYS:
             stated = value.get(key)
@@ -194,7 +224,14 @@ class Traversal:
         pair = len(value) == 2 and isinstance(value[0], str) and isinstance(value[1], str) and not name
         result: list[Any] = []
         previous = ""
+        if 3 <= len(value) <= _ARGUMENTS_MAX and all(isinstance(item, str) for item in value):
+            value = self._arguments(value)
+        plain_numbers = level not in {Secrecy.PASSWORD, Secrecy.PIN} and not (name and _facts(name).personal)
         for position, item in enumerate(value):
+            if type(item) is float or (plain_numbers and type(item) is int and -_WIDE < item < _WIDE):
+                result.append(item)
+                previous = ""
+                continue
             beside = ""
             if position == 1 and len(value) == 2 and name.lower() in _LOGINS and isinstance(item, str):
                 beside = "password"  # `auth=("user", "…")`, as HTTP clients take it
@@ -205,6 +242,16 @@ class Traversal:
             result.append(self.value(item, beside or name, under))
             previous = item if isinstance(item, str) and len(item) <= 80 else ""
         return result
+
+    def _arguments(self, value: list[str]) -> list[str]:
+        """Return the arguments of a program without the secret among them: `["docker", "login", "-p", "…"]`."""
+        found = argument_with_secret(value)
+        if found is None:
+            return value
+        position, start = found
+        item = value[position]
+        hidden = replaced(item, [HiddenSpan(start, len(item), 0, COMMAND_PASSWORD, None)], self.hidden)
+        return [*value[:position], hidden, *value[position + 1 :]]
 
     @staticmethod
     def _beside(previous: str, item: str) -> str:

@@ -18,6 +18,8 @@ _LEAST_BYTES = 64
 _MARKED = re.compile(r" ?… \[TRUNCATED\] \(([\d,]+) bytes\)\Z")
 _HALF_REPLACEMENT = re.compile(r"\[[A-Za-z][\w:.-]{0,63}\Z")
 _WORD_MAX_CHARS = 4096
+#: The longest mark, the longest replacement and most words are shorter.
+_NEAR_CHARS = 128
 #: Default of `whole_words`: text before a cut may be half a secret, which no rule matches; a longer word is no secret.
 WORD_MAX_CHARS, _WORD_ENDS = 2048, re.compile(r"[\s\"',;&]")
 
@@ -47,13 +49,16 @@ def whole_words(head: str, longest: int = WORD_MAX_CHARS) -> str:
     A regular expression anchored at the end would try every position of a long word and take seconds.
     """
     start = max(0, len(head) - longest)
-    ends = [match.end() for match in _WORD_ENDS.finditer(head, start)]
-    return head[: ends[-1] if ends else start]
+    for begin in (max(start, len(head) - _NEAR_CHARS), start):  # the last end is most often near
+        ends = [match.end() for match in _WORD_ENDS.finditer(head, begin)]
+        if ends:
+            return head[: ends[-1]]
+    return head[:start]
 
 
 def _text(text: str, budget: int, size: int) -> str:
     """Return a text's beginning, and how many bytes there were before the first cut."""
-    earlier = _MARKED.search(text)
+    earlier = _MARKED.search(text, max(0, len(text) - _NEAR_CHARS))
     if earlier is not None:
         size = int(earlier[1].replace(",", ""))
         text = text[: earlier.start()]
@@ -62,7 +67,8 @@ def _text(text: str, budget: int, size: int) -> str:
     head = text.encode()[:room].decode(errors="ignore")
     if len(head) < len(text):
         head = whole_words(head, _WORD_MAX_CHARS) or head[: len(head) // 2]
-    return _HALF_REPLACEMENT.sub("", head).rstrip() + marker
+    half = _HALF_REPLACEMENT.search(head, max(0, len(head) - _NEAR_CHARS))
+    return (head[: half.start()] if half else head).rstrip() + marker
 
 
 def _inside(value: Any, budget: int) -> Any:

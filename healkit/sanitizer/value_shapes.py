@@ -5,7 +5,6 @@ These functions do not know which name a text stands behind; `secret_values` doe
 
 from __future__ import annotations
 
-import itertools
 import re
 
 _REFERENCE = re.compile(
@@ -17,7 +16,10 @@ _REFERENCE = re.compile(
     )""",
     re.DOTALL,
 )
+#: What a replacement begins with.
+HIDDEN = "[REDACTED:"
 _ELIDED = re.compile(r"\*{3}|\.{3}|…|•{3}|\[REDACTED|\[TRUNCATED|\[(?:EMAIL|PHONE|SSN|CARD|IBAN)\]")
+_MAY_ELIDE = re.compile(r"[*.…•\[]")
 NUMERIC = re.compile(r"^[-+]?[\d.,:/ TZ_+-]*%?$")
 _PATH = re.compile(r"^(?:~|\.{1,2}|[A-Za-z]:)?(?:[/\\][\w.@ {}$-]*){1,30}$|^[\w.-]+(?:/[\w.-]+){2,}$|^file:")
 URL = re.compile(r"^[A-Za-z][\w+.-]*://\S*$")
@@ -34,7 +36,9 @@ _SPLIT = re.compile(r"[-_/.: ,+@|]+")
 
 def is_reference(value: str) -> bool:
     """Return True for a stand-in: a template, a variable, or a text that was hidden already."""
-    return _REFERENCE.match(value) is not None or _ELIDED.search(value) is not None
+    return _REFERENCE.match(value) is not None or (
+        _MAY_ELIDE.search(value) is not None and _ELIDED.search(value) is not None
+    )
 
 
 def looks_like_token(value: str) -> bool:
@@ -51,10 +55,9 @@ def looks_like_token(value: str) -> bool:
         or value.startswith("(?")
     ):
         return False
-    digits = sum(character.isdigit() for character in value)
-    letters = sum(character.isalpha() for character in value)
-    if not letters:
+    if not any(map(str.isalpha, value)):
         return False
+    digits = sum(map(str.isdigit, value))
     parts = [part for part in _SPLIT.split(value) if part]
     if digits == 0:
         return len(value) >= 12 and _scrambled(value)
@@ -67,15 +70,21 @@ def looks_like_token(value: str) -> bool:
 
 def _scrambled(value: str) -> bool:
     """Return True where upper and lower case follow no spelling: neither words nor CamelCase."""
-    pairs = itertools.pairwise(value)
-    turns = sum(a.islower() and b.isupper() for a, b in pairs)
-    sizes = [len(word) for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", value)]
+    turns = len(_TURN.findall(value))
+    if turns < max(2, len(value) // 8):
+        return False
+    sizes = list(map(len, _CASED_WORD.findall(value)))
     short = sum(size <= 2 for size in sizes)
-    return turns >= max(2, len(value) // 8) and max(sizes, default=0) <= 6 and 2 * short >= len(sizes)
+    return max(sizes, default=0) <= 6 and 2 * short >= len(sizes)
+
+
+_TURN, _CASED_WORD = re.compile(r"[a-z](?=[A-Z])"), re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
 
 def is_path_or_url(value: str) -> bool:
     """Return True for a URL, or for a file's path whose parts are words."""
+    if "/" not in value and "\\" not in value and not value.startswith("file:"):
+        return False
     if URL.match(value):
         return True
     if not _PATH.match(value):

@@ -1,4 +1,4 @@
-"""A user's own rules and allow-list: used, or refused."""
+"""Custom rules and allow-lists: used, or refused."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_a_missing_file_and_a_bad_allowed_pattern_are_refused(tmp_path: Path) ->
 
 
 def without_re2(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As on a machine that has not installed `healkit[speed]`."""
+    """Hide google-re2, as on a machine without `healkit[speed]`."""
     real = builtins.__import__
 
     def missing(name: str, *rest: Any, **more: Any) -> Any:
@@ -123,3 +123,10 @@ def test_an_exponential_pattern_is_linear_on_re2(tmp_path: Path) -> None:
 
 def test_a_pattern_unknown_to_re2_runs_on_re() -> None:
     assert fast_pattern(r"(?<=x)y(?!z)").search("xy") is not None
+
+
+@TRACE_2
+def test_a_number_inside_an_allowed_text_is_still_masked() -> None:
+    """R8: numbers inside what another rule hides are not judged again, unless that may be allowed."""
+    sanitizer = Sanitizer(allow=[r".*@corp\.io"])
+    assert sanitizer.text("4111111111111111@corp.io, jane@corp.io").value == "[CARD]@corp.io, jane@corp.io"

@@ -1,4 +1,4 @@
-"""Rules that fail: a mistake costs the piece it is made on, and nothing beside it."""
+"""Rules that fail: the mistake costs its piece and no more."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import dataclasses
 import random
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -14,10 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from healkit.sanitizer import Sanitizer
-from healkit.sanitizer.matcher import Matcher
+from healkit.sanitizer.matcher import HiddenSpan, Matcher
 from healkit.sanitizer.rule import SanitizerRule, Span, expand
 from healkit.sanitizer.tables import rules_for
 from healkit.sanitizer.traversal import Traversal
+from healkit.sanitizer.work_limit import shared_limit
 
 RULES = rules_for("US")
 TRACE_2 = pytest.mark.requirement("TRACE-2")
@@ -48,7 +49,7 @@ PUT_IN = (
 
 
 class Faults:
-    """The whole table, with every exception of a rule's own functions noted before it is passed on."""
+    """Return the whole table, with every exception of a rule's own functions noted before it is passed on."""
 
     def __init__(self) -> None:
         self.found: list[str] = []
@@ -93,6 +94,44 @@ def test_no_rule_raises_on_any_beginning_or_end_of_an_example(template: str) -> 
     assert FAULTS.found == []
 
 
+REST = "\n\nthe rest of the text stays as it is,\nand the last line of it too\n"
+
+
+@pytest.mark.slow
+@TRACE_2
+@pytest.mark.parametrize("between", ["", "\n"], ids=["cut off", "on two lines"])
+def test_an_example_in_two_pieces_leaves_the_rest_of_the_text(between: str) -> None:
+    """Audit R2: a key block that was cut took the words behind it for its lines."""
+    lost: list[str] = []
+    for template in TEMPLATES:
+        text = expand(template, random.Random(1))
+        for place in {*range(1, len(text), 1 + len(text) // 12), len(text)}:
+            pieces = text[:place] + (between and between + text[place:]) + REST
+            if not FAULTS.matcher.text(pieces, Counter()).endswith(REST):
+                lost.append(pieces)
+    assert lost == []
+
+
+@pytest.mark.slow
+@TRACE_2
+@pytest.mark.parametrize("between", [" ", "\n", "; "])
+def test_what_is_hidden_in_an_example_is_hidden_next_to_another_too(between: str) -> None:
+    """Audit R2."""
+    source = random.Random(between)
+    caught = [template for rule in RULES for template in rule.caught]
+    source.shuffle(caught)
+    FAULTS.found.clear()
+    left: list[str] = []
+    for pair in zip(caught, caught[1:] + caught[:1], strict=True):
+        texts = [expand(template, source) for template in pair]
+        hidden = [text[span.start : span.end] for text in texts for span in FAULTS.matcher.find(text)]
+        cleaned = FAULTS.matcher.text(between.join(texts), Counter())
+        left += [cleaned for secret in hidden if len(secret) >= 12 and secret in cleaned]
+    assert left == []
+    assert FAULTS.found == []
+
+
+@pytest.mark.slow
 @TRACE_2
 @settings(max_examples=300, deadline=None)
 @given(st.sampled_from(TEMPLATES), st.randoms(use_true_random=False))
@@ -116,7 +155,7 @@ def lookup_error(text: str, start: int, end: int) -> Span | None:
 
 
 def broken_rules() -> Iterator[SanitizerRule]:
-    """One rule of each form that raises wherever it is tried."""
+    """Return a rule of each form that raises wherever it is tried."""
     yield SanitizerRule("broken-check", "", "token", ("zebra",), r"zebra-\w+", check=raising)
     yield SanitizerRule("broken-locate", "", "place", ("giraffe",), locate=lookup_error)
     yield SanitizerRule("broken-search", "", "token", pattern=r"lion-\w+", check=raising)
@@ -137,7 +176,7 @@ def test_a_rule_that_raises_hides_what_it_cannot_judge_and_leaves_the_rest_to_th
 
 
 class Unreadable(dict[str, str]):
-    """A part of a value that cannot be walked, as `to_jsonable` never makes one."""
+    """Part of a value that cannot be walked, as `to_jsonable` never makes one."""
 
     def keys(self) -> Any:
         raise RuntimeError("no")
@@ -172,7 +211,7 @@ def test_base64_of_a_private_key_is_hidden_however_it_is_cut() -> None:
 
 
 class Work:
-    """The whole table, with the characters counted that each rule's own functions and patterns are given to judge."""
+    """Return the whole table, with the characters counted that each rule's functions and patterns are given to judge."""
 
     def __init__(self) -> None:
         self.calls: Counter[str] = Counter()
@@ -205,6 +244,7 @@ def test_a_refused_match_is_not_judged_again_at_each_prefix_in_it() -> None:
             assert work.done(prefix * (size // len(prefix))).total() <= size / 20, prefix
 
 
+@pytest.mark.slow
 @TRACE_2
 def test_the_work_of_every_rule_grows_no_faster_than_the_text() -> None:
     """Audit R8."""
@@ -212,6 +252,136 @@ def test_the_work_of_every_rule_grows_no_faster_than_the_text() -> None:
     for prefix in PREFIXES:
         short, long = (work.done(prefix * (size // len(prefix))).total() for size in (3_000, 12_000))
         assert long <= 4 * short + 40, prefix
+
+
+@TRACE_2
+def test_a_token_longer_than_its_pattern_reads_is_hidden_to_its_end() -> None:
+    """Audit R8: the rest of it was searched again in each round, for 8 s a megabyte of `sk_test_sk_test_…`."""
+    for piece in ("sk_test_", "glpat-a1B2c3", "xoxb-1a2b"):
+        cleaned = Sanitizer().text(f"a {piece * 1000} b")
+        assert re.fullmatch(r"a \[REDACTED:[\w-]+\] b", cleaned.value), cleaned.value[:80]
+        assert sum(cleaned.hidden.values()) == 1
+
+
+@TRACE_2
+def test_later_rounds_read_only_the_surroundings_of_what_was_hidden() -> None:
+    """Audit R8."""
+    read: list[int] = []
+
+    class Watched(Matcher):
+        def _find(self, text: str, windows: Sequence[tuple[int, int]]) -> list[HiddenSpan]:
+            read.append(sum(end - begin for begin, end in windows))
+            return super()._find(text, windows)
+
+    text = f"{'a word ' * 20_000}{SECRET} {'and more ' * 20_000}+49 30 901820"
+    cleaned = Watched(RULES).text(text, Counter())
+    assert cleaned.count("[REDACTED:secret-name]") == cleaned.count("[PHONE]") == 1
+    assert read[0] == len(text)
+    assert sum(read[1:]) < 8_000
+
+
+@TRACE_2
+def test_a_text_of_nothing_but_keywords_is_tried_at_some_and_hidden_beyond() -> None:
+    """Audit R8: each keyword costs microseconds, and a megabyte holds 250,000 of them."""
+    tried: list[int] = []
+
+    def watched(text: str, start: int, end: int) -> Span | None:
+        tried.append(start)
+        return None
+
+    rules = [dataclasses.replace(rule, locate=watched) if rule.locate else rule for rule in RULES]
+    text = "pw token= @ :// " * 20_000 + "\n" + SECRET
+    found = Matcher(rules).find(text)
+    assert 2000 <= len(tried) <= 2100 + len(text) // 16
+    assert found[-1].end == len(text)
+    assert "Tr0ub4dor" not in Sanitizer().text(text).value
+
+
+@TRACE_2
+def test_beyond_the_bound_a_text_is_hidden_once_and_not_in_each_round() -> None:
+    """Audit R8: the name of a replacement was taken for a keyword, and hidden again in eight rounds."""
+    rounds: list[int] = []
+
+    class Watched(Matcher):
+        def _find(self, text: str, windows: Sequence[tuple[int, int]]) -> list[HiddenSpan]:
+            rounds.append(sum(end - begin for begin, end in windows))
+            return super()._find(text, windows)
+
+    cleaned = Watched(RULES).text("pwd=a1b2c " * 20_000, Counter())
+    assert "a1b2c" not in cleaned
+    assert "[REDACTED:[" not in cleaned
+    assert sum(rounds[2:]) < 20_000
+
+
+@TRACE_2
+def test_of_a_cut_text_only_the_end_is_searched_again() -> None:
+    """Audit R8."""
+    read: list[int] = []
+
+    class Watched(Matcher):
+        def _find(self, text: str, windows: Sequence[tuple[int, int]]) -> list[HiddenSpan]:
+            read.append(sum(end - begin for begin, end in windows))
+            return super()._find(text, windows)
+
+    text = "a word and more " * 2000
+    walk = Traversal(Watched(RULES), cut=True)
+    assert walk.value([text, text + SECRET]) == [text, text + "password=[REDACTED:secret-name]"]
+    assert sum(read) < 6_000
+
+
+@TRACE_2
+@pytest.mark.parametrize(
+    "text",
+    ["+49 30 901820", "(212) 555-0147", "219-09-9999", "4111111111111111", "GB82WEST12345698765432", "0049 30 901820", "a@b.io"],
+)  # fmt: skip
+def test_a_short_text_is_searched_for_personal_data_too(text: str) -> None:
+    """Audit R8: short texts without a keyword take a shorter way."""
+    assert Sanitizer().text(text).value.startswith("[")
+    assert Sanitizer(phone_region="DE").text("030 901820").value == "[PHONE]"
+
+
+@TRACE_2
+def test_the_texts_of_a_request_share_one_limit() -> None:
+    """Audit R8: each of many small texts had the whole limit for itself."""
+    tried: list[int] = []
+
+    def watched(text: str, start: int, end: int) -> Span | None:
+        tried.append(start)
+        return None
+
+    rules = [dataclasses.replace(rule, locate=watched) if rule.locate else rule for rule in RULES]
+    matcher = Matcher(rules)
+    with shared_limit(100_000):
+        for _ in range(5_000):
+            matcher.find("pw token= @ :// pw")
+    assert 10_000 <= len(tried) <= 15_000
+    tried.clear()
+    matcher.find("pw token= @")
+    assert tried
+
+
+@TRACE_2
+def test_a_text_with_a_secret_on_every_line_is_judged_to_its_end() -> None:
+    """Audit R8."""
+    text = "conn = connect(host='db', password='a1b2c3d4', api_key='z9y8x7w6v5')  # jane@example.com\n" * 2000
+    cleaned = Sanitizer().text(text)
+    assert cleaned.value.splitlines()[-1] == cleaned.value.splitlines()[0]
+    assert cleaned.hidden == {"secret-name": 4000, "email": 2000}
+
+
+@TRACE_2
+def test_beyond_a_bound_costly_matches_are_hidden_unchecked() -> None:
+    """Audit R8: each number costs the phone library 30 µs."""
+    calls: list[str] = []
+
+    def check(match: re.Match[str]) -> bool:
+        calls.append(match[0])
+        return False
+
+    rule = SanitizerRule("slow", "", "personal", pattern=r"#\d+", check=check, costly=True)
+    found = Matcher([rule]).find(" ".join(f"#{number}" for number in range(5000)))
+    assert 1000 <= len(calls) <= 1100
+    assert len(found) == 5000 - len(calls)
 
 
 @pytest.mark.parametrize("prefix", ["sk-sk-sk-", "sk-learn-", "xai-and-pa-"])

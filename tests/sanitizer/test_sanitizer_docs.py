@@ -1,4 +1,4 @@
-"""The page on sanitising, executed and held against the code."""
+"""Page on sanitising, executed and compared with the code."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""The sanitiser's table proves itself, rule by rule."""
+"""Table of rules, each proven by its own examples."""
 
 from __future__ import annotations
 
 import random
+from collections import Counter
 
 import pytest
 
@@ -44,6 +45,14 @@ def test_each_rule_catches_its_examples_alone_and_among_all_others(
         text = expand(template, random.Random(seed))
         assert alone.find(text), text
         assert WHOLE.find(text), text
+
+
+@TRACE_2
+@pytest.mark.parametrize(("rule", "template"), cases("caught"))
+def test_a_cleaned_example_is_not_hidden_again(rule: SanitizerRule, template: str) -> None:
+    for seed in FILLINGS:
+        cleaned = WHOLE.text(expand(template, random.Random(seed)), Counter())
+        assert WHOLE.find(cleaned) == [], cleaned
 
 
 @TRACE_2

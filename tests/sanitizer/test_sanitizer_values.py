@@ -223,7 +223,7 @@ def test_one_sanitizer_serves_several_threads() -> None:
     ],
 )  # fmt: skip
 def test_a_hostile_text_costs_no_more_than_its_length(piece: str) -> None:
-    """Where a quadratic rule would take minutes; the bound is three times what the slowest of them was measured to take.
+    """Quadratic rules would take minutes; the bound is three times the slowest time that was measured.
 
     The thread's own time on the processor, which others on a busy machine hardly change.
     """

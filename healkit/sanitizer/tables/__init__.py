@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from healkit.sanitizer.rule import SanitizerRule
 from healkit.sanitizer.tables.cloud_tokens import CLOUD_TOKENS
+from healkit.sanitizer.tables.code_syntaxes import CODE_SYNTAXES
 from healkit.sanitizer.tables.code_tokens import CODE_TOKENS
+from healkit.sanitizer.tables.command_syntaxes import COMMAND_SYNTAXES
+from healkit.sanitizer.tables.key_syntaxes import KEY_SYNTAXES
 from healkit.sanitizer.tables.personal_data import PERSONAL_DATA, PhoneRules
 from healkit.sanitizer.tables.secret_syntaxes import SECRET_SYNTAXES
 from healkit.sanitizer.tables.service_tokens import SERVICE_TOKENS
 
 #: Headings of the documentation's table, and the rules below each.
 SECTIONS: tuple[tuple[str, tuple[SanitizerRule, ...]], ...] = (
-    ("Secrets by their name or place", SECRET_SYNTAXES),
+    ("Secrets by their name or place", (*SECRET_SYNTAXES, *CODE_SYNTAXES, *COMMAND_SYNTAXES, *KEY_SYNTAXES)),
     ("Cloud, infrastructure and monitoring", CLOUD_TOKENS),
     ("Code hosts, registries, builds and models", CODE_TOKENS),
     ("Payment, messaging, commerce and office", SERVICE_TOKENS),

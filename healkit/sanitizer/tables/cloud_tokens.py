@@ -53,7 +53,7 @@ CLOUD_TOKENS: tuple[SanitizerRule, ...] = (
         before=(76,), caught=("‹w76›AZDO‹w4›",), survives=("AZDO pipeline",),
     ),
     SanitizerRule(
-        "alibaba-access-key", "Alibaba Cloud access key id", "token", ("ltai",), r"LTAI[A-Za-z0-9]{12,24}(?![A-Za-z0-9_])",
+        "alibaba-access-key", "Alibaba Cloud access key id", "token", ("ltai",), r"LTAI[A-Za-z0-9]{12,24}+(?![A-Za-z0-9_])",
         check=lambda match: any(c.isdigit() for c in match[0]), caught=("LTAI‹w20›",), survives=("LTAILORED",),
     ),
     SanitizerRule(
@@ -171,12 +171,12 @@ CLOUD_TOKENS: tuple[SanitizerRule, ...] = (
     ),
     SanitizerRule(
         "launchdarkly-key", "LaunchDarkly or Statsig key", "token", ("sdk-", "mob-", "api-", "secret-"),
-        r"(?:sdk|mob|api)-[a-f0-9]{8}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{12}|secret-[A-Za-z0-9]{36,48}(?![\w-])",
+        r"(?:sdk|mob|api)-[a-f0-9]{8}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{12}|secret-[A-Za-z0-9]{36,48}+(?![\w-])",
         check=lambda match: any(c.isdigit() for c in match[0]),
         caught=("sdk-‹h8›-‹h4›-‹h4›-‹h4›-‹h12›", "secret-‹w43›"), survives=("api-gateway", "sdk-core", "secret-manager"),
     ),
     SanitizerRule(
-        "octopus-key", "Octopus Deploy API key", "token", ("api-",), r"API-[A-Z0-9]{24,36}(?![\w-])", check=lambda m: any(c.isdigit() for c in m[0]),
+        "octopus-key", "Octopus Deploy API key", "token", ("api-",), r"API-[A-Z0-9]{24,36}+(?![\w-])", check=lambda m: any(c.isdigit() for c in m[0]),
         caught=("API-‹u26›",), survives=("API-REFERENCE", "API-2024"),
     ),
     SanitizerRule(

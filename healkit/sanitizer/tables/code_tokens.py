@@ -19,10 +19,13 @@ def _behind_prefix(match: re.Match[str]) -> bool:
 
 def _one_run(match: re.Match[str]) -> bool:
     """Require a long stretch without separators in it that no words make up."""
-    return any(len(part) >= 24 and looks_like_token(part) for part in re.split(r"[_-]", match["body"]))
+    return any(map(looks_like_token, _RUN.findall(match["body"])))
 
 
-_VENDOR = re.compile(r"(?!pk$|pub)[a-z][a-z0-9]{1,19}$")
+_RUN = re.compile(r"[A-Za-z0-9]{24,}")
+
+
+_VENDOR, _VENDOR_LEAST, _PUBLIC = re.compile(r"[a-z][a-z0-9]{1,19}$"), 2, re.compile(r"pk$|pub")
 _BODY = re.compile(r"[A-Za-z0-9_=-]{16,256}")
 
 
@@ -34,10 +37,15 @@ def _prefixed(text: str, start: int, end: int) -> Span | None:
     if not looks_like_token(body[0]):
         judged = min(body.end(), end + JUDGED_CHARS)
         return judged, judged, None
-    vendor = _VENDOR.search(text, max(0, start - 21), start)
-    if vendor is None or not starts_word(text, vendor.start()):
+    found = _VENDOR.search(text, max(0, start - 21), start)
+    begin = found.start() if found else start
+    while begin < start and not starts_word(
+        text, begin
+    ):  # behind an escape or a colour, which end in a letter
+        begin += 1
+    if start - begin < _VENDOR_LEAST or _PUBLIC.match(text, begin, start):
         return None
-    return vendor.start(), body.end(), None
+    return begin, body.end(), None
 
 
 CODE_TOKENS: tuple[SanitizerRule, ...] = (
@@ -85,7 +93,7 @@ CODE_TOKENS: tuple[SanitizerRule, ...] = (
         stuck=True, caught=("dckr_pat_‹s27›", "dckr_oat_‹s32›"), survives=("dckr_pat_ prefix",),
     ),
     SanitizerRule(
-        "artifactory-token", "JFrog Artifactory key or reference token", "token", ("akc", "cmvmd"), r"(?:AKC[a-z0-9][A-Za-z0-9]{60,80}|cmVmd[A-Za-z0-9]{56,64})(?![A-Za-z0-9])",
+        "artifactory-token", "JFrog Artifactory key or reference token", "token", ("akc", "cmvmd"), r"(?:AKC[a-z0-9][A-Za-z0-9]{60,80}|cmVmd[A-Za-z0-9]{56,64}+)(?![A-Za-z0-9])",
         caught=("AKCp‹w69›", "cmVmd‹w59›"), survives=("AKC registered", "cmVmd"),
     ),
     SanitizerRule(
@@ -115,7 +123,7 @@ CODE_TOKENS: tuple[SanitizerRule, ...] = (
         caught=("sk-‹w20›T3BlbkFJ‹w20›", "sk-proj-‹s74›T3BlbkFJ‹s74›", "sk-‹h32›", "sk-or-v1-‹h64›"), survives=("sk-learn", "sk-ecdsa-sha2-nistp256", "sk-toggleable__content-pre", "task-scheduler-configuration"),
     ),
     SanitizerRule(
-        "huggingface-token", "Hugging Face token", "token", ("hf_", "api_org_"), r"(?:hf_|api_org_)[A-Za-z0-9]{30,64}(?![\w])",
+        "huggingface-token", "Hugging Face token", "token", ("hf_", "api_org_"), r"(?:hf_|api_org_)[A-Za-z0-9]{30,64}+(?![\w])",
         stuck=True, caught=("hf_‹w34›", "api_org_‹w34›"), survives=("hf_hub_download", "hf_transformersautomodelconfig"),
     ),
     SanitizerRule(
@@ -130,7 +138,7 @@ CODE_TOKENS: tuple[SanitizerRule, ...] = (
         ("re_", "pat-na1-", "pat-eu1-", "phx_", "phc_", "phs_", "tfp_", "flyv1_", "key-", "apify_api_", "fal_", "llx-", "co_", "b2_", "depot_", "vercel_blob_rw_",
          "prefect_", "tskey-", "sl.", "secret_", "gtma_", "ap_", "ops_", "xoxe-", "sk_", "fio-u-", "nfp_", "ntn_", "figd_", "lin_api_", "dop_", "eaag", "sq0csp-"),
         r"(?:re_|pat-(?:na|eu)1-|ph[xcs]_|tfp_|flyv1_|key-|apify_api_|fal_|llx-|co_|b2_|depot_(?:project_|org_|user_)?|vercel_blob_rw_|prefect_|tskey-(?:auth|api|client|scim)-"
-        r"|sl\.|secret_|gtma_|ap_|ops_|xoxe-\d-|sk_|fio-u-|ntn_|figd_|lin_api_|EAAG|sq0csp-)(?P<body>[A-Za-z0-9_-]{24,300})(?![A-Za-z0-9_])",
+        r"|sl\.|secret_|gtma_|ap_|ops_|xoxe-\d-|sk_|fio-u-|ntn_|figd_|lin_api_|EAAG|sq0csp-)(?P<body>[A-Za-z0-9_-]{24,300})",
         check=_one_run, caught=("re_‹w32›", "phx_‹w43›", "tskey-auth-‹w34›", "apify_api_‹w36›", "pat-na1-‹h32›", "key-‹h32›"),
         survives=("re_compile_all_the_patterns_of_2024", "key-value-store-for-sessions-v2", "co_consts_and_co_names_of_code1", "secret_manager_client_factory_v1beta1"),
     ),
@@ -141,7 +149,7 @@ CODE_TOKENS: tuple[SanitizerRule, ...] = (
     SanitizerRule(
         "prefixed-token", "a token whose prefix says that it is one", "token",
         ("_live_", "_test_", "_prod_", "_sandbox_", "_secret_", "_pat_", "_sk_", "-live-", "-prod-", "_aat_", "_sat_"), locate=_prefixed,
-        caught=("acme_live_‹w32›", "duffel_test_‹s43›", "shippo_live_‹h40›", "sm_pat_‹w16›", "cal_live_‹h32›", "acme_secret_‹w24›"),
+        caught=("acme_live_‹w32›", "duffel_test_‹s43›", "shippo_live_‹h40›", "sm_pat_‹w16›", "cal_live_‹h32›", "acme_secret_‹w24›", "\x1b[32macme_live_‹w32›\x1b[0m", "sent\\nacme_test_‹h40›"),
         survives=("load_test_configuration", "my_secret_santa_list", "test_token_expires_after_one_hour", "run_live_20240131", "pk_live_‹w24›"),
     ),
 )  # fmt: skip

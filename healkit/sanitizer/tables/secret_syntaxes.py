@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import base64
 import re
 
 from healkit.sanitizer import assignments
+from healkit.sanitizer.judged_values import default_behind
 from healkit.sanitizer.rule import SanitizerRule, Span, starts_word
-from healkit.sanitizer.secret_names import NAME_KEYWORDS, Secrecy
-from healkit.sanitizer.secret_values import QUOTED, hides, names_a_secret
+from healkit.sanitizer.secret_names import NAME_KEYWORDS
 from healkit.sanitizer.value_shapes import is_reference, looks_like_token
 
 _STORES = re.compile(
@@ -49,73 +48,7 @@ def url_password(text: str, start: int, end: int) -> Span | None:
     return None
 
 
-_BLOCK_HEAD = re.compile(
-    r"-----BEGIN (?:[A-Z0-9]+ ){0,4}PRIVATE KEY(?: BLOCK)?-----|---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----"
-)
-_BLOCK_BODY = re.compile(
-    r"""(?x)(?:
-      (?:\\+[rnt]|[\s"'+,|>\#*]) *                                    # line ends, also escaped, quotes and continuations
-      (?: [A-Za-z][A-Za-z-]{2,20}:\ [^\n\\]{0,200} | [A-Za-z0-9+/]{1,4096}={0,3} | =[A-Za-z0-9+/]{4} )
-      (?=\s|\\|["'+,-]|$)
-    )*+"""
-)
-_BLOCK_END = re.compile(r"(?:\\+[rnt]|[\s\"'+,|>#*])*-----END (?:[A-Z0-9]+ ){0,4}PRIVATE KEY(?: BLOCK)?-----")
-
-
-def private_block(text: str, start: int, _end: int) -> Span | None:
-    """Find a PEM or PGP private key, whole or cut; its line ends may be escaped."""
-    head = _BLOCK_HEAD.match(text, start)
-    if head is None:
-        return None
-    body = _BLOCK_BODY.match(text, head.end())
-    stop = body.end() if body else head.end()
-    closing = _BLOCK_END.match(text, stop)
-    if closing is not None:
-        return start, closing.end(), None
-    if (end := _end_of_lines(text, head.end())) is not None:
-        return start, end, None
-    text_after = text[head.end() : stop]
-    if len(re.sub(r"[^A-Za-z0-9+/]", "", text_after)) < 16 or not any(
-        c.isdigit() or c.isupper() for c in text_after
-    ):
-        return None
-    return start, stop, None
-
-
-#: The end of a line of a key behind a prefix, as a log or a quotation writes it.
-_KEY_LINE = re.compile(r"(?:^|[\s\"'#>|:+*/,\]-])[A-Za-z0-9+/]{16,76}={0,2}[\s\"',\\]*$")
-_END_LINE = re.compile(r"[^\n]{0,160}?-----END (?:[A-Z0-9]+ ){0,4}PRIVATE KEY(?: BLOCK)?-----")
-_KEY_LINES_MAX, _KEY_LINE_MAX_CHARS = 200, 240
-
-
-def _end_of_lines(text: str, position: int) -> int | None:
-    """Return the end of a key block whose lines each have a prefix; None where the next line is none of a key."""
-    begin = text.find("\n", position, position + 80) + 1
-    kept: int | None = None
-    for _ in range(_KEY_LINES_MAX if begin else 0):
-        if (closing := _END_LINE.match(text, begin)) is not None:
-            return closing.end() if kept else None
-        end = text.find("\n", begin, begin + _KEY_LINE_MAX_CHARS)
-        line = text[begin : end if end >= 0 else begin + _KEY_LINE_MAX_CHARS]
-        if _KEY_LINE.search(line) is None:
-            return kept
-        kept = begin + len(line)
-        if end < 0:
-            return kept
-        begin = end + 1
-    return kept
-
-
-#: Members of a JSON web key (RFC 7518) that are its private part.
-JWK_MEMBERS = frozenset({"d", "p", "q", "dp", "dq", "qi", "k"})
-_KTY_NEAR_CHARS = 6000
-
-
-def _in_jwk(match: re.Match[str]) -> bool:
-    start, end = max(0, match.start() - _KTY_NEAR_CHARS), match.end() + _KTY_NEAR_CHARS
-    return re.search(r"[\"']kty", match.string[start:end]) is not None
-
-
+_DIGIT_OR_SYMBOL = re.compile(r"[\d!@#$%^&*]")
 _SQL_BEFORE = re.compile(r"(?i)\b(?:create|alter)\s+(?:user|role|login)\b|\bgrant\s")
 
 
@@ -123,20 +56,31 @@ def _in_statement(match: re.Match[str]) -> bool:
     """Require a statement about users before it; "identified by name" is prose."""
     before = match.string[max(0, match.start() - 160) : match.start()]
     found = match["secret"]
+    quoted = match.string[match.start("secret") - 1] == '"' and _DIGIT_OR_SYMBOL.search(found) is not None
     return (
         not is_reference(found)
         and found.lower() not in {"values", "password", "external", "random"}
-        and (_SQL_BEFORE.search(before) is not None)
+        and (quoted or _SQL_BEFORE.search(before) is not None)
     )
+
+
+_TOKEN_HEAD = re.compile(r"eyJ[A-Za-z0-9_-]{8,}+")
+_TOKEN_TAIL = re.compile(r"(?:\.[A-Za-z0-9_-]{4,}+){1,2}(?:\.[A-Za-z0-9_-]*+){0,2}")
+
+
+def web_token(text: str, start: int, _end: int) -> Span | None:
+    """Find a JSON web token; a run of its letters without a dot behind it is read once, however often it begins anew."""
+    if not starts_word(text, start) or (head := _TOKEN_HEAD.match(text, start)) is None:
+        return None
+    tail = _TOKEN_TAIL.match(text, head.end())
+    return (start, tail.end(), None) if tail else (head.end(), head.end(), None)
 
 
 def auth_scheme(text: str, start: int, end: int) -> Span | None:
     """Find the credentials behind `Bearer` and `Basic`, wherever they stand."""
     if not starts_word(text, start):
         return None
-    match = re.compile(
-        r"(?:\s|%20|\+|: ?|\\*[\"']\s?,?\s?\\*[\"']?){1,2}([A-Za-z0-9._~+/:|=-]{6,8192})"
-    ).match(text, end)
+    match = _CREDENTIALS.match(text, end)
     if match is None:
         return None
     found = match[1].rstrip(".:")
@@ -144,17 +88,17 @@ def auth_scheme(text: str, start: int, end: int) -> Span | None:
     padded = found.endswith("=") and len(found) >= 8 and re.search(r"\d|[a-z][A-Z]", found) is not None
     if is_reference(found) or not (looks_like_token(found) or long_enough or padded):
         return None
-    return match.start(1), match.start(1) + len(found), None
+    rest = _CREDENTIALS_REST.match(text, match.end()) if len(match[1]) == _CREDENTIALS_READ else None
+    return match.start(1), rest.end() if rest else match.start(1) + len(found), None
+
+
+_CREDENTIALS_READ = 256
+_CREDENTIALS = re.compile(r"(?:\s|%20|\+|: ?|\\*[\"']\s?,?\s?\\*[\"']?){1,2}([A-Za-z0-9._~+/:|=-]{6,256})")
+_CREDENTIALS_REST = re.compile(r"[A-Za-z0-9._~+/:|=-]*")
 
 
 def _unlike_reference(match: re.Match[str]) -> bool:
     return not is_reference(match["secret"])
-
-
-def _is_private(match: re.Match[str]) -> bool:
-    """Decode the beginning of the block, which may be cut anywhere."""
-    head = match[0][:64].rstrip("=")
-    return b"PRIVATE KEY" in base64.b64decode(head[: len(head) // 4 * 4])
 
 
 def _shaped(match: re.Match[str]) -> bool:
@@ -165,60 +109,80 @@ def _shaped(match: re.Match[str]) -> bool:
 _QUOTE_AHEAD = re.compile(r"[ \t]{0,4}(?=[\"'`])")
 
 
+_DSN_BEFORE = re.compile(r"[\w.-]{1,64}:(?P<secret>[^\s\"'`]{3,128})$")
+
+
+def dsn_password(text: str, start: int, _end: int) -> Span | None:
+    """Find the password of `user:password@tcp(…)`, before the protocol."""
+    found = _DSN_BEFORE.search(text[max(0, start - 200) : start].rpartition("\n")[2])
+    if found is None or is_reference(found["secret"]):
+        return None
+    return start - len(found["secret"]), start, None
+
+
+_PGPASS_LINE = re.compile(
+    r"[\w.*/-]{1,120}:(?:\d{2,5}|\*):[\w*-]{1,63}:[\w*.@-]{1,63}:(?P<secret>[^\s:]{3,200})(?!\S)"
+)
+
+
+def pgpass_line(text: str, start: int, _end: int) -> Span | None:
+    """Find the password at the end of `host:port:database:user:password`."""
+    if not start or text[start - 1].isspace():
+        return None
+    begin = start - len(text[max(0, start - 120) : start].split()[-1])
+    found = _PGPASS_LINE.match(text, begin)
+    if found is None or is_reference(found["secret"]):
+        return None
+    return (*found.span("secret"), None)
+
+
 def _default(text: str, start: int, end: int) -> Span | None:
     quoted = _QUOTE_AHEAD.match(text, end)
-    return None if quoted is None else assignments.default_behind(text, start, quoted.end())
+    return None if quoted is None else default_behind(text, start, quoted.end())
 
 
 SECRET_SYNTAXES: tuple[SanitizerRule, ...] = (
     SanitizerRule(
-        "private-key", "a private key block (PEM, OpenSSH, PGP), also cut or with escaped line ends", "place",
-        ("-----begin", "---- begin"), locate=private_block,
-        caught=(
-            "-----BEGIN RSA PRIVATE KEY-----\n‹b64›\n‹b64›\n‹b22›==\n-----END RSA PRIVATE KEY-----",
-            "-----BEGIN OPENSSH PRIVATE KEY-----\\n‹b64›\\n‹b64›\\n-----END OPENSSH PRIVATE KEY-----\\n",
-            "-----BEGIN PRIVATE KEY-----\nMIIE‹b60›\n‹b64›\n‹b30›",
-            "-----BEGIN PGP PRIVATE KEY BLOCK-----\nVersion: GnuPG v2\n\n‹b64›\n=‹b4›\n-----END PGP PRIVATE KEY BLOCK-----",
-            "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,‹H32›\n\n‹b64›\n-----END RSA PRIVATE KEY-----",
-        ),
-        survives=(
-            "-----BEGIN PUBLIC KEY-----\n‹b64›\n-----END PUBLIC KEY-----",
-            "-----BEGIN CERTIFICATE-----\n‹b64›\n-----END CERTIFICATE-----",
-            "a file that starts with -----BEGIN RSA PRIVATE KEY----- is a key",
-        ),
+        "oracle-login", "the password of an Oracle login", "place", ("jdbc:oracle:thin:", "sqlplus ", "impdp ", "expdp ", "rman target ", "sqlldr ", "connect("),
+        r"(?:jdbc:oracle:thin:|(?:sqlplus|impdp|expdp|rman target|sqlldr)\s(?:-\w\s|userid=)*[\"']?|connect\([\"'])[\w$#]{1,60}/(?P<secret>[^\s@/\"']{3,128})@", check=_unlike_reference,
+        caught=("jdbc:oracle:thin:scott/‹w8›@//db:1521/x", "sqlplus app/‹w9›@orcl", "cx_Oracle.connect('hr/‹w9›@db:1521/x')", "impdp hr/‹w8›@orcl full=y"),
+        survives=("jdbc:oracle:thin:@//db:1521/x", "sqlplus /nolog", "connect('a/b')"),
     ),
     SanitizerRule(
-        "private-key-base64", "a private key block in base64, as Kubernetes keeps it", "place", ("ls0tls1crudjt",),
-        r"LS0tLS1CRUdJTi[A-Za-z0-9+/]{24,65536}={0,2}", check=_is_private,
-        caught=("tls.key: LS0tLS1CRUdJTiBSU0EgUFJJVkFURSBLRVktLS0tLQp‹b80›", "LS0tLS1CRUdJTiBQUklWQVRFIEtFWS0tLS0tCk‹b80›="),
-        survives=("certificate-authority-data: LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1JSUR‹w60›", "cert: LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1JSU"),
-    ),
-    SanitizerRule(
-        "putty-key", "the private lines of a PuTTY key", "place", ("private-lines:",),
-        r"Private-Lines:\s\d{1,3}(?:\s|\\[rn]){1,4}(?P<secret>(?:[A-Za-z0-9+/=]{4,64}(?:\s|\\[rn]|$){1,4}){1,200}(?:Private-MAC:\s[0-9a-f]{40,64})?)",
-        caught=("Private-Lines: 2\n‹b64›\n‹b40›\nPrivate-MAC: ‹h40›",), survives=("Private-Lines: 14", "Public-Lines: 2\n‹b64›"),
-    ),
-    SanitizerRule(
-        "oracle-login", "the password of an Oracle login", "place", ("jdbc:oracle:thin:", "sqlplus "),
-        r"(?:jdbc:oracle:thin:|sqlplus\s(?:-\w\s)*)[\w$#]{1,60}/(?P<secret>[^\s@/\"']{3,128})@", check=_unlike_reference,
-        caught=("jdbc:oracle:thin:scott/‹w8›@//db:1521/x", "sqlplus app/‹w9›@orcl"), survives=("jdbc:oracle:thin:@//db:1521/x", "sqlplus /nolog"),
-    ),
-    SanitizerRule(
-        "jwt", "a JSON web token, signed or encrypted", "token", ("eyj",),
-        r"eyJ[A-Za-z0-9_-]{8,4096}(?:\.[A-Za-z0-9_-]{4,65536}){1,2}(?:\.[A-Za-z0-9_-]{0,8192}){0,2}",
+        "jwt", "a JSON web token, signed or encrypted", "token", ("eyj",), locate=web_token,
         caught=("eyJhbGciOiJIUzI1NiJ9.eyJ‹s40›.‹s43›", "token eyJhbGciOiJub25lIn0.eyJ‹s30›."),
         survives=("sourceMappingURL=data:application/json;base64,eyJ2ZXJzaW9uIjozLCJzb3VyY2VzIjpbXX0=", "eyJ.x"),
     ),
     SanitizerRule(
-        "url-password", "a password or token in a URL, of any scheme", "place", ("://",), locate=url_password,
+        "url-password", "a password or token in a URL, of any scheme", "place", ("://", ":\\/\\/"), locate=url_password,
         caught=(
             "postgresql://app:‹w12›@db.internal:5432/prod", "redis://:‹w16›@cache:6379/0", "amqp://svc:p/‹w8›?x@mq:5672/",
             "https://‹h32›@errors.example.com/42", "mongodb+srv://root:‹a9›@cluster0.example.net/?w=majority",
+            '{"url": "amqp:\\/\\/svc:‹w12›@mq\\/x"}',
         ),
         survives=(
             "https://example.com:8443/@scope/pkg", "ssh://git@example.com/repo.git", "postgresql://app@localhost/db",
             "postgres://user:${DB_PASSWORD}@db/x", "http://[::1]:8080/a@b", "https://user@example.com/",
         ),
+    ),
+    SanitizerRule(
+        "url-password-encoded", "a password in a URL that is itself a part of one", "place", ("%3a%2f%2f",),
+        r"(?i)%3A%2F%2F[^\s%\"'&]{0,60}%3A(?P<secret>[^\s\"'&]{3,200}?)%40", check=_unlike_reference,
+        caught=("?db=postgresql%3A%2F%2Fapp%3A‹w12›%40db%2Fx",), survives=("?next=https%3A%2F%2Fexample.com%3A8080%2Fx", "https%3A%2F%2Fexample.com%2Fa%40b"),
+    ),
+    SanitizerRule(
+        "dsn-password", "the password of `user:password@tcp(host)`, as Go's drivers take it", "place", ("@tcp(", "@unix(", "@tcp6("), locate=dsn_password,
+        caught=("shop:‹w12›@tcp(10.0.0.5:3306)/shop", 'sql.Open("mysql", "app:‹w9›@unix(/tmp/mysql.sock)/x")'), survives=("app@tcp(db:3306)/x", "${U}:${P}@tcp(db:3306)/x"),
+    ),
+    SanitizerRule(
+        "pgpass", "the password in a line of a PostgreSQL password file", "place", (":5432:", ":5433:", ":5434:", ":6432:", ":*:"), locate=pgpass_line,
+        caught=("db.internal:5432:shop:app:‹w12›", "*:*:*:postgres:‹a9›"), survives=("db:5432:shop", "see a:*:b for more", "localhost:5432:shop:app:$PW"),
+    ),
+    SanitizerRule(
+        "url-key", "a key or a code among a URL's parameters", "place", ("?key=", "&key=", "&amp;key=", "?code=", "&code="),
+        r"(?:[?&]|&amp;)(?:key|code)=(?P<secret>[\w%+/=~.-]{20,512})", check=lambda match: looks_like_token(match["secret"]),
+        caught=("https://maps.example.com/api?q=x&key=‹s39›", "GET /api/run?code=‹s52›== HTTP/1.1", "/callback?code=4/‹s60›&state=x"),
+        survives=("/list?key=user:profile:settings:name", "?code=404", "/x?key=short12"),
     ),
     SanitizerRule(
         "auth-scheme", "credentials behind Bearer or Basic", "place", ("bearer", "basic"), locate=auth_scheme,
@@ -259,45 +223,15 @@ SECRET_SYNTAXES: tuple[SanitizerRule, ...] = (
         survives=("each row is identified by name", "CREATE USER app IDENTIFIED BY :password", "users identified by number42"),
     ),
     SanitizerRule(
-        "jwk", "a private member of a JSON web key", "place",
-        tuple(f"{quote}{name}{quote}" for name in sorted(JWK_MEMBERS) for quote in ("'", '"', '\\"')),
-        r"\\*[\"']\w{1,2}\\*[\"']\s{0,3}:\s{0,3}\\*[\"'](?P<secret>[A-Za-z0-9_-]{16,1400})(?=\\*[\"'])", check=_in_jwk,
-        caught=('{"kty":"EC","x":"‹s43›","d":"‹s43›"}', "{'kty': 'oct', 'k': '‹s43›'}", '{"dp": "‹s86›", "kty": "RSA"}'),
-        survives=('{"kty":"EC","x":"‹s43›","y":"‹s43›"}', '{"d": "‹s43›"}', '{"kty": "RSA", "n": "‹s86›", "d": "short"}'),
-    ),
-    SanitizerRule(
         "default-secret", "a literal that stands in for a secret: `getenv(…) or \"…\"`", "named",
-        (" or ", "||", "??", " else "), locate=_default,
-        caught=('password = os.getenv("DB_PASSWORD") or "‹w12›"', "process.env.CLIENT_SECRET || '‹w16›'", "process.env.API_KEY ?? \"‹w24›\"", "a.password if a.password else '‹w12›'"),
-        survives=('name = user or "‹w12›"', 'token = token or ""', 'password = password or "password"', "if token == '(' or ')':"),
-    ),
-    SanitizerRule(
-        "command-password", "a password as a program's argument", "place", ("curl", "wget"),
-        r"(?:curl|wget)\b[^\n]{0,400}?\s(?:-u|--user|--proxy-user|-a|--auth)[ =]?[\"']?[^\s:\"'$-][^\s:\"']{0,100}:(?P<secret>[^\s\"']{3,256})",
-        check=_unlike_reference,
-        caught=("curl -s -u admin:‹w10› https://example.com", "curl https://example.com --user 'svc:‹w12›'"),
-        survives=("curl -u $USER:$PASS https://example.com", "curl -o out https://example.com:8080/x", "curl -u admin https://example.com"),
-    ),
-    SanitizerRule(
-        "command-password-flag", "a password behind a program's short option", "place", ("sshpass", "mysql", "mariadb", "mysqldump", "docker login", "redis-cli", "-pass"),
-        r"(?:sshpass\s{1,3}-p\s{0,3}|(?:mysql|mariadb|mysqldump|mysqladmin)\b[^\n|;]{0,200}?\s-p(?=\S)|docker login\b[^\n|;]{0,200}?\s-p\s{1,3}|redis-cli\b[^\n|;]{0,200}?\s-a\s{1,3}|-pass(?:in|out)?\s{1,3}pass:)[\"']?(?P<secret>[^\s\"'-][^\s\"']{2,256})",
-        check=_unlike_reference,
-        caught=("sshpass -p ‹w10› ssh host", "mysql -u root -p‹w10› shop", "docker login -u me -p ‹w20› registry", "openssl rsa -passin pass:‹w8› -in k"),
-        survives=("mysql -u root -p shop", "sshpass -p $PW ssh host", "mysql -P 3306 db"),
-    ),
-    SanitizerRule(
-        "login-call", "the password that a login is called with", "place",
-        ("login(", "basicauth(", "httpbasicauth(", "basic_auth(", "httpdigestauth(", "authenticate("),
-        r"(?i)(?:login|(?:http)?basicauth|basic_auth|httpdigestauth|authenticate)\(\s{0,9}(?:user(?:name)?=)?[bu]?[\"'][^\"'\n]{1,100}[\"']\s{0,9},\s{0,9}"
-        r"(?:pass(?:word|wd)?=)?[bu]?(?P<q>[\"'])(?P<secret>[^\"'\s]{4,200})(?P=q)",
-        check=lambda match: hides(Secrecy.PASSWORD, "password", match["secret"], QUOTED) and not names_a_secret(match["secret"]),
-        caught=("server.login('me@example.com', '‹w10›')", "login(\"admin\", \"‹a8›\")"),
-        survives=("login('email', 'password')", "login(user, password)", "authenticate('next', 'new_password')"),
+        (" or ", "||", "??", " else ", "default=", "default =", "default:", ") {"), locate=_default,
+        caught=('password = os.getenv("DB_PASSWORD") or "‹w12›"', "process.env.CLIENT_SECRET || '‹w16›'", "process.env.API_KEY ?? \"‹w24›\"", "a.password if a.password else '‹w12›'", 'parser.add_argument("--password", default="‹w12›")', 'SECRET_KEY = config("SECRET_KEY", default="‹w24›")', 'ENV.fetch("SECRET_TOKEN") { "‹w16›" }'),
+        survives=('name = user or "‹w12›"', 'token = token or ""', 'password = password or "password"', "if token == '(' or ')':", 'add_argument("--tokenizer", default="bert-base-uncased")', 'add_argument("--token", default="")'),
     ),
     SanitizerRule(
         "netrc", "a password in a netrc line", "place", ("machine", "login"),
         r"(?:machine\s+\S{1,200}\s+login\s+\S{1,200}\s+password\s+|login[ \t]+\S{1,200}[ \t]+password[ \t]+)(?P<secret>[^\s'\"]{3,256})",
-        check=lambda match: match[0].startswith("machine") or _shaped(match) or len(match["secret"]) >= 6, caught=("machine example.com login me password ‹w12›",), survives=("login with password and code",),
+        check=lambda match: _unlike_reference(match) and (match[0].startswith("machine") or _shaped(match) or len(match["secret"]) >= 6), caught=("machine example.com login me password ‹w12›",), survives=("login with password and code",),
     ),
     SanitizerRule(
         "crypt-hash", "a password's hash as crypt(3) and its kin write it", "token", ("$1$", "$2", "$5$", "$6$", "$y$", "$apr1$", "$argon2", "$pbkdf2", "$scrypt", "$7$"),

@@ -58,11 +58,11 @@ SERVICE_TOKENS: tuple[SanitizerRule, ...] = (
     ),
     SanitizerRule(
         "discord-token", "Discord bot token", "token", _SNOWFLAKES,
-        r"[MNO][A-Za-z0-9_-]{22,29}\.[\w-]{6}\.[\w-]{27,45}(?![\w.])", check=_snowflake,
+        r"[MNO][A-Za-z0-9_-]{22,29}\.[\w-]{6}\.[\w-]{27,45}+(?![\w.])", check=_snowflake,
         caught=("MTIzNDU2Nzg5MDEyMzQ1Njc4.‹s6›.‹s38›", "OTg3NjU0MzIxMDk4NzY1NDMy.‹s6›.‹s27›"), survives=("MTIzNDU2", "NdArrayBackedExtensionArray.values.shape"),
     ),
     SanitizerRule(
-        "telegram-token", "Telegram bot token", "token", (":aa",), r"(?:bot)?(?P<secret>\d{8,10}:AA[A-Za-z0-9_-]{32,36})(?![\w])", before=(13, 12, 11, 10, 9, 8),
+        "telegram-token", "Telegram bot token", "token", (":aa",), r"(?:bot)?(?P<secret>\d{8,10}:AA[A-Za-z0-9_-]{32,36}+)(?![\w])", before=(13, 12, 11, 10, 9, 8),
         caught=("‹d10›:AA‹s33›", "https://api.telegram.org/bot‹d9›:AA‹s33›/getMe"), survives=("12:AA:34:BB", "fe80::1:aa"),
     ),
     SanitizerRule(
@@ -71,11 +71,11 @@ SERVICE_TOKENS: tuple[SanitizerRule, ...] = (
         stuck=True, caught=("sk_live_‹w24›", "rk_test_‹w99›", "whsec_‹w32›"), survives=("pk_live_‹w24›", "sk_test_ keys", "whsec_header"),
     ),
     SanitizerRule(
-        "square-token", "Square token", "token", ("eaaa", "sq0atp-", "sq0csp-", "sandbox-sq0"), r"(?:EAAA[\w-]{22,64}|(?:sandbox-)?sq0(?:atp|csp|idb)-[\w-]{22,60})(?![\w-])",
+        "square-token", "Square token", "token", ("eaaa", "sq0atp-", "sq0csp-", "sandbox-sq0"), r"(?:EAAA[\w-]{22,64}+|(?:sandbox-)?sq0(?:atp|csp|idb)-[\w-]{22,60}+)(?![\w-])",
         caught=("EAAA‹s60›", "sq0atp-‹s22›", "sq0csp-‹s43›"), survives=("sq0atp-prefix", "EAAA"),
     ),
     SanitizerRule(
-        "facebook-token", "Facebook or Instagram access token", "token", ("eaa", "igqv", "igaa"), r"(?:EAA[A-Za-z0-9]{80,512}|IG(?:QV|AA)[A-Za-z0-9_-]{60,512})(?![\w-])",
+        "facebook-token", "Facebook or Instagram access token", "token", ("eaa", "igqv", "igaa"), r"(?:EAA[A-Za-z0-9]{80,512}+|IG(?:QV|AA)[A-Za-z0-9_-]{60,512}+)(?![\w-])",
         check=_digit, caught=("EAACEdEose0cBA‹w150›", "IGQVJ‹w120›"), survives=("EAA member states", "EAAB"),
     ),
     SanitizerRule(
@@ -98,14 +98,14 @@ SERVICE_TOKENS: tuple[SanitizerRule, ...] = (
         "twilio-key", "Twilio API key", "token", ("sk",), r"SK[0-9a-fA-F]{32}(?![\w])", caught=("SK‹h32›",), survives=("SK", "SKU 12345678"),
     ),
     SanitizerRule(
-        "sendgrid-key", "SendGrid key", "token", ("sg.",), r"SG\.[A-Za-z0-9_=.-]{40,96}(?![\w])", check=_digit, caught=("SG.‹s22›.‹s43›",), survives=("SG.example.com",),
+        "sendgrid-key", "SendGrid key", "token", ("sg.",), r"SG\.[A-Za-z0-9_=.-]{40,96}+(?![\w])", check=_digit, caught=("SG.‹s22›.‹s43›",), survives=("SG.example.com",),
     ),
     SanitizerRule(
         "mailgun-key", "Mailgun key", "token", ("key-", "pubkey-"), r"(?:pub)?key-[0-9a-f]{32}(?![\w])|[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}(?![\w-])", caught=("key-‹h32›",), survives=("key-value", "key-3ax6"),
     ),
     SanitizerRule(
         "mail-key", "key of a mail service (Mailchimp, Mandrill, Brevo, Resend, Loops, Postmark)", "token", ("-us", "xkeysib-", "xsmtpsib-", "re_", "md-"),
-        r"(?:[0-9a-f]{32}-us\d{1,2}(?![\w])|x(?:key|smtp)sib-[a-f0-9]{64}-[A-Za-z0-9]{16}|re_(?=\w{0,30}[A-Z])(?=\w{0,30}\d)[A-Za-z0-9]{8}_[A-Za-z0-9]{20,32}(?![\w])|md-[A-Za-z0-9_-]{22}(?![\w-]))",
+        r"(?:[0-9a-f]{32}-us\d{1,2}+(?![\w])|x(?:key|smtp)sib-[a-f0-9]{64}-[A-Za-z0-9]{16}|re_(?=\w{0,30}[A-Z])(?=\w{0,30}\d)[A-Za-z0-9]{8}_[A-Za-z0-9]{20,32}+(?![\w])|md-[A-Za-z0-9_-]{22}(?![\w-]))",
         before=(0, 32), check=lambda match: looks_like_token(match[0]), caught=("‹h32›-us14", "xkeysib-‹h64›-‹w16›", "re_‹w8›_‹w24›"), survives=("en-us", "about-us1", "re_compile_patterns_of_the_module"),
     ),
     SanitizerRule(
@@ -124,7 +124,7 @@ SERVICE_TOKENS: tuple[SanitizerRule, ...] = (
         "intercom-token", "Intercom token", "token", ("dg9r",), r"dG9rOi?[A-Za-z0-9+/]{30,120}={0,2}", caught=("dG9rO‹w54›=",), survives=("dG9r",),
     ),
     SanitizerRule(
-        "postman-key", "Postman, RapidAPI or Adobe key", "token", ("pmak-", "pmat-", "p8e-"), r"(?:PMA[KT]-[A-Za-z0-9-]{26,64}|p8e-[A-Za-z0-9_-]{28,36}(?![\w-]))", check=_digit,
+        "postman-key", "Postman, RapidAPI or Adobe key", "token", ("pmak-", "pmat-", "p8e-"), r"(?:PMA[KT]-[A-Za-z0-9-]{26,64}|p8e-[A-Za-z0-9_-]{28,36}+(?![\w-]))", check=_digit,
         caught=("PMAK-‹h24›-‹h34›", "PMAT-‹u26›", "p8e-‹s32›"), survives=("PMAK-prefix",),
     ),
     SanitizerRule(
@@ -141,7 +141,7 @@ SERVICE_TOKENS: tuple[SanitizerRule, ...] = (
         "adafruit-key", "Adafruit IO key", "token", ("aio_",), r"aio_[A-Za-z0-9]{28}(?!\w)", check=_digit, caught=("aio_‹w28›",), survives=("aio_read",),
     ),
     SanitizerRule(
-        "contentful-frameio-token", "Contentful, Frame.io, Ionic or Buildium token", "token", ("cfpat-", "fio-u-", "ion_"), r"(?:CFPAT-[A-Za-z0-9_-]{40,64}|fio-u-[A-Za-z0-9_=-]{60,70}|ion_[A-Za-z0-9]{42})(?![\w-])", check=_digit,
+        "contentful-frameio-token", "Contentful, Frame.io, Ionic or Buildium token", "token", ("cfpat-", "fio-u-", "ion_"), r"(?:CFPAT-[A-Za-z0-9_-]{40,64}+|fio-u-[A-Za-z0-9_=-]{60,70}+|ion_[A-Za-z0-9]{42})(?![\w-])", check=_digit,
         caught=("CFPAT-‹s43›", "fio-u-‹s64›"), survives=("ion_charge", "fio-u-prefix"),
     ),
     SanitizerRule(
