@@ -39,8 +39,9 @@ from sqlalchemy import ColumnElement, and_, delete, func, select, tuple_
 from healkit.contracts.records import utc_now
 from healkit.errors import ArchiveBusy, LogFileError
 from healkit.store.database import Database
+from healkit.store.locations import views_folder
 from healkit.store.log_files import check_suffix, digest_of, read_file, sync_folder, write_unfinished
-from healkit.store.models import LOG, REVISIONS, TRACES
+from healkit.store.models import LOG, REVISIONS, TRACES, VIEW_USES
 from healkit.store.serialization import PARTS, Record, count_parts, records_of
 from healkit.store.stats import lock_stats
 
@@ -66,10 +67,11 @@ class PruneReport:
 
 
 class Retention:
-    """Round of retention on one database."""
+    """Round of retention on one database; `stop` is asked before each batch, and ends the round."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, stop: Callable[[], bool] = lambda: False) -> None:
         self._database = database
+        self._stop = stop
         self._batch = _FIRST_BATCH
         self._longest_s = 0.0
 
@@ -80,7 +82,24 @@ class Retention:
         archive: Path | None = None,
         archive_format: ArchiveFormat = "jsonl",
     ) -> PruneReport:
-        """Delete executions older than that or beyond the newest so many, archived first where a folder is given."""
+        """Delete executions older than that or beyond the newest so many, archived first where a folder is given.
+
+        Views of data that only they were given or returned go with them; no archive holds those.
+        """
+        report = self._prune(older_than, keep, archive, archive_format)
+        if report.deleted and views_folder(self._database.path, self._database.url).exists():
+            from healkit.store.data_views import DataViews
+
+            DataViews(self._database, 0).remove_unused()
+        return report
+
+    def _prune(
+        self,
+        older_than: timedelta | None,
+        keep: int | None,
+        archive: Path | None,
+        archive_format: ArchiveFormat,
+    ) -> PruneReport:
         if archive is None:
             deleted = self._delete_due(self._due(older_than, keep))
             return PruneReport(deleted, longest_hold_ms=self._longest_s * 1000)
@@ -141,7 +160,7 @@ class Retention:
     def _chunks(self, due: ColumnElement[bool], size: Callable[[], int]) -> Iterator[list[int]]:
         """Yield the ids of rows that may go, oldest first."""
         last: tuple[datetime, int] | None = None
-        while True:
+        while not self._stop():
             statement = select(LOG.c.timestamp, LOG.c.id).where(due, _may_go())
             if last is not None:
                 statement = statement.where(tuple_(LOG.c.timestamp, LOG.c.id) > tuple_(*last))
@@ -196,7 +215,7 @@ class Retention:
                 trace_ids = [
                     trace_id for trace_id in trace_ids if found[trace_id] <= archived_parts[trace_id]
                 ]
-            for table in (*(table for table, _ in PARTS.values()), LOG):
+            for table in (*(table for table, _ in PARTS.values()), VIEW_USES, LOG):
                 session.execute(delete(table).where(table.c.trace_id.in_(trace_ids)))
         held_s = time.monotonic() - begun
         self._longest_s = max(self._longest_s, held_s)

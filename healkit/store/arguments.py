@@ -11,17 +11,17 @@ import json
 import sys
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from healkit.contracts.encoding import ValueTooLarge, to_jsonable
+from healkit import values
 from healkit.contracts.rpc import MAX_FRAME_BYTES
-from healkit.errors import ArgumentsInvalid, SchemaInvalid, near_misses
+from healkit.errors import ArgumentsInvalid, SchemaInvalid, did_you_mean, near_misses
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import ValidationError
 
-_ARGUMENTS_MAX_CHARS = MAX_FRAME_BYTES // 4
+_ARGUMENTS_MAX_BYTES = MAX_FRAME_BYTES // 4
 
 
 class HasSchema(Protocol):
@@ -36,24 +36,59 @@ class HasSchema(Protocol):
         """Schema of the arguments object, in JSON Schema."""
 
 
-def arguments_as_json(tool_name: str, given: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """Return the arguments as JSON holds them, and what was converted.
+class PackedArguments(NamedTuple):
+    """Arguments of a call in the forms that it needs.
 
-    Raises `ArgumentsInvalid` for what is not a mapping, or too much.
+    `sent` is what the worker gets, with `contents` of frames and arrays beside it; `logged` is the record's, with
+    `previews` previews in the place of the large ones; `plain` is what a schema is held against, in which a frame is an
+    object with its columns, and an array is a list of its first items; `notes` say what arrives as what it holds.
+    """
+
+    sent: bytes
+    contents: list[Any]
+    logged: bytes
+    plain: dict[str, Any]
+    notes: list[str]
+    previews: int = 0
+
+
+def pack_arguments(
+    tool_name: str,
+    given: Mapping[str, Any],
+    secret_columns: values.SecretColumns | None = None,
+    *,
+    inline: bool = False,
+) -> PackedArguments:
+    """Return the arguments in all their forms.
+
+    secret_columns: returns the names of the columns, of these with their first values, that no preview shows.
+    inline: what is sent holds the contents too.
+
+    Raises `ArgumentsInvalid` for what is not a mapping, or too much, or cannot cross to a worker as it is.
     """
     if not isinstance(given, Mapping):
         kind = type(given).__name__
         raise ArgumentsInvalid(
             f"The arguments of {tool_name!r} must be a dict of names and values, not a {kind}."
         )
+    arguments, contents = dict(given), list[Any]()
     try:
-        arguments, conversions = to_jsonable(given, max_chars=_ARGUMENTS_MAX_CHARS)
-    except ValueTooLarge:
+        sent, notes = values.encode(arguments, None if inline else contents)
+        is_json = not contents and values.MARK not in sent
+        logged, previews = (sent, 0) if is_json else values.encode_for_log(arguments, secret_columns)
+    except values.CannotCross as error:
         raise ArgumentsInvalid(
-            f"The arguments of {tool_name!r} hold more than {_ARGUMENTS_MAX_CHARS:,} characters.",
-            hint="Grant the tool a file (read=…), or let it fetch what it needs through hk.provide.",
+            f"{tool_name!r} cannot be called: {error.path.removeprefix('$.')} holds {error.why}, which "
+            "cannot reach the worker as it is.",
+            hint="Give its parts: numbers, text, lists, dicts, arrays, frames; or let the tool make it.",
         ) from None
-    return arguments, conversions
+    if len(sent) > _ARGUMENTS_MAX_BYTES:
+        raise ArgumentsInvalid(
+            f"The arguments of {tool_name!r} have {len(sent):,} bytes; {_ARGUMENTS_MAX_BYTES:,} are allowed.",
+            hint="Give an array or a frame, grant a file (read=…), or let the tool fetch what it needs (hk.provide).",
+        )
+    plain = arguments if is_json else values.for_schema(arguments)
+    return PackedArguments(sent, contents, logged, plain, notes, previews)
 
 
 def validate_arguments(entry: HasSchema, arguments: Mapping[str, Any]) -> None:
@@ -88,6 +123,7 @@ _TYPES: dict[str, set[type]] = {
     "string": {str},
 }
 _KNOWN = {"type", "properties", "required", "additionalProperties", "items", "anyOf"}
+_KNOWN |= {"format", "columns"}
 _KNOWN |= {"default", "description", "examples", "title"}  # these do not restrict the value
 
 
@@ -98,6 +134,9 @@ def _clearly_valid(schema: Any, value: Any) -> bool:
     """
     if not isinstance(schema, dict) or schema.keys() - _KNOWN:
         return False
+    if "format" in schema or "columns" in schema:
+        frame = schema.get("format") == "dataframe" and values.is_frame_outline(value)
+        return frame and all(column in value["columns"] for column in schema.get("columns", ()))
     wanted = schema.get("type")
     if "type" in schema and not (isinstance(wanted, str) and type(value) in _TYPES.get(wanted, ())):
         return False
@@ -149,11 +188,29 @@ def check_schema(schema: Any, tool_name: str) -> None:
 @lru_cache(maxsize=256)
 def _validator(schema: str) -> Draft202012Validator:
     _load_jsonschema()
-    from jsonschema import Draft202012Validator
+    from jsonschema import Draft202012Validator, validators
     from referencing import Registry
 
+    # healkit's own keywords: `format: dataframe`, and the `columns` that such a frame must have.
+    keywords = {"format": _check_format, "columns": _check_columns}
+    validator: Any = validators.extend(Draft202012Validator, keywords)  # type: ignore[no-untyped-call]  # its own gap
     # An empty registry: the default one would fetch what it does not know.
-    return Draft202012Validator(json.loads(schema), registry=Registry())
+    found: Draft202012Validator = validator(json.loads(schema), registry=Registry())
+    return found
+
+
+def _check_format(_validator: Any, name: Any, value: Any, _schema: Any) -> Iterator[ValidationError]:
+    from jsonschema.exceptions import ValidationError
+
+    if name == "dataframe" and not values.is_frame_outline(value):
+        yield ValidationError("not a DataFrame")
+
+
+def _check_columns(_validator: Any, columns: Any, value: Any, _schema: Any) -> Iterator[ValidationError]:
+    from jsonschema.exceptions import ValidationError
+
+    if values.is_frame_outline(value) and any(column not in value["columns"] for column in columns):
+        yield ValidationError("columns are missing")
 
 
 def _problems(error: ValidationError) -> Iterator[str]:
@@ -174,9 +231,17 @@ def _problems(error: ValidationError) -> Iterator[str]:
                     yield f"{_path(error, name)} is unknown" + (f", did you mean {near}?" if near else "")
                 elif name not in known:
                     yield f"{_path(error, name)}: {error.message}"
+        case "type" if schema.get("format") == "dataframe":
+            return  # said for its format
         case "type":
             wanted = " or ".join([rule] if isinstance(rule, str) else rule)
             yield f"{_path(error)} must be {wanted}, got {_shown(value)}"
+        case "columns":
+            for column in [column for column in rule if column not in value["columns"]]:
+                near = did_you_mean(column, map(str, value["columns"]))
+                yield f"{_path(error)} has no column {column!r}" + (f": {near.strip()}" if near else "")
+        case "format":
+            yield f"{_path(error)} must be a DataFrame, got {_shown(value)}"
         case "anyOf" if all(isinstance(option, dict) and "type" in option for option in rule):
             yield f"{_path(error)} must be {' or '.join(str(o['type']) for o in rule)}, got {_shown(value)}"
         case "enum":
@@ -213,8 +278,8 @@ def _references(schema: Any) -> Iterator[str]:
 def _load_jsonschema() -> None:
     """Import jsonschema without the one format checker that takes longer than a worker's start.
 
-    A package that Jupyter installs makes it build a grammar of internationalised addresses on import: 1.3 s. healkit
-    checks no formats, and for jsonschema that package is optional.
+    A package that Jupyter installs makes it build a grammar of internationalised addresses on import, which is
+    slow. healkit checks no formats, and for jsonschema that package is optional.
     """
     slow = "rfc3987_syntax"
     if "jsonschema" in sys.modules or slow in sys.modules:

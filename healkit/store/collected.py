@@ -18,6 +18,7 @@ Until then a trace is standalone. Each later arrival of the capability links tho
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, Literal
@@ -27,8 +28,12 @@ from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, StatementError
 from sqlalchemy.orm import Session
 
 from healkit.contracts.records import utc_now
+from healkit.store import tool_names
 from healkit.store.database import Database
 from healkit.store.models import COLLECTED, REVISIONS, TOOLS, CollectedTrace
+
+#: The end of a capability's name: the first digits of its code's SHA-256, or `none`.
+_HASH = re.compile(r"([0-9a-f]{4,64}|none)\Z")
 
 #: Result of storing one trace.
 Stored = Literal["stored", "known", "replaced", "conflict", "refused"]
@@ -143,11 +148,11 @@ class CollectedTraces:
         return True
 
 
-def capability_of(name: str) -> Capability | None:
-    """Split `org.project.namespace.action.hash`; return None for any other form."""
+def capability_of(name: str) -> Capability:
+    """Split `org.project.namespace.action.hash`; any other text, such as a UUID, names no tool here."""
     parts = name.split(".")
-    if len(parts) != 5 or not all(parts):
-        return None
+    if len(parts) != 5 or not all(parts) or not _HASH.match(parts[4]):
+        return Capability(name, "", name, "")
     return Capability(name, parts[2], parts[3], parts[4])
 
 
@@ -229,10 +234,11 @@ def _values(arrival: Arrival, tools: dict[Capability, int], now: datetime) -> di
 
 
 def _tool_ids(session: Session, capabilities: Iterable[Capability]) -> dict[Capability, int]:
-    """Map each capability to the id of the tool in this registry that has a revision of that code, if any."""
+    """Map each capability to the id of the tool in this registry that has exactly one code with that beginning."""
     wanted = [capability for capability in capabilities if capability.code_hash]
     if not wanted:
         return {}
+    now = tool_names.current_names(session, sorted({capability.action for capability in wanted}))
     statement = (
         select(TOOLS.c.id, TOOLS.c.tool_name, TOOLS.c.target_persona, REVISIONS.c.code_hash)
         .join(
@@ -240,16 +246,17 @@ def _tool_ids(session: Session, capabilities: Iterable[Capability]) -> dict[Capa
             (REVISIONS.c.tool_name == TOOLS.c.tool_name)
             & (REVISIONS.c.target_persona == TOOLS.c.target_persona),
         )
-        .where(TOOLS.c.tool_name.in_({capability.action for capability in wanted}))
+        .where(TOOLS.c.tool_name.in_(set(now.values())))
     )
     rows = session.execute(statement).all()
-    return {
-        capability: row.id
-        for capability in wanted
-        for row in rows
-        if (row.tool_name, row.target_persona) == (capability.action, capability.namespace)
-        and row.code_hash.startswith(capability.code_hash)
-    }
+    found: dict[Capability, int] = {}
+    for capability in wanted:
+        tool = now[capability.action], capability.namespace
+        of_tool = [row for row in rows if (row.tool_name, row.target_persona) == tool]
+        meant = {row.code_hash: row.id for row in of_tool if row.code_hash.startswith(capability.code_hash)}
+        if len(meant) == 1:  # of few digits that begin two hashes, it is unknown which was run
+            found[capability] = next(iter(meant.values()))
+    return found
 
 
 def _link_earlier(session: Session, tools: dict[Capability, int]) -> None:
@@ -262,7 +269,7 @@ def _link_earlier(session: Session, tools: dict[Capability, int]) -> None:
 def _linked(session: Session, rows: list[CollectedTrace]) -> list[CollectedTrace]:
     """Return the rows, with the tool of standalone ones looked up again; nothing is written."""
     unknown = {row.capability_id for row in rows if row.tool_id is None}
-    tools = _tool_ids(session, {found for name in unknown if (found := capability_of(name))})
+    tools = _tool_ids(session, {capability_of(name) for name in unknown})
     ids = {capability.name: tool_id for capability, tool_id in tools.items()}
     session.expunge_all()
     for row in rows:

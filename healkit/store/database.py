@@ -26,8 +26,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from healkit.contracts.secrets import shown_url
 from healkit.errors import DatabaseFull, DatabaseMissing, DatabaseReadOnly
 from healkit.store import migrate
+from healkit.store.connections import KeptConnection, closed_on_error, wait_at_most
 from healkit.store.database_errors import is_full, mapped
-from healkit.store.locations import file_id, is_writable, resolve_url, server_url, sqlite_path, sqlite_uri
+from healkit.store.locations import file_id, is_writable, resolve_url, server_engine, sqlite_path, sqlite_uri
 from healkit.store.statements import prepared, rows_of
 
 if TYPE_CHECKING:
@@ -36,12 +37,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Database", "resolve_url"]
 
-#: The shortest time that opening waits for another process that migrates the same file: a log of a million rows takes
-#: ten seconds.
+#: The shortest time that opening waits for another process that migrates the same file, which takes longest for a long
+#: log (benchmarks/bench_log_scale.py).
 MIGRATION_WAIT_S = 30.0
 
-#: The time that a server has to answer at all, in seconds, unless the URL has a `connect_timeout`.
-CONNECT_TIMEOUT_S = 10
+#: Size of a new SQLite file's pages. A commit writes every page that it touched, and a log row touches a dozen, of the
+#: table and its indexes; with SQLite's own 4,096 bytes it costs more (benchmarks/bench_log.py has the cost of a row).
+PAGE_BYTES = 2048
 
 #: The key of PostgreSQL's advisory lock that stands for SQLite's write lock ("heal" in ASCII).
 _ADVISORY_KEY = 0x6865616C
@@ -65,6 +67,7 @@ class Database:
     ) -> None:
         self.url = resolve_url(url)
         self.path = sqlite_path(self.url)
+        self._file = None if self.path is None else str(self.path)
         self.wait_s = wait_s
         self.synchronous = synchronous
         self.read_only = False
@@ -73,6 +76,9 @@ class Database:
         self.where = repr(shown_url(str(self.path)) if self.path else self.shown_url)
         self._engine: Engine | None = None
         self._making = threading.Lock()
+        self._kept = KeptConnection(
+            lambda: self._connect_file(self.wait_s), lambda: (self.file_id(), self.without_room)
+        )
         with mapped(self.where, self.path, also=(OSError, ImportError)):
             made = self.path is not None and not self.path.exists()
             version = self._look_before_opening(create)
@@ -118,8 +124,8 @@ class Database:
         """Return all rows of the answer to one of `store.statements`, without SQLAlchemy on SQLite."""
         name = self.dialect_name
         with mapped(self.where, self.path):
-            pooled = self._connect_file(self.wait_s) if self.path else self.engine.raw_connection()
-            with closing(pooled) as connection, closing(connection.cursor()) as cursor:
+            lent: Any = self._kept.lent() if self.path else closing(self.engine.raw_connection())
+            with lent as connection, closing(connection.cursor()) as cursor:
                 question = prepared(name, statement)
                 cursor.execute(question.sql, question.bind(values))
                 return rows_of(name, cursor)
@@ -132,14 +138,10 @@ class Database:
                 f"The database {self.where} can only be read.",
                 hint="Make the file and its folder writable, or choose another database with HEALKIT_DB.",
             )
-        self.check_room()
         from sqlalchemy.orm import Session
 
-        with (
-            mapped(self.where, self.path),
-            Session(self._writing, expire_on_commit=False) as session,
-            session.begin(),
-        ):
+        opened = Session(self._writing, expire_on_commit=False)
+        with mapped(self.where, self.path), opened as session, session.begin():
             session.connection()  # takes the lock now, before anything is read
             file = self.file_id()
             yield session
@@ -153,12 +155,13 @@ class Database:
             pooled = self.engine.raw_connection()
             connection: Any = pooled.driver_connection
             pooled.detach()
-            with _closed_on_error(connection):
+            with closed_on_error(connection):
                 self.engine.dialect.set_isolation_level(connection, "AUTOCOMMIT")
             return connection
 
     def close(self) -> None:
-        """Close every pooled connection; used again, the database opens new ones."""
+        """Close every connection but detached ones; used again, the database opens new ones."""
+        self._kept.close()
         if self._engine is not None:
             self._engine.dispose()
 
@@ -173,13 +176,11 @@ class Database:
             self._make_file(self.path, create)
             return None
         if not self.path.is_file():
-            raise DatabaseMissing(
-                f"{self.where} is not a file.", hint="Name a file for the database to be in."
-            )
+            hint = "Name a file for the database to be in."
+            raise DatabaseMissing(f"{self.where} is not a file.", hint=hint)
         self.read_only = not (is_writable(self.path) and is_writable(self.path.parent))
-        with closing(
-            sqlite3.connect(sqlite_uri(self.path, "ro"), uri=True, timeout=MIGRATION_WAIT_S)
-        ) as probe:
+        uri = sqlite_uri(self.path, "ro")
+        with closing(sqlite3.connect(uri, uri=True, timeout=MIGRATION_WAIT_S)) as probe:
             known = probe.execute(
                 "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (migrate.VERSION_TABLE,)
             ).fetchone()
@@ -232,20 +233,31 @@ class Database:
         from sqlalchemy import create_engine, event
 
         if self.path is None:
-            url = server_url(self.url)
-            limit = {} if "connect_timeout" in url.query else {"connect_timeout": CONNECT_TIMEOUT_S}
-            engine = create_engine(url, pool_pre_ping=True, connect_args=limit)
-            event.listen(engine, "connect", lambda connection, _: _wait_at_most(connection, wait_s))
+            engine = server_engine(self.url, pool_pre_ping=True)
+            event.listen(engine, "connect", lambda connection, _: wait_at_most(connection, wait_s))
         else:
             engine = create_engine(self.url, creator=lambda: self._connect_file(wait_s))
             event.listen(engine, "connect", self._note_file)
             event.listen(engine, "checkout", self._check_file)
-        event.listen(engine, "begin", _begin)
+        event.listen(engine, "begin", self._begin)
         return engine
+
+    def _begin(self, connection: Connection) -> None:
+        """Begin a reading or a writing transaction; called by SQLAlchemy where a driver would begin on its own."""
+        wait_ms = connection.get_execution_options().get("healkit_write_wait_ms")
+        if self.path is None:
+            if wait_ms is not None and connection.dialect.name == "postgresql":
+                connection.exec_driver_sql(f"SET LOCAL lock_timeout = {wait_ms}")
+                connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_ADVISORY_KEY})")
+            return
+        _, without_room = connection.info["file"]
+        if wait_ms is not None and without_room:
+            self.check_room()
+        connection.exec_driver_sql("BEGIN" if wait_ms is None else "BEGIN IMMEDIATE")
 
     def file_id(self) -> tuple[int, int] | None:
         """Return what tells the file that is there now from another of that name; None for no file, or a server."""
-        return None if self.path is None else file_id(self.path)
+        return None if self._file is None else file_id(self._file)
 
     def check_still(self, file: tuple[int, int] | None) -> None:
         """Raise `DatabaseMissing` unless that file is still the database; what went into another is lost."""
@@ -275,7 +287,7 @@ class Database:
             isolation_level=None,
             check_same_thread=False,
         )
-        with _closed_on_error(connection):
+        with closed_on_error(connection):
             connection.execute(f"PRAGMA synchronous = {self.synchronous}")
             connection.execute("PRAGMA foreign_keys = ON")
         return connection
@@ -315,6 +327,7 @@ class Database:
         """Set WAL mode; SQLite fails at once, timeout or not, if another process does the same."""
         give_up = time.monotonic() + max(self.wait_s, MIGRATION_WAIT_S)
         with closing(self._connect_file(self.wait_s)) as connection:
+            connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")  # of a new file; another keeps its own
             while True:
                 try:
                     connection.execute("PRAGMA journal_mode = WAL")
@@ -323,30 +336,3 @@ class Database:
                     if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > give_up:
                         raise
                     time.sleep(0.01)
-
-
-@contextmanager
-def _closed_on_error(connection: Any) -> Iterator[None]:
-    """Close a new connection that cannot be set up: a full disk or a lost file fails its first statement."""
-    try:
-        yield
-    except BaseException:
-        connection.close()
-        raise
-
-
-def _wait_at_most(connection: Any, wait_s: float) -> None:
-    """Bound the wait for a locked table, for reading too; called with each new connection to a server."""
-    with closing(connection.cursor()) as cursor:
-        cursor.execute(f"SET lock_timeout = {max(1, int(wait_s * 1000))}")
-    connection.commit()  # a rollback would take the setting back
-
-
-def _begin(connection: Connection) -> None:
-    """Begin a reading or a writing transaction; called by SQLAlchemy where a driver would begin on its own."""
-    wait_ms = connection.get_execution_options().get("healkit_write_wait_ms")
-    if connection.dialect.name == "sqlite":
-        connection.exec_driver_sql("BEGIN" if wait_ms is None else "BEGIN IMMEDIATE")
-    elif wait_ms is not None and connection.dialect.name == "postgresql":
-        connection.exec_driver_sql(f"SET LOCAL lock_timeout = {wait_ms}")
-        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_ADVISORY_KEY})")

@@ -41,6 +41,7 @@ SQLSTATES: dict[str, type[DatabaseError]] = {
     "08": DatabaseMissing,  # connection_exception
     "3D": DatabaseMissing,  # invalid_catalog_name
     "25006": DatabaseReadOnly,  # read_only_sql_transaction
+    "57P": DatabaseMissing,  # admin_shutdown, crash_shutdown, cannot_connect_now, database_dropped
     "42501": DatabaseReadOnly,  # insufficient_privilege
     "53100": DatabaseFull,
     "55P03": DatabaseLocked,  # lock_not_available

@@ -15,7 +15,7 @@ import msgspec
 from healkit.contracts.entries import VaultEntry
 from healkit.contracts.records import Grants
 from healkit.contracts.tools import EntryRef, is_valid_name
-from healkit.errors import VaultError, VaultTampered
+from healkit.errors import ToolExists, VaultError, VaultTampered
 from healkit.pysource import shapes
 from healkit.pysource.doctests import examples_in
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from healkit.store.models import CodeVault, Revision, ToolRegistry
 
 CodeType = Literal["python", "sql"]
+#: Who or what wrote a revision.
+Author = Literal["person", "rule", "search", "model", "agent", "seed"]
 
 #: The revision number of code that no revision holds: a traceback calls it `<fibonacci@0>`.
 NO_REVISION = 0
@@ -64,6 +66,7 @@ def entry_of(rows: EntryRows, kind: type[VaultEntry] = VaultEntry, *, check: boo
         flags=tool.flags,
         group=tool.group_name,
         draft=revision.draft,
+        removed_at=getattr(tool, "removed_at", None),  # what an execution looks up is never removed
     )
     if check:
         check_untampered(entry.label, code)
@@ -135,6 +138,21 @@ def check_names(name: str, persona: str) -> None:
     if not _PERSONA.match(persona):
         raise VaultError(
             f"{persona!r} cannot be a persona.", hint="Use up to 64 letters, digits, hyphens and underscores."
+        )
+
+
+def check_same(entry: VaultEntry, name: str, digest: str, grants: Grants | None) -> None:
+    """Raise `ToolExists` where the entry, added again by that name, has other code or other grants than are given."""
+    known = "" if entry.tool_name == name else f" It was called {name!r} before."
+    if digest != entry.code_hash:
+        raise ToolExists(
+            f"The vault has {entry.label} already, with other code.{known}",
+            hint=f"Patch it: vault.patch({entry.tool_name!r}, code, reason=…), or take another name.",
+        )
+    if grants not in (None, entry.grants):  # dropping a limit silently would leave the tool without it
+        raise ToolExists(
+            f"The vault has {entry.label} already, with other grants.{known}",
+            hint=f"Change them: vault.set_grants({entry.tool_name!r}, …).",
         )
 
 

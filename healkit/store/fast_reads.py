@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from healkit.contracts.entries import DEFAULT_PERSONA, VaultEntry
 from healkit.contracts.records import TRIED_COUNTED_MAX
+from healkit.errors import HealkitError, ToolRemoved
 from healkit.store.database import Database
 from healkit.store.entries import EntryRows, candidate, entry_of
 from healkit.store.statements import LOOKUP, NEWEST, TRIED_SINCE
@@ -21,8 +22,8 @@ from healkit.store.statements import LOOKUP, NEWEST, TRIED_SINCE
 class HasEntries(Protocol):
     """Vault, as far as `EntryLookup` needs it."""
 
-    def get(self, name: str, persona: str) -> VaultEntry:
-        """Return the entry; called by `lookup`. Raises `ToolNotFound` or `PersonaNotFound`."""
+    def active(self, name: str, persona: str) -> VaultEntry:
+        """Return the entry by a former name; called by `lookup`. Raises `ToolNotFound` or `PersonaNotFound`."""
 
 
 class EntryLookup:
@@ -44,15 +45,24 @@ class EntryLookup:
     def lookup(self, name: str, persona: str = DEFAULT_PERSONA) -> VaultEntry:
         """Return the active revision for exactly that persona, else for `default`; its code is hashed again.
 
-        Raises `ToolNotFound` or `PersonaNotFound` with near matches, and `VaultTampered`.
+        Raises `ToolNotFound` or `PersonaNotFound` with near matches, `ToolRemoved`, and `VaultTampered`.
         """
         rows = self._database.fetch(LOOKUP, name=name, persona=persona)
         found = {row["target_persona"]: row for row in rows}
         chosen = found.get(persona) or found.get(DEFAULT_PERSONA)
         if chosen is None:
-            return self._vault().get(name, persona)
+            return self._vault().active(name, persona)
         row: Any = SimpleNamespace(**chosen)
         return entry_of(EntryRows(row, row, row), self._entry_type)
+
+    def leaves_out(self, name: str, persona: str) -> bool:
+        """Return whether that tool has its contents kept off the record; False where there is no such tool."""
+        try:
+            return not self.lookup(name, persona).logged
+        except ToolRemoved as error:
+            return not error.logged
+        except HealkitError:
+            return False
 
     def candidate(self, entry: VaultEntry, code: str) -> VaultEntry:
         """Return the entry with other code, as `patch` would make it, unsaved; raise as `patch` does for the code."""

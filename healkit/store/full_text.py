@@ -15,7 +15,7 @@ language. The rules of matching:
 What no index answers is refused where more failures than `SCANNED_MAX` would be read for it.
 
 Beginnings are a second attempt, because an index has to gather all the words that begin so before it knows the newest
-row: 0.4 s for a common beginning in 100,000 tracebacks, where a whole word is read off in 1 ms.
+row, where that of a whole word is read off at once. benchmarks/bench_log_scale.py measures both.
 
 SQLite's index is FTS5 with its tokenizer unicode61; its rows are numbered by time (migration 0002), so that the newest
 matches come first without a sort. Its column `facts` holds the values that are filtered by most, so that a common word
@@ -45,7 +45,9 @@ _WORD = re.compile(r"[^\W_]")
 #: Separates words on PostgreSQL, like spaces; its own parser would keep paths and names whole.
 _PUNCTUATION = string.punctuation
 _SPACES = str.maketrans(dict.fromkeys(_PUNCTUATION, " "))
-#: Failures that are read one by one for a text that no index finds: 20 ms.
+#: Stands among the facts of executions that did more than try code out, alone and before the tool (migration 0008).
+OWN = "healkitown"
+#: Failures that are read one by one for a text that no index finds.
 SCANNED_MAX = 20_000
 #: A shorter word is never taken for a beginning: there are too many words that begin so.
 _BEGINNING_MIN_CHARS = 3
@@ -56,12 +58,12 @@ _SPELLED_MAX = 50
 class Piece(NamedTuple):
     """Words that must stand together; `goes_on`: the last of them may be the beginning of a longer one.
 
-    `words`: all that the last of them is the beginning of, where they are few.
+    `words`: all that the last of them is the beginning of; None while that is not known, or where they are many.
     """
 
     text: str
     goes_on: bool
-    words: tuple[str, ...] = ()
+    words: tuple[str, ...] | None = None
 
 
 def has_words(text: str) -> bool:
@@ -89,37 +91,43 @@ def spelled_out(session: Session, pieces: list[Piece]) -> list[Piece]:
     """
     found: list[Piece] = []
     for piece in pieces:
-        words = _words_beginning(session, piece) if piece.goes_on else ()
-        found.append(piece._replace(words=words) if 0 < len(words) <= _SPELLED_MAX else piece)
+        words = _words_beginning(session, piece) if piece.goes_on else None
+        found.append(piece._replace(words=words))
     return found
 
 
-def _words_beginning(session: Session, piece: Piece) -> tuple[str, ...]:
-    """Return the indexed words with that beginning, one more than `_SPELLED_MAX` at most."""
+def _words_beginning(session: Session, piece: Piece) -> tuple[str, ...] | None:
+    """Return the indexed words with that beginning; None for more than `_SPELLED_MAX`."""
     folded = unicodedata.normalize("NFKD", _last_word(piece.text).lower())
     beginning = "".join(char for char in folded if not unicodedata.combining(char))
     session.connection().exec_driver_sql(
-        "CREATE VIRTUAL TABLE IF NOT EXISTS temp.healkit_words USING fts5vocab(main, executionlog_fts, 'row')"
+        "CREATE VIRTUAL TABLE IF NOT EXISTS temp.healkit_words USING fts5vocab(main, executionlog_fts, 'instance')"
     )
-    found = session.connection().exec_driver_sql(
-        "SELECT term FROM temp.healkit_words WHERE term >= ? AND term < ? LIMIT ?",
-        (beginning, f"{beginning}\U0010ffff", _SPELLED_MAX + 1),
-    )
-    return tuple(str(term) for (term,) in found)
+    # One look for each word: a list of words would count how often each of them occurs, which takes long.
+    found: list[str] = []
+    after, end = beginning, f"{beginning}\U0010ffff"
+    while len(found) <= _SPELLED_MAX:
+        term = session.connection().exec_driver_sql(
+            "SELECT term FROM temp.healkit_words WHERE term >= ? AND term < ? LIMIT 1", (after, end)
+        )
+        if (word := term.scalar()) is None:
+            return tuple(found)
+        found.append(str(word))
+        after = f"{word}\x01"
+    return None
 
 
 def newest_matches(pieces: list[Piece], facts: list[str]) -> Select[Any]:
     """Select the rows whose tracebacks hold all pieces, newest first, on SQLite; add conditions and a limit.
 
-    facts: exact values of filtered columns that the index holds too; the columns must be filtered as well.
+    facts: exact values of filtered columns that the index holds too; the columns must be filtered as well, without the
+    help of an index: the planner would start from it and test each row for the text.
     """
     return (
         select(ExecutionLog)
         .select_from(
             _FTS.join(_FTS_ROWS, _FTS_ROWS.c.key == _FTS.c.rowid).join(LOG, LOG.c.id == _FTS_ROWS.c.log_id)
         )
-        # Always look rows up by id: the planner would start from a filter's index and test each row for the text.
-        .with_hint(LOG, "NOT INDEXED", "sqlite")
         .where(_matching(pieces, facts))
         .order_by(_FTS.c.rowid.desc())
     )

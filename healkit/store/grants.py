@@ -28,6 +28,8 @@ def make_grants(given: Grants | Mapping[str, Any]) -> Grants:
     for name in ("read", "write"):
         if name in fields:
             fields[name] = [_full_path(name, path) for path in fields[name] or ()]
+    if fields.get("own_grants", False) is None:
+        del fields["own_grants"]
     if fields.get("python") is not None:
         fields["python"] = _full_path("python", fields["python"])
     unknown = sorted(set(fields) - set(Grants.__struct_fields__))

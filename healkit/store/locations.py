@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import atexit
 import functools
+import hashlib
+import math
 import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from healkit.contracts.secrets import shown_url
@@ -23,7 +25,10 @@ from healkit.errors import ConfigError, DatabaseMissing
 from healkit.store.database_errors import is_full
 
 if TYPE_CHECKING:
-    from sqlalchemy import URL
+    from sqlalchemy import URL, Engine
+
+#: The time that a server has to answer at all, in seconds, unless the URL has a `connect_timeout`.
+CONNECT_TIMEOUT_S = 10
 
 #: Name of the file that is looked for upward from the working directory.
 FILE_NAME = "healkit.db"
@@ -92,10 +97,34 @@ def server_url(url: str) -> URL:
     return found
 
 
-def file_id(path: Path) -> tuple[int, int] | None:
+def server_engine(url: str, within_s: float = CONNECT_TIMEOUT_S, **options: Any) -> Engine:
+    """Make SQLAlchemy's engine for a server; a server that does not answer `within_s` seconds fails to connect.
+
+    A `connect_timeout` in the URL comes first. The driver takes whole seconds, and two at least. Raises `ConfigError`
+    as `server_url` does.
+    """
+    from sqlalchemy import create_engine
+
+    found = server_url(url)
+    if "connect_timeout" not in found.query:
+        options["connect_args"] = {"connect_timeout": max(2, math.ceil(within_s))}
+    return create_engine(found, **options)
+
+
+def views_folder(path: Path | None, url: str) -> Path:
+    """Return the folder of a database's data views: beside its file, or, for a server, in the user's data folder."""
+    if path is not None:
+        return path.with_name(f"{path.stem}.views")
+    import platformdirs
+
+    name = hashlib.sha256(url.encode()).hexdigest()[:16]
+    return Path(platformdirs.user_data_dir("healkit", appauthor=False)) / "views" / name
+
+
+def file_id(path: str | Path) -> tuple[int, int] | None:
     """Return what tells the file that is there now from another of that name; None where there is none."""
     try:
-        found = path.stat()
+        found = os.stat(path)
     except OSError:
         return None
     return found.st_dev, found.st_ino

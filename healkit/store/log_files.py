@@ -1,16 +1,14 @@
 """Files of executions, as JSON lines or Parquet.
 
-JSON lines need no package; each line is one record, strict JSON in UTF-8 wherever the stored values are. Parquet needs
-the extra `healkit[parquet]`; its columns are the log's, times as timestamps in UTC, JSON and the parts of an execution
-as JSON text. Both are written and read a few hundred records at a time, and a file appears under its name only when it
-is whole and on disk.
+Each JSON line is one record, strict JSON in UTF-8 wherever the stored values are. The columns of Parquet are the
+log's, times as timestamps in UTC, JSON and the parts of an execution as JSON text. Both are written and read a few
+hundred records at a time, and a file appears under its name only when it is whole and on disk.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
-import importlib
 import itertools
 import json
 import os
@@ -85,8 +83,6 @@ def check_suffix(path: Path) -> None:
             f"{str(path)!r} does not say which format is meant.",
             hint="Let its name end in .jsonl or .parquet.",
         )
-    if path.suffix == ".parquet":
-        _pyarrow()
 
 
 def write_file(path: Path, records: Iterable[Record], *, overwrite: bool = False) -> int:
@@ -187,18 +183,8 @@ def _read_jsonl(file: IO[bytes], path: Path) -> Numbered:
 
 
 _MEND = (
-    "What came before it was taken in; mend or remove it and import the file again, nothing will be doubled."
+    "All before it was imported. Correct or remove it and import the file again; nothing is imported twice."
 )
-
-
-def _pyarrow() -> Any:
-    try:
-        return importlib.import_module("pyarrow"), importlib.import_module("pyarrow.parquet")
-    except ImportError:
-        raise LogFileError(
-            "Parquet needs pyarrow, which is not installed.",
-            hint="Install it (pip install 'healkit[parquet]'), or let the file's name end in .jsonl.",
-        ) from None
 
 
 def _schema(pa: Any) -> Any:
@@ -227,7 +213,9 @@ def _convert(record: Record, time: Callable[[Any], Any], jsonish: Callable[[Any]
 
 
 def _write_parquet(file: IO[bytes], records: Iterator[Record]) -> None:
-    pa, parquet = _pyarrow()
+    import pyarrow as pa  # late: it takes a tenth of a second to load
+    from pyarrow import parquet
+
     schema = _schema(pa)
     with parquet.ParquetWriter(file, schema) as writer:
         while chunk := list(itertools.islice(records, _CHUNK * 10)):
@@ -236,7 +224,9 @@ def _write_parquet(file: IO[bytes], records: Iterator[Record]) -> None:
 
 
 def _read_parquet(file: IO[bytes], path: Path) -> Numbered:
-    pa, parquet = _pyarrow()
+    import pyarrow as pa
+    from pyarrow import parquet
+
     number = 0
     try:
         for batch in parquet.ParquetFile(file).iter_batches(batch_size=_CHUNK):

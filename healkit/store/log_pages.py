@@ -1,9 +1,9 @@
 """Pages of the log, and filters as SQL conditions.
 
 Pages are keyset pages: the next one begins after the last row of this one, found by index, so that page 10,000 costs
-what page 1 does; OFFSET took 600 ms at that depth. Rows are in the order of their time, then their id, because a row
-that waited in the spool has a late id and an early time. (Among matches of a text on SQLite, rows of one and the same
-millisecond are in the order of their ids.)
+what page 1 does, while OFFSET would read all rows before it (benchmarks/bench_log_scale.py). Rows are in the order of
+their time, then their id, because a row that waited in the spool has a late id and an early time. (Among matches of a
+text on SQLite, rows of one and the same millisecond are in the order of their ids.)
 
 Conditions on `status`, `origin` and `persona` are literals in the SQL text: a partial index is used only where the
 planner can prove its condition. SQLite plans again for a bound value; a generic plan of PostgreSQL cannot.
@@ -98,30 +98,58 @@ def newest_first(conditions: list[ColumnElement[bool]]) -> Select[Any]:
 
 
 def _statement(
-    session: Session, filters: Filters, anchor: int | None, time: datetime | None, *, newer: bool
+    session: Session,
+    filters: Filters,
+    anchor: int | None,
+    time: datetime | None,
+    *,
+    newer: bool,
+    end: ExecutionLog | None = None,
 ) -> Select[Any]:
-    """Select the filtered rows older than that row, newest first, or `newer` than it, oldest first."""
+    """Select the filtered rows older than that row, newest first, or `newer` than it, oldest first.
+
+    end: the row that the selection ends before; none is the end of the log.
+    """
     pieces = full_text.read_pieces(session, filters.text or "")
     on_sqlite = session.get_bind().dialect.name == "sqlite"
     if on_sqlite:
         pieces = full_text.spelled_out(session, pieces)
     _refuse_long_search(session, filters, pieces, on_sqlite=on_sqlite)
     if pieces and on_sqlite:
-        statement = _matches(pieces, filters, anchor, time, newer=newer)
+        statement = _matches(pieces, filters)
+        if newer:
+            statement = full_text.oldest_first(statement)
     else:
-        statement = newest_first(_all_conditions(pieces, filters))
+        last = None if end is None else end.timestamp
+        narrowed = _narrowed(filters, time, last) if newer else _narrowed(filters, last, time)
+        statement = newest_first(_all_conditions(pieces, narrowed))
         if newer:
             statement = statement.order_by(None).order_by(LOG.c.timestamp, LOG.c.id)
-        if anchor is not None:
-            statement = statement.where(_beyond(anchor, time, newer=newer))
+    matched = bool(pieces) and on_sqlite
+    if anchor is not None:
+        statement = statement.where(_beyond(anchor, time, newer=newer, matched=matched))
+    if end is not None:
+        assert end.id is not None
+        statement = statement.where(_beyond(end.id, end.timestamp, newer=not newer, matched=matched))
     return statement
+
+
+def _narrowed(filters: Filters, oldest: datetime | None, newest: datetime | None) -> Filters:
+    """Return the filters for rows between those two times only: of several bounds, SQLite takes the first."""
+    since = None if filters.since is None else moment(filters.since)
+    until = None if filters.until is None else moment(filters.until)
+    if oldest is not None and (since is None or since < oldest):
+        since = oldest
+    if newest is not None and (until is None or until > newest):
+        until = newest + timedelta(microseconds=1)
+    return dataclasses.replace(filters, since=since, until=until)
 
 
 def _refuse_long_search(
     session: Session, filters: Filters, pieces: list[full_text.Piece], *, on_sqlite: bool
 ) -> None:
     """Raise `UsageInvalid` for a text that no index finds, where too many failures would have to be read for it."""
-    wide = [piece.text for piece in pieces if piece.goes_on and not piece.words]
+    wide = [piece.text for piece in pieces if piece.goes_on and piece.words is None]
     if not filters.text or (pieces and not (wide and on_sqlite)):
         return
     # An index of words is read as a whole for a beginning; for other texts, the other filters choose what is read.
@@ -149,11 +177,8 @@ def _left_out(
 ) -> int:
     """Count the trials and searches from that row to the page's `end`; None is the end of the log."""
     both = dataclasses.replace(filters, tried=True)
-    statement = _statement(session, both, anchor, time, newer=newer).where(tried_only())
-    if end is not None:
-        assert end.id is not None
-        statement = statement.where(_beyond(end.id, end.timestamp, newer=not newer))
-    found = statement.with_only_columns(LOG.c.id).limit(TRIED_COUNTED_MAX).subquery()
+    statement = _statement(session, both, anchor, time, newer=newer, end=end).where(_tried_only(filters))
+    found = statement.with_only_columns(LOG.c.id).order_by(None).limit(TRIED_COUNTED_MAX).subquery()
     return session.scalar(select(func.count()).select_from(found)) or 0
 
 
@@ -167,43 +192,42 @@ def _all_conditions(pieces: list[full_text.Piece], filters: Filters) -> list[Col
     return conditions
 
 
-def _beyond(anchor: int, time: datetime | None, *, newer: bool) -> ColumnElement[bool]:
-    """Return the condition on rows older than that row, or newer."""
+def _beyond(anchor: int, time: datetime | None, *, newer: bool, matched: bool) -> ColumnElement[bool]:
+    """Return the condition on rows older than that row, or newer; matched: rows of SQLite's full-text index."""
     if time is None:
         # A row that was deleted in between has no time any more; its id says roughly where it was.
         return LOG.c.id > anchor if newer else LOG.c.id < anchor
+    if matched:
+        number = full_text.match_key(time, anchor)
+        return full_text.from_key(number + 1) if newer else full_text.before(number)
     row, key = tuple_(LOG.c.timestamp, LOG.c.id), tuple_(time, anchor)
     found: ColumnElement[bool] = row > key if newer else row < key
     return found
 
 
-def _matches(
-    pieces: list[full_text.Piece], filters: Filters, anchor: int | None, time: datetime | None, *, newer: bool
-) -> Select[Any]:
+def _matches(pieces: list[full_text.Piece], filters: Filters) -> Select[Any]:
     """Select by SQLite's full-text index, which is in the order of time itself."""
-    statement = full_text.newest_matches(pieces, indexed_facts(filters)).where(*conditions_of(filters))
-    if newer:
-        statement = full_text.oldest_first(statement)
+    statement = full_text.newest_matches(pieces, indexed_facts(filters))
+    statement = statement.where(*conditions_of(filters, by_index=False))
     # The rows' own times decide; these two only limit the part of the index that is read.
     if filters.since is not None:
         statement = statement.where(full_text.from_key(full_text.match_key(moment(filters.since))))
     if filters.until is not None:
         end = moment(filters.until) + timedelta(milliseconds=1)
         statement = statement.where(full_text.before(full_text.match_key(end)))
-    if anchor is not None and time is None:
-        statement = statement.where(_beyond(anchor, None, newer=newer))
-    elif anchor is not None and time is not None:
-        key = full_text.match_key(time, anchor)
-        statement = statement.where(full_text.from_key(key + 1) if newer else full_text.before(key))
     return statement
 
 
-def conditions_of(filters: Filters) -> list[ColumnElement[bool]]:
-    """Make a condition of each filter but `text`, which each kind of database is searched for in its own way."""
+def conditions_of(filters: Filters, *, by_index: bool = True) -> list[ColumnElement[bool]]:
+    """Make a condition of each filter but `text`, which each kind of database is searched for in its own way.
+
+    by_index: False keeps the planner from starting with the index of a filter, where another way finds fewer rows.
+    """
     found: list[ColumnElement[bool]] = []
     if filters.status is not None:
         found.append(status_is(filters.status))
-    if filters.persona not in {None, "default"}:
+        by_index = by_index and not _are_running(filters)
+    if filters.persona not in {None, "default"} and by_index:
         found.append(LOG.c.persona != literal_column("'default'"))  # the condition of an index
     for column, value in (
         (LOG.c.tool_name, filters.tool),
@@ -213,9 +237,9 @@ def conditions_of(filters: Filters) -> list[ColumnElement[bool]]:
         (LOG.c.origin, filters.origin),
     ):
         if value is not None:
-            found.append(column == value)
+            found.append((column if by_index else func.coalesce(column, "")) == value)
     if filters.leaves_out_tried:
-        found += own_only()
+        found += own_only() if by_index else [func.coalesce(LOG.c.origin, "").not_in(TRIED_ORIGINS)]
     if filters.since is not None:
         found.append(LOG.c.timestamp >= moment(filters.since))
     if filters.until is not None:
@@ -228,7 +252,10 @@ def conditions_of(filters: Filters) -> list[ColumnElement[bool]]:
 def indexed_facts(filters: Filters) -> list[str]:
     """Return the values that the full-text index holds too; FAILURE says nothing, as only failures have a traceback."""
     status = None if filters.status is None or filters.status.upper() == "FAILURE" else filters.status
-    known = (filters.tool, filters.persona, filters.fingerprint, filters.run, status)
+    tool = filters.tool
+    if filters.leaves_out_tried:
+        tool = full_text.OWN + (tool or "")
+    known = (tool, filters.persona, filters.fingerprint, filters.run, status)
     return [value for value in known if value is not None]
 
 
@@ -240,13 +267,20 @@ def status_is(status: str) -> ColumnElement[bool]:
     return LOG.c.status == literal_column(f"'{wanted}'")
 
 
+def _are_running(filters: Filters) -> bool:
+    """Return True for rows that are few, and in an index of their own."""
+    return filters.status is not None and filters.status.upper() == "RUNNING"
+
+
 def own_only() -> list[ColumnElement[bool]]:
     """Return the conditions that leave out executions that only tried code out, as the partial indexes have them."""
     return [LOG.c.origin != literal_column(f"'{origin}'") for origin in TRIED_ORIGINS]
 
 
-def tried_only() -> ColumnElement[bool]:
+def _tried_only(filters: Filters) -> ColumnElement[bool]:
     """Return the condition on executions that only tried code out."""
+    if _are_running(filters):
+        return func.coalesce(LOG.c.origin, "").in_(TRIED_ORIGINS)
     return or_(*(LOG.c.origin == literal_column(f"'{origin}'") for origin in TRIED_ORIGINS))
 
 

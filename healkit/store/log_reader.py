@@ -11,18 +11,28 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Select, func, select
+from sqlalchemy import ColumnElement, Select, func, select
 
 from healkit.contracts.filters import GROUP_FILTERS, SUMMARY_FILTERS, Filters, takes_filters
-from healkit.contracts.records import utc_now
+from healkit.contracts.records import TRIED_ORIGINS, utc_now
 from healkit.errors import ConfigError
+from healkit.store import tool_names
 from healkit.store.archive import ArchiveFormat, PruneReport, Retention
 from healkit.store.database import Database
 from healkit.store.log_files import Imported, export_log, import_log
 from healkit.store.log_pages import Page, newest_first, own_only, read_page, status_is
-from healkit.store.log_writer import SET_BACK_MAX
-from healkit.store.models import CALLS, DAYS, DECISIONS, LOG, ExecutionCall, ExecutionDecision, ExecutionLog
-from healkit.store.stats import Groups, Summary, read_groups, read_summary
+from healkit.store.models import (
+    CALLS,
+    DAYS,
+    DECISIONS,
+    GROUPS,
+    LOG,
+    ExecutionCall,
+    ExecutionDecision,
+    ExecutionLog,
+)
+from healkit.store.statements import SET_BACK_MAX
+from healkit.store.stats import Groups, Summary, read_groups, read_passing_revisions, read_summary
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -90,18 +100,30 @@ class Log:
     def last_error(self, tool: str | None = None, persona: str | None = None) -> ExecutionLog | None:
         """Return the newest failure, of one tool and persona where they are given; None when there is none.
 
+        Where a tool has none under its name, those under its former names count.
         Trials and searches do not count, here and in all that reports how a tool fares.
         """
-        conditions = [status_is("FAILURE"), *own_only()]
-        conditions += [LOG.c.tool_name == tool] if tool is not None else []
+        if tool is None:
+            return self._last_error([], persona)
+        with self._reading() as session:
+            names = tool_names.all_of(session, tool)
+        found = (self._last_error([LOG.c.tool_name == name], persona) for name in names)
+        return next((row for row in found if row is not None), None)
+
+    def _last_error(self, of_tool: list[ColumnElement[bool]], persona: str | None) -> ExecutionLog | None:
+        conditions = [status_is("FAILURE"), *own_only(), *of_tool]
         conditions += [LOG.c.persona == persona] if persona is not None else []
         # A clock that was far ahead once, and set back since, must not hide what fails now.
         believable = LOG.c.timestamp < utc_now() + SET_BACK_MAX
         found = self._first(newest_first([*conditions, believable]).limit(1))
         return found or self._first(newest_first(conditions).limit(1))
 
-    def tools_with_errors(self) -> list[str]:
-        """Return the names of tools that ever failed, sorted."""
+    def tools_with_errors(self, persona: str | None = None) -> list[str]:
+        """Return the names of tools that ever failed, sorted; persona: for that one."""
+        if persona is not None:
+            failed_for = select(GROUPS.c.tool_name).where(GROUPS.c.persona == persona).distinct()
+            with self._reading() as session:
+                return sorted(session.scalars(failed_for))
         # One jump through the index for each name; DISTINCT would read every failure there is.
         names: list[str] = []
         failed = [status_is("FAILURE"), *own_only()]
@@ -121,9 +143,7 @@ class Log:
     def count(self, *, status: str | None = None, tool: str | None = None, tried: bool = True) -> int:
         """Count the rows, of one status or tool where they are given; tried: trials and searches too."""
         wanted = None if status is None else status_is(status)  # raises for one that does not exist
-        mine = [LOG.c.tool_name == tool] if tool is not None else []
-        mine += [] if tried else own_only()
-        running = select(func.count()).select_from(LOG).where(status_is("RUNNING"), *mine)
+        running = select(LOG.c.tool_name, LOG.c.origin).where(status_is("RUNNING"))
         days = select(func.sum(DAYS.c.runs), func.sum(DAYS.c.failures))
         if tool is not None:
             days = days.where(DAYS.c.tool_name == tool)
@@ -132,7 +152,11 @@ class Log:
         with self._reading() as session:
             runs, failures = (int(number or 0) for number in session.execute(days).one())
             counts = {"SUCCESS": runs - failures, "FAILURE": failures}
-            counts["RUNNING"] = session.scalar(running) or 0
+            # They are few; with the tool as a condition, SQLite would read all that the tool ever did.
+            counts["RUNNING"] = sum(
+                tool in {None, row.tool_name} and (tried or row.origin not in TRIED_ORIGINS)
+                for row in session.execute(running)
+            )
         return sum(counts.values()) if wanted is None else counts[str(status).upper()]
 
     @takes_filters(*GROUP_FILTERS)
@@ -143,6 +167,11 @@ class Log:
         """
         with self._reading() as session:
             return read_groups(session, filters, limit)
+
+    def passing_revisions(self, tool: str, persona: str, fingerprint: str) -> list[int]:
+        """Return the revisions, in order, that passed with arguments for which that failure is on record."""
+        with self._reading() as session:
+            return read_passing_revisions(session, tool, persona, fingerprint)
 
     @takes_filters(*SUMMARY_FILTERS)
     def summary(self, *, filters: Filters, by: Sequence[str] = ()) -> Summary:
@@ -163,6 +192,13 @@ class Log:
         frame = self.summary(filters=filters, by=by).to_pandas()
         keys = ["tool_name", *(name for name in by if name != "tool_name")]
         return frame[[*keys, "runs", "failures", "failure_rate", "mean_ms", "p50_ms", "p95_ms"]]
+
+    def prometheus(self) -> str:
+        """Write finished executions and their durations, by tool and persona, in Prometheus' text format."""
+        from healkit.store.prometheus import metrics_text  # late: only who scrapes needs it
+
+        with self._reading() as session:
+            return metrics_text(session)
 
     @takes_filters()
     def export(self, path: str | Path, *, filters: Filters, overwrite: bool = False) -> int:
@@ -200,7 +236,7 @@ class Log:
             older_than, keep = days or None, rows or None
         if older_than is None and keep is None:
             raise ConfigError(
-                "Nothing says which executions are to go.",
+                "prune needs the age of what to delete, or how many executions to keep.",
                 hint="Give older_than=… (days) or keep=… (rows), or set retention_days or retention_rows.",
             )
         age = timedelta(days=older_than) if isinstance(older_than, int | float) else older_than

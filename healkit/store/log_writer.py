@@ -14,11 +14,9 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable
-from contextlib import closing, suppress
-from datetime import timedelta
+from contextlib import suppress
+from datetime import datetime, timedelta
 from typing import Any, TypeVar
-
-import msgspec
 
 from healkit.contracts.records import (
     AnyRecord,
@@ -29,21 +27,23 @@ from healkit.contracts.records import (
     Step,
     storable,
 )
-from healkit.errors import DatabaseError, DatabaseFull, DatabaseLocked
+from healkit.errors import DatabaseError, DatabaseFull, DatabaseLocked, DatabaseMissing
 from healkit.store import statements
 from healkit.store.database import Database
 from healkit.store.database_errors import translate
 from healkit.store.statements import (
+    SET_BACK_MAX,
     Prepared,
     call_values,
     decision_values,
     finished_values,
+    moved_to,
+    moved_values,
+    placed_values,
+    read_column,
     started_values,
     trace_values,
 )
-
-#: A clock that was further ahead is not followed.
-SET_BACK_MAX = timedelta(days=1)
 
 Result = TypeVar("Result")
 
@@ -66,20 +66,41 @@ class LogWriter:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._dialect = database.dialect_name
-        self._start = self._prepared(statements.START)
+        self._start_in_order = self._prepared(statements.START_IN_ORDER)
         self._lock = threading.Lock()
         self._connection: Any = None
         self._owner = 0
         self._busy_ms = -1
         self._file: tuple[int, int] | None = None
+        self._closed = False
 
     def begin(self, started: Started, wait_s: float | None = None) -> int:
-        """Commit the row as RUNNING and return its id; called before a worker is touched."""
-        return self._id(self._run(self._start, started_values, started, wait_s), started.trace_id)
+        """Commit the row as RUNNING, at the time that it has, and return its id; for what waited in the spool."""
+        row_id = self._run(self._prepared(statements.START), started_values, started, wait_s)
+        return self._id(row_id, started.trace_id)
+
+    def begin_in_order(self, started: Started, wait_s: float | None = None) -> tuple[int, datetime]:
+        """Commit one that begins now at a time that is not before any row's; return the row's id and that time.
+
+        The clock may have been set back since the newest row was written, or be another machine's; what it said is then
+        kept beside the time. A row that is `SET_BACK_MAX` or more ahead is not followed: all rows after it would have
+        wrong times for as long.
+        """
+
+        def work(cursor: Any) -> tuple[int, datetime]:
+            row_id, other_time = self._execute(cursor, self._start_in_order, placed_values, started)
+            if other_time is None:
+                return row_id, started.timestamp
+            moved = self._prepared(statements.MOVED)
+            cursor.execute(moved.sql, moved.bind(moved_values(started)))
+            return row_id, read_column(self._dialect, "timestamp", other_time)
+
+        return self._hold(work, wait_s)
 
     def finish(self, finished: Finished, wait_s: float | None = None) -> int:
         """Fill in how the execution ended and return the row's id; raise `RowMissing` when there is no row."""
-        row_id = self._end(self._prepared(statements.FINISH), finished_values, finished, wait_s)
+        statement = statements.SUCCEED if finished.failure is None else statements.FINISH
+        row_id = self._end(self._prepared(statement), finished_values, finished, wait_s)
         return self._id(row_id, finished.trace_id)
 
     def finish_running(self, finished: Finished, wait_s: float | None = None) -> int | None:
@@ -104,10 +125,7 @@ class LogWriter:
         self._run(self._prepared(statements.DECISION), decision_values, record, wait_s, answers=False)
 
     def steps(self, records: list[Step], wait_s: float | None = None) -> None:
-        """Commit many calls and decisions in one transaction, which costs little more than one of them alone.
-
-        All or none: where the database refuses one of them, none is stored.
-        """
+        """Commit many calls and decisions, all or none, in one transaction; it costs little more than one alone."""
         call, decision = self._prepared(statements.CALL), self._prepared(statements.DECISION)
         calls = [call.bind(call_values(r)) for r in records if isinstance(r, CallRecord)]
         decisions = [decision.bind(decision_values(r)) for r in records if isinstance(r, DecisionRecord)]
@@ -117,13 +135,16 @@ class LogWriter:
                 if parameters:
                     cursor.executemany(statement.sql, parameters)
 
-        self._hold(lambda cursor: self._in_transaction(cursor, work), wait_s)
+        self.transaction(work, wait_s)
+
+    def transaction(self, work: Callable[[Any], Result], wait_s: float | None = None) -> Result:
+        """Do the work with a cursor, in one transaction that writes from its beginning; it may be called again."""
+        return self._hold(lambda cursor: self._in_transaction(cursor, work), wait_s)
 
     def in_order(self, started: Started) -> Started:
-        """Return the beginning with a time after that of every row, so that the log's order is that of insertion.
+        """Return the beginning with a time after every row that is there by now, as `begin_in_order` commits it.
 
-        The clock may have been set back since the newest row was written. One that was a day or more ahead is not
-        followed: all rows after it would have wrong times for as long. Raises nothing.
+        For a row that has to wait for its database, or is inserted whole. Raises nothing.
         """
 
         def work(cursor: Any) -> Started:
@@ -131,7 +152,7 @@ class LogWriter:
             newest = statements.rows_of(self._dialect, cursor)[0]["timestamp"]
             if newest is None or not started.timestamp <= newest < started.timestamp + SET_BACK_MAX:
                 return started
-            return msgspec.structs.replace(started, timestamp=newest + timedelta(microseconds=1))
+            return moved_to(started, newest + timedelta(microseconds=1))
 
         try:
             return self._hold(work, 0.0)
@@ -139,8 +160,9 @@ class LogWriter:
             return started
 
     def close(self) -> None:
-        """Give the connection back; a later record opens another."""
+        """Give the connection back; a later record, such as that of a call's late end, opens one for itself."""
         with self._lock:
+            self._closed = True
             self._drop()
 
     def _prepared(self, statement: str) -> Prepared:
@@ -166,14 +188,26 @@ class LogWriter:
         """Run one statement for one record in autocommit; return its row's id where it answers."""
 
         def work(cursor: Any) -> int | None:
-            try:
-                cursor.execute(statement.sql, statement.bind(values(record)))
-            except self._data_errors:
-                cursor.execute(statement.sql, statement.bind(values(storable(record))))
-            row = cursor.fetchone() if answers else None
+            row = self._execute(cursor, statement, values, record, answers=answers)
             return None if row is None else int(row[0])
 
         return self._hold(work, wait_s)
+
+    def _execute(
+        self,
+        cursor: Any,
+        statement: Prepared,
+        values: Callable[[AnyRecord], dict[str, Any]],
+        record: AnyRecord,
+        *,
+        answers: bool = True,
+    ) -> Any:
+        """Run a statement for one record, in a form that the driver takes; return its row where it answers."""
+        try:
+            cursor.execute(statement.sql, statement.bind(values(record)))
+        except self._data_errors:
+            cursor.execute(statement.sql, statement.bind(values(storable(record))))
+        return cursor.fetchone() if answers else None
 
     def _end(
         self,
@@ -222,7 +256,7 @@ class LogWriter:
         wait_s = self._database.wait_s if wait_s is None else wait_s
         give_up = time.monotonic() + wait_s
         # Even with wait_s=0 a record waits for another thread's: the lock is held for microseconds.
-        if not self._lock.acquire(timeout=max(wait_s, 0.05)):
+        if not self._lock.acquire(blocking=False) and not self._lock.acquire(timeout=max(wait_s, 0.05)):
             raise DatabaseLocked(
                 f"The log of {self._database.where} was busy for {wait_s:g} s.", hint="Try again in a moment."
             )
@@ -234,26 +268,41 @@ class LogWriter:
                 if not self._shrink(give_up):
                     raise
                 return self._translated(work, give_up)
+            except DatabaseMissing:
+                # A server ends a connection when it restarts, or after a while; what it had of the record is repeated.
+                if self._database.path is not None:
+                    raise
+                return self._translated(work, give_up)
         finally:
+            if self._closed:
+                self._drop()
             self._lock.release()
 
     def _translated(self, work: Callable[[Any], Result], give_up: float) -> Result:
         """Do the work, and raise the driver's errors as healkit's own."""
         try:
-            # Close the cursor in any case: an open one keeps the file of a dropped connection open.
-            with closing(self._open(give_up - time.monotonic()).cursor()) as cursor:
-                result = work(cursor)
-            self._database.check_still(self._file)
+            result = self._done(work, give_up)
+            if self._database.file_id() != self._file:
+                self._drop()  # what is written to a file that was removed is lost; another may be in its place
+                result = self._done(work, give_up)
+                self._database.check_still(self._file)
             return result
         except self._refusals as error:
             raise RecordRefused(
-                f"The database {self._database.where} refused a log record: {error}."
+                f"The database {self._database.where} rejected a log record: {error}."
             ) from error
         except self._driver_errors as error:
             failure = translate(error, self._database.where, self._database.path)
             if not isinstance(failure, DatabaseLocked):
                 self._drop()  # a fresh connection has the better chance with the next record
             raise failure from error
+
+    def _done(self, work: Callable[[Any], Result], give_up: float) -> Result:
+        cursor = self._open(give_up - time.monotonic()).cursor()
+        try:
+            return work(cursor)
+        finally:
+            cursor.close()  # in any case: an open one keeps the file of a dropped connection open
 
     def _shrink(self, give_up: float) -> bool:
         """Move SQLite's write-ahead file into the database and empty it; return True when that was done."""
@@ -269,8 +318,7 @@ class LogWriter:
 
     @property
     def _driver_errors(self) -> tuple[type[BaseException], ...]:
-        dbapi: Any = self._database.driver
-        return (dbapi.Error, OSError)
+        return (self._database.driver.Error, OSError)
 
     @property
     def _refusals(self) -> tuple[type[BaseException], ...]:
@@ -284,12 +332,9 @@ class LogWriter:
 
     def _open(self, wait_s: float) -> Any:
         """Return the held connection, set to wait at most so long for another writer; open one after a fork."""
-        file = self._database.file_id()
-        if file != self._file:
-            self._drop()  # what is written to a file that was removed is lost
         if self._connection is None or self._owner != os.getpid():
             self._database.check_room()
-            self._file = file
+            self._file = self._database.file_id()
             self._connection = self._database.detached_connection()
             self._owner, self._busy_ms = os.getpid(), -1
         busy_ms = max(0, int(wait_s * 1000))

@@ -4,17 +4,18 @@ Types, partial indexes and constraints are those that SQLite and PostgreSQL shar
 `executionlog` are its contract with readers outside of healkit and never change.
 
 `executioncall` has no foreign key to `executionlog`: a call's record may reach the database before its execution's,
-when the latter had to wait in the spool.
+when the latter had to wait in the spool. Nor has `collectedtrace`: a parent may arrive after its children.
 """
 
 from __future__ import annotations
 
 from datetime import date, datetime
-from typing import Any, Literal
+from typing import Any
 
 from sqlalchemy import BigInteger, Index, Table, UniqueConstraint
 from sqlmodel import Field
 
+from healkit.store import audit_tables, data_view_tables
 from healkit.store.columns import (
     TableBase,
     UtcDateTime,
@@ -25,7 +26,7 @@ from healkit.store.columns import (
     time_column,
 )
 
-Author = Literal["person", "rule", "search", "model", "agent", "seed"]
+_FAILED = "status = 'FAILURE'"
 
 
 class CodeVault(TableBase, table=True):
@@ -58,10 +59,32 @@ class ToolRegistry(TableBase, table=True):
     examples: list[Any] = json_column()
     created_at: datetime = time_column()
     updated_at: datetime = time_column()
+    removed_at: datetime | None = time_column(nullable=True)
+
+
+class ToolChange(TableBase, table=True):
+    """Renaming, removal or return of a tool; append-only. A former name stays its tool's, and is resolved to it.
+
+    `kind` is `renamed`, `removed`, `restored` or `added` (again, under the name of a removed tool).
+    """
+
+    __tablename__ = "toolchange"
+    __table_args__ = (Index("ix_toolchange_old_name", "old_name"), Index("ix_toolchange_tool", "tool_id"))
+
+    id: int | None = Field(default=None, primary_key=True)
+    tool_id: int = Field(foreign_key="toolregistry.id")
+    kind: str = Field(max_length=16)
+    old_name: str
+    new_name: str
+    reason: str = text_column()
+    changed_at: datetime = time_column()
 
 
 class Revision(TableBase, table=True):
-    """Version of a tool's code; append-only, numbered from 1 for each tool and persona."""
+    """Version of a tool's code; append-only, numbered from 1 for each tool and persona.
+
+    `tool_name` follows the tool when it is renamed; nothing else of a row ever changes.
+    """
 
     __tablename__ = "revision"
     __table_args__ = (UniqueConstraint("tool_name", "target_persona", "number", name="uq_revision_number"),)
@@ -112,7 +135,7 @@ class PatchRow(TableBase, table=True):
 
 #: A failure of a tool's own: a condition of indexes, so queries spell it the same.
 OWN = "origin <> 'trial' AND origin <> 'search'"
-OWN_FAILURE = f"status = 'FAILURE' AND {OWN}"
+OWN_FAILURE = f"{_FAILED} AND {OWN}"
 
 
 class ExecutionLog(TableBase, table=True):
@@ -127,10 +150,8 @@ class ExecutionLog(TableBase, table=True):
         Index("ix_executionlog_tool_time", "tool_name", "timestamp"),
         Index("ix_executionlog_time", "timestamp"),
         # Without these two, the busiest tool that never failed costs a second at ten million rows.
-        partial_index(
-            "ix_executionlog_failed_tool_time", "tool_name", "timestamp", where="status = 'FAILURE'"
-        ),
-        partial_index("ix_executionlog_failed_time", "timestamp", where="status = 'FAILURE'"),
+        partial_index("ix_executionlog_failed_tool_time", "tool_name", "timestamp", where=_FAILED),
+        partial_index("ix_executionlog_failed_time", "timestamp", where=_FAILED),
         # A tool's own failures, without those of code that was only tried.
         partial_index("ix_executionlog_own_failed_tool_time", "tool_name", "timestamp", where=OWN_FAILURE),
         partial_index("ix_executionlog_own_failed_time", "timestamp", where=OWN_FAILURE),
@@ -247,9 +268,8 @@ class ExecutionCall(TableBase, table=True):
 class CollectedTrace(TableBase, table=True):
     """Trace that a client sent here; `wire` is its JSON as it is handed out again, cleaned on arrival.
 
-    The columns before it are copies of what it says, for indexes. `tool_id` is the tool in this database's own
-    registry that it ran, empty while none is known. `detail` and `digest` tell two accounts of one execution apart
-    (`store.collected`). No foreign keys: a parent may arrive after its children, and a tool may go.
+    The columns before it are copies of what it says, for indexes. `tool_id` is the tool of this database that it ran,
+    empty while none is known. `detail` and `digest` tell two accounts of one execution apart (`store.collected`).
     """
 
     __tablename__ = "collectedtrace"
@@ -285,8 +305,7 @@ class ExecutionDay(TableBase, table=True):
 
     `revision` is 0 for calls that were refused before one was known, -1 for runs that only tried code out.
     `within_ms` is the upper end of the class (1, 2, 5, 10 … 1,000,000,000), 0 for runs without a duration,
-    2,000,000,000 for longer ones. `total_us` is the sum of their durations in whole µs, so that what is taken away
-    again leaves no rounding behind.
+    2,000,000,000 for longer ones. `total_us` is the sum of their durations, each cut to whole µs.
     """
 
     __tablename__ = "executionday"
@@ -319,6 +338,7 @@ class FailureGroup(TableBase, table=True):
 
 
 TOOLS: Table = table_of(ToolRegistry)
+CHANGES: Table = table_of(ToolChange)
 REVISIONS: Table = table_of(Revision)
 LOG: Table = table_of(ExecutionLog)
 CALLS: Table = table_of(ExecutionCall)
@@ -327,3 +347,4 @@ TRACES: Table = table_of(TraceRow)
 COLLECTED: Table = table_of(CollectedTrace)
 DAYS: Table = table_of(ExecutionDay)
 GROUPS: Table = table_of(FailureGroup)
+VIEWS, VIEW_USES, AUDIT = data_view_tables.VIEWS, data_view_tables.USES, audit_tables.ENTRIES

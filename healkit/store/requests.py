@@ -2,20 +2,24 @@
 
 A request needs no process that stays alive: it is in the database until it is decided. Accepting is one write
 transaction with the patch itself, so there is never a decision without its revision, or the other way round; of two
-people who decide at once, the second finds the first one's decision.
+people who decide at once, the second finds the first one's decision. Where a healing had asked, the same transaction
+adds the decision to its audit.
 """
 
 from __future__ import annotations
 
 import builtins
-from typing import Any, get_args
+import re
+from typing import TYPE_CHECKING, Any, get_args
 
 from sqlalchemy import case, func
 from sqlalchemy.orm import Session
 from sqlmodel import col, select
 
+from healkit.contracts.audit import EXECUTION_ID, AuditMetadata, AuditStep
 from healkit.contracts.entries import DEFAULT_PERSONA
 from healkit.contracts.healing import VERDICTS, Verdict
+from healkit.contracts.labels import revision_label
 from healkit.contracts.records import utc_now
 from healkit.contracts.requests import PatchRequest, RequestAuthor, RequestState
 from healkit.contracts.tools import EntryRef
@@ -31,14 +35,18 @@ from healkit.store.entries import check_untampered, code_hash, describe
 from healkit.store.models import PatchRow, Revision, ToolRegistry
 from healkit.store.revisions import CodeChange, apply_patch
 
+if TYPE_CHECKING:
+    from healkit.store.audit import Audit
+
 _STATE = col(PatchRow.state)
 
 
 class Requests:
-    """Patch requests of one database; `hk.requests`."""
+    """Patch requests of one database; `hk.requests`. audit: gets the decisions on what healings had asked."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, audit: Audit | None = None) -> None:
         self._database = database
+        self._audit = audit
 
     def add(
         self,
@@ -66,6 +74,7 @@ class Requests:
         digest = code_hash(code)
         with self._database.write() as session:
             tool = vault_rows.exactly(session, tool_name, persona)
+            tool_name = tool.tool_name  # it may have been renamed
             base = vault_rows.find_revision(session, tool, parent or tool.active_revision)
             if (row := _alike(session, tool, base.number, digest)) is not None:
                 if row.state == "pending" and not row.verdict:
@@ -104,11 +113,11 @@ class Requests:
         """Return at most `limit` requests: the waiting ones, then the decided ones, each newest first."""
         waiting_first = case((_STATE == "pending", 0), else_=1)
         statement = select(PatchRow).order_by(waiting_first, col(PatchRow.id).desc()).limit(limit)
-        if tool_name is not None:
-            statement = statement.where(PatchRow.tool_name == tool_name)
         if state is not None:
             statement = statement.where(PatchRow.state == state)
         with self._database.read() as session:
+            if tool_name is not None:
+                statement = statement.where(PatchRow.tool_name == vault_rows.current(session, tool_name))
             return [_record(session, row) for row in session.scalars(statement)]
 
     def waiting(self) -> int:
@@ -117,12 +126,14 @@ class Requests:
             statement = select(func.count()).select_from(PatchRow).where(_STATE == "pending")
             return session.scalar(statement) or 0
 
-    def accept(self, number: int, by: str = "person") -> PatchRequest:
+    def accept(self, number: int, by: str = "person", *, in_run: bool = False) -> PatchRequest:
         """Make the patch the tool's next revision; accepting it again changes nothing.
 
-        by: who approves; stored. Raises `PatchRequestNotFound`, `PatchRequestDecided` for one that was declined,
-        `VaultTampered`, and `RevisionConflict` with both sides where the tool has moved on since: the request is
-        `overtaken` then, and says the same each time.
+        by: who approves; stored. in_run: the healing that asked still goes on, and records the decision itself.
+
+        Raises `PatchRequestNotFound`, `PatchRequestDecided` for one that was declined, `VaultTampered`, and
+        `RevisionConflict` with both sides where the tool has moved on since: the request is `overtaken` then, and says
+        the same each time.
         """
         with self._database.write() as session:
             row = _row(session, number)
@@ -130,15 +141,20 @@ class Requests:
                 return _record(session, row)
             if row.state == "declined":
                 raise _decided(row, "Propose it again from the active revision if it is wanted after all.")
+            decides = row.state == "pending" and not in_run
             conflict = _accept(session, self._database.dialect_name, row, by)
+            if self._audit is not None and decides:
+                self._audit.extend_within(session, _decision_on(row))
             accepted = _record(session, row)
         # Raised only now: that it was overtaken had to be committed first.
         if conflict is not None:
             raise conflict
         return accepted
 
-    def decline(self, number: int, reason: str = "", by: str = "person") -> PatchRequest:
-        """Decline a request; declining it again changes nothing.
+    def decline(
+        self, number: int, reason: str = "", by: str = "person", *, in_run: bool = False
+    ) -> PatchRequest:
+        """Decline a request; declining it again changes nothing. in_run: as in `accept`.
 
         Raises `PatchRequestNotFound`, and `PatchRequestDecided` for one that was accepted or overtaken.
         """
@@ -148,6 +164,8 @@ class Requests:
                 row.state, row.note = "declined", reason
                 row.decided_at, row.decided_by = utc_now(), by
                 session.flush()
+                if self._audit is not None and not in_run:
+                    self._audit.extend_within(session, _decision_on(row))
             elif row.state != "declined":
                 undo = f"Take it back with %vault undo {row.tool_name}, in a terminal healkit vault undo."
                 raise _decided(row, undo if row.state == "accepted" else "Nothing was changed by it.")
@@ -172,12 +190,35 @@ def _accept(session: Session, dialect: str, row: PatchRow, by: str) -> RevisionC
     return None
 
 
+def _decision_on(row: PatchRow) -> list[AuditStep]:
+    """Return the entry of the decision on what a healing had asked; none for another request."""
+    if not row.run_id or not re.fullmatch(EXECUTION_ID, row.run_id):
+        return []
+    accepted = row.state == "accepted"
+    became = f" as revision {row.revision}" if accepted else ""
+    error = {"accepted": None, "declined": "PATCH_DECLINED"}.get(row.state, RevisionConflict.code)
+    state = {"action": row.state, "request_id": row.id, "revision": row.revision}
+    step = AuditStep(
+        execution_id=row.run_id,
+        execution_type="heal",
+        choice_type="proposal_accepted" if accepted else "proposal_rejected",
+        tool_name=row.tool_name,
+        tool_params={"author": row.author, "base_revision": row.parent, "code_hash": row.code_hash},
+        metadata=AuditMetadata(success=accepted, error_message=error, actual_state=state),
+        description=f"Request {row.id} was {row.state}{became}.",
+        run_id=row.run_id,
+        is_clean=True,
+    )
+    return [step]
+
+
 def _store_code(session: Session, dialect: str, base: Revision, code: str, digest: str) -> None:
     """Store proposed code; raise `VaultError` where it cannot be run, or is the revision's own."""
     kind = vault_rows.stored_code(session, base).type
     if digest == base.code_hash:
         raise VaultError(
-            f"This is the code of {base.tool_name}@{base.number} already: there is nothing to ask for."
+            f"{revision_label(base.tool_name, base.target_persona, base.number)} has this code already: "
+            "there is nothing to approve."
         )
     ref = EntryRef(base.tool_name, base.target_persona, base.number, digest)
     describe(code, kind, ref, dialect, draft=False)
@@ -216,14 +257,15 @@ def _alike(session: Session, tool: ToolRegistry, parent: int, digest: str) -> Pa
 
 
 def _decided(row: PatchRow, hint: str) -> PatchRequestDecided:
-    became = "" if row.revision is None else f" and is {row.tool_name}@{row.revision}"
+    label = revision_label(row.tool_name, row.target_persona, row.revision)
+    became = "" if row.revision is None else f" and is {label}"
     by = f" by {row.decided_by!r}" if row.decided_by else ""
     return PatchRequestDecided(f"Patch request {row.id} was {row.state} already{by}{became}.", hint=hint)
 
 
 def _sides(session: Session, row: PatchRow) -> tuple[Revision, Revision]:
     """Return the revision that the patch was made from, and the one it would be."""
-    tool = vault_rows.exactly(session, row.tool_name, row.target_persona)
+    tool = vault_rows.exactly(session, row.tool_name, row.target_persona, removed=True)
     base = vault_rows.find_revision(session, tool, row.parent)
     return base, revisions.with_code(base, row.code_hash)
 

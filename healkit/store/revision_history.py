@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, case, func, or_, select
+from sqlalchemy import ColumnElement, Text, and_, case, cast, func, or_, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from healkit.contracts.entries import Blame, RevisionInfo
+from healkit.store import tool_names
 from healkit.store.models import ExecutionLog, Revision, ToolRegistry
 
 _STATUS, _REVISION = col(ExecutionLog.status), col(ExecutionLog.revision)
@@ -30,6 +31,7 @@ _COLUMN_NAMES = (
 )
 _COLUMNS: tuple[Any, ...] = tuple(getattr(Revision, name) for name in _COLUMN_NAMES)
 _ROWS_AT_ONCE = 500
+_FAILURES_COMPARED_MAX, _SUCCESSES_COMPARED_MAX = 50, 10_000
 
 #: A condition for any column that holds a revision's number.
 Bound = Callable[[Any], ColumnElement[bool]]
@@ -48,7 +50,7 @@ def history(
     failed = func.sum(case((_STATUS == "FAILURE", 1), else_=0))
     fared = (
         select(_REVISION.label("number"), func.count().label("runs"), failed.label("failures"))
-        .where(_rows_of(session, tool), _STATUS != "RUNNING", *(bound(_REVISION) for bound in bounds))
+        .where(rows_of(session, tool), _STATUS != "RUNNING", *(bound(_REVISION) for bound in bounds))
         .group_by(_REVISION)
         .subquery()
     )
@@ -71,7 +73,7 @@ def history(
 
 def blame(session: Session, tool: ToolRegistry, fingerprint: str | None) -> Blame:
     """Find the revisions that brought a failure in and cured it; of the newest failure unless one is given."""
-    mine = _rows_of(session, tool)
+    mine = rows_of(session, tool)
     newest_first = (col(ExecutionLog.timestamp).desc(), col(ExecutionLog.id).desc())
     oldest_first = (col(ExecutionLog.timestamp), col(ExecutionLog.id))
     if fingerprint is None:
@@ -88,18 +90,40 @@ def blame(session: Session, tool: ToolRegistry, fingerprint: str | None) -> Blam
     healthy = and_(mine, _STATUS == "SUCCESS")
     failing = select(_REVISION).where(alike)
     good = select(func.max(_REVISION)).where(healthy, first[0] > _REVISION, _REVISION.not_in(failing))
-    newest_failing = select(func.max(_REVISION)).where(alike).scalar_subquery()
-    cured = select(func.min(_REVISION)).where(healthy, newest_failing < _REVISION)
+    last_good = session.scalar(good)
+    if last_good is None:
+        same = select(_REVISION).where(healthy, col(ExecutionLog.revision) == first[0]).limit(1)
+        last_good = session.scalar(same)
+    newest_failing = session.scalar(select(func.max(_REVISION)).where(alike)) or 0
+    cured = (number for number in passing_revisions(session, mine, fingerprint) if number > newest_failing)
     return Blame(
         fingerprint=fingerprint,
         first_failed=first[0],
         first_failed_log_id=first[1],
         first_failed_at=first[2],
-        last_good=session.scalar(good),
-        last_cured_by=session.scalar(cured),
+        last_good=last_good,
+        last_cured_by=min(cured, default=None),
         last_failed_at=last[2],
         count=session.scalar(select(func.count()).select_from(ExecutionLog).where(alike)) or 0,
     )
+
+
+def passing_revisions(session: Session, mine: ColumnElement[bool], fingerprint: str) -> list[int]:
+    """Return the revisions that passed with arguments for which that failure is on record.
+
+    mine: the condition on the rows of the vault entry. A revision that was only given other arguments never met the
+    failure. Looks at the newest failures and successes only, so that the cost is bounded.
+    """
+    arguments = cast(col(ExecutionLog.arguments), Text)
+    newest_first = (col(ExecutionLog.timestamp).desc(), col(ExecutionLog.id).desc())
+    failed = select(arguments).where(mine, col(ExecutionLog.fingerprint) == fingerprint)
+    met = set(session.scalars(failed.order_by(*newest_first).limit(_FAILURES_COMPARED_MAX)))
+    healthy: Any = select(_REVISION.label("number"), arguments.label("arguments")).where(
+        mine, _STATUS == "SUCCESS"
+    )
+    passed = healthy.order_by(*newest_first).limit(_SUCCESSES_COMPARED_MAX).subquery()
+    found = select(passed.c.number).where(passed.c.arguments.in_(met)).distinct()
+    return sorted(session.scalars(found))
 
 
 def _bounds(
@@ -118,7 +142,7 @@ def _bounds(
     return bounds
 
 
-def _rows_of(session: Session, tool: ToolRegistry) -> ColumnElement[bool]:
+def rows_of(session: Session, tool: ToolRegistry) -> ColumnElement[bool]:
     """Return the condition on log rows that ran this entry's code; a call refused before it had a tier ran none."""
     persona = col(ExecutionLog.persona)
     served = persona == tool.target_persona
@@ -129,4 +153,4 @@ def _rows_of(session: Session, tool: ToolRegistry) -> ColumnElement[bool]:
         served = or_(served, persona.not_in(sorted(session.scalars(personas))))
     # Code that was only tried has a row without a revision.
     ran = and_(col(ExecutionLog.isolation).is_not(None), _REVISION.is_not(None))
-    return and_(col(ExecutionLog.tool_name) == tool.tool_name, served, ran)
+    return and_(col(ExecutionLog.tool_name).in_(tool_names.all_of(session, tool.tool_name)), served, ran)

@@ -13,12 +13,13 @@ from typing import Any, get_args
 from sqlalchemy.orm import Session
 
 from healkit.contracts.diffs import unified_diff
+from healkit.contracts.labels import revision_label
 from healkit.contracts.records import utc_now
 from healkit.contracts.tools import EntryRef
 from healkit.errors import RevisionConflict, RevisionNotFound, VaultError
 from healkit.store import vault_rows
-from healkit.store.entries import CodeType, Described, EntryRows, code_hash, describe, entry_of
-from healkit.store.models import Author, CodeVault, Revision, ToolRegistry
+from healkit.store.entries import Author, CodeType, Described, EntryRows, code_hash, describe, entry_of
+from healkit.store.models import CodeVault, Revision, ToolRegistry
 
 
 @dataclasses.dataclass(frozen=True)
@@ -124,7 +125,7 @@ def undone(session: Session, tool: ToolRegistry) -> tuple[Revision, Revision]:
     while before is active or before.draft:
         if before.parent is None:
             raise RevisionNotFound(
-                f"{tool.tool_name}@{active.number} has no revision before it that could run.",
+                f"{_label(active)} has no revision before it that could run.",
                 hint="There is nothing to undo; patch the tool instead.",
             )
         before = vault_rows.find_revision(session, tool, before.parent)
@@ -136,9 +137,13 @@ def diff_of(session: Session, old: Revision, new: Revision, new_label: str = "")
     return unified_diff(
         vault_rows.stored_code(session, old).code,
         vault_rows.stored_code(session, new).code,
-        f"{old.tool_name}@{old.number}",
-        new_label or f"{new.tool_name}@{new.number}",
+        _label(old),
+        new_label or _label(new),
     )
+
+
+def _label(revision: Revision) -> str:
+    return revision_label(revision.tool_name, revision.target_persona, revision.number)
 
 
 def with_code(base: Revision, digest: str) -> Revision:

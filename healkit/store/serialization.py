@@ -18,7 +18,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
 from healkit.contracts.filters import Filters
-from healkit.contracts.records import escaped
+from healkit.contracts.records import escaped, finite
 from healkit.errors import LogFileError
 from healkit.store.columns import UtcDateTime
 from healkit.store.database import Database
@@ -98,8 +98,20 @@ def checked(dialect_name: str, where: str, record: Record) -> RecordRows:
     }
     for trace in parts["traces"]:
         trace["state"] = "local" if trace["state"] == "pending" else trace["state"]
-    rows = RecordRows(row, parts)
-    return rows if dialect_name == "sqlite" else RecordRows(escaped(row), escaped(parts))
+    if dialect_name == "sqlite":
+        return RecordRows(row, parts)
+    return RecordRows(
+        _for_server(row, LOG),
+        {name: [_for_server(part, PARTS[name][0]) for part in found] for name, found in parts.items()},
+    )
+
+
+def _for_server(values: dict[str, Any], table: Table) -> dict[str, Any]:
+    """Return the values as PostgreSQL takes them: no NUL in a text, and no NaN in JSON, where any character may be."""
+    return {
+        name: finite(value) if isinstance(table.c[name].type, JSON) else escaped(value)
+        for name, value in values.items()
+    }
 
 
 def store_records(database: Database, records: Sequence[RecordRows]) -> int:
@@ -140,7 +152,7 @@ def _list_of(where: str, record: Record, name: str) -> list[Any]:
 
 #: The next step for a record that cannot be read.
 _HINT = (
-    "What came before it was taken in; mend or remove it and import the file again, nothing will be doubled."
+    "All before it was imported. Correct or remove it and import the file again; nothing is imported twice."
 )
 
 

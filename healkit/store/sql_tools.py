@@ -4,12 +4,16 @@ Two independent walls. `check_sql` reads the syntax tree when the tool is saved,
 `run_sql` does not rely on it: SQLite is opened read-only, with an authorizer that allows nothing but reading tables;
 PostgreSQL runs in a READ ONLY transaction. Values are only passed as bound parameters, and the row limit is enforced by
 fetching one row more, never by rewriting the text.
+
+healkit's own tables are beside the user's. A statement reads none of them, unless its tool may read the log: then
+`executionlog` is a view of one persona's rows. SQLite's authorizer sees to that; on PostgreSQL the syntax tree does.
 """
 
 from __future__ import annotations
 
 import logging
 import re
+import secrets
 import sqlite3
 import threading
 import time
@@ -19,7 +23,7 @@ from typing import Any
 
 from healkit.contracts.secrets import shown_url
 from healkit.errors import HealkitError, SqlNotAllowed
-from healkit.store.locations import sqlite_path, sqlite_uri
+from healkit.store.locations import CONNECT_TIMEOUT_S, server_engine, sqlite_path, sqlite_uri
 
 #: The longest text or blob that SQLite may build, and all that one result may hold together, in bytes.
 VALUE_MAX_BYTES = 10 * 1024 * 1024
@@ -29,13 +33,27 @@ RESULT_MAX_BYTES = 64 * 1024 * 1024
 SIDE_EFFECTS = re.compile(
     r"load_extension|readfile|writefile|edit$|fts3_tokenizer|pragma_|zipfile|fsdir$|lsdir$"
     r"|pg_(?!typeof|size_pretty|get_)|lo_|dblink|nextval|setval|set_config|txid_current$"
-    r"|(query|table|cursor|database|schema)_to_xml",
+    r"|(query|table|cursor|database|schema)_to_xml|ts_stat$|ts_rewrite$|crosstab|connectby|xpath_table",
     re.IGNORECASE,
 )
 
 #: Tables that are functions in disguise, or the file's raw pages.
 NO_TABLES = re.compile(r"(pragma_\w+|sqlite_dbpage|fsdir|lsdir|zipfile)$", re.IGNORECASE)
 
+#: healkit's own tables, and what SQLite and PostgreSQL keep samples of their contents in.
+OWN_TABLES = re.compile(
+    r"(codevault|toolregistry|toolchange|revision|patchrequest|failuregroup|collectedtrace|healkit_version"
+    r"|traceaudit(entry|chain)|dataview(use)?|execution(log|call|day|decision|trace)(_\w+)?|sqlite_stat\d|pg_stat\w*)",
+    re.IGNORECASE,
+)
+#: Name that a tool's `calls` have to allow for its statement to read the log.
+READ_LOG = "healkit.sql"
+
+#: A temporary view comes before a table of its name, until the connection ends. No database binds values in a view.
+_LOG_VIEW = (
+    "CREATE TEMP VIEW {view} AS SELECT * FROM {log} WHERE persona = {persona}"
+    " AND origin NOT IN ('trial', 'search')"
+)
 _ALLOWED = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE}
 _SQLGLOT_NAMES = {"postgresql": "postgres"}
 
@@ -81,21 +99,31 @@ def check_sql(code: str, dialect: str = "sqlite") -> list[str]:
 
 
 def run_sql(
-    database_url: str, code: str, arguments: Mapping[str, Any], *, row_limit: int, timeout_s: float
+    database_url: str,
+    code: str,
+    arguments: Mapping[str, Any],
+    *,
+    row_limit: int,
+    timeout_s: float,
+    log_of: str | None = None,
 ) -> dict[str, Any]:
     """Run the statement; return `columns`, `rows` (lists), `row_count`, `truncated` (more than `row_limit` rows).
 
-    The query's own LIMIT counts where it is smaller. Raises `SqlTimeout` and `SqlFailed`.
+    The query's own LIMIT counts where it is smaller. log_of: the persona whose rows it may read as `executionlog`.
+    Raises `SqlTimeout` and `SqlFailed`, and `SqlNotAllowed` where it reads another of healkit's own tables.
     """
     path = sqlite_path(database_url)
     if path is None:
-        return _run_elsewhere(database_url, code, arguments, row_limit, timeout_s)
+        return _run_elsewhere(database_url, code, arguments, row_limit, timeout_s, log_of)
+    authorizer = _Authorizer()
     try:
-        return _run_sqlite(sqlite_uri(path, "ro"), code, arguments, row_limit, timeout_s)
+        return _run_sqlite(sqlite_uri(path, "ro"), code, arguments, row_limit, timeout_s, log_of, authorizer)
     except sqlite3.Error as error:
         if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_INTERRUPT:
             raise _timed_out(timeout_s) from None
-        raise SqlFailed(f"The database refused the statement: {error}.", hint=_hint(str(error))) from None
+        if authorizer.denied:
+            raise _own_table(authorizer.denied) from None
+        raise SqlFailed(f"The database rejected the statement: {error}.", hint=_hint(str(error))) from None
     except OverflowError:
         raise SqlFailed("An integer argument does not fit into 64 bits.", hint="Pass it as text.") from None
 
@@ -153,17 +181,67 @@ def _hint(said: str) -> str:
     return ""
 
 
+def _own_table(name: str) -> SqlNotAllowed:
+    return SqlNotAllowed(
+        f"This tool may not read the table {name!r}, which is healkit's own.",
+        hint=f"With calls=['{READ_LOG}'] it may read `executionlog`, its persona's rows; "
+        "hk.log and hk.executions() show you everything.",
+    )
+
+
+class _Authorizer:
+    """Authorizer of a statement on SQLite: it may read tables, but of healkit's own only through `view`.
+
+    `denied` is the own table that it tried to read.
+    """
+
+    def __init__(self) -> None:
+        # SQLite names a view or a subquery as the source of a read; no statement can know this name.
+        self.view = f"log_{secrets.token_hex(16)}"
+        self.denied = ""
+
+    def show_log(self, connection: sqlite3.Connection, persona: str) -> None:
+        """Put a view of that persona's rows in the place of the log."""
+        (quoted,) = connection.execute("SELECT quote(?)", (persona,)).fetchone()
+        connection.execute(_LOG_VIEW.format(view=self.view, log="main.executionlog", persona=quoted))
+        connection.execute(f"CREATE TEMP VIEW executionlog AS SELECT * FROM {self.view}")  # noqa: S608 - a name of ours
+
+    def __call__(
+        self, action: int, first: str | None, second: str | None, database: str | None, source: str | None
+    ) -> int:
+        """Allow reading only; called by SQLite for each action of a statement while it is compiled."""
+        if action not in _ALLOWED:
+            return sqlite3.SQLITE_DENY
+        if action == sqlite3.SQLITE_FUNCTION and second and SIDE_EFFECTS.match(second):
+            return sqlite3.SQLITE_DENY
+        if action == sqlite3.SQLITE_READ and first:
+            if NO_TABLES.match(first):
+                return sqlite3.SQLITE_DENY
+            if OWN_TABLES.fullmatch(first) and database != "temp" and source != self.view:
+                self.denied = first
+                return sqlite3.SQLITE_DENY
+        return sqlite3.SQLITE_OK
+
+
 def _run_sqlite(
-    uri: str, code: str, arguments: Mapping[str, Any], row_limit: int, timeout_s: float
+    uri: str,
+    code: str,
+    arguments: Mapping[str, Any],
+    row_limit: int,
+    timeout_s: float,
+    log_of: str | None,
+    authorizer: _Authorizer,
 ) -> dict[str, Any]:
     give_up = time.monotonic() + timeout_s
     with closing(
         sqlite3.connect(uri, uri=True, timeout=timeout_s, isolation_level=None, check_same_thread=False)
     ) as connection:
+        if log_of is not None:
+            authorizer.show_log(connection, log_of)
         connection.execute("PRAGMA query_only = ON")
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, VALUE_MAX_BYTES)
         connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
-        connection.set_authorizer(_authorize)
+        connection.set_authorizer(authorizer)
         # The handler runs between instructions of SQLite's machine; the timer reaches the rest.
         connection.set_progress_handler(lambda: time.monotonic() > give_up, 1000)
         timer = threading.Timer(timeout_s, connection.interrupt)
@@ -177,28 +255,29 @@ def _run_sqlite(
             timer.join()  # it must not interrupt a connection that is closed already
 
 
-def _authorize(action: int, first: str | None, second: str | None, *_: Any) -> int:
-    """Allow reading only; called by SQLite for each action of a statement while it is compiled."""
-    if action not in _ALLOWED:
-        return sqlite3.SQLITE_DENY
-    if action == sqlite3.SQLITE_FUNCTION and second and SIDE_EFFECTS.match(second):
-        return sqlite3.SQLITE_DENY
-    if action == sqlite3.SQLITE_READ and first and NO_TABLES.match(first):
-        return sqlite3.SQLITE_DENY
-    return sqlite3.SQLITE_OK
-
-
 def _run_elsewhere(
-    url: str, code: str, arguments: Mapping[str, Any], row_limit: int, timeout_s: float
+    url: str,
+    code: str,
+    arguments: Mapping[str, Any],
+    row_limit: int,
+    timeout_s: float,
+    log_of: str | None,
 ) -> dict[str, Any]:
     """Run the statement on a server, inside one READ ONLY transaction with its own statement timeout."""
-    from sqlalchemy import create_engine, text
+    reads_log = _check_own_tables(code, log_of is not None)
+    from sqlalchemy import text
     from sqlalchemy.exc import SQLAlchemyError
     from sqlalchemy.pool import NullPool
 
-    engine = create_engine(url, poolclass=NullPool)
+    engine = server_engine(url, min(timeout_s, CONNECT_TIMEOUT_S), poolclass=NullPool)
+    connected = False
     try:
         with engine.connect() as connection, connection.begin():
+            connected = True
+            if reads_log:
+                quoted = "'" + str(log_of).replace("'", "''") + "'"
+                view = _LOG_VIEW.format(view="executionlog", log="executionlog", persona=quoted)
+                connection.execute(text(_colons_escaped(view)))
             connection.execute(text("SET TRANSACTION READ ONLY"))
             connection.execute(text(f"SET LOCAL statement_timeout = {max(1, int(timeout_s * 1000))}"))
             result = connection.execution_options(stream_results=True).execute(
@@ -209,9 +288,37 @@ def _run_elsewhere(
         original = getattr(error, "orig", None) or error
         if getattr(original, "sqlstate", "") == "57014":
             raise _timed_out(timeout_s) from None
-        raise SqlFailed(f"The database refused the statement: {shown_url(str(original))}.") from None
+        said = shown_url(str(original).strip())
+        if not connected:
+            raise SqlFailed(
+                f"The database of this tool cannot be reached: {said}.", hint="Is its server running?"
+            ) from None
+        raise SqlFailed(f"The database rejected the statement: {said}.") from None
     finally:
         engine.dispose()
+
+
+def _check_own_tables(code: str, may_read_log: bool) -> bool:
+    """Return whether the statement reads the log; raise `SqlNotAllowed` for an own table that it may not read."""
+    if not OWN_TABLES.search(code) and not re.search(r'U&"', code, re.IGNORECASE):
+        return False
+    import sqlglot
+    from sqlglot import exp
+
+    try:
+        with _quiet():
+            trees = [tree for tree in sqlglot.parse(code, dialect="postgres") if tree is not None]
+    except (sqlglot.errors.SqlglotError, RecursionError):
+        raise _not_allowed("it does not parse") from None
+    if re.search(r'U&"', code, re.IGNORECASE) or not all(isinstance(tree, exp.Query) for tree in trees):
+        raise _not_allowed("a name is written with escapes, or it is more than a query")
+    named = [
+        table for tree in trees for table in tree.find_all(exp.Table) if OWN_TABLES.fullmatch(table.name)
+    ]
+    for table in named:
+        if not may_read_log or table.name.lower() != "executionlog" or table.db:
+            raise _own_table(table.sql(dialect="postgres"))
+    return bool(named)
 
 
 def _colons_escaped(code: str) -> str:

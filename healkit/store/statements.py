@@ -1,8 +1,8 @@
 """SQL of the execution path, run without SQLAlchemy.
 
 The first execution of a process has to commit its RUNNING row within 100 ms, and importing SQLAlchemy takes longer than
-that; on a held connection its Core also costs 3.5 times a bare insert. So the dozen statements that an execution needs
-are text here, in the SQL that SQLite and PostgreSQL share. A test compares their columns with the tables.
+that; on a held connection its Core also costs more than the statement itself. So the dozen statements that an execution
+needs are text here, in the SQL that SQLite and PostgreSQL share. A test compares their columns with the tables.
 
 Each statement may be repeated for the same record, so that a spool file can be replayed. Values that are JSON text
 already (arguments, failures) are stored as they are.
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -49,7 +49,12 @@ TIMES = {"timestamp", "finished_at", "deadline"}
 JSONS = {"arguments", "grants", "failure", "host", "input_schema", "examples", "flags"}
 BOOLS = {"draft"}
 
+#: A row's time follows the newest one that is less than this ahead of the clock.
+SET_BACK_MAX = timedelta(days=1)
+
 _PARAMETER = re.compile(r":(\w+)")
+#: Parameters that are times: columns, and bounds of them.
+_TIME_PARAMETERS = TIMES | {"started_at", "decided_at", "created_at", "queued_at", "time", "ahead"}
 _encode = msgspec.json.Encoder().encode
 
 
@@ -68,11 +73,37 @@ START = f"""{_insert("executionlog", STARTED)}
     ON CONFLICT (trace_id) DO UPDATE SET isolation = coalesce(excluded.isolation, executionlog.isolation)
     RETURNING id"""
 
-WHOLE = f"""{_insert("executionlog", tuple(dict.fromkeys(STARTED + FINISHED)))}
+# The same at the time of the newest row where the clock is behind that: rows of one time are in the order of their ids.
+# In one statement no other writer comes in between. `:ahead` is `SET_BACK_MAX` after the time.
+START_IN_ORDER = START.replace(
+    ":timestamp",
+    """coalesce(
+        (SELECT max(timestamp) FROM executionlog WHERE timestamp > :timestamp AND timestamp < :ahead), :timestamp
+    )""",
+).replace("RETURNING id", "RETURNING id, nullif(timestamp, :timestamp)")
+MOVED = "UPDATE executionlog SET host = :host WHERE trace_id = :trace_id"
+
+# Code that was only tried has no fingerprint: groups of failures do not count it.
+_fingerprint = "CASE WHEN {origin} IN ('trial', 'search') THEN NULL ELSE :fingerprint END"
+
+_WHOLE = _insert("executionlog", tuple(dict.fromkeys(STARTED + FINISHED)))
+WHOLE = f"""{_WHOLE.replace(":fingerprint", _fingerprint.format(origin="CAST(:origin AS varchar)"))}
     ON CONFLICT (trace_id) DO UPDATE SET {_excluded(FINISHED)}
     RETURNING id"""
 
-_FINISH = "UPDATE executionlog SET " + ", ".join(f"{name} = :{name}" for name in FINISHED)  # noqa: S608 - names of ours
+_SET = {"fingerprint": _fingerprint.format(origin="origin")}
+_FINISH = "UPDATE executionlog SET " + ", ".join(  # noqa: S608 - names of ours
+    f"{name} = {_SET.get(name, f':{name}')}" for name in FINISHED
+)
+# The same for a success, which has no failure to bind.
+_SUCCESS = ("result_summary", "finished_at", "duration_ms", "last_output")
+SUCCEED = (
+    "UPDATE executionlog SET "  # noqa: S608 - names of ours
+    + ", ".join(
+        f"{name} = {f':{name}' if name in _SUCCESS else 'NULL'}" for name in FINISHED if name != "status"
+    )
+    + ", status = 'SUCCESS' WHERE trace_id = :trace_id RETURNING id"
+)
 FINISH = f"{_FINISH} WHERE trace_id = :trace_id RETURNING id"
 FINISH_RUNNING = f"{_FINISH} WHERE trace_id = :trace_id AND status = 'RUNNING' RETURNING id"
 
@@ -98,10 +129,15 @@ LOOKUP = """SELECT tool.tool_name, tool.target_persona, tool.description, tool.i
     JOIN revision ON revision.tool_name = tool.tool_name
         AND revision.target_persona = tool.target_persona AND revision.number = tool.active_revision
     JOIN codevault AS code ON code.hash = revision.code_hash
-    WHERE tool.tool_name = :name AND (tool.target_persona = :persona OR tool.target_persona = 'default')"""
+    WHERE tool.tool_name = :name AND tool.removed_at IS NULL
+        AND (tool.target_persona = :persona OR tool.target_persona = 'default')"""
 
 #: The personas whose entry has, or had, that code.
-OWNERS = "SELECT DISTINCT target_persona FROM revision WHERE tool_name = :name AND code_hash = :code_hash"
+OWNERS = """SELECT DISTINCT target_persona FROM revision
+    WHERE code_hash = :code_hash AND tool_name IN (
+        SELECT :name UNION SELECT tool.tool_name FROM toolchange AS change
+            JOIN toolregistry AS tool ON tool.id = change.tool_id
+            WHERE change.kind = 'renamed' AND change.old_name = :name)"""
 
 #: The newest executions, without those that only tried code out (`contracts.records.TRIED_ORIGINS`).
 NEWEST = """SELECT * FROM executionlog WHERE origin <> 'trial' AND origin <> 'search'
@@ -120,44 +156,50 @@ RUNNING = "SELECT id FROM executionlog WHERE status = 'RUNNING'"
 
 
 class Prepared(NamedTuple):
-    """Statement as one driver takes it, and the names of its parameters in their order.
+    """Statement as one driver takes it, the names of its parameters in their order, and those of times among them.
 
-    SQLite takes the values as a list, which costs a third less than by name; PostgreSQL's driver takes a dict.
+    SQLite takes the values as a sequence, which costs a third less than by name; PostgreSQL's driver takes a dict.
     """
 
     sql: str
     names: list[str]
+    times: list[str]
+    on_sqlite: bool
 
     def bind(self, values: dict[str, Any]) -> Any:
         """Return the values in the driver's form; raise `ValueError` for a naive time."""
-        if self.names:
-            chosen = map(values.__getitem__, self.names)
-            return [_sqlite_time(value) if isinstance(value, datetime) else value for value in chosen]
-        return {name: _utc(value) if isinstance(value, datetime) else value for name, value in values.items()}
+        bound = values.copy()
+        write = sqlite_time if self.on_sqlite else _utc
+        for name in self.times:
+            if (time := bound[name]) is not None:
+                bound[name] = write(time)
+        return [bound[name] for name in self.names] if self.on_sqlite else bound
 
 
 @cache
 def prepared(dialect_name: str, statement: str) -> Prepared:
     """Prepare a statement for the driver of `sqlite` or `postgresql`; raise `ConfigError` for another."""
-    if dialect_name == "sqlite":
-        return Prepared(_PARAMETER.sub("?", statement), _PARAMETER.findall(statement))
-    if dialect_name == "postgresql":
-        return Prepared(_PARAMETER.sub(r"%(\1)s", statement), [])
-    raise ConfigError(
-        f"healkit keeps no log on {dialect_name!r}.", hint="Use a SQLite file or a PostgreSQL URL."
-    )
+    if dialect_name not in {"sqlite", "postgresql"}:
+        raise ConfigError(
+            f"healkit keeps no log on {dialect_name!r}.", hint="Use a SQLite file or a PostgreSQL URL."
+        )
+    on_sqlite = dialect_name == "sqlite"
+    names = _PARAMETER.findall(statement)
+    times = [name for name in dict.fromkeys(names) if name in _TIME_PARAMETERS]
+    return Prepared(_PARAMETER.sub("?" if on_sqlite else r"%(\1)s", statement), names, times, on_sqlite)
 
 
 def rows_of(dialect_name: str, cursor: Any) -> list[dict[str, Any]]:
     """Read all rows of an answer as dicts by column, with times in UTC and JSON decoded."""
     names = [column[0] for column in cursor.description]
     return [
-        {name: _read(dialect_name, name, value) for name, value in zip(names, row, strict=True)}
+        {name: read_column(dialect_name, name, value) for name, value in zip(names, row, strict=True)}
         for row in cursor.fetchall()
     ]
 
 
-def _read(dialect_name: str, name: str, value: Any) -> Any:
+def read_column(dialect_name: str, name: str, value: Any) -> Any:
+    """Return a column's value as its table has it, from what the driver gave."""
     if value is None:
         return None
     if dialect_name != "sqlite":
@@ -175,25 +217,48 @@ def _utc(value: datetime) -> datetime:
     return value if value.tzinfo is UTC else value.astimezone(UTC)
 
 
-def _sqlite_time(value: datetime) -> str:
+def sqlite_time(value: datetime) -> str:
     """Write a time as SQLAlchemy has SQLite keep it: in UTC, without the offset."""
+    if value.tzinfo is UTC and value.microsecond:
+        written = str(_encode(value), "ascii")  # in quotes, with a T and a Z; much quicker than isoformat
+        return f"{written[1:11]} {written[12:27]}"
     return _utc(value).isoformat(" ", "microseconds").removesuffix("+00:00")
 
 
 def started_values(record: Started) -> dict[str, Any]:
     """Return the columns of a row that is about to run."""
-    return {
-        **msgspec.structs.asdict(record),
-        "status": "RUNNING",
-        "last_output": "",
-        "grants": _encode(record.grants).decode(),
-        "host": _encode(record.host).decode(),
-    }
+    values = msgspec.structs.asdict(record)
+    values["status"] = "RUNNING"
+    values["last_output"] = ""
+    values["grants"] = _encode(record.grants).decode()
+    values["host"] = _encode(record.host).decode()
+    return values
+
+
+def placed_values(record: Started) -> dict[str, Any]:
+    """Return the columns of a row that is about to run and takes its place in the order of times."""
+    values = started_values(record)
+    values["ahead"] = record.timestamp + SET_BACK_MAX
+    return values
+
+
+def moved_values(record: Started) -> dict[str, Any]:
+    """Return what a row says of its host when its time is not what the clock there said."""
+    host = moved_to(record, record.timestamp).host
+    return {"trace_id": record.trace_id, "host": _encode(host).decode()}
+
+
+def moved_to(record: Started, time: datetime) -> Started:
+    """Return the beginning with another time, and what the clock said beside it."""
+    host = msgspec.structs.replace(record.host, clock=record.timestamp.isoformat())
+    return msgspec.structs.replace(record, timestamp=time, host=host)
 
 
 def finished_values(record: Finished) -> dict[str, Any]:
     """Return the columns that the end of an execution fills in, and its trace id."""
     failure, summary = record.failure, record.result_summary
+    if summary is None and failure is not None:
+        summary = failure.summary
     return {
         "trace_id": record.trace_id,
         "status": record.status,

@@ -7,8 +7,8 @@ of its class (1, 2, 5, 10, 20, 50 … ms): "95 % took at most 50 ms" is exact, o
 **Groups.** A group is one fingerprint of one tool and persona, because revisions are numbered for each of those; its
 row is kept by triggers too, so that listing groups costs the same however many failures there are. It counts the rows
 on record: what retention deleted is not counted any more. A group is cured by the first revision after the last one
-that failed so that has a success on record: the same rule as `vault.blame`. A success of another persona counts where
-both are served by the same entry of the vault.
+that failed so that passed with arguments for which it failed: the same rule as `vault.blame`. A success of another
+persona counts where both are served by the same entry of the vault.
 """
 
 from __future__ import annotations
@@ -18,13 +18,15 @@ from collections.abc import Collection, Iterator, Sequence
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import func, select
+from sqlalchemy import and_, func, select
 from sqlalchemy.orm import Session
 
 from healkit.contracts.filters import Filters, Moment
 from healkit.contracts.stats import GroupInfo, ToolSummary
+from healkit.store import tool_names
 from healkit.store.log_pages import moment
 from healkit.store.models import DAYS, GROUPS, LOG, TOOLS
+from healkit.store.revision_history import passing_revisions
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -179,7 +181,7 @@ def _info(row: Any, successes: _Successes) -> GroupInfo:
         last_log_id=row.last_log_id,
         first_revision=row.first_revision,
         last_revision=row.last_revision,
-        cured_by=successes.after(row.tool_name, row.persona, row.last_revision),
+        cured_by=successes.cure_of(row),
         ename=row.ename or "",
         evalue=row.evalue or "",
     )
@@ -189,25 +191,48 @@ class _Successes:
     """Revisions of some tools with a success on record, by the vault entry that was run."""
 
     def __init__(self, session: Session, tools: Collection[str]) -> None:
-        entries = select(TOOLS.c.tool_name, TOOLS.c.target_persona).where(TOOLS.c.tool_name.in_(tools))
+        # A tool's rows have the name that it had; its revisions go on counting when it is renamed.
+        self._session = session
+        self._names = tool_names.current_names(session, sorted(tools))
+        wanted = set(self._names.values())
+        entries = select(TOOLS.c.tool_name, TOOLS.c.target_persona).where(TOOLS.c.tool_name.in_(wanted))
         self._entries = {(tool, persona) for tool, persona in session.execute(entries)}
         succeeded = (
             select(DAYS.c.tool_name, DAYS.c.persona, DAYS.c.revision)
-            .where(DAYS.c.tool_name.in_(tools), DAYS.c.runs > DAYS.c.failures, DAYS.c.revision > 0)
+            .where(DAYS.c.tool_name.in_(self._names), DAYS.c.runs > DAYS.c.failures, DAYS.c.revision > 0)
             .distinct()
         )
         self._revisions: dict[tuple[str, str], set[int]] = {}
         for tool, persona, revision in session.execute(succeeded):
             self._revisions.setdefault(self._entry(tool, persona), set()).add(revision)
 
-    def after(self, tool: str, persona: str, revision: int | None) -> int | None:
-        """Return the first such revision after that one."""
-        numbers = self._revisions.get(self._entry(tool, persona), set())
-        return None if revision is None else min((n for n in numbers if n > revision), default=None)
+    def cure_of(self, group: Any) -> int | None:
+        """Return the first such revision after the last failing one that passed with arguments of the failure."""
+        entry = self._entry(group.tool_name, group.persona)
+        numbers = self._revisions.get(entry, set())
+        if group.last_revision is None or max(numbers, default=0) <= group.last_revision:
+            return None
+        passed = self.passing_revisions(group.tool_name, group.persona, group.fingerprint)
+        return min((number for number in passed if number > group.last_revision), default=None)
+
+    def passing_revisions(self, tool: str, persona: str, fingerprint: str) -> list[int]:
+        """Return the revisions that passed with arguments for which the entry has failed so."""
+        name, served = self._entry(tool, persona)
+        names = [old for old, current in self._names.items() if current == name]
+        others = [other for owner, other in self._entries if owner == name and other != served]
+        whose = LOG.c.persona == served if served != "default" else LOG.c.persona.not_in(others)
+        mine = and_(LOG.c.tool_name.in_(names), whose, LOG.c.revision.is_not(None))
+        return passing_revisions(self._session, mine, fingerprint)
 
     def _entry(self, tool: str, persona: str) -> tuple[str, str]:
         """Return whose entry serves that persona: its own, or the default one."""
+        tool = self._names.get(tool, tool)
         return (tool, persona if (tool, persona) in self._entries else "default")
+
+
+def read_passing_revisions(session: Session, tool: str, persona: str, fingerprint: str) -> list[int]:
+    """Return the revisions that passed with arguments for which that failure is on record."""
+    return _Successes(session, {tool}).passing_revisions(tool, persona, fingerprint)
 
 
 def lock_stats(session: Session) -> None:

@@ -8,7 +8,8 @@ its code in the vault under its hash.
 A patch saved as a draft gets a number and leaves the active revision as it was: there is always something that runs.
 Only a tool whose first revision is a draft has a draft as its active one.
 
-Grants, the input schema, examples and flags belong to the tool, not to its code: changing one makes no revision.
+Grants, the input schema, examples and flags belong to the tool, not to its code: changing one makes no revision. Nor
+does renaming or removing it (`store.tool_names`): a former name means the same tool, and a removed tool is only marked.
 """
 
 from __future__ import annotations
@@ -22,22 +23,26 @@ from sqlalchemy.orm import Session
 from sqlmodel import col, select
 
 from healkit.contracts.entries import DEFAULT_PERSONA, Blame, RevisionInfo, VaultEntry
-from healkit.contracts.examples import checked_examples
+from healkit.contracts.labels import revision_label
 from healkit.contracts.records import Grants
-from healkit.errors import RevisionConflict, ToolExists, UsageInvalid, VaultError
-from healkit.store import revision_history, revisions, vault_rows
+from healkit.errors import RevisionConflict, UsageInvalid, VaultError
+from healkit.forwarding import method_of
+from healkit.store import revision_history, revisions, tool_names, vault_rows
 from healkit.store.database import Database
 from healkit.store.entries import (
+    Author,
     CodeType,
     EntryRows,
     check_names,
+    check_same,
     check_untampered,
     entry_of,
 )
 from healkit.store.fast_reads import EntryLookup
 from healkit.store.grants import checked_grants
-from healkit.store.models import Author, CodeVault, ToolRegistry
+from healkit.store.models import CodeVault, ToolRegistry
 from healkit.store.revisions import CodeChange
+from healkit.store.vault_names import VaultNames
 
 __all__ = ["Blame", "RevisionInfo", "Vault", "VaultEntry"]
 
@@ -59,6 +64,14 @@ class Vault:
         self._check_grants = check_grants
         self._entry_type = entry_type
         self._active = EntryLookup(database, lambda: self, entry_type)
+        self._tool_names = VaultNames(database, self._entry)
+
+    rename = method_of("_tool_names", VaultNames.rename)
+    remove = method_of("_tool_names", VaultNames.remove)
+    restore = method_of("_tool_names", VaultNames.restore)
+    name_changes = method_of("_tool_names", VaultNames.name_changes)
+    former_names = method_of("_tool_names", VaultNames.former_names)
+    callers = method_of("_tool_names", VaultNames.callers)
 
     def add(
         self,
@@ -81,12 +94,15 @@ class Vault:
         """Register a new tool as its revision 1; only name and code are needed.
 
         Defaults are read off the code: the schema from the signature or the SQL parameters, the description from the
-        docstring, the examples from its doctest lines. The same code again changes nothing.
+        docstring, the examples from its doctest lines. The same code again changes nothing. Under the name of a removed
+        tool this registers it anew, with what is given here; its revisions go on counting (`restore` brings it back as
+        it was).
 
         log: False keeps the tool's arguments, output and result off every record; that it ran stays on.
 
-        Raises `ToolExists` where the tool has other code, or other grants than are given, and `CodeDoesNotParse`,
-        `ToolShapeError`, `SqlNotAllowed`, `SchemaInvalid`, `ExamplesInvalid` or `ConfigError` (grants).
+        Raises `ToolExists` where the tool has other code, or other grants than are given, or was called so before, and
+        `CodeDoesNotParse`, `ToolShapeError`, `SqlNotAllowed`, `SchemaInvalid`, `ExamplesInvalid` or `ConfigError`
+        (grants).
         """
         check_names(name, persona)
         revisions.check_words(type, author)
@@ -98,17 +114,13 @@ class Vault:
         tool.group_name = group
         tool.grants = msgspec.to_builtins(granted)
         tool.flags = {"side_effects": side_effects, **tool.flags, **({} if log else {"log": False})}
-        digest = tool.active_hash
-        patch = CodeChange(code, author, reason, draft=draft)
         with self._database.write() as session:
-            existing = vault_rows.find(session, name, persona)
-            if existing is not None:
-                return self._same_again(session, existing, digest, None if grants is None else granted)
-            stored = revisions.store_code(session, code, digest, type)
-            revision = revisions.new_revision(tool, 1, digest, patch)
-            session.add_all([tool, revision])
-            session.flush()
-            return self._entry(EntryRows(tool, revision, stored))
+            change = CodeChange(code, author, reason, draft=draft)
+            rows, known = tool_names.register(session, tool, change, type)
+            entry = self._entry(rows)
+            if known:
+                check_same(entry, name, tool.active_hash, None if grants is None else granted)
+            return entry
 
     def patch(
         self,
@@ -175,7 +187,7 @@ class Vault:
         with self._database.read() as session:
             active, before = revisions.undone(session, vault_rows.exactly(session, name, persona))
             code = vault_rows.stored_code(session, before)
-            check_untampered(f"{name}@{before.number}", code)
+            check_untampered(revision_label(before.tool_name, before.target_persona, before.number), code)
         reason = f"undo of {active.number}, back to {before.number}"
         return self.patch(
             name, code.code, persona=persona, reason=reason, author=author, parent=active.number
@@ -184,20 +196,31 @@ class Vault:
     def lookup(self, name: str, persona: str = DEFAULT_PERSONA) -> VaultEntry:
         """Return the active revision for exactly that persona, else for `default`; its code is hashed again.
 
-        Raises `ToolNotFound` or `PersonaNotFound` with near matches, and `VaultTampered`.
+        Raises `ToolNotFound` or `PersonaNotFound` with near matches, `ToolRemoved`, and `VaultTampered`.
         """
         return self._active.lookup(name, persona)
 
-    def get(self, name: str, persona: str = DEFAULT_PERSONA, revision: int | None = None) -> VaultEntry:
-        """Return any revision by number, by default the active one; raise as `lookup`, and `RevisionNotFound`."""
+    def active(self, name: str, persona: str = DEFAULT_PERSONA) -> VaultEntry:
+        """Return what `lookup` returns, found by a former name too."""
         with self._database.read() as session:
-            tool = vault_rows.resolve(session, name, persona)
+            return self._entry(vault_rows.rows_of(session, vault_rows.resolve(session, name, persona)))
+
+    def get(self, name: str, persona: str = DEFAULT_PERSONA, revision: int | None = None) -> VaultEntry:
+        """Return any revision by number, by default the active one; raise as `lookup`, and `RevisionNotFound`.
+
+        A removed tool can still be read: its entry has `removed_at`.
+        """
+        with self._database.read() as session:
+            tool = vault_rows.readable(session, name, persona, revision)
             return self._entry(vault_rows.rows_of(session, tool, revision))
 
-    def list(self, persona: str | None = None) -> builtins.list[VaultEntry]:
-        """Return the active revision of every tool, of one persona if given, sorted by name and persona."""
+    def list(self, persona: str | None = None, *, removed: bool = False) -> builtins.list[VaultEntry]:
+        """Return the active revision of every tool, of one persona if given, sorted by name and persona.
+
+        removed: the removed tools instead.
+        """
         with self._database.read() as session:
-            rows = vault_rows.active_rows(session, persona)
+            rows = vault_rows.active_rows(session, persona, removed=removed)
             # A tampered entry is listed like any other, and refused when it is to be run.
             return [entry_of(row, self._entry_type, check=False) for row in rows]
 
@@ -235,7 +258,7 @@ class Vault:
         if limit is not None and limit < 1:
             raise UsageInvalid(f"limit={limit!r} must be at least 1.")
         with self._database.read() as session:
-            tool = vault_rows.resolve(session, name, persona)
+            tool = vault_rows.readable(session, name, persona)
             return revision_history.history(session, tool, limit, before)
 
     def diff(
@@ -243,7 +266,7 @@ class Vault:
     ) -> str:
         """Return a unified diff from revision `a` to `b`; by default from the active one's parent to it."""
         with self._database.read() as session:
-            tool = vault_rows.resolve(session, name, persona)
+            tool = vault_rows.readable(session, name, persona)
             new = vault_rows.find_revision(session, tool, b)
             old_number = new.parent if a is None else a
             if old_number is None:
@@ -253,7 +276,7 @@ class Vault:
     def blame(self, name: str, fingerprint: str | None = None, persona: str = DEFAULT_PERSONA) -> Blame:
         """Find the revision that first failed so and the one that cured it; of the newest failure by default."""
         with self._database.read() as session:
-            return revision_history.blame(session, vault_rows.resolve(session, name, persona), fingerprint)
+            return revision_history.blame(session, vault_rows.readable(session, name, persona), fingerprint)
 
     def set_grants(
         self, name: str, persona: str = DEFAULT_PERSONA, *, clear: bool = False, **grants: Any
@@ -296,7 +319,7 @@ class Vault:
 
         def change(session: Session, tool: ToolRegistry) -> None:
             kind = vault_rows.rows_of(session, tool).code.type
-            (new,) = checked_examples([example], sql=kind == "sql")
+            (new,) = vault_rows.stored_examples([example], sql=kind == "sql")
             if new not in tool.examples:
                 vault_rows.set_examples(tool, [*tool.examples, new])
 
@@ -319,20 +342,3 @@ class Vault:
         if self._check_grants is not None:
             self._check_grants(grants)
         return grants
-
-    def _same_again(
-        self, session: Session, tool: ToolRegistry, digest: str, granted: Grants | None
-    ) -> VaultEntry:
-        """Return the entry that is there already; raise `ToolExists` where its code or its grants differ."""
-        entry = self._entry(vault_rows.rows_of(session, tool))
-        if digest != entry.code_hash:
-            raise ToolExists(
-                f"The vault has {entry.label} already, with other code.",
-                hint=f"Patch it: vault.patch({tool.tool_name!r}, code, reason=…), or take another name.",
-            )
-        if granted not in (None, entry.grants):  # dropping a limit silently would leave the tool without it
-            raise ToolExists(
-                f"The vault has {entry.label} already, with other grants.",
-                hint=f"Change them: vault.set_grants({tool.tool_name!r}, …).",
-            )
-        return entry

@@ -6,54 +6,113 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NoReturn
 
 import msgspec
-from sqlalchemy import func
+from sqlalchemy import and_, func
 from sqlalchemy.orm import Session
 from sqlmodel import col, select
 
+from healkit import values
 from healkit.contracts.entries import DEFAULT_PERSONA
 from healkit.contracts.examples import checked_examples
+from healkit.contracts.labels import revision_label
 from healkit.contracts.records import utc_now
 from healkit.contracts.tools import EntryRef
-from healkit.errors import PersonaNotFound, RevisionNotFound, ToolNotFound, VaultError, did_you_mean
+from healkit.errors import (
+    PersonaNotFound,
+    RevisionNotFound,
+    ToolNotFound,
+    ToolRemoved,
+    VaultError,
+    did_you_mean,
+)
 from healkit.store.arguments import check_schema
 from healkit.store.entries import Described, EntryRows, code_hash, describe
 from healkit.store.grants import make_grants
-from healkit.store.models import CodeVault, Revision, ToolRegistry
+from healkit.store.models import CodeVault, Revision, ToolChange, ToolRegistry
 
 #: The flags that `vault.set_flags` changes.
 SWITCHES = ("side_effects", "log")
 
 
 def find(session: Session, name: str, persona: str) -> ToolRegistry | None:
-    """Return the tool for exactly that persona, or None."""
-    statement = select(ToolRegistry).where(
-        ToolRegistry.tool_name == name, ToolRegistry.target_persona == persona
-    )
-    return session.scalars(statement).first()
+    """Return the tool for exactly that persona, removed or not, by its name or a former one; None without one."""
+    statement = select(ToolRegistry).where(ToolRegistry.target_persona == persona)
+    found = session.scalars(statement.where(ToolRegistry.tool_name == name)).first()
+    if found is not None or (now := current(session, name)) == name:
+        return found
+    return session.scalars(statement.where(ToolRegistry.tool_name == now)).first()
 
 
 def resolve(session: Session, name: str, persona: str) -> ToolRegistry:
-    """Return the tool for that persona, else for `default`; raise `ToolNotFound` or `PersonaNotFound`."""
-    tool = find(session, name, persona) or find(session, name, DEFAULT_PERSONA)
-    return tool if tool is not None else exactly(session, name, persona)
+    """Return the tool that persona runs: its own, else the one of `default`.
+
+    Raises `ToolNotFound`, `PersonaNotFound` or `ToolRemoved`.
+    """
+    for served in (persona, DEFAULT_PERSONA):
+        tool = find(session, name, served)
+        if tool is not None and tool.removed_at is None:
+            return tool
+    return exactly(session, name, persona)
 
 
-def exactly(session: Session, name: str, persona: str) -> ToolRegistry:
-    """Return the tool for exactly that persona, to be changed; raise `ToolNotFound` or `PersonaNotFound`."""
+def readable(session: Session, name: str, persona: str, revision: int | None = None) -> ToolRegistry:
+    """Return the tool to read about: the one that persona runs, or a removed one; raise as `resolve`.
+
+    revision: with a number, the persona's own tool is meant even where it is removed, as in old rows.
+    """
+    own, default = find(session, name, persona), find(session, name, DEFAULT_PERSONA)
+    live = [tool for tool in (own, default) if tool is not None and tool.removed_at is None]
+    found = own if own is not None and revision is not None else next(iter(live), None)
+    return found or own or default or exactly(session, name, persona)
+
+
+def exactly(session: Session, name: str, persona: str, *, removed: bool = False) -> ToolRegistry:
+    """Return the tool for exactly that persona, to be changed; removed: even where it was removed.
+
+    Raises `ToolNotFound`, `PersonaNotFound` or `ToolRemoved`.
+    """
     tool = find(session, name, persona)
-    if tool is not None:
+    if tool is not None and (removed or tool.removed_at is None):
         return tool
-    personas = sorted(
-        session.scalars(select(ToolRegistry.target_persona).where(ToolRegistry.tool_name == name))
-    )
+    same_name = of_name(session, current(session, name))
+    personas = [other.target_persona for other in same_name if other.removed_at is None]
+    removed_one = tool or next((other for other in same_name if not personas), None)
+    if removed_one is not None:
+        raise _removed(removed_one)
     if personas:
-        not_for_persona(name, persona, personas)
-    names = tool_names(session)
-    raise ToolNotFound(
-        f"No tool named {name!r} in the vault.{did_you_mean(name, names)}",
-        hint=""
-        if names
-        else "The vault is empty: add one with vault.add(name, code), or run `healkit seed`.",
+        not_for_persona(same_name[0].tool_name, persona, personas)
+    return missing(session, name)
+
+
+def of_name(session: Session, name: str) -> list[ToolRegistry]:
+    """Return the tool of exactly that name for each of its personas, sorted by them; removed ones too."""
+    statement = select(ToolRegistry).where(ToolRegistry.tool_name == name)
+    return list(session.scalars(statement.order_by(col(ToolRegistry.target_persona))))
+
+
+def current(session: Session, name: str) -> str:
+    """Return the name that the tool has now; the same one where no tool was ever renamed from it."""
+    if of_name(session, name):
+        return name
+    renamed = and_(col(ToolChange.tool_id) == ToolRegistry.id, col(ToolChange.kind) == "renamed")
+    statement = select(ToolRegistry.tool_name).join(ToolChange, renamed).where(ToolChange.old_name == name)
+    return session.scalars(statement).first() or name
+
+
+def missing(session: Session, name: str) -> NoReturn:
+    """Raise the `ToolNotFound` that names what is near."""
+    names = sorted(tool_names(session))
+    near = did_you_mean(name, names)
+    hint = "" if near else f"It has {', '.join(names[:5])}{', …' if len(names) > 5 else ''}."
+    empty = "The vault is empty: add one with vault.add(name, code), or run `healkit seed`."
+    raise ToolNotFound(f"No tool named {name!r} in the vault.{near}", hint=hint if names else empty)
+
+
+def _removed(tool: ToolRegistry) -> ToolRemoved:
+    persona = "" if tool.target_persona == DEFAULT_PERSONA else f", persona={tool.target_persona!r}"
+    return ToolRemoved(
+        f"The tool {tool.tool_name!r} was removed on {tool.removed_at:%Y-%m-%d}. Its revisions and runs are kept.",
+        hint=f"Bring it back with vault.restore({tool.tool_name!r}{persona}), or add other code under its name.",
+        logged=tool.flags.get("log", True) is not False,
     )
 
 
@@ -67,7 +126,8 @@ def not_for_persona(name: str, persona: str, personas: list[str]) -> NoReturn:
 
 def tool_names(session: Session) -> list[str]:
     """Return the names of all tools, sorted."""
-    return sorted(session.scalars(select(ToolRegistry.tool_name).distinct()))
+    statement = select(ToolRegistry.tool_name).where(col(ToolRegistry.removed_at).is_(None))
+    return sorted(session.scalars(statement.distinct()))
 
 
 def find_revision(session: Session, tool: ToolRegistry, number: int | None = None) -> Revision:
@@ -82,7 +142,8 @@ def find_revision(session: Session, tool: ToolRegistry, number: int | None = Non
     if revision is None:
         last = last_number(session, tool)
         raise RevisionNotFound(
-            f"{tool.tool_name!r} has no revision {number!r}.", hint=f"It has the revisions 1 to {last}."
+            f"{tool.tool_name!r} has no revision {number!r}.",
+            hint=f"It has v1{f' to v{last}' if last > 1 else ''}.",
         )
     return revision
 
@@ -99,8 +160,9 @@ def stored_code(session: Session, revision: Revision) -> CodeVault:
     """Return the code of a revision; raise `VaultError` where it is gone."""
     code = session.get(CodeVault, revision.code_hash)
     if code is None:
+        label = revision_label(revision.tool_name, revision.target_persona, revision.number)
         raise VaultError(
-            f"The code of {revision.tool_name}@{revision.number} is gone from the vault.",
+            f"The code of {label} is gone from the vault.",
             hint="Restore the database from a copy, or revert to another revision.",
         )
     return code
@@ -112,14 +174,19 @@ def rows_of(session: Session, tool: ToolRegistry, number: int | None = None) -> 
     return EntryRows(tool, revision, stored_code(session, revision))
 
 
-def active_rows(session: Session, persona: str | None) -> Iterator[EntryRows]:
-    """Yield the active entry of every tool, of one persona if given, sorted by name and persona."""
+def active_rows(session: Session, persona: str | None, *, removed: bool = False) -> Iterator[EntryRows]:
+    """Yield the active entry of every tool, of one persona if given, sorted by name and persona.
+
+    removed: those of removed tools instead.
+    """
+    marked = col(ToolRegistry.removed_at).is_not(None)
     statement = (
         select(ToolRegistry, Revision, CodeVault)
         .where(Revision.tool_name == ToolRegistry.tool_name)
         .where(Revision.target_persona == ToolRegistry.target_persona)
         .where(Revision.number == ToolRegistry.active_revision)
         .where(CodeVault.hash == Revision.code_hash)
+        .where(marked if removed else ~marked)
         .order_by(col(ToolRegistry.tool_name), col(ToolRegistry.target_persona))
     )
     if persona is not None:
@@ -142,7 +209,7 @@ def new_tool(
     """Make the row of a tool, with what is not given read off its code; `derived` says which."""
     digest = code_hash(code)
     described = describe(code, kind, EntryRef(name, persona, 1, digest), dialect, draft=draft)
-    declared = checked_examples(examples, sql=kind == "sql") or described.examples
+    declared = stored_examples(examples, sql=kind == "sql") or described.examples
     derived = [n for n, given in (("input_schema", input_schema), ("description", description)) if not given]
     derived += ["examples"] if declared and declared is described.examples else []
     schema = described.input_schema if input_schema is None else input_schema
@@ -190,7 +257,22 @@ def change_examples(
         set_examples(tool, found, derived=bool(found))
     else:
         kind = rows_of(session, tool).code.type
-        set_examples(tool, checked_examples(examples, sql=kind == "sql"))
+        set_examples(tool, stored_examples(examples, sql=kind == "sql"))
+
+
+def stored_examples(examples: Iterable[Any], *, sql: bool) -> list[dict[str, Any]]:
+    """Return examples as the vault keeps them: JSON, with tags for frames, sets and all else that JSON lacks.
+
+    Raises `ExamplesInvalid`.
+    """
+    found = []
+    for example in checked_examples(examples, sql=sql):
+        arguments = dict(example.get("arguments", {}))
+        kept = {name: values.adopted(value) for name, value in example.items() if name != "arguments"}
+        if "arguments" in example:
+            kept = {"arguments": {name: values.adopted(value) for name, value in arguments.items()}, **kept}
+        found.append(kept)
+    return found
 
 
 def set_examples(tool: ToolRegistry, examples: list[Any], *, derived: bool = False) -> None:

@@ -13,7 +13,9 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
+from psycopg.rows import dict_row
 
 from healkit.contracts.failure import Failure, Frame
 from healkit.contracts.fingerprint import fingerprint
@@ -26,6 +28,7 @@ from healkit.contracts.records import (
     new_trace_id,
     utc_now,
 )
+from healkit.store.database import Database
 
 NOBODY = 65534
 
@@ -73,11 +76,17 @@ def call(begun: Started, task: int = 1, **changes: Any) -> CallRecord:
     return CallRecord(begun.trace_id, f"t{task}", **{**values, **changes})
 
 
-def log_rows(path: Path) -> list[dict[str, Any]]:
-    """Read the log as another program does."""
+def log_rows(where: Path | str | Database) -> list[dict[str, Any]]:
+    """Read the log as another program does: of a file, or of a database wherever it is."""
+    statement = "SELECT * FROM executionlog ORDER BY id"
+    where = where.url if isinstance(where, Database) else str(where)
+    if where.startswith("postgresql"):
+        with psycopg.connect(where.replace("+psycopg", ""), row_factory=dict_row) as server:
+            return list(server.execute(statement))
+    path = where.removeprefix("sqlite:///")
     with contextlib.closing(sqlite3.connect(path)) as connection:
         connection.row_factory = sqlite3.Row
-        return [dict(row) for row in connection.execute("SELECT * FROM executionlog ORDER BY id")]
+        return [dict(row) for row in connection.execute(statement)]
 
 
 def dead_host() -> HostIdentity:
@@ -101,13 +110,25 @@ def dead_host() -> HostIdentity:
 
 
 @contextlib.contextmanager
-def locked_by_another_process(path: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """Hold SQLite's write lock in another process until the block ends (or its stdin is closed)."""
-    program = (
-        "import sqlite3, sys; c = sqlite3.connect(sys.argv[1], isolation_level=None, timeout=5);"
-        "c.execute('BEGIN IMMEDIATE'); print('held', flush=True); sys.stdin.read(); c.execute('ROLLBACK'); c.close()"
+def locked_by_another_process(where: Path | str) -> Iterator[subprocess.Popen[bytes]]:
+    """Keep others from writing the log, in another process until the block ends (or its stdin is closed).
+
+    On SQLite that is the write lock, on PostgreSQL a lock of the log's tables; reading goes on.
+    """
+    connect, lock = (
+        (
+            "psycopg",
+            "LOCK TABLE executionlog, executioncall, executiondecision, executiontrace IN EXCLUSIVE MODE",
+        )
+        if str(where).startswith("postgresql")
+        else ("sqlite3", "BEGIN IMMEDIATE")
     )
-    command = [sys.executable, "-c", program, str(path)]
+    options = "timeout=5, isolation_level=None" if connect == "sqlite3" else ""
+    program = (
+        f"import {connect}, sys; c = {connect}.connect(sys.argv[1], {options});"
+        f"c.execute('{lock}'); print('held', flush=True); sys.stdin.read(); c.execute('ROLLBACK'); c.close()"
+    )
+    command = [sys.executable, "-c", program, str(where).removeprefix("sqlite:///").replace("+psycopg", "")]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdin is not None

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import inspect
-from collections.abc import Iterator
 from datetime import UTC, date, datetime
-from pathlib import Path
 
 import pytest
 from store_samples import failed, started
@@ -21,17 +18,13 @@ from healkit.store.log_writer import LogWriter
 
 
 @pytest.fixture
-def log(tmp_path: Path) -> Iterator[Log]:
+def log(database: Database, writer: LogWriter) -> Log:
     """Make a log with a failure of each of two tools."""
-    with (
-        contextlib.closing(Database(tmp_path / "healkit.db")) as database,
-        contextlib.closing(LogWriter(database)) as writer,
-    ):
-        for tool in ("fibonacci", "share"):
-            begun = started(tool)
-            writer.begin(begun)
-            writer.finish(failed(begun))
-        yield Log(database)
+    for tool in ("fibonacci", "share"):
+        begun = started(tool)
+        writer.begin(begun)
+        writer.finish(failed(begun))
+    return Log(database)
 
 
 @pytest.mark.parametrize("method", [Log.query, Log.export, Healkit.executions])
@@ -76,5 +69,5 @@ def test_an_until_of_a_form_includes_its_day() -> None:
 
 
 def test_an_unknown_status_is_refused() -> None:
-    with pytest.raises(UsageInvalid, match="no status 'broken'; it is none of SUCCESS, FAILURE, RUNNING"):
+    with pytest.raises(UsageInvalid, match=r"Not a status: 'broken'\. Write SUCCESS, FAILURE, RUNNING"):
         read_filters({"status": "broken"})

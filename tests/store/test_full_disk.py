@@ -1,9 +1,13 @@
-"""A full disk: the real error, and a database that opens all the same (audit R6)."""
+"""Disk that is full (audit R6).
+
+The error is the real one, and the database opens all the same.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import re
+import sqlite3
 from pathlib import Path
 
 import msgspec
@@ -11,11 +15,15 @@ import pytest
 from store_samples import call, failed, fill, log_rows, started, succeeded, tiny_disk
 from waiting import wait_until
 
-from healkit import Healkit
+from healkit import Config, Healkit
 from healkit.contracts.records import StoredTrace
 from healkit.errors import DatabaseFull
+from healkit.runtime.recorder import Recorder
 from healkit.store.database import Database
+from healkit.store.log_reader import Log
 from healkit.store.log_writer import LogWriter
+from healkit.store.outbox import Outbox
+from healkit.store.vault import Vault
 
 LOG_7 = pytest.mark.requirement("LOG-7")
 
@@ -25,6 +33,7 @@ def _own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
 
+@pytest.mark.slow
 @LOG_7
 @pytest.mark.parametrize("size", [100, 5_000, 60_000])
 def test_each_refusal_of_a_full_disk_is_the_real_error(tmp_path: Path, size: int) -> None:
@@ -88,3 +97,87 @@ def test_a_new_database_on_a_full_disk_is_refused_and_leaves_no_file(tmp_path: P
             Healkit(disk / "healkit.db")
         assert "Free some space" in caught.value.hint
         assert [file.name for file in disk.iterdir()] == ["filler"]
+
+
+def grown_wal(path: Path, size_bytes: int) -> Path:
+    """Let SQLite's write-ahead file grow by rewriting one row under a reader's eyes; return the file."""
+    wal = path.with_name(f"{path.name}-wal")
+    with (
+        contextlib.closing(sqlite3.connect(path, isolation_level=None)) as reader,
+        contextlib.closing(sqlite3.connect(path, isolation_level=None)) as writer,
+    ):
+        writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM executionlog").fetchone()
+        number = 0
+        while wal.stat().st_size < size_bytes:
+            number += 1
+            writer.execute("UPDATE executionlog SET last_output = ?", (f"{number:09}",))
+        reader.execute("ROLLBACK")
+    return wal
+
+
+@LOG_7
+@pytest.mark.slow
+def test_a_full_disk_has_room_again_once_the_write_ahead_file_is_emptied(tmp_path: Path) -> None:
+    """R6: `_shrink` was skipped for the masked error, and had no test."""
+    with (
+        tiny_disk(tmp_path / "disk", size_kib=4096) as disk,
+        contextlib.closing(Database(disk / "healkit.db")) as database,
+        contextlib.closing(LogWriter(database)) as writer,
+    ):
+        begun = [started() for _ in range(3)]
+        rows = [writer.begin(each) for each in begun]
+        wal = grown_wal(disk / "healkit.db", 1_500_000)
+        grown = wal.stat().st_size
+        fill(disk)
+        traced = msgspec.structs.replace(succeeded(begun[0]), trace=StoredTrace("{}", send=False))
+        assert writer.finish(traced) == rows[0]
+        assert wal.stat().st_size < grown
+        assert [writer.finish(failed(each)) for each in begun[1:]] == rows[1:]
+        assert [row["status"] for row in log_rows(database)] == ["SUCCESS", "FAILURE", "FAILURE"]
+
+
+@LOG_7
+@pytest.mark.slow
+def test_every_way_of_writing_on_a_full_disk_keeps_what_it_has_or_says_so(tmp_path: Path) -> None:
+    """R6: opening, rows, steps, the vault and the outbox, one after the other on one full disk."""
+    with tiny_disk(tmp_path / "disk", size_kib=2048) as disk:
+        path = disk / "healkit.db"
+        config = Config(sync_url="http://127.0.0.1:9", log_wait_s=0.2)
+        before = started()
+        with contextlib.closing(Database(path)) as database:
+            Vault(database).add("kept", "def kept(): return 1")
+            with contextlib.closing(Recorder(database, config)) as recorder:
+                recorder.begin(before)
+                assert recorder.finish(succeeded(before), recorder.collector(before)) is not None
+        filler = fill(disk)
+        with (
+            contextlib.closing(Database(path)) as database,
+            contextlib.closing(Recorder(database, config)) as recorder,
+        ):
+            assert Vault(database).names() == ["kept"]  # it opens, and can be read
+            with pytest.raises(DatabaseFull, match="out of space"):
+                Vault(database).add("other", "def other(): return 1")
+            with pytest.raises(DatabaseFull, match="out of space"):
+                Outbox(database).claim(10, 10**6, 60.0)
+            begun = started()
+            assert recorder.begin(begun)[0] is None
+            journal = recorder.journal(begun.trace_id)
+            journal.append(call(begun))
+            journal.append(call(begun, success=True))
+            journal.close()
+            assert recorder.finish(failed(begun), recorder.collector(begun)) is None
+            assert "out of space" in recorder.problem
+            assert str(tmp_path / "state") in recorder.problem  # not in memory only: another disk has room
+            assert [file.name for file in disk.iterdir() if file.suffix == ".spool"] in (
+                [],
+                ["healkit.db.spool"],
+            )
+            filler.unlink()
+            wait_until(lambda: recorder.ingest() >= 0 and recorder.problem == "")
+            log = Log(database)
+            assert [row.status for row in log.query()] == ["FAILURE", "SUCCESS"]
+            assert [each.success for each in log.calls(begun.trace_id)] == [True]
+            claimed = Outbox(database).claim(10, 10**6, 60.0)
+            assert [waiting.trace_id for waiting in claimed] == [before.trace_id, begun.trace_id]

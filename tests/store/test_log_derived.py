@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sqlalchemy import event, text
+from sqlalchemy import event, select, text
 from store_samples import dead_host, failed, moment, started, succeeded
 
 from healkit.contracts.failure import Failure
@@ -19,6 +18,7 @@ from healkit.runtime.recorder import Recorder
 from healkit.store.database import Database
 from healkit.store.log_reader import Log
 from healkit.store.log_writer import LogWriter
+from healkit.store.models import DAYS, GROUPS, LOG
 from healkit.store.vault import Vault
 
 LOG_10, LOG_11 = (pytest.mark.requirement(f"LOG-{n}") for n in (10, 11))
@@ -26,24 +26,15 @@ ENDS = sorted({*(digit * 10**power for power in range(9) for digit in (1, 2, 5))
 BASE = datetime(2026, 1, 1, 23, 59, 59, 999999, tzinfo=UTC)
 
 
-@pytest.fixture
-def writer(database: Database) -> Iterator[LogWriter]:
-    """Open a log writer."""
-    with contextlib.closing(LogWriter(database)) as opened:
-        yield opened
-
-
 def recounted(database: Database) -> tuple[dict[Any, Any], dict[Any, Any]]:
     """Days and groups as the rows themselves say."""
     days: dict[Any, list[int]] = {}
     groups: dict[Any, list[tuple[datetime, int]]] = {}
     with database.read() as session:
-        rows = session.execute(
-            text("SELECT * FROM executionlog WHERE status <> 'RUNNING' ORDER BY timestamp, id")
-        ).all()
+        ended = select(LOG).where(LOG.c.status != "RUNNING").order_by(LOG.c.timestamp, LOG.c.id)
+        rows = session.execute(ended).all()
     for row in rows:
-        at = datetime.fromisoformat(row.timestamp).replace(tzinfo=UTC)
-        ms = row.duration_ms
+        at, ms = row.timestamp, row.duration_ms
         within = 0 if ms is None else next((end for end in ENDS if ms <= end), 2_000_000_000)
         counts = days.setdefault(
             (row.tool_name, at.date(), row.persona, _counted_under(row), within), [0, 0, 0]
@@ -64,16 +55,12 @@ def _counted_under(row: Any) -> int:
 def kept(database: Database) -> tuple[dict[Any, Any], dict[Any, Any]]:
     """Days and groups as they are kept."""
     with database.read() as session:
-        days = session.execute(text("SELECT * FROM executionday")).all()
-        groups = session.execute(text("SELECT * FROM failuregroup")).all()
-
-    def at(value: str) -> datetime:
-        return datetime.fromisoformat(value).replace(tzinfo=UTC)
-
+        days = session.execute(select(DAYS)).all()
+        groups = session.execute(select(GROUPS)).all()
     return (
-        {(r.tool_name, date.fromisoformat(r.day), r.persona, r.revision, r.within_ms): [r.runs, r.failures, r.total_us] for r in days},
+        {(r.tool_name, r.day, r.persona, r.revision, r.within_ms): [r.runs, r.failures, r.total_us] for r in days},
         {
-            (r.fingerprint, r.tool_name, r.persona): (r.failures, at(r.first_seen), r.first_log_id, at(r.last_seen), r.last_log_id)
+            (r.fingerprint, r.tool_name, r.persona): (r.failures, r.first_seen, r.first_log_id, r.last_seen, r.last_log_id)
             for r in groups
         },
     )  # fmt: skip
@@ -89,7 +76,8 @@ BEGINNINGS = st.fixed_dictionaries(
     }
 )
 ENDINGS = st.tuples(
-    st.sampled_from(["ok", "v1:a", "v1:b", None]), st.floats(0, 5e9) | st.integers(0, 60).map(float)
+    st.sampled_from(["ok", "v1:a", "v1:b", None]),
+    st.floats(0, 5e9) | st.integers(0, 60).map(float),
 )
 STEPS = st.lists(
     st.one_of(
@@ -183,6 +171,17 @@ def test_orphans_and_replayed_spools_are_counted_once(database: Database) -> Non
 
 
 @LOG_10
+def test_the_microseconds_of_a_duration_are_cut_and_not_rounded(
+    database: Database, writer: LogWriter
+) -> None:
+    """For an orphan's duration of 1064.4199999999998 ms, PostgreSQL had 1,064,420 µs, and SQLite 1,064,419."""
+    begun = started()
+    writer.insert_finished(begun, ended(begun, ("ok", 1064.4199999999998)))
+    days, _ = kept(database)
+    assert list(days.values()) == [[1, 0, 1_064_419]]
+
+
+@LOG_10
 def test_a_summary_counts_by_the_columns_asked_for(database: Database, writer: LogWriter) -> None:
     for day in (1, 2):
         for duration_ms in (3.0, 4.0, 30.0, 400.0):
@@ -262,14 +261,16 @@ def test_a_group_has_its_count_times_and_revisions(database: Database, writer: L
 
 
 @LOG_11
-def test_the_newest_groups_come_from_an_index(database: Database, writer: LogWriter) -> None:
+def test_the_newest_groups_come_from_an_index(sqlite_database: Database, sqlite_writer: LogWriter) -> None:
     asked: list[tuple[str, Any]] = []
     event.listen(
-        database.engine, "before_cursor_execute", lambda _c, _k, sql, values, *_: asked.append((sql, values))
+        sqlite_database.engine,
+        "before_cursor_execute",
+        lambda _c, _k, sql, values, *_: asked.append((sql, values)),
     )
-    Log(database).groups()
+    Log(sqlite_database).groups()
     sql, values = next((s, v) for s, v in asked if "failuregroup" in s)
-    with database.engine.connect() as connection:
+    with sqlite_database.engine.connect() as connection:
         plan = [row[3] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {sql}", values)]
     assert "ix_failuregroup_seen" in plan[0]
     assert all("PRIMARY KEY" in step for step in plan[1:3])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import shlex
 import subprocess
@@ -11,8 +12,24 @@ from pathlib import Path
 import pytest
 from cli_samples import call
 
+from healkit.contracts.filters import NAMES
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+from bench_log_scale import questions
+
 PAGE = (Path(__file__).parents[2] / "docs" / "log.md").read_text()
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+
+
+def test_the_benchmark_asks_every_question_of_the_page() -> None:
+    """R9: questions were documented that no benchmark asked."""
+    asked = questions()
+    named = {keyword.arg for text in asked for keyword in ast.parse(text, mode="eval").body.keywords}  # type: ignore[attr-defined]  # each is a call
+    assert set(NAMES) <= named
+    methods = {text.partition("(")[0] for text in asked}
+    shown = set(re.findall(r"\bhk\.(?:log\.\w+|executions|last_error)(?=\()", PAGE))
+    assert shown - methods == {"hk.log.prune"}
+    assert len(asked) > 50
 
 
 @pytest.mark.slow

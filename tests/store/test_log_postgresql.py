@@ -13,12 +13,13 @@ from typing import Any
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from postgres_samples import postgresql
+from postgres_samples import Server
 from sqlalchemy import create_engine, func, select, text
 from store_samples import call, failed, moment, started, succeeded
 
 from healkit.contracts.failure import Failure
 from healkit.contracts.records import Finished, utc_now
+from healkit.errors import SqlNotAllowed
 from healkit.runtime.recorder import Recorder
 from healkit.store import migrate
 from healkit.store.database import Database
@@ -26,36 +27,20 @@ from healkit.store.fast_reads import NewestRows
 from healkit.store.log_reader import Log
 from healkit.store.log_writer import LogWriter
 from healkit.store.models import DAYS, GROUPS, LOG, TableBase
+from healkit.store.sql_tools import run_sql
 
 TRACEBACK = """Traceback (most recent call last):
   File "<load_rows@3>", line 2, in load_rows
 FileNotFoundError: [Errno 2] No such file or directory: '/data/in/café-2026.csv' it's my_func KeyError: 'x' 100%"""
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    """Start a server with an empty database."""
-    with postgresql() as url:
-        yield url
-
-
 @pytest.fixture
-def database(server: str) -> Iterator[Database]:
-    """Open a new database on it."""
-    engine = create_engine(server, isolation_level="AUTOCOMMIT")
-    with engine.connect() as connection:
-        connection.exec_driver_sql("DROP DATABASE IF EXISTS healkit WITH (FORCE)")
-        connection.exec_driver_sql("CREATE DATABASE healkit")
-    engine.dispose()
-    opened = Database(server.replace("/postgres?", "/healkit?"), wait_s=10.0)
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
-def writer(database: Database) -> Iterator[LogWriter]:
-    """Open a log writer."""
-    with contextlib.closing(LogWriter(database)) as opened:
+def database(postgresql_server: Server) -> Iterator[Database]:
+    """Open a new database on the server, migrated here."""
+    with (
+        postgresql_server.database(empty=True) as url,
+        contextlib.closing(Database(url, wait_s=10.0)) as opened,
+    ):
         yield opened
 
 
@@ -207,7 +192,7 @@ def test_an_export_from_one_kind_of_database_is_imported_by_the_other(
     check_counts(database)
     row = log.by_trace(odd.trace_id)
     assert row is not None
-    assert (row.arguments, row.result_summary) == ({"x": "\\ud800 \\x00"}, "a\\x00b")
+    assert (row.arguments, row.result_summary) == ({"x": "\ud800 \x00"}, "a\\x00b")
 
 
 @pytest.mark.requirement("LOG-12")
@@ -243,17 +228,20 @@ def test_retention_and_writers_do_not_lock_each_other_out(database: Database, wr
     check_counts(database)
 
 
-@pytest.mark.requirement("LOG-14")
-def test_a_database_of_the_first_version_opens_with_nothing_lost(server: str) -> None:
-    engine = create_engine(server, isolation_level="AUTOCOMMIT")
-    with engine.connect() as connection:
-        connection.exec_driver_sql("DROP DATABASE IF EXISTS old WITH (FORCE)")
-        connection.exec_driver_sql("CREATE DATABASE old")
-    engine.dispose()
-    url = server.replace("/postgres?", "/old?")
+@pytest.mark.requirement("LOG-14", "SCALE-1")
+@pytest.mark.parametrize("version", migrate.versions())
+def test_a_database_of_each_older_version_opens_with_nothing_lost(
+    postgresql_server: Server, version: str
+) -> None:
+    with postgresql_server.database(empty=True) as url:
+        open_older(url, version)
+
+
+def open_older(url: str, version: str) -> None:
+    """Fill a database of that version, and open it."""
     engine = create_engine(url)
     with engine.begin() as connection:
-        migrate.upgrade(connection, "here", "0001")
+        migrate.upgrade(connection, "here", version)
         sql = (
             (Path(__file__).parent / "rows_of_0001.sql")
             .read_text()
@@ -272,3 +260,30 @@ def test_a_database_of_the_first_version_opens_with_nothing_lost(server: str) ->
         recorder = Recorder(database)
         assert recorder.recover_orphans() == 0
         recorder.close()
+
+
+@pytest.mark.requirement("SAFE-1", "SCALE-1")
+def test_a_sql_tool_reads_its_personas_rows_where_it_may_and_nothing_else_of_healkits(
+    database: Database, writer: LogWriter
+) -> None:
+    """S1: a SQL tool without grants read every table of the log and the vault."""
+
+    def run(code: str, log_of: str | None) -> Any:
+        return run_sql(database.url, code, {}, row_limit=9, timeout_s=5, log_of=log_of)["rows"]
+
+    for persona in ("alice", "o'hara", "default"):
+        fail(writer, TRACEBACK, persona=persona)
+        assert run("SELECT persona FROM executionlog e", persona) == [[persona]]
+    assert run("SELECT 'revision' AS revision, persona FROM \"executionlog\"", "alice") == [
+        ["revision", "alice"]
+    ]
+    for source in (
+        *TableBase.metadata.tables,
+        *(f"public.{name}" for name in TableBase.metadata.tables),
+        "ONLY codevault",
+        'U&"\\0063odevault"',
+        "(TABLE codevault) x",
+        "pg_stats",
+    ):
+        with pytest.raises(SqlNotAllowed):
+            run(f"SELECT count(*) FROM {source}", None if source == "executionlog" else "alice")

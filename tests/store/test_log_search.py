@@ -28,13 +28,6 @@ TRACEBACK = """Traceback (most recent call last):
 FileNotFoundError: [Errno 2] No such file or directory: '/data/in/café-2026.csv' it's my_func KeyError: 'x'"""
 
 
-@pytest.fixture
-def writer(database: Database) -> Iterator[LogWriter]:
-    """Open a log writer."""
-    with contextlib.closing(LogWriter(database)) as opened:
-        yield opened
-
-
 def fail(writer: LogWriter, traceback: str, tool: str = "fibonacci", **changes: Any) -> int:
     """Record a failure with that traceback; return its row's id."""
     begun = started(tool, **changes)
@@ -44,6 +37,8 @@ def fail(writer: LogWriter, traceback: str, tool: str = "fibonacci", **changes: 
     )
 
 
+#: SQLite's index holds words without their accents.
+WITHOUT_ACCENTS = "cafe"
 FOUND = (
     "FileNotFoundError", "filenotfound", "FILENOT", "load_rows", "rows", "/data/in/café-2026.csv", "in/caf", "cafe",
     '"such file"', '"No such file or directory"', "KeyError: 'x'", "[Errno 2]", "directory such", "it's", "'x'",
@@ -61,7 +56,8 @@ NOT_FOUND = (
 def test_typed_text_finds_the_traceback(database: Database, writer: LogWriter, typed: str) -> None:
     wanted = fail(writer, TRACEBACK)
     fail(writer, "ZeroDivisionError: nothing alike")
-    assert [row.id for row in Log(database).query(text=typed)] == [wanted]
+    found = typed != WITHOUT_ACCENTS or database.dialect_name == "sqlite"
+    assert [row.id for row in Log(database).query(text=typed)] == ([wanted] if found else [])
 
 
 @LOG_10
@@ -101,6 +97,7 @@ def test_no_text_or_name_raises(searched: Log, typed: str, tool: str | None) -> 
 
 
 @LOG_10
+@pytest.mark.requirement("SCALE-1")
 def test_matches_are_paged_in_both_directions(database: Database, writer: LogWriter) -> None:
     base = moment("2026-01-01T12:00:00+00:00")
     times = [3, 1, 2, 5, 4, 5, 1, 9, 8, 7]  # rows that waited in the spool have late ids and early times
@@ -180,6 +177,17 @@ def test_the_full_text_index_follows_every_change_of_a_row(database: Database, w
     writer.finish(failed(begun))
     with database.write() as session:
         session.execute(text("DELETE FROM executionlog"))
+    assert len(log.query(text="OverflowError")) == len(log.query(text="ZeroDivisionError")) == 0
+
+
+@LOG_10
+def test_sqlites_index_keeps_nothing_of_a_deleted_row(
+    sqlite_database: Database, sqlite_writer: LogWriter
+) -> None:
+    begun = started()
+    sqlite_writer.insert_finished(begun, failed(begun))
+    with sqlite_database.write() as session:
+        session.execute(text("DELETE FROM executionlog"))
         assert session.execute(text("SELECT count(*) FROM executionlog_fts_rows")).scalar() == 0
         left = session.execute(
             text("SELECT rowid FROM executionlog_fts WHERE executionlog_fts MATCH 'traceback : r*'")
@@ -203,12 +211,14 @@ def test_rows_of_any_year_are_found_by_time(database: Database, writer: LogWrite
 
 @LOG_10
 def test_common_words_are_streamed_from_the_index_without_a_sort(
-    database: Database, writer: LogWriter
+    sqlite_database: Database, sqlite_writer: LogWriter
 ) -> None:
-    fail(writer, TRACEBACK)
+    fail(sqlite_writer, TRACEBACK)
     asked: list[tuple[str, Any]] = []
     event.listen(
-        database.engine, "before_cursor_execute", lambda _c, _k, sql, values, *_: asked.append((sql, values))
+        sqlite_database.engine,
+        "before_cursor_execute",
+        lambda _c, _k, sql, values, *_: asked.append((sql, values)),
     )
     filters = {
         "tool": "fibonacci",
@@ -217,9 +227,9 @@ def test_common_words_are_streamed_from_the_index_without_a_sort(
         "run": "r",
         "status": "FAILURE",
     }
-    Log(database).query(text="such file", since="2026-01-01", **filters)
+    Log(sqlite_database).query(text="such file", since="2026-01-01", **filters)
     sql, values = next((s, v) for s, v in asked if "ORDER BY executionlog_fts" in s)
-    with database.engine.connect() as connection:
+    with sqlite_database.engine.connect() as connection:
         plan = [row[3] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {sql}", values)]
     assert "SCAN executionlog_fts VIRTUAL TABLE" in plan[0]
     assert ["PRIMARY KEY" in step for step in plan[1:]] == [True, True]
@@ -246,13 +256,25 @@ def test_a_migration_indexes_existing_tracebacks(tmp_path: Path) -> None:
 
 def many_failures(database: Database, count: int, words: int) -> None:
     """Insert failures whose tracebacks hold so many different words with one beginning, in one statement."""
-    begun = "INSERT INTO executionlog (timestamp, tool_name, persona, status, error_traceback, trace_id, origin, last_output)"
-    rows = f"""{begun}
-        WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {count})
-        SELECT '2026-01-02 03:04:05.000000', CASE WHEN i < 10 THEN 'rare' ELSE 'busy' END, 'default', 'FAILURE',
-            'word' || (i % {words}) || ' => same' || (i % 5), printf('%036d', i), 'python', '' FROM n"""
+    columns = (
+        "timestamp",
+        "tool_name",
+        "persona",
+        "status",
+        "error_traceback",
+        "trace_id",
+        "origin",
+        "last_output",
+    )
+    made = (
+        f"INSERT INTO executionlog ({', '.join(columns)}) "
+        f"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {count}) "
+        "SELECT CAST('2026-01-02 03:04:05.000000' AS {time}), CASE WHEN i < 10 THEN 'rare' ELSE 'busy' END,"
+        f" 'default', 'FAILURE', 'word' || (i % {words}) || ' => same' || (i % 5), CAST(i AS text), 'python', '' FROM n"
+    )
+    time = "text" if database.dialect_name == "sqlite" else "timestamp"
     with database.write() as session:
-        session.connection().exec_driver_sql(rows)
+        session.execute(text(made.replace("{time}", time)))
 
 
 def test_a_beginning_of_few_words_is_found_in_a_log_of_any_size(database: Database) -> None:
@@ -265,11 +287,14 @@ def test_a_beginning_of_few_words_is_found_in_a_log_of_any_size(database: Databa
 
 @LOG_10
 def test_a_search_that_no_index_answers_is_refused_with_its_reason(database: Database) -> None:
+    """R9: what many rows would have to be read for is refused; a word that is nowhere was too, as one of many words."""
     many_failures(database, 21_000, 5_000)
     log = Log(database)
-    with pytest.raises(UsageInvalid, match=r"many words begin with 'wo'") as wide:
-        log.query(text="wo*")
-    assert "Type more" in wide.value.hint
+    if database.dialect_name == "sqlite":
+        with pytest.raises(UsageInvalid, match=r"many words begin with 'wo'") as wide:
+            log.query(text="wo*")
+        assert "Type more" in wide.value.hint
+    assert len(log.query(text="nothing*")) == len(log.query(text='nothing "same1"')) == 0
     with pytest.raises(UsageInvalid, match="no letter or digit") as bare:
         log.query(text="=>")
     assert "tool" in bare.value.hint

@@ -5,9 +5,8 @@ from __future__ import annotations
 import contextlib
 import json
 import math
-import sqlite3
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -30,16 +29,9 @@ FORMATS = pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
 
 
 @pytest.fixture
-def writer(database: Database) -> Iterator[LogWriter]:
-    """Open a log writer."""
-    with contextlib.closing(LogWriter(database)) as opened:
-        yield opened
-
-
-@pytest.fixture
-def other(tmp_path: Path) -> Iterator[Database]:
+def other(new_database: Callable[[str], str]) -> Iterator[Database]:
     """Another database, to import into."""
-    opened = Database(tmp_path / "other.db")
+    opened = Database(new_database("other"))
     yield opened
     opened.close()
 
@@ -87,6 +79,7 @@ def write_odd_rows(writer: LogWriter, database: Database) -> None:
 
 @LOG_12
 @FORMATS
+@pytest.mark.requirement("SCALE-1")
 def test_an_export_is_imported_equal_in_every_column(
     database: Database, writer: LogWriter, other: Database, tmp_path: Path, suffix: str
 ) -> None:
@@ -122,6 +115,7 @@ def test_importing_twice_or_overlapping_files_changes_nothing(
     assert everything(database) == before
 
 
+@pytest.mark.slow
 @LOG_12
 def test_an_export_is_filtered_and_leaves_out_running_rows(
     database: Database, writer: LogWriter, tmp_path: Path
@@ -206,6 +200,7 @@ BAD_VALUES: list[tuple[str, Any, str]] = [
 def test_a_value_that_its_column_cannot_hold_is_named(
     database: Database, writer: LogWriter, other: Database, tmp_path: Path, name: str, value: Any, said: str
 ) -> None:
+    """S8: an import of 2**70, or of deep JSON, ended in a traceback."""
     begun = started()
     writer.insert_finished(begun, succeeded(begun))
     file = tmp_path / "log.jsonl"
@@ -330,14 +325,14 @@ def test_an_export_onto_a_full_disk_leaves_no_half_file(
 @pytest.mark.slow
 @LOG_12
 def test_export_and_import_use_little_memory(database: Database, other: Database, tmp_path: Path) -> None:
-    assert database.path is not None
-    with contextlib.closing(sqlite3.connect(database.path)) as connection:
-        connection.executemany(
-            "INSERT INTO executionlog (timestamp, tool_name, persona, status, trace_id, origin, last_output, result_summary)"
-            " VALUES ('2026-01-01 00:00:00.000000', 'f', 'default', 'SUCCESS', ?, 'python', '', ?)",
-            ((f"{n:036}", "x" * 1900) for n in range(5_000)),
+    with database.write() as session:
+        session.execute(
+            text(
+                "INSERT INTO executionlog (timestamp, tool_name, persona, status, trace_id, origin, last_output, result_summary)"
+                " VALUES ('2026-01-01 00:00:00.000000', 'f', 'default', 'SUCCESS', :trace, 'python', '', :result)"
+            ),
+            [{"trace": f"{n:036}", "result": "x" * 1900} for n in range(5_000)],
         )
-        connection.commit()
     for work in (
         lambda: Log(database).export(tmp_path / "log.jsonl"),
         lambda: Log(other).import_file(tmp_path / "log.jsonl"),
@@ -347,17 +342,7 @@ def test_export_and_import_use_little_memory(database: Database, other: Database
         _, most = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         assert most < 6e6 < (tmp_path / "log.jsonl").stat().st_size
-    assert len(log_rows(other.path)) == 5_000
-
-
-def test_without_pyarrow_the_message_says_what_to_install(
-    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import sys
-
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(LogFileError, match=r"healkit\[parquet\]"):
-        Log(database).export(tmp_path / "log.parquet")
+    assert len(log_rows(other)) == 5_000
 
 
 @LOG_12
@@ -365,6 +350,7 @@ def test_without_pyarrow_the_message_says_what_to_install(
 def test_an_export_writes_to_nothing_that_a_planted_link_names(
     database: Database, writer: LogWriter, tmp_path: Path, suffix: str
 ) -> None:
+    """S8: an export followed a link that another user had put in the place of its `.partial` file."""
     begun = started()
     writer.insert_finished(begun, succeeded(begun))
     victim = tmp_path / "victim"

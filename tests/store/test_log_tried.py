@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,10 +12,13 @@ import pytest
 from sqlalchemy import create_engine, text
 from store_samples import failed, started, succeeded
 
+from healkit.contracts.filters import Filters
 from healkit.contracts.records import Finished
+from healkit.errors import DatabaseError
 from healkit.store import migrate
 from healkit.store.database import Database
 from healkit.store.fast_reads import NewestRows
+from healkit.store.log_pages import indexed_facts
 from healkit.store.log_reader import Log
 from healkit.store.log_writer import LogWriter
 from healkit.store.vault import Vault
@@ -26,13 +28,6 @@ TRIED = ["trial", "search"]
 
 def at(second: int) -> datetime:
     return datetime(2026, 1, 2, 3, 4, second, tzinfo=UTC)
-
-
-@pytest.fixture
-def writer(database: Database) -> Iterator[LogWriter]:
-    """Open a log writer."""
-    with contextlib.closing(LogWriter(database)) as opened:
-        yield opened
 
 
 def try_out(writer: LogWriter, origin: str, second: int, *, well: bool = False) -> None:
@@ -70,6 +65,23 @@ def test_tried_code_counts_in_no_report_of_a_tool(database: Database, writer: Lo
     assert (revision.number, revision.runs, revision.failures) == (entry.revision, 1, 1)
     assert vault.blame("fibonacci").count == 1
     assert vault.blame("fibonacci").last_cured_by is None
+
+
+@pytest.mark.parametrize("origin", TRIED)
+@pytest.mark.parametrize("at_once", [False, True])
+def test_a_trial_that_ends_like_an_execution_is_in_no_group(
+    database: Database, writer: LogWriter, origin: str, at_once: bool
+) -> None:
+    """R9: a healing's trial came with its failure's fingerprint; the group counted it, and never was cured again."""
+    own, tried = started(), started(origin=origin, revision=None)
+    writer.insert_finished(own, failed(own))
+    if at_once:
+        writer.insert_finished(tried, failed(tried))
+    else:
+        writer.begin(tried)
+        writer.finish(failed(tried))
+    (group,) = Log(database).groups()
+    assert (group.count, group.last_revision) == (1, 1)
 
 
 def test_trials_are_counted_and_found_by_origin(database: Database, writer: LogWriter) -> None:
@@ -152,10 +164,115 @@ def test_trials_left_out_are_counted_with_the_same_filters(
     assert len(log.query(**filters)) == len(page) + page.left_out
 
 
+def test_own_matches_are_found_among_a_tools_many_trials(
+    sqlite_database: Database, sqlite_writer: LogWriter
+) -> None:
+    """R9: a text was looked for in every trial of the tool; the index knows own rows by now."""
+    for second in range(10):
+        try_out(sqlite_writer, TRIED[second % 2], second)
+    begun = started(timestamp=at(20))
+    own = sqlite_writer.insert_finished(begun, failed(begun))
+    for filters in ({}, {"tool": "fibonacci"}, {"tool": "fibonacci", "persona": "default"}):
+        with sqlite_database.read() as session:
+            facts = [f'{{facts}} : "{fact}"' for fact in indexed_facts(Filters(tried=False, **filters))]
+            found = session.execute(
+                text("SELECT count(*) FROM executionlog_fts WHERE executionlog_fts MATCH :words"),
+                {"words": " AND ".join(facts)},
+            ).scalar()
+        assert found == 1, filters
+        page = Log(sqlite_database).query(text="ZeroDivisionError", tried=False, **filters)
+        assert ([row.id for row in page], page.left_out) == ([own], 10)
+        assert len(Log(sqlite_database).query(text="ZeroDivisionError", **filters)) == 11
+
+
 def test_naming_their_origin_includes_trials(database: Database, writer: LogWriter) -> None:
     try_out(writer, "search", 1)
     page = Log(database).query(origin="search", tried=False)
     assert (len(page), page.left_out) == (1, 0)
+
+
+def test_a_migration_takes_trials_out_of_groups_and_marks_own_words(tmp_path: Path) -> None:
+    """R9: rows that an earlier version wrote are found, and grouped, as those of this one are."""
+    path = tmp_path / "healkit.db"
+    engine = create_engine(f"sqlite:///{path}")
+    with engine.begin() as connection:
+        connection.exec_driver_sql("BEGIN")
+        migrate.upgrade(connection, "here", "0007")
+    engine.dispose()
+    columns = (
+        "timestamp, tool_name, persona, status, error_traceback, trace_id, origin, last_output, fingerprint"
+    )
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.executemany(
+            f"INSERT INTO executionlog ({columns}) VALUES (?, 'my_tool', 'default', 'FAILURE', ?, ?, ?, '', '1:aa')",
+            [
+                ("2026-01-01 00:00:00.000001", "ValueError: own", "t1", "python"),
+                ("2026-01-01 00:00:00.000002", "ValueError: tried", "t2", "trial"),
+            ],
+        )
+        connection.commit()
+    with contextlib.closing(Database(path)) as database, contextlib.closing(LogWriter(database)) as writer:
+        log = Log(database)
+        (group,) = log.groups()
+        assert (group.count, group.last_log_id) == (1, 1)
+        for filters in ({}, {"tool": "my_tool"}):
+            page = log.query(text="ValueError", tried=False, **filters)
+            assert ([row.trace_id for row in page], page.left_out) == (["t1"], 1)
+            assert [row.trace_id for row in log.query(text="ValueError", **filters)] == ["t2", "t1"]
+        begun = started("my_tool")
+        writer.insert_finished(begun, failed(begun))  # by the triggers, as they are now
+        assert [row.trace_id for row in log.query(text="ZeroDivisionError", tool="my_tool", tried=False)] == [
+            begun.trace_id
+        ]
+
+
+def at_0007(path: Path) -> None:
+    """Make a database of the version before own words, with a failed trial."""
+    engine = create_engine(f"sqlite:///{path}")
+    with engine.begin() as connection:
+        connection.exec_driver_sql("BEGIN")
+        migrate.upgrade(connection, "here", "0007")
+        connection.exec_driver_sql(
+            "INSERT INTO executionlog (timestamp, tool_name, persona, status, error_traceback, trace_id, origin,"
+            " last_output, fingerprint) VALUES ('2026-01-01 00:00:00.000001', 'f', 'default', 'FAILURE',"
+            " 'ValueError: tried', 't1', 'trial', '', '1:aa')"
+        )
+    engine.dispose()
+
+
+def test_a_migration_fills_the_index_of_words_once(tmp_path: Path) -> None:
+    """R9: each trial was taken out of the index and put back first, one by one, before all of it was filled anew."""
+    path = tmp_path / "healkit.db"
+    at_0007(path)
+    engine, run = create_engine(f"sqlite:///{path}"), list[str]()
+    with engine.begin() as connection:
+        connection.exec_driver_sql("BEGIN")
+        connection.connection.driver_connection.set_trace_callback(run.append)
+        migrate.upgrade(connection, "here")
+        connection.connection.driver_connection.set_trace_callback(None)
+    engine.dispose()
+    (changed, *_) = (
+        n for n, line in enumerate(run) if line.startswith("UPDATE executionlog SET fingerprint")
+    )
+    dropped = [line for line in run[:changed] if line.startswith("DROP TRIGGER executionlog_words_")]
+    assert len(dropped) == 4
+
+
+@pytest.mark.parametrize(
+    "change", ["DROP TRIGGER {}", "DROP TRIGGER {}; CREATE TRIGGER {} {}"], ids=["gone", "other"]
+)
+def test_a_migration_does_not_pass_over_a_trigger_that_it_cannot_change(tmp_path: Path, change: str) -> None:
+    """R9: the index of words stayed as it was, and searches for own failures found nothing."""
+    path, name = tmp_path / "healkit.db", "executionlog_words_delete"
+    at_0007(path)
+    body = "AFTER DELETE ON executionlog BEGIN SELECT 1; END"
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.executescript(change.format(name, name, body))
+    with pytest.raises(DatabaseError, match=f"The trigger '{name}' of the log is missing or was changed"):
+        Database(path)
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        assert connection.execute(migrate.READ_VERSION).fetchone() == ("0007",)
+        assert connection.execute("SELECT fingerprint FROM executionlog").fetchone() == ("1:aa",)
 
 
 def test_a_migration_moves_counts_of_trials(tmp_path: Path) -> None:
@@ -188,3 +305,24 @@ def test_a_migration_moves_counts_of_trials(tmp_path: Path) -> None:
         with database.read() as session:
             days = session.execute(text("SELECT revision, runs FROM executionday ORDER BY revision")).all()
         assert [tuple(day) for day in days] == [(-1, 2), (-1, 1), (0, 1)]
+
+
+@pytest.mark.parametrize("name", ["executionlog_day_insert", "executionlog_words_again"])
+def test_triggers_are_joined_only_where_all_of_them_are_there(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "healkit.db"
+    at_0007(path)
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        (made,) = connection.execute("SELECT sql FROM sqlite_master WHERE name = ?", (name,)).fetchone()
+        connection.execute(f"DROP TRIGGER {name}")
+    with pytest.raises(DatabaseError, match=f"The trigger '{name}' of the log is missing or was changed"):
+        Database(path)
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        assert connection.execute(migrate.READ_VERSION).fetchone() == ("0007",)
+        connection.execute(made)
+    Database(path).close()
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        of_the_log = "SELECT name FROM sqlite_master WHERE type = 'trigger' AND tbl_name = 'executionlog'"
+        triggers = connection.execute(of_the_log).fetchall()
+    assert {trigger.removeprefix("executionlog_") for (trigger,) in triggers} == {
+        "inserted", "changed", "ended", "day_delete", "group_delete", "words_delete",
+    }  # fmt: skip

@@ -1,4 +1,7 @@
-"""Opening a database: bounded, with its own clear error, and without a write by a command that reads (audit R10)."""
+"""Opening a database: bounded, with its own clear error.
+
+A command that reads opens it without a write (audit R10).
+"""
 
 from __future__ import annotations
 
@@ -17,16 +20,19 @@ from pathlib import Path
 import psycopg
 import pytest
 from cli_samples import call
-from postgres_samples import postgresql
+from postgres_samples import cluster, postgresql
+from sqlalchemy import text
 from store_samples import failed, started, succeeded
-from waiting import WITHIN_S
+from waiting import WITHIN_S, wait_until
 
 from healkit import Healkit
 from healkit.contracts.records import utc_now
 from healkit.errors import DatabaseLocked, DatabaseMissing
+from healkit.runtime.recorder import Recorder
 from healkit.store.database import Database
 from healkit.store.log_reader import Log
 from healkit.store.log_writer import LogWriter
+from healkit.store.vault import Vault
 from healkit.workers.sandbox import bubblewrap_path
 
 READING = ["status", "status --json", "doctor", "log", "log --group", "vault list", "requests"]
@@ -56,6 +62,73 @@ def test_a_locked_table_on_a_server_is_waited_for_no_longer_than_asked(server: s
         assert len(Log(database).query()) == 0
 
 
+def end_connections(server: str) -> None:
+    """End all connections to the server but the one that does it, as a restart would."""
+    others = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname IS NOT NULL"
+    with psycopg.connect(server.replace("+psycopg", "")) as admin:
+        admin.execute(others)
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("SCALE-1")
+def test_a_connection_that_a_server_ended_costs_no_record_and_no_question(server: str) -> None:
+    """SCALE-1: the record that met a dead connection went to the spool, and its execution had no row's id."""
+    with contextlib.closing(Database(server)) as database, contextlib.closing(LogWriter(database)) as writer:
+        begun = started()
+        log_id = writer.begin(begun)
+        end_connections(server)
+        assert writer.finish(failed(begun)) == log_id
+        log = Log(database)
+        assert log.get(log_id) is not None
+        end_connections(server)
+        assert [row.id for row in log.query(trace=begun.trace_id)] == [log_id]
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("SCALE-1")
+def test_a_transaction_whose_connection_is_lost_says_so_and_changes_nothing(server: str) -> None:
+    """SCALE-1: "did not do what was asked" was all that was said of it."""
+    with contextlib.closing(Database(server)) as database:
+        vault = Vault(database)
+
+        def lose_it_in_the_middle() -> None:
+            with database.write() as session:
+                session.execute(
+                    text("INSERT INTO codevault VALUES ('h', 'c', 'python', '2026-01-01 00:00:00')")
+                )
+                end_connections(server)
+                session.execute(text("SELECT 1"))
+
+        with pytest.raises(DatabaseMissing, match="cannot be opened") as caught:
+            lose_it_in_the_middle()
+        assert "Is the server running" in caught.value.hint
+        with database.read() as session:
+            assert session.execute(text("SELECT count(*) FROM codevault WHERE hash = 'h'")).scalar() == 0
+        vault.add("after", "def after(): return 1")
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("SCALE-1")
+def test_records_wait_while_a_server_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SCALE-1: a server that is stopped in the middle of an execution and started again loses none of its records."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    with cluster() as server, contextlib.closing(Database(server.url, wait_s=0.5)) as database:
+        with contextlib.closing(Recorder(database)) as recorder:
+            before, during = started("before"), started("during")
+            recorder.begin(before)
+            server.stop()
+            assert recorder.finish(failed(before)) is None
+            assert recorder.begin(during)[0] is None
+            assert recorder.finish(succeeded(during)) is None
+            assert "Is the server running" in recorder.problem or "cannot be opened" in recorder.problem
+            with pytest.raises(DatabaseMissing):
+                Log(database).query()
+            server.start()
+            wait_until(lambda: recorder.ingest() >= 0 and recorder.problem == "")
+        ended = {row.tool_name: row.status for row in Log(database).query()}
+        assert ended == {"before": "FAILURE", "during": "SUCCESS"}
+
+
 @pytest.mark.slow
 def test_a_reading_open_makes_no_tables_on_a_server(server: str) -> None:
     with psycopg.connect(server.replace("+psycopg", ""), autocommit=True) as admin:
@@ -77,6 +150,7 @@ def test_a_stopped_server_is_said_to_be_one(url: str) -> None:
     assert "folder" not in caught.value.hint
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", READING)
 def test_a_reading_command_leaves_a_foreign_database_as_it_is(words: str, tmp_path: Path) -> None:
     path = tmp_path / "other.db"
@@ -107,6 +181,7 @@ def test_status_counts_no_trials(tmp_path: Path) -> None:
     assert (found["executions"], found["failures"]) == (3, 1)
 
 
+@pytest.mark.slow
 def test_without_a_folder_for_temporary_files_there_is_a_clear_error(tmp_path: Path) -> None:
     bwrap = bubblewrap_path()
     if bwrap is None:

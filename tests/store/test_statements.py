@@ -55,10 +55,21 @@ def test_sqlite_compiles_each_statement(tmp_path: Path, name: str) -> None:
     database.fetch(f"EXPLAIN {ALL[name]}", **values)
 
 
+def test_each_parameter_that_is_a_time_is_written_as_one() -> None:
+    """SQLite's driver would write it in a form of its own."""
+    tables = (LOG, CALLS, DECISIONS, TRACES, TOOLS, REVISIONS)
+    columns = [column for table in tables for column in table.columns]
+    times = {column.name for column in columns if isinstance(column.type, UtcDateTime)} | {"time", "ahead"}
+    for text in ALL.values():
+        statement = statements.prepared("sqlite", text)
+        assert set(statement.times) == times & set(statement.names)
+
+
 def test_executions_that_only_try_code_out_are_left_out_by_all_their_origins() -> None:
     for origin in TRIED_ORIGINS:
         assert f"origin <> '{origin}'" in statements.NEWEST
         assert f"origin = '{origin}'" in statements.TRIED_SINCE
+        assert f"'{origin}'" in statements.FINISH
 
 
 def test_a_statement_takes_its_parameters_as_the_driver_does() -> None:

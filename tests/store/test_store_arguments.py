@@ -1,4 +1,4 @@
-"""Arguments held against a schema: every problem is named."""
+"""Arguments checked against a schema: every problem is named."""
 
 from __future__ import annotations
 
@@ -38,22 +38,22 @@ def entry(schema: dict[str, Any]) -> VaultEntry:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({}, "`n` is missing"),
-        ({"n": "ten"}, "`n` must be integer, got 'ten' (str)"),
-        ({"n": True}, "`n` must be integer, got True (bool)"),
-        ({"n": -1}, "`n`: -1 is less than the minimum of 0"),
-        ({"n": 1, "mod": "fast"}, "`mod` is unknown, did you mean `mode`?"),
-        ({"n": 1, "zzz": 1}, "`zzz` is unknown."),
-        ({"n": 1, "mode": "slow"}, "`mode` must be one of 'fast', 'exact', got 'slow' (str)"),
-        ({"n": 1, "points": [{"x": 1}, {"x": "a"}]}, "`points[1].x` must be number, got 'a' (str)"),
-        ({"n": 1, "limit": "x"}, "`limit` must be integer or null, got 'x' (str)"),
+        ({}, "'n' is missing"),
+        ({"n": "ten"}, "'n' must be integer, got 'ten' (str)"),
+        ({"n": True}, "'n' must be integer, got True (bool)"),
+        ({"n": -1}, "'n': -1 is less than the minimum of 0"),
+        ({"n": 1, "mod": "fast"}, "'mod' is unknown, did you mean 'mode'?"),
+        ({"n": 1, "zzz": 1}, "'zzz' is unknown."),
+        ({"n": 1, "mode": "slow"}, "'mode' must be one of 'fast', 'exact', got 'slow' (str)"),
+        ({"n": 1, "points": [{"x": 1}, {"x": "a"}]}, "points[1].x must be number, got 'a' (str)"),
+        ({"n": 1, "limit": "x"}, "'limit' must be integer or null, got 'x' (str)"),
     ],
 )
 def test_the_error_names_the_argument_and_why(arguments: dict[str, Any], said: str) -> None:
     with pytest.raises(ArgumentsInvalid) as caught:
         validate_arguments(entry(SCHEMA), arguments)
     assert said in str(caught.value)
-    assert str(caught.value).startswith("fibonacci@2 cannot be called: ")
+    assert str(caught.value).startswith("fibonacci v2 cannot be called: ")
 
 
 @V2
@@ -61,11 +61,11 @@ def test_all_problems_are_in_one_error() -> None:
     with pytest.raises(ArgumentsInvalid) as caught:
         validate_arguments(entry({**SCHEMA, "required": ["n", "mode"]}), {"limit": "x", "nn": 1, "q": 2})
     for said in (
-        "`n` is missing",
-        "`mode` is missing",
-        "`nn` is unknown",
-        "`q` is unknown",
-        "`limit` must be",
+        "'n' is missing",
+        "'mode' is missing",
+        "'nn' is unknown",
+        "'q' is unknown",
+        "'limit' must be",
     ):
         assert said in str(caught.value)
 
@@ -135,7 +135,7 @@ def test_references_stay_inside_the_schema() -> None:
         "$defs": {"count": {"type": "integer"}},
     }
     check_schema(schema, "f")
-    with pytest.raises(ArgumentsInvalid, match="`n` must be integer"):
+    with pytest.raises(ArgumentsInvalid, match="'n' must be integer"):
         validate_arguments(entry(schema), {"n": "x"})
     with pytest.raises(SchemaInvalid, match="outside"):
         check_schema({"type": "object", "properties": {"n": {"$ref": "http://127.0.0.1:9/schema"}}}, "f")

@@ -307,7 +307,7 @@ def test_a_database_of_each_older_version_opens_with_nothing_lost(tmp_path: Path
     with contextlib.closing(Database(path)) as database:
         entry = Vault(database).lookup("fibonacci")
         assert (entry.label, entry.code, entry.description) == (
-            "fibonacci@1",
+            "fibonacci v1",
             "def fibonacci(n): return n",
             "old",
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -169,10 +170,10 @@ def test_a_failed_migration_leaves_the_older_version(tmp_path: Path, in_the_way:
 @LOG_14
 def test_older_rows_are_counted_grouped_and_found(tmp_path: Path) -> None:
     path = first_version(tmp_path / "healkit.db")
-    columns = "timestamp, tool_name, persona, status, error_traceback, trace_id, origin, revision, last_output, fingerprint, duration_ms"
+    columns = "timestamp, tool_name, persona, arguments, status, error_traceback, trace_id, origin, revision, last_output, fingerprint, duration_ms"
     with contextlib.closing(sqlite3.connect(path)) as connection:
         connection.executemany(
-            f"INSERT INTO executionlog ({columns}) VALUES (?, 'f', 'default', ?, ?, ?, 'python', ?, '', ?, ?)",
+            f"INSERT INTO executionlog ({columns}) VALUES (?, 'f', 'default', '{{}}', ?, ?, ?, 'python', ?, '', ?, ?)",
             [
                 ("2026-01-01 00:00:00.000001", "FAILURE", "ValueError: a needle", "t1", 1, "1:aa", 7.5),
                 ("2026-01-01 23:59:59.999999", "FAILURE", "ValueError: none", "t2", 2, "1:aa", 2.5),
@@ -204,3 +205,12 @@ def open_and_read(meet: Meet, path: Path) -> tuple[list[str], int]:
 def test_concurrent_openings_migrate_once(tmp_path: Path) -> None:
     path = first_version(tmp_path / "healkit.db")
     assert at_once(open_and_read, *[(path,)] * 3) == [(["fibonacci"], 1)] * 3
+
+
+def test_migrations_are_one_chain_numbered_without_a_gap() -> None:
+    said = r'^revision = "(\d{4})"\ndown_revision = (?:"(\d{4})"|None)$'
+    files = sorted((migrate.FOLDER / "versions").glob("0*.py"))
+    chained = [re.findall(said, file.read_text(), re.MULTILINE) for file in files]
+    numbers = [f"{number:04}" for number in range(1, len(files) + 1)]
+    assert chained == [[pair] for pair in zip(numbers, ["", *numbers], strict=False)]
+    assert list(migrate.versions()) == [file.name[:4] for file in files] == numbers

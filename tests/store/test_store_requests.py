@@ -5,13 +5,11 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterator
 
 import pytest
-from postgres_samples import postgresql
 from side_by_side import Forked, Meet, at_once
-from sqlalchemy import create_engine, event, text
+from sqlalchemy import event, text
 from sqlalchemy.orm import Session
 
 from healkit.contracts.requests import PatchRequest
@@ -69,27 +67,10 @@ def pending_here(meet: Meet, url: str) -> list[PatchRequest]:
         return list(Requests(database).pending())
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    """Start a PostgreSQL server with an empty database."""
-    with postgresql() as url:
-        yield url
-
-
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=[pytest.mark.postgres, pytest.mark.slow])])
-def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
-    """Open a new database of each kind."""
-    if request.param == "sqlite":
-        where = str(tmp_path / "healkit.db")
-    else:
-        server = request.getfixturevalue("server")
-        engine = create_engine(server, isolation_level="AUTOCOMMIT")
-        with engine.connect() as connection:
-            connection.exec_driver_sql("DROP DATABASE IF EXISTS consent WITH (FORCE)")
-            connection.exec_driver_sql("CREATE DATABASE consent")
-        engine.dispose()
-        where = server.replace("/postgres?", "/consent?")
-    with contextlib.closing(Database(where, wait_s=10.0)) as opened:
+@pytest.fixture
+def database(new_database: Callable[[str], str]) -> Iterator[Database]:
+    """Open a new database with a tool."""
+    with contextlib.closing(Database(new_database("healkit"), wait_s=10.0)) as opened:
         Vault(opened).add("share", BROKEN)
         yield opened
 
@@ -100,13 +81,14 @@ def decided_at_once(database: Database, *decisions: tuple[str, int]) -> list[str
 
 
 @HEAL_4
+@pytest.mark.requirement("SCALE-1")
 def test_an_accepted_request_is_the_next_revision(
     database: Database,
 ) -> None:
     vault, requests = Vault(database), Requests(database)
     asked = requests.add("share", MENDED, author="rule", advisor="rules", reason="no zero", verdict="cured",
                          motivating_log_id=7, run_id="run_1")  # fmt: skip
-    assert (asked.state, asked.parent, asked.label) == ("pending", 1, "share@1")
+    assert (asked.state, asked.parent, asked.label) == ("pending", 1, "share v1")
     assert "-    return total / 0\n+    return total / parts" in asked.diff
     assert vault.get("share").code == BROKEN
     accepted = requests.accept(asked.id)
@@ -117,6 +99,7 @@ def test_an_accepted_request_is_the_next_revision(
     assert vault.get("share").code == MENDED
 
 
+@pytest.mark.slow
 @HEAL_4
 def test_a_request_survives_a_restart(database: Database) -> None:
     asked = Requests(database).add("share", MENDED, author="search", reason="r", verdict="unproven")
@@ -168,7 +151,7 @@ def test_a_decision_is_final(database: Database) -> None:
     assert requests.accept(one.id) == requests.accept(one.id, by="somebody else")
     assert len(vault.history("share")) == 2
     with pytest.raises(
-        PatchRequestDecided, match=r"was accepted already by 'person' and is share@2.*vault undo share"
+        PatchRequestDecided, match=r"was accepted already by 'person' and is share v2.*vault undo share"
     ):
         requests.decline(one.id)
     declined = requests.decline(two.id, "wrong rounding")
@@ -180,6 +163,7 @@ def test_a_decision_is_final(database: Database) -> None:
         requests.accept(99)
 
 
+@pytest.mark.slow
 @HEAL_4
 def test_concurrent_acceptance_makes_one_revision(database: Database) -> None:
     Requests(database).add("share", MENDED)
@@ -187,6 +171,7 @@ def test_concurrent_acceptance_makes_one_revision(database: Database) -> None:
     assert [revision.number for revision in Vault(database).history("share")] == [1, 2]
 
 
+@pytest.mark.slow
 @HEAL_4
 def test_of_concurrent_decisions_one_wins(
     database: Database,
@@ -284,7 +269,7 @@ def test_undo_goes_back_and_forth(
 
 def test_undo_passes_over_drafts(database: Database) -> None:
     vault = Vault(database)
-    with pytest.raises(RevisionNotFound, match="share@1 has no revision before it"):
+    with pytest.raises(RevisionNotFound, match="share v1 has no revision before it"):
         vault.undo("share")
     draft = vault.patch("share", "def share(:", draft=True)
     vault.patch("share", MENDED, parent=draft.revision)

@@ -49,7 +49,7 @@ def test_the_later_of_two_patches_conflicts_and_keeps_its_code(vault: Vault) -> 
     with pytest.raises(RevisionConflict) as caught:
         vault.patch("fibonacci", later, parent=1)
     message = str(caught.value)
-    assert "fibonacci@2 is the active revision" in message
+    assert "fibonacci v2 is the active revision" in message
     assert "+    return n if n < 2" in message
     assert "+    return n // 1" in message
     digest = message.split("under the hash ")[1].split(".")[0]
@@ -71,6 +71,7 @@ def patch_again_and_again(meet: Meet, url: str, number: int) -> list[int]:
     return made
 
 
+@pytest.mark.slow
 @V4
 def test_concurrent_patches_never_overwrite_each_other(vault: Vault, database: Database) -> None:
     vault.add("fibonacci", BROKEN)
@@ -88,7 +89,7 @@ def test_any_two_revisions_can_be_compared(vault: Vault) -> None:
     assert vault.diff("fibonacci") == ""
     vault.patch("fibonacci", FIXED)
     vault.patch("fibonacci", FIXED + "# end")
-    assert vault.diff("fibonacci").splitlines()[:2] == ["--- fibonacci@2", "+++ fibonacci@3"]
+    assert vault.diff("fibonacci").splitlines()[:2] == ["--- fibonacci v2", "+++ fibonacci v3"]
     backwards = vault.diff("fibonacci", 3, 1)
     assert "+    return n / 0\n" in backwards
     assert vault.diff("fibonacci", 1, 1) == ""

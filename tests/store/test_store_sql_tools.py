@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
+import socket
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
+from waiting import WITHIN_S
 
 from healkit.errors import SqlNotAllowed
 from healkit.store.sql_tools import SqlFailed, SqlTimeout, check_sql, run_sql
@@ -156,6 +160,21 @@ def test_an_endless_statement_times_out(sales: Path, code: str) -> None:
         run(sales, code, timeout_s=0.2)
 
 
+@pytest.mark.slow
+def test_a_server_that_does_not_answer_is_waited_for_no_longer_than_the_tool() -> None:
+    """R10: a SQL tool waited without limit for a server that takes a connection and then says nothing."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"postgresql+psycopg://u:hush@127.0.0.1:{silent.getsockname()[1]}/d"
+        with ThreadPoolExecutor(1) as thread:
+            asked = thread.submit(run_sql, url, "SELECT 1", {}, row_limit=5, timeout_s=1.0)
+            try:
+                with pytest.raises(SqlFailed, match="cannot be reached") as caught:
+                    asked.result(WITHIN_S)
+            finally:
+                silent.close()  # lets go of what still waits for it
+    assert "hush" not in str(caught.value)
+
+
 def test_a_result_too_large_to_hold_is_refused(sales: Path) -> None:
     with pytest.raises(SqlFailed, match="too big"):
         run(sales, "SELECT zeroblob(1000000000)")
@@ -175,3 +194,32 @@ def test_a_result_too_large_to_hold_is_refused(sales: Path) -> None:
 def test_a_refused_statement_raises(sales: Path, code: str, arguments: dict[str, Any], said: str) -> None:
     with pytest.raises(SqlFailed, match=said):
         run(sales, code, **arguments)
+
+
+@pytest.mark.requirement("SAFE-1")
+@pytest.mark.parametrize("log_of", [None, "default"], ids=["not granted", "granted"])
+def test_no_statement_reads_a_table_of_healkits_own(
+    empty_database: Path, tmp_path: Path, log_of: str
+) -> None:
+    """S1: a SQL tool without grants read every table of the log and the vault, whatever it called them."""
+    path = Path(shutil.copy(empty_database, tmp_path / "own.db"))
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        tables = [
+            name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
+        ]
+        connection.execute("CREATE VIEW behind AS SELECT * FROM executionlog")
+        connection.execute("ANALYZE")
+        connection.commit()
+    assert {"executionlog", "codevault", "toolregistry", "executioncall", "patchrequest"} <= set(tables)
+    sources = [f"{schema}{table}" for table in [*tables, "sqlite_stat1"] for schema in ("", "main.")]
+    sources += [
+        "behind",
+        "(WITH executionlog AS (SELECT * FROM main.executionlog) SELECT * FROM executionlog)",
+    ]
+    sources += ["(SELECT * FROM main.executionlog) executionlog", "[executionLOG] x, main.'executionlog'"]
+    for source in sources:
+        if log_of is not None and source == "executionlog":
+            continue
+        code = f"SELECT count(*) FROM {source}"
+        with pytest.raises((SqlNotAllowed, SqlFailed), match=r"own|authorized|constructor"):
+            run_sql(f"sqlite:///{path}", code, {}, row_limit=9, timeout_s=5, log_of=log_of)

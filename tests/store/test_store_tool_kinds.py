@@ -30,7 +30,7 @@ def test_a_schema_is_replaced_and_read_off_the_code_again(vault: Vault) -> None:
     with pytest.raises(SchemaInvalid):
         vault.set_schema("fibonacci", {"type": "array"})
     assert list(vault.set_schema("fibonacci", None).input_schema["properties"]) == ["n", "start"]
-    assert vault.patch("fibonacci", BROKEN).label == "fibonacci@3"
+    assert vault.patch("fibonacci", BROKEN).label == "fibonacci v3"
     assert list(vault.get("fibonacci").input_schema["properties"]) == ["n"]
 
 

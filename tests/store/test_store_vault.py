@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-import sqlite3
-
 import pytest
+from sqlalchemy import text
 from vault_samples import BROKEN, FIXED, V1, V2, V3
 
 from healkit.contracts.records import Grants
@@ -24,7 +22,7 @@ from healkit.store.vault import Vault
 @V2
 def test_name_and_code_are_enough(vault: Vault) -> None:
     entry = vault.add("fibonacci", BROKEN)
-    assert (entry.label, entry.ref.filename, entry.type) == ("fibonacci@1", "<fibonacci@1>", "python")
+    assert (entry.label, entry.ref.filename, entry.type) == ("fibonacci v1", "<fibonacci@1>", "python")
     assert entry.description == "The n-th Fibonacci number."
     assert entry.input_schema == {
         "type": "object",
@@ -54,34 +52,32 @@ def test_given_values_are_stored_as_given(vault: Vault) -> None:
     assert entry.examples == [{"arguments": {"n": 10}, "result": 55}]
     assert entry.grants == Grants(read=("/data",), calls=("host.*",), memory_mb=64)
     assert entry.flags["side_effects"] is True
-    assert entry.label == "fibonacci.teacher@1"
+    assert entry.label == "fibonacci v1 (teacher)"
 
 
 @V1
+@pytest.mark.requirement("SCALE-1")
 def test_code_is_stored_once_under_its_hash(vault: Vault, database: Database) -> None:
     first, second = vault.add("one", "def run(): return 'ä'"), vault.add("two", "def run(): return 'ä'")
     assert first.code_hash == second.code_hash
     assert vault.code(first.code_hash[:12]) == first.code
-    assert database.path is not None
-    with contextlib.closing(sqlite3.connect(database.path)) as connection:
-        rows = connection.execute("SELECT hash, code, type FROM codevault").fetchall()
-    assert rows == [(first.code_hash, "def run(): return 'ä'", "python")]
+    with database.read() as session:
+        rows = session.execute(text("SELECT hash, code, type FROM codevault")).all()
+    assert [tuple(row) for row in rows] == [(first.code_hash, "def run(): return 'ä'", "python")]
 
 
 @V1
 def test_tampered_code_is_never_returned(vault: Vault, database: Database) -> None:
     vault.add("fibonacci", BROKEN)
     vault.patch("fibonacci", FIXED)
-    assert database.path is not None
-    with contextlib.closing(sqlite3.connect(database.path)) as connection:
-        connection.execute("UPDATE codevault SET code = 'import os' WHERE code = ?", (FIXED,))
-        connection.commit()
+    with database.write() as session:
+        session.execute(text("UPDATE codevault SET code = 'import os' WHERE code = :code"), {"code": FIXED})
     for hand_out in (
         lambda: vault.lookup("fibonacci"),
         lambda: vault.get("fibonacci", revision=2),
         lambda: vault.revert("fibonacci", 2),
     ):
-        with pytest.raises(VaultTampered, match="fibonacci@2"):
+        with pytest.raises(VaultTampered, match="fibonacci v2"):
             hand_out()
     assert vault.names() == ["fibonacci"]
     assert vault.revert("fibonacci", 1).code == BROKEN
@@ -90,10 +86,8 @@ def test_tampered_code_is_never_returned(vault: Vault, database: Database) -> No
 @V1
 def test_saving_the_true_code_repairs_a_tampered_row(vault: Vault, database: Database) -> None:
     vault.add("fibonacci", FIXED)
-    assert database.path is not None
-    with contextlib.closing(sqlite3.connect(database.path)) as connection:
-        connection.execute("UPDATE codevault SET code = 'import os'")
-        connection.commit()
+    with database.write() as session:
+        session.execute(text("UPDATE codevault SET code = 'import os'"))
     assert vault.patch("fibonacci", FIXED).revision == 1
     assert vault.lookup("fibonacci").code == FIXED
 
@@ -120,7 +114,7 @@ def test_the_exact_persona_comes_before_default(vault: Vault) -> None:
     vault.add("fibonacci", FIXED, persona="teacher")
     assert vault.lookup("fibonacci", "teacher").code == FIXED
     assert vault.lookup("fibonacci", "student").persona == "default"
-    assert [entry.label for entry in vault.list()] == ["fibonacci@1", "fibonacci.teacher@1"]
+    assert [entry.label for entry in vault.list()] == ["fibonacci v1", "fibonacci v1 (teacher)"]
     assert [entry.persona for entry in vault.list("teacher")] == ["teacher"]
 
 
@@ -133,7 +127,7 @@ def test_an_unknown_name_suggests_near_ones(vault: Vault) -> None:
         vault.lookup("fibonaci")
     with pytest.raises(PersonaNotFound, match="Did you mean 'teacher'"):
         vault.lookup("fibonacci", "teachr")
-    with pytest.raises(RevisionNotFound, match="1 to 1"):
+    with pytest.raises(RevisionNotFound, match=r"It has v1\."):
         vault.get("fibonacci", "teacher", 7)
 
 

@@ -1,0 +1,292 @@
+"""Data views: frames and arrays kept in files.
+
+They are those that executions were given or returned, and the user's own; the files are beside the database.
+
+A view is written once and known by its content: data that is there already is not written again. Its row comes after
+its file, so that a kill in between leaves a file that nothing refers to, which the next look for room removes. When the
+files take more than the budget, the oldest ones that no execution on record refers to go first, then the oldest of
+those that one does; a view to which a user gave a name is never evicted. An evicted view keeps its row, and says so.
+
+Only its owner can read a file, and none is ever sent anywhere. On a server, each machine has files of its own.
+"""
+
+from __future__ import annotations
+
+import builtins
+import os
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from sqlalchemy import delete, func, insert, select, update
+from sqlalchemy.orm import Session
+
+from healkit.contracts.data_views import DataView, ViewColumn
+from healkit.contracts.records import utc_now
+from healkit.errors import ViewError, ViewGone, ViewNotFound, did_you_mean
+from healkit.store.data_view_tables import USES, VIEWS
+from healkit.store.database import Database
+from healkit.store.locations import views_folder
+from healkit.values import BadValue, CannotCross, view_files
+
+Side = Literal["arguments", "result"]
+
+#: Characters of the digest in the name that a view has by itself.
+_NAME_DIGITS = 12
+_NAME_MAX_CHARS = 200
+#: Age of a file that is being written, or has no row yet, from which on its writer is taken for dead.
+_LEFT_BEHIND_S = 3600.0
+_BY_USER = "user"
+
+
+class Use(NamedTuple):
+    """Preview in the record of an execution: `number` counts those of its side, from 0."""
+
+    trace_id: str
+    side: Side
+    number: int
+
+
+class DataViews:
+    """Views of one database; safe to use from several threads and processes."""
+
+    def __init__(self, database: Database, budget_bytes: int) -> None:
+        self._database = database
+        self._budget_bytes = budget_bytes
+        self.folder = views_folder(database.path, database.url)
+
+    def keep(
+        self, value: Any, *, created_by: str = _BY_USER, name: str | None = None, use: Use | None = None
+    ) -> str:
+        """Keep a frame, an array or a table, and return its SHA-256.
+
+        name: a name of the user's. use: the preview that it stands for.
+
+        Raises `ViewError` where the name stands for other data, where the value is nothing that can be kept, or where
+        there is no room for it.
+        """
+        try:
+            whole = view_files.encoded(value)
+            described = _described(value)
+        except CannotCross as error:
+            raise ViewError(f"It cannot be kept: {error.path} holds {error.why}.") from None
+        digest = view_files.identity(whole)
+        with self._database.write() as session:
+            if self._named(session, digest, name, created_by):
+                _refer(session, use, digest)
+                return digest
+        try:
+            self._make_folder()
+            file, _ = view_files.write(value, whole, digest, self.folder)
+            size = file.stat().st_size
+        except OSError as error:
+            raise ViewError(
+                f"No data view can be written to {str(self.folder)!r}: {error.strerror or error}."
+            ) from None
+        row = {
+            **described, "view_name": name or _own_name(digest), "sha256": digest, "file_name": file.name,
+            "size_bytes": size, "created_by": created_by, "created_at": utc_now(), "named": name is not None,
+        }  # fmt: skip
+        with self._database.write() as session:
+            if not self._named(session, digest, name, created_by):  # no other process was faster
+                session.execute(
+                    update(VIEWS).where(VIEWS.c.sha256 == digest).values(_found_again(file.name, size))
+                )
+                if not self._named(session, digest, name, created_by):
+                    session.execute(insert(VIEWS).values(row))
+            _refer(session, use, digest)
+            self._make_room(session, digest)
+        return digest
+
+    def used(self, trace_id: str, side: Side) -> dict[int, DataView]:
+        """Return the data behind the previews in an execution's record, by their numbers."""
+        mine = USES.c.trace_id == trace_id, USES.c.side == side
+        with self._database.read() as session:
+            uses = session.execute(select(USES.c.number, USES.c.sha256).where(*mine)).all()
+            found = {
+                view.sha256: view for view in self._select(session, VIEWS.c.sha256.in_([d for _, d in uses]))
+            }
+        return {number: found[digest] for number, digest in uses if digest in found}
+
+    def get(self, name: str) -> DataView:
+        """Return the view of that name; raise `ViewNotFound`."""
+        with self._database.read() as session:
+            for view in self._select(session, VIEWS.c.view_name == name):
+                return view
+            names = builtins.list(session.scalars(select(VIEWS.c.view_name)))
+        near = did_you_mean(name, names)
+        raise ViewNotFound(
+            f"There is no data view {name!r}.", hint=near.strip() or "hk.views.list() has them all."
+        )
+
+    def list(self, limit: int = 100) -> builtins.list[DataView]:
+        """Return the views, newest first."""
+        with self._database.read() as session:
+            return self._select(session, limit=limit)
+
+    def load(self, view: DataView) -> Any:
+        """Return a view's value, equal to what was kept and of the same type; raise `ViewGone`."""
+        if view.file is None:
+            raise ViewGone(
+                f"The data of view {view.name!r} was evicted: all views together were over the budget.",
+                hint="Give it a name to keep it (hk.views.put), or raise HEALKIT_VIEWS_MB.",
+            )
+        try:
+            return view_files.read(view.file)
+        except FileNotFoundError:
+            raise ViewGone(
+                f"The data of view {view.name!r} is not on this machine: there is no file {str(view.file)!r}.",
+                hint="It was removed, or kept by another machine that uses this database.",
+            ) from None
+        except (BadValue, OSError) as error:
+            raise ViewGone(f"The file of view {view.name!r} cannot be read: {error}.") from None
+
+    def remove(self, name: str) -> None:
+        """Remove a name, and its data where no other name stands for it; raise `ViewNotFound`."""
+        view = self.get(name)
+        with self._database.write() as session:
+            session.execute(delete(VIEWS).where(VIEWS.c.view_name == name))
+            others = session.scalar(select(func.count()).where(VIEWS.c.sha256 == view.sha256))
+            if not others and view.file is not None:
+                view.file.unlink(missing_ok=True)
+
+    def remove_unused(self) -> int:
+        """Remove views without a user's name that no execution on record refers to; return how many."""
+        with self._database.write() as session:
+            unused = VIEWS.c.named.is_(False), VIEWS.c.sha256.not_in(select(USES.c.sha256))
+            rows = session.execute(select(VIEWS.c.id, VIEWS.c.sha256, VIEWS.c.file_name).where(*unused)).all()
+            session.execute(delete(VIEWS).where(VIEWS.c.id.in_([row.id for row in rows])))
+            left = set(
+                session.scalars(select(VIEWS.c.sha256).where(VIEWS.c.sha256.in_([r.sha256 for r in rows])))
+            )
+            for row in rows:
+                if row.sha256 not in left:
+                    (self.folder / row.file_name).unlink(missing_ok=True)
+        return len(rows)
+
+    def _named(self, session: Session, digest: str, name: str | None, created_by: str) -> bool:
+        """Return whether the data is there, and has the name by now; raise `ViewError` for a name of other data."""
+        if name is not None:
+            if not name or len(name) > _NAME_MAX_CHARS:
+                raise ViewError(f"A view's name has 1 to {_NAME_MAX_CHARS} characters.")
+            taken = session.scalar(select(VIEWS.c.sha256).where(VIEWS.c.view_name == name))
+            if taken not in {None, digest}:
+                raise ViewError(
+                    f"The data view {name!r} holds other data, and is written once.",
+                    hint=f"Take another name, or hk.views.remove({name!r}) first.",
+                )
+        here = VIEWS.c.sha256 == digest, VIEWS.c.evicted_at.is_(None)
+        row = session.execute(select(VIEWS).where(*here).limit(1)).first()
+        if row is None or not (self.folder / row.file_name).is_file():
+            return False
+        if name is not None and taken is None:
+            own = {
+                **row._mapping,
+                "view_name": name,
+                "created_by": created_by,
+                "created_at": utc_now(),
+                "named": True,
+            }
+            del own["id"]
+            session.execute(insert(VIEWS).values(own))
+        return True
+
+    def _select(self, session: Session, *where: Any, limit: int | None = None) -> builtins.list[DataView]:
+        uses = select(func.count()).where(USES.c.sha256 == VIEWS.c.sha256).scalar_subquery()
+        newest = (
+            select(VIEWS, uses.label("uses"))
+            .where(*where)
+            .order_by(VIEWS.c.created_at.desc(), VIEWS.c.id.desc())
+        )
+        return [self._view(row) for row in session.execute(newest.limit(limit))]
+
+    def _view(self, row: Any) -> DataView:
+        return DataView(
+            row.view_name, row.kind, tuple(row.shape), [ViewColumn(*column) for column in row.columns],
+            row.created_by, row.created_at, row.sha256, row.size_bytes,
+            None if row.evicted_at else self.folder / row.file_name, row.uses,
+        )  # fmt: skip
+
+    def _make_folder(self) -> None:
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def _make_room(self, session: Session, newest: str) -> None:
+        """Evict views until the rest fits the budget; the newest last. Raise `ViewError` where names alone fill it."""
+        self._remove_left_behind(session)
+        files = select(
+            VIEWS.c.sha256, VIEWS.c.file_name, func.max(VIEWS.c.size_bytes).label("size"),
+            func.max(VIEWS.c.created_at).label("at"), func.count().filter(VIEWS.c.named).label("names"),
+        ).where(VIEWS.c.evicted_at.is_(None)).group_by(VIEWS.c.sha256, VIEWS.c.file_name)  # fmt: skip
+        rows = session.execute(files).all()
+        if sum(row.size for row in rows if row.names) > self._budget_bytes:
+            raise ViewError(
+                "There is no room for it: the views with names would take more than "
+                f"{self._budget_bytes // 2**20:,} MB.",
+                hint="Remove some (hk.views.remove), or raise HEALKIT_VIEWS_MB.",
+            )
+        over = sum(row.size for row in rows) - self._budget_bytes
+        used = set(session.scalars(select(USES.c.sha256).distinct())) if over > 0 else set()
+        room = self._budget_bytes - sum(row.size for row in rows if row.names)
+        # One that does not fit even by itself goes, and not all others for it.
+        may_go = [row for row in rows if not row.names]
+        may_go.sort(key=lambda row: (row.size <= room, row.sha256 == newest, row.sha256 in used, row.at))
+        for row in may_go:
+            if over <= 0:
+                return
+            session.execute(update(VIEWS).where(VIEWS.c.sha256 == row.sha256).values(evicted_at=utc_now()))
+            (self.folder / row.file_name).unlink(missing_ok=True)
+            over -= row.size
+
+    def _remove_left_behind(self, session: Session) -> None:
+        """Remove files of writers that were killed before the file had its row."""
+        known = set(session.scalars(select(VIEWS.c.file_name).where(VIEWS.c.evicted_at.is_(None))))
+        oldest = time.time() - _LEFT_BEHIND_S
+        with suppress(OSError), os.scandir(self.folder) as files:
+            for file in files:
+                if file.name not in known and file.stat().st_mtime < oldest:
+                    Path(file.path).unlink(missing_ok=True)
+
+
+def _refer(session: Session, use: Use | None, digest: str) -> None:
+    """Record which data a preview stands for, in the transaction that finds or makes the view."""
+    if use is not None:
+        session.execute(delete(USES).filter_by(**use._asdict()))
+        session.execute(insert(USES).values(sha256=digest, **use._asdict()))
+
+
+def _own_name(digest: str) -> str:
+    return f"view_{digest[:_NAME_DIGITS]}"
+
+
+def _found_again(file_name: str, size: int) -> dict[str, Any]:
+    return {"evicted_at": None, "file_name": file_name, "size_bytes": size}
+
+
+def _described(value: Any) -> dict[str, Any]:
+    """Return the columns of a view's row that say what it holds."""
+    kind, shape = type(value).__name__, [int(size) for size in getattr(value, "shape", (len(value),))]
+    return {
+        "kind": kind, "shape": shape, "row_count": shape[0] if shape else 1,
+        "columns": [[column.name, column.dtype, column.nulls] for column in _columns(value)],
+    }  # fmt: skip
+
+
+def _columns(value: Any) -> list[ViewColumn]:
+    package = type(value).__module__.partition(".")[0]
+    if package == "pandas" and hasattr(value, "dtypes") and hasattr(value, "columns"):
+        nulls = value.isna().sum().tolist()
+        return [
+            ViewColumn(str(n), str(d), c) for n, d, c in zip(value.columns, value.dtypes, nulls, strict=True)
+        ]
+    if package == "pandas" and hasattr(value, "isna") and hasattr(value, "name"):
+        return [ViewColumn(str(value.name), str(value.dtype), int(value.isna().sum()))]
+    if package == "pyarrow":
+        return [
+            ViewColumn(f.name, str(f.type), value.column(i).null_count) for i, f in enumerate(value.schema)
+        ]
+    if package == "polars":
+        return [
+            ViewColumn(column.name, str(column.dtype), column.null_count()) for column in value.get_columns()
+        ]
+    return []
