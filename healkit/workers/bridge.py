@@ -7,6 +7,10 @@ it is left out for tools that have proved quick, until one of them is slow.
 
 While any bridge is open, the interpreter's switch interval is 10 µs instead of 5 ms: a call needs the interpreter's
 lock five times, and with a busy main thread each of them waits that long.
+
+A worker with many large calls under way is not read until some of them have ended: what it sends then waits in its own
+socket. Large messages are decoded one at a time, whichever worker they come from (`contracts.claims`), so that small
+calls of other workers come between.
 """
 
 from __future__ import annotations
@@ -15,12 +19,12 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import msgspec
 
-from healkit.contracts import rpc
+from healkit.contracts import claims, rpc
 
 
 class CallHandler(Protocol):
@@ -34,10 +38,18 @@ class CallHandler(Protocol):
         """Take note of an answer; called after it was sent, or dropped because the call had timed out before."""
         ...
 
+    def timed_out(self, call: rpc.RpcCall, error: rpc.RpcError) -> None:
+        """Take note that the worker was told that the time is up; called while `handle` may still be at it."""
+        ...
+
 
 #: Faster than this, a tool is quick; slower than `_SLOW_S`, it is not any more.
 _QUICK_S, _SLOW_S = 0.001, 0.02
+#: Limit of the tools that are known to be quick; the names are the worker's.
+_QUICK_MAX = 1000
 _SWITCH_INTERVAL_S = 0.00001
+#: Limit of the calls of one worker that are under way together, in bytes; one call alone may always be.
+_IN_FLIGHT_MAX_BYTES = rpc.MAX_FRAME_BYTES
 
 
 class _Pending:
@@ -46,10 +58,11 @@ class _Pending:
     `holds_turn` is true while its thread keeps others from reading, because its tool has been quick so far.
     """
 
-    __slots__ = ("answered", "call", "holds_turn", "started")
+    __slots__ = ("answered", "call", "holds_turn", "size_bytes", "started")
 
-    def __init__(self, call: rpc.RpcCall, *, holds_turn: bool) -> None:
+    def __init__(self, call: rpc.RpcCall, size_bytes: int, *, holds_turn: bool) -> None:
         self.call = call
+        self.size_bytes = size_bytes
         self.started = time.monotonic()
         self.holds_turn = holds_turn
         self.answered = False
@@ -79,7 +92,12 @@ class Bridge:
         self._max_threads = max_in_flight
         self._handler: CallHandler | None = None
         self._turn = threading.Lock()  # its holder reads
-        self._lock = threading.Lock()  # pending calls, and whole frames on the way out
+        self._lock = threading.Lock()  # pending calls; held for moments only, since the event loop takes it
+        self._sending = (
+            threading.Lock()
+        )  # its holder sends a whole frame, for as long as the worker does not read
+        self._room = threading.Condition(self._lock)  # that calls under way leave for others
+        self._in_flight_bytes, self._awaits_room = 0, False
         self._pending: dict[int, _Pending] = {}
         self._quick: set[tuple[str, str]] = set()
         self._busy = 0
@@ -98,23 +116,26 @@ class Bridge:
         self._rpc_timeout_s = rpc_timeout_s
         self._max_threads = max_in_flight
 
-    def send(self, message: msgspec.Struct) -> None:
-        """Send one message to the worker, whole; no error for a worker that has ended, which is seen elsewhere."""
-        frame = rpc.encode_frame(message)
-        with self._lock:
-            self._send(frame)
+    def send(self, message: msgspec.Struct, descriptors: Sequence[int] = ()) -> None:
+        """Send one message to the worker, whole; no error for a worker that has ended, which is seen elsewhere.
+
+        descriptors: open files that go with it.
+        """
+        self._send(rpc.encode_frame(message), descriptors)
 
     def expire(self) -> None:
         """Answer every call whose time is up with CALL_TIMEOUT, and let others read past one that has become slow.
 
-        Called every few milliseconds to tenths of a second by the code that waits for the worker.
+        Called on the event loop, every few milliseconds to tenths of a second, by the code that waits for the worker.
+        It never waits itself: the worker may not be reading.
         """
         now = time.monotonic()
         for pending in list(self._pending.values()):
             if now - pending.started >= self._rpc_timeout_s:
                 message = f"no answer within {self._rpc_timeout_s:g} s"
                 error = rpc.RpcError("CALL_TIMEOUT", "TimeoutError", message)
-                self._answer(pending, rpc.RpcResult(pending.call.id, success=False, error=error))
+                if self._claim(pending):
+                    threading.Thread(target=self._time_out, args=(pending.call, error), daemon=True).start()
             if now - pending.started >= _SLOW_S:
                 self._hand_over(pending)
 
@@ -124,6 +145,7 @@ class Bridge:
             if self._ended:
                 return
             self._ended = True
+            self._room.notify_all()
         try:
             self._sock.shutdown(socket.SHUT_RDWR)
         except OSError:
@@ -138,9 +160,15 @@ class Bridge:
         try:
             while (pending := self._next_call()) is not None:
                 self._handle(pending)
-                self._hand_over(pending)
                 with self._lock:
+                    held, pending.holds_turn = pending.holds_turn, False
                     self._busy -= 1
+                    self._in_flight_bytes -= pending.size_bytes
+                    if self._awaits_room:
+                        self._room.notify()
+                if held:
+                    self._turn.release()
+                del pending  # and its arguments, while this thread waits for the next call
         finally:
             with self._lock:
                 self._threads -= 1
@@ -151,9 +179,9 @@ class Bridge:
         """Return the next call, holding the turn, or None at the end; hand on every other message."""
         self._turn.acquire()
         while not self._ended:
-            message = self._read()
+            message, size_bytes = self._read()
             if isinstance(message, rpc.RpcCall):
-                pending = _Pending(message, holds_turn=True)
+                pending = _Pending(message, size_bytes, holds_turn=True)
                 if self._register(pending):
                     return pending
             elif message is None:
@@ -174,6 +202,7 @@ class Bridge:
                 return False
             self._pending[call.id] = pending
             self._busy += 1
+            self._in_flight_bytes += pending.size_bytes
         if (call.server, call.tool) not in self._quick:
             self._hand_over(pending)
         return True
@@ -191,17 +220,34 @@ class Bridge:
         if spawn:
             self._spawn()
 
-    def _read(self) -> rpc.Ready | rpc.RpcCall | rpc.ExecutionComplete | None:
+    def _read(self) -> tuple[rpc.FromWorker | None, int]:
+        """Return the next message and its size in bytes; no message at the end."""
         try:
             frame = self._reader.read()
             if frame is not None:
-                return rpc.decode_from_worker(frame)
+                size_bytes = len(frame)
+                if size_bytes > claims.SMALL_BYTES:
+                    self._wait_for_room(size_bytes)
+                return rpc.decode_from_worker(frame), size_bytes
             self._end("")
-        except (rpc.FrameTooLarge, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            self._end(f"{type(error).__name__}: {error}")
+        except (rpc.FrameTooLarge, claims.BadClaim) as error:
+            self._end(str(error))
         except OSError:
             self._end("")
-        return None
+        return None, 0
+
+    def _wait_for_room(self, size_bytes: int) -> None:
+        """Wait until the calls under way leave room for a message of that size, or there are none, or it is over."""
+        with self._room:
+            self._awaits_room = True
+            self._room.wait_for(
+                lambda: (
+                    self._ended
+                    or not self._in_flight_bytes
+                    or self._in_flight_bytes + size_bytes <= _IN_FLIGHT_MAX_BYTES
+                )
+            )
+            self._awaits_room = False
 
     def _end(self, problem: str) -> None:
         if not self._ended:
@@ -211,24 +257,42 @@ class Bridge:
         call = pending.call
         assert self._handler is not None
         self._answer(pending, self._handler.handle(call))
-        if time.monotonic() - pending.started < _QUICK_S:
-            self._quick.add((call.server, call.tool))
-        else:
-            self._quick.discard((call.server, call.tool))
+        tool, quick = (call.server, call.tool), self._quick
+        if time.monotonic() - pending.started >= _QUICK_S:
+            quick.discard(tool)
+        elif tool not in quick and len(quick) < _QUICK_MAX:
+            quick.add(tool)
 
     def _answer(self, pending: _Pending, result: rpc.RpcResult) -> None:
         result, frame = _framed(result)
-        with self._lock:
+        with self._lock:  # as `_claim` does, without the detour
             late, pending.answered = pending.answered, True
             if not late:
-                self._pending.pop(pending.call.id, None)
-                self._send(frame)
+                del self._pending[pending.call.id]
+        if not late:
+            self._send(frame)
         if self._handler is not None:
             self._handler.ended(pending.call, result, late=late)
 
-    def _send(self, frame: bytes) -> None:
+    def _time_out(self, call: rpc.RpcCall, error: rpc.RpcError) -> None:
+        """Answer a call whose time is up; on a thread of its own."""
+        self._send(rpc.encode_frame(rpc.RpcResult(call.id, success=False, error=error)))
+        if self._handler is not None:
+            self._handler.timed_out(call, error)
+
+    def _claim(self, pending: _Pending) -> bool:
+        """Return whether the call is still to be answered; only the first caller is told so."""
+        with self._lock:
+            first, pending.answered = not pending.answered, True
+            if first:
+                del self._pending[pending.call.id]
+        return first
+
+    def _send(self, frame: bytes, descriptors: Sequence[int] = ()) -> None:
         try:
-            self._sock.sendall(frame)
+            with self._sending:
+                sent = socket.send_fds(self._sock, [frame], descriptors) if descriptors else 0
+                self._sock.sendall(frame[sent:] if sent else frame)
         except OSError:
             pass  # the worker's end is seen by the code that watches its process
 

@@ -10,19 +10,23 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import fcntl
+import functools
 import itertools
 import os
-import shutil
 import stat
 import subprocess
-from collections.abc import Iterator
+import threading
 from pathlib import Path
 
 from healkit.contracts.records import host_identity, process_start_ticks
 from healkit.contracts.temporary import new_temporary_folder, temporary_folder
+from healkit.errors import ConfigError
+from healkit.workers.inside.scratch import remove_tree
 
-#: ZeroMQ's IPC paths fail at about 108 characters; what we append to the base takes up to 50 of them.
-_BASE_MAX_CHARS = 55
+#: The path of a socket has at most 107 bytes. A private base in the folder for temporary files takes up to 21 of them,
+#: and what is appended to that up to 50.
+_TEMPORARY_MAX_BYTES = 55 - len("/healkit-4294967295-9")
+_SHORT = Path("/tmp")  # noqa: S108 - a private folder is made in it, and checked
 #: Waits for the end of its input, gives dying workers a moment, and sweeps.
 _JANITOR = 'cat >/dev/null; sleep 0.2; rm -rf -- "$1"'
 
@@ -55,6 +59,15 @@ class RunFolder:
         """Standard error of the process, outside of its view; `faulthandler` writes here when nothing else can."""
         return self.root / "stderr.log"
 
+    def last_words(self, limit_bytes: int) -> str:
+        """Return the end of what the process wrote to its crash file, at most so much; empty where there is none."""
+        try:
+            with self.crash_file.open("rb") as file:
+                file.seek(max(0, file.seek(0, os.SEEK_END) - limit_bytes))
+                return file.read(limit_bytes).decode(errors="replace")
+        except OSError:
+            return ""
+
     def create(self) -> RunFolder:
         """Make the folders, readable by this user only."""
         for folder in (self.root, self.ipc, self.scratch):
@@ -62,27 +75,17 @@ class RunFolder:
         return self
 
     def remove(self) -> None:
-        """Delete it all; what a tool made unreadable is made readable first."""
-
-        def retry(_function: object, path: str, _error: object) -> None:
-            try:
-                os.chmod(os.path.dirname(path), 0o700)
-                # A chmod would reach what a link points at, and a tool can leave a link to any file of the user's.
-                if os.path.islink(path) or not os.path.isdir(path):
-                    os.unlink(path)
-                    return
-                os.chmod(path, 0o700)
-                shutil.rmtree(path)
-            except OSError:
-                pass  # the sweep at the next start tries again
-
-        shutil.rmtree(self.root, onerror=retry)
+        """Delete it all; what a tool made unreadable is made readable first. Raises nothing."""
+        remove_tree(self.root)
 
 
 class RunFolders:
-    """Hands out one `RunFolder` for each worker; `close` removes them all."""
+    """Hands out one `RunFolder` for each worker; `close` removes them all.
 
-    def __init__(self, base: Path | None = None) -> None:
+    What dead hosts have left is removed first; `on_thread` leaves that to a thread, for a caller that may not wait.
+    """
+
+    def __init__(self, base: Path | None = None, *, on_thread: bool = False) -> None:
         base = base or private_base()
         identity = host_identity()
         self.root = base / f"{identity.pid}-{identity.started_ticks}-{next(_numbers)}"
@@ -90,7 +93,10 @@ class RunFolders:
         self._janitor: subprocess.Popen[bytes] | None = None
         #: Open and locked while this process lives, for those that cannot see it: other containers have other ids.
         self._held: int | None = None
-        sweep(base)
+        if on_thread:
+            threading.Thread(target=sweep, args=(base,), name="healkit-sweep", daemon=True).start()
+        else:
+            sweep(base)
 
     def next(self) -> RunFolder:
         """Return a folder that no worker has had; it is made when the worker starts."""
@@ -110,7 +116,7 @@ class RunFolders:
 
     def close(self) -> None:
         """Remove what is left of this host's folders."""
-        shutil.rmtree(self.root, ignore_errors=True)
+        remove_tree(self.root)
         self._let_go()
         if self._janitor is not None:
             self._janitor.kill()
@@ -133,18 +139,19 @@ class RunFolders:
 
 
 def sweep(base: Path) -> int:
-    """Remove the folders of hosts that are gone; returns how many there were."""
+    """Remove the folders of hosts that are gone; returns how many there were. Raises nothing."""
     swept = 0
-    for folder in base.glob("*-*"):
-        pid, ticks, *_ = [*folder.name.split("-"), ""]
-        if (
-            pid.isdigit()
-            and ticks.isdigit()
-            and process_start_ticks(int(pid)) != int(ticks)
-            and not _is_held(folder)
-        ):
-            shutil.rmtree(folder, ignore_errors=True)
-            swept += 1
+    with contextlib.suppress(OSError):
+        for folder in list(base.glob("*-*")):
+            pid, ticks, *_ = [*folder.name.split("-"), ""]
+            if (
+                pid.isdigit()
+                and ticks.isdigit()
+                and process_start_ticks(int(pid)) != int(ticks)
+                and not _is_held(folder)
+            ):
+                remove_tree(folder)
+                swept += 1
     return swept
 
 
@@ -164,55 +171,38 @@ def _is_held(folder: Path) -> bool:
 
 
 def private_base() -> Path:
-    """`<tmp>/healkit-<user id>`, ours alone; another folder where that name is taken by another user."""
-    temporary = temporary_folder()
-    if len(str(temporary)) > _BASE_MAX_CHARS - len("/healkit-4294967295"):
-        temporary = Path("/tmp")  # noqa: S108 - a private folder is made in it, and checked
-    base = temporary / f"healkit-{os.getuid()}"
-    try:
-        base.mkdir(mode=0o700, exist_ok=True)
-        found = base.lstat()
-    except OSError:
-        return new_temporary_folder("healkit-")
-    private = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077
-    return base if private else new_temporary_folder("healkit-")
+    """Return `<tmp>/healkit-<user id>`, ours alone; where it is another user's, the next that is free or ours.
 
-
-def exceeds(folder: str, pid: int, max_bytes: int, max_files: int) -> bool:
-    """Return whether the folder, and the files the process holds open without a name, exceed either limit.
-
-    Stops counting at the limit. Counts the space really used: a sparse file takes little.
+    All processes of a user come to the same one, so that what is left there is swept, and grants of it are refused.
     """
-    total = 0
-    for files, size_bytes in enumerate(itertools.chain(_nameless(pid), _in(folder)), start=1):
-        total += size_bytes
-        if total > max_bytes or files > max_files:
-            return True
-    return False
+    temporary = folder_for_sockets()
+    name = f"healkit-{os.getuid()}"
+    for base in (temporary / name, *(temporary / f"{name}-{number}" for number in range(1, 10))):
+        with contextlib.suppress(OSError):
+            base.mkdir(mode=0o700, exist_ok=True)
+            found = base.lstat()
+            if stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077:
+                return base
+    return _own_base(temporary)
 
 
-def _in(folder: str) -> Iterator[int]:
-    for parent, folders, names in os.walk(folder):
-        yield from (0 for _ in folders)
-        for name in names:
-            try:
-                yield os.lstat(os.path.join(parent, name)).st_blocks * 512
-            except OSError:
-                continue  # it is the worker's folder: files come and go
+@functools.cache
+def _own_base(temporary: Path) -> Path:
+    return new_temporary_folder("healkit-", temporary)
 
 
-def _nameless(pid: int) -> Iterator[int]:
-    """Yield the sizes of files that only an open descriptor still keeps."""
-    seen = set()
-    try:
-        descriptors = list(os.scandir(f"/proc/{pid}/fd"))
-    except OSError:  # it has ended, or there is no /proc
-        return
-    for descriptor in descriptors:
-        try:
-            found = descriptor.stat()
-        except OSError:
-            continue
-        if found.st_nlink == 0 and stat.S_ISREG(found.st_mode) and (found.st_dev, found.st_ino) not in seen:
-            seen.add((found.st_dev, found.st_ino))
-            yield found.st_blocks * 512
+def folder_for_sockets() -> Path:
+    """Return the folder for temporary files, or /tmp where the path of a socket below it would be too long.
+
+    Raises `ConfigError` where neither will do.
+    """
+    temporary = temporary_folder()
+    if len(os.fsencode(temporary)) <= _TEMPORARY_MAX_BYTES:
+        return temporary
+    if os.access(_SHORT, os.W_OK | os.X_OK):
+        return _SHORT
+    raise ConfigError(
+        f"The folder for temporary files, {str(temporary)!r}, has too long a path for sockets, and {_SHORT} cannot be "
+        "written.",
+        hint=f"Set TMPDIR to a folder whose path has at most {_TEMPORARY_MAX_BYTES} bytes.",
+    )

@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
+import os
 import socket
 import sys
 from pathlib import Path
@@ -20,6 +21,7 @@ from typing import Any
 
 import msgspec
 
+from healkit.contracts import claims
 from healkit.contracts.records import Grants
 from healkit.errors import WorkerError
 from healkit.workers.folders import RunFolder
@@ -34,9 +36,15 @@ from healkit.workers.inside.forkserver_main import (
     Preloaded,
 )
 from healkit.workers.process import Process, spawn
+from healkit.workers.process_status import pid_of
 from healkit.workers.sandbox import ForkServerSandbox, Sandbox, Tier
 
 _decode = msgspec.json.Decoder(FromForkServer).decode
+#: Environment of a process that imports libraries and then forks: a pool of threads does not survive that, and a pool
+#: of memory would reserve more than a child may have.
+ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1") | {
+    "ARROW_DEFAULT_MEMORY_POOL": "system"
+}
 
 
 class ForkServerGone(WorkerError):
@@ -68,7 +76,7 @@ class ForkServer:
         grants: Grants,
         preload: tuple[str, ...],
     ) -> ForkServer:
-        """Start one whose children may live anywhere below `base`; returns when it has hatched.
+        """Start one whose children may live anywhere below `base`; returns when it is ready.
 
         Raises `ForkServerGone` or `OSError` when it cannot be started.
         """
@@ -82,10 +90,8 @@ class ForkServer:
             environment = sandbox.environment(theirs.fileno()) | {
                 CONTROL_VARIABLE: msgspec.json.encode(plan).decode()
             }
-            if preload:  # one thread, since a thread pool does not survive a fork
-                environment |= dict.fromkeys(
-                    ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1"
-                )
+            if preload:
+                environment |= ONE_THREAD
             command = [sys.executable, "-m", "healkit.workers.inside.forkserver_main"]
             process = spawn(sandbox, command, (theirs.fileno(),), environment)
         fork_server = cls(process, ours, folder, tier)
@@ -136,15 +142,26 @@ class ForkServer:
             self._loop.remove_reader(self._control)
             self.process.kill()
             return
-        match _decode(data):
+        try:
+            self._take(claims.decode(data, _decode), descriptors)
+        except (claims.BadClaim, LookupError):  # no message, or about an unknown child
+            self._loop.remove_reader(self._control)
+            self.process.kill()
+        finally:
+            for descriptor in descriptors:  # what no process has taken
+                os.close(descriptor)
+
+    def _take(self, message: FromForkServer, descriptors: list[int]) -> None:
+        """Act on one message; raises `LookupError` for one that cannot be."""
+        match message:
             case Preloaded(modules=modules):
                 if not self._preloaded.done():
                     self._preloaded.set_result(modules)
             case Forked(id=number, pid=pid):
-                self._children[number] = process = Process(
-                    pid, descriptors[0], may_fork=self.tier == "process"
-                )
-                future = self._forking.pop(number)
+                future, pidfd = self._forking.pop(number), descriptors.pop(0)
+                # The fork server's own number is one of its namespace.
+                process = Process(pid_of(pidfd) or pid, pidfd, may_fork=self.tier == "process")
+                self._children[number] = process
                 if future.done():  # the caller has given up meanwhile
                     process.kill()
                 else:

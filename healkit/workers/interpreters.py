@@ -108,6 +108,14 @@ def package_paths(names: tuple[str, ...], python: str | None = None) -> tuple[st
     return packages.paths_of(names, tuple(found.sites), found.markers, found.executable)
 
 
+def package_names(names: tuple[str, ...], python: str | None = None) -> frozenset[str]:
+    """Return the names of those distributions and all they depend on, without those that are not installed."""
+    from healkit.workers import packages
+
+    found = interpreter_of(python)
+    return packages.names_of(names, tuple(found.sites), found.markers)
+
+
 @functools.cache
 def interpreter_paths(python: str | None = None) -> tuple[str, ...]:
     """Return what every worker may read: interpreter, standard library, packages, this package, system libraries.

@@ -13,7 +13,7 @@ import logging
 import queue
 import signal
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +21,10 @@ import zmq
 from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
 from jupyter_client.manager import AsyncKernelManager
 
-from healkit.contracts import rpc
+from healkit.contracts import claims, rpc
 from healkit.errors import WorkerStartFailed
 from healkit.workers.bridge import CallHandler
-from healkit.workers.process import Process
+from healkit.workers.process import Process, off_loop
 from healkit.workers.worker import LAST_CHARS, Ending, OnOutput, Outcome, Worker, split_crash_text
 
 # jupyter_client logs to the terminal what is raised here anyway.
@@ -66,6 +66,7 @@ class KernelWorker(Worker):
         init: rpc.Init,
         handler: CallHandler,
         *,
+        contents: Sequence[Any] = (),
         on_output: OnOutput | None = None,
         stop: asyncio.Event | None = None,
     ) -> Outcome:
@@ -76,7 +77,7 @@ class KernelWorker(Worker):
         collector = OutputCollector(init.output_max_bytes, on_output)
         reader = asyncio.create_task(collector.read(self._client, rpc.RUN_ID))
         try:
-            self._bridge.send(init)
+            await self._send_work(init, contents)
             ending, detail = await self._wait(init, stop, collector.overflow)
             drained = True
             if ending != "complete" or self._complete.result().shown:
@@ -85,14 +86,12 @@ class KernelWorker(Worker):
             reader.cancel()
             await asyncio.gather(reader, return_exceptions=True)
         words, crash_text = ("", "") if ending == "complete" else split_crash_text(self._crash_text())
-        return Outcome(
-            ending=ending,
-            complete=self._complete.result() if ending == "complete" else None,
-            status=self.process.exited.result() if ending == "died" else None,
+        return self._ended(
+            ending,
+            detail or collector.problem,
             outputs=collector.outputs,
             last_output=words[-LAST_CHARS:] or collector.last_text(),
             crash_text=crash_text,
-            detail=detail,
             drained=drained or ending != "complete",
         )
 
@@ -205,20 +204,25 @@ async def until_heard(client: Any) -> None:
 
 #: Approximate size of a message's headers, which is not counted as the tool's output.
 _HEADERS_BYTES = 1024
+#: What each output costs the host besides its contents; counted too, so that many empty ones have a limit.
+_OUTPUT_BYTES = 256
+#: Signature, header, parent header, metadata, content; what follows is binary.
+_SIGNED_PARTS = 5
 _KINDS = {"stream", "display_data", "execute_result", "update_display_data", "clear_output"}
 
 
 class OutputCollector:
     """Reads one execution's iopub messages until the kernel is idle again.
 
-    `overflow` is set when more than `max_bytes` have come; `outputs` then holds what came before. `idle` is done once
-    the kernel has said that all output of the cell is sent.
+    `overflow` is set when more than `max_bytes` have come, or a message with too many elements, which `problem` says;
+    `outputs` then holds what came before. `idle` is done once the kernel has said that all output of the cell is sent.
     """
 
     def __init__(self, max_bytes: int, on_output: Callable[[dict[str, Any]], None] | None) -> None:
         self.outputs: list[dict[str, Any]] = []
         #: Messages received, of any kind.
         self.heard = 0
+        self.problem = ""
         self.overflow: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.idle: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         # Twice the limit: the worker stops itself; this is for one that does not.
@@ -234,16 +238,25 @@ class OutputCollector:
         """Collect until cancelled; one task for each execution.
 
         From the socket itself, because each message is counted before it is parsed, and one that is none (a wrong
-        signature, no JSON, no parent) must neither end the reading nor go uncounted.
+        signature, no JSON, no parent) must neither end the reading nor go uncounted. Between two messages the event
+        loop has its turn, however many wait here.
         """
         channel = client.iopub_channel
         while True:
             parts = await channel.socket.recv_multipart()
+            await asyncio.sleep(0)
             self.heard += 1
             if self.overflow.done():
                 continue
             size_bytes = sum(map(len, parts))
-            found = None if size_bytes > self._left + _HEADERS_BYTES else _decoded(channel.session, parts)
+            found = None
+            if size_bytes <= self._left + _HEADERS_BYTES:
+                try:
+                    found = await _read(channel.session, parts, size_bytes)
+                except claims.BadClaim as error:
+                    self.problem = f"it displayed too much in one message: {error}"
+                    self.overflow.set_result(None)
+                    continue
             if found is None or found["parent_header"].get("msg_id") != message_id:
                 self._count(size_bytes)
                 continue
@@ -267,6 +280,8 @@ class OutputCollector:
         if output["output_type"] == "stream":
             self._remember(output["text"])
         if not _merge(self.outputs, output):
+            if not self._count(_OUTPUT_BYTES):
+                return
             self.outputs.append(dict(output))
         if self._on_output is not None:
             self._on_output(output)
@@ -277,10 +292,27 @@ class OutputCollector:
             self._tail.popleft()
 
 
+async def _read(session: Any, parts: list[bytes], size_bytes: int) -> dict[str, Any] | None:
+    """Return the message, or None, as `_decoded` does; a large one is read on a thread. Raises `claims.BadClaim`."""
+    if size_bytes <= claims.SMALL_BYTES:
+        return _decoded(session, parts)
+    found: dict[str, Any] | None = await off_loop(_decoded, session, parts)
+    return found
+
+
 def _decoded(session: Any, parts: list[bytes]) -> dict[str, Any] | None:
-    """Return the message, signed and shaped as Jupyter's are; None for anything else a tool may have sent."""
+    """Return the message, signed and shaped as Jupyter's are; None for anything else a tool may have sent.
+
+    Raises `claims.BadClaim` before it parses what would cost too much. The text of a stream and a plot in base64 are
+    strings, which cost what they hold.
+    """
     try:
-        message: dict[str, Any] = session.deserialize(session.feed_identities(parts)[1])
+        signed = session.feed_identities(parts)[1]
+        for part in signed[:_SIGNED_PARTS]:
+            claims.check(part)
+        message: dict[str, Any] = session.deserialize(signed)
+    except claims.BadClaim:
+        raise
     except Exception:  # noqa: BLE001 - jupyter_client parses bytes of a tool's here: anything may come of it
         return None
     return message if all(isinstance(message[name], dict) for name in ("parent_header", "content")) else None
@@ -289,15 +321,16 @@ def _decoded(session: Any, parts: list[bytes]) -> dict[str, Any] | None:
 def _to_nbformat(kind: str, content: dict[str, Any]) -> dict[str, Any] | None:
     """Return one message as an output of nbformat 4; None for what is not shown."""
     if kind == "stream":
-        return {
-            "output_type": "stream",
-            "name": content.get("name", "stdout"),
-            "text": str(content.get("text", "")),
-        }
-    data = content.get("data")
+        name = "stderr" if content.get("name") == "stderr" else "stdout"
+        return {"output_type": "stream", "name": name, "text": str(content.get("text", ""))}
+    data, metadata = content.get("data"), content.get("metadata")
     if not isinstance(data, dict):
         return None
-    return {"output_type": "display_data", "data": data, "metadata": content.get("metadata") or {}}
+    return {
+        "output_type": "display_data",
+        "data": data,
+        "metadata": metadata if isinstance(metadata, dict) else {},
+    }
 
 
 def _merge(outputs: list[dict[str, Any]], output: dict[str, Any]) -> bool:

@@ -24,6 +24,8 @@ from healkit.errors import UsageInvalid
 DEFAULT_NAME = "healkit-restricted"
 DEFAULT_DISPLAY_NAME = "Python 3 (restricted)"
 _PROVISIONER = "healkit-restricted"
+#: The icon in launchers, under the names that Jupyter looks for; own drawings.
+_LOGOS = Path(__file__).with_name("logo")
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 
 
@@ -65,6 +67,8 @@ def install(spec: Mapping[str, Any], name: str, folder: Path) -> Path:
     try:
         with tempfile.TemporaryDirectory() as source:
             (Path(source) / "kernel.json").write_text(json.dumps(spec, indent=1) + "\n")
+            for logo in _LOGOS.iterdir():
+                shutil.copyfile(logo, Path(source) / logo.name)
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.rmtree(target, ignore_errors=True)
             shutil.copytree(source, target)

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import logging
 import os
 import queue
 import shutil
 import subprocess
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,8 +23,9 @@ import msgspec
 from healkit.config import MIB, Config
 from healkit.contracts.records import Grants
 from healkit.errors import IsolationUnavailable, WorkerStartFailed
+from healkit.workers.disk_limit import LOOK_EVERY_S, is_bounded, is_over, pause_after
 from healkit.workers.folders import RunFolders
-from healkit.workers.probe import achieved_tier, missing_layers
+from healkit.workers.probe import achieved_tier, require_restricted
 from healkit.workers.sandbox import Sandbox
 
 _MODULE = "healkit.workers.inside"
@@ -32,6 +35,7 @@ _OPTIONS_VARIABLE = "HEALKIT_STANDALONE"
 _START_TIMEOUT_S = 60.0
 _POLL_S = 0.05
 _LAST_WORDS_BYTES = 4000
+_log = logging.getLogger(__name__)
 
 
 class NotebookKernel:
@@ -51,6 +55,7 @@ class NotebookKernel:
         self._work_folder = folder if _within(folder, (*grants.read, *grants.write)) else ""
         self.sandbox = Sandbox(tier, self._folders.next(), grants, config.scratch_mb, config.open_files)
         self.popen: subprocess.Popen[bytes] | None = None
+        self._closed = threading.Event()
 
     @property
     def ip(self) -> str:
@@ -68,7 +73,7 @@ class NotebookKernel:
         self.sandbox.folder.create()
 
     async def start(self, arguments: list[str], environment: dict[str, str], connection_file: str) -> None:
-        """Start it and wait until it is locked down; raises `WorkerStartFailed`.
+        """Start it and check that it is locked down; raises `WorkerStartFailed`, and the caller closes it.
 
         `arguments` are the command's after the module, `environment` the kernel spec's own variables, and
         `connection_file` the manager's, in whose place the kernel gets its copy.
@@ -81,15 +86,33 @@ class NotebookKernel:
             finally:
                 os.close(theirs)
             await _readable(ready)
-            layers = os.read(ready, 64 * 1024)
+            said = os.read(ready, 64 * 1024)
         except (OSError, TimeoutError) as error:
             raise self._failed(str(error) or f"it was not ready within {_START_TIMEOUT_S:g} s") from error
         finally:
             os.close(ready)
-        if not layers:
+        if not said:
             raise self._failed("its process ended")
-        if missing := missing_layers(self.sandbox.tier, msgspec.json.decode(layers, type=dict[str, str])):
-            raise self._failed("it could not be restricted: " + "; ".join(missing))
+        layers = msgspec.json.decode(said, type=dict[str, str])
+        await asyncio.to_thread(require_restricted, self.sandbox, layers, self.popen.pid)
+        if not is_bounded(self.sandbox, layers):
+            threading.Thread(
+                target=self._limit_disk, args=(self.popen,), name="healkit-disk", daemon=True
+            ).start()
+
+    def _limit_disk(self, popen: subprocess.Popen[bytes]) -> None:
+        """End the kernel when it has written more than it may; runs on a thread, since managers change loops."""
+        pause_s = LOOK_EVERY_S
+        while not self._closed.wait(pause_s) and popen.returncode is None:
+            began = time.perf_counter()
+            if is_over(self.sandbox, popen.pid):
+                _log.warning(
+                    "A restricted notebook's kernel was ended: its scratch folder held more than %d MiB.",
+                    self.sandbox.scratch_mb,
+                )
+                popen.kill()
+                return
+            pause_s = pause_after(time.perf_counter() - began)
 
     async def wait(self) -> int:
         """Return its exit status, once it has ended."""
@@ -100,13 +123,11 @@ class NotebookKernel:
 
     def last_words(self) -> str:
         """Return the end of what it wrote where no frontend sees it."""
-        try:
-            return self.sandbox.folder.crash_file.read_text(errors="replace")[-_LAST_WORDS_BYTES:].strip()
-        except OSError:
-            return ""
+        return self.sandbox.folder.last_words(_LAST_WORDS_BYTES).strip()
 
     def close(self) -> None:
         """Kill what still runs and remove the folders; safe to call twice."""
+        self._closed.set()
         if self.popen is not None:
             self.popen.kill()
             self.popen.wait()
@@ -219,7 +240,7 @@ def granted_paths(paths: list[str], folder: str) -> tuple[str, ...]:
             continue
         raise WorkerStartFailed(
             f"The kernel spec grants {path!r}, but {problem}.",
-            hint="Mend that, or run `healkit kernelspec install` again with other grants.",
+            hint="Correct that, or run `healkit kernelspec install` again with other grants.",
         )
     return tuple(found)
 

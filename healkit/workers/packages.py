@@ -58,6 +58,13 @@ def paths_of(
     return _paths_of(names, _key(sites), tuple(sorted(markers.items())), python)
 
 
+def names_of(names: tuple[str, ...], sites: tuple[str, ...], markers: Mapping[str, str]) -> frozenset[str]:
+    """Return the names of these distributions and of what they depend on, as far as they are installed."""
+    installed = _installed(_key(sites))
+    asked = [need for name in names if (need := _parsed(name)) is not None]
+    return frozenset(_closure(asked, installed, dict(markers)))
+
+
 def unmet(requirements: Iterable[str], sites: Iterable[str]) -> list[str]:
     """Return the requirements for which no distribution of a fitting version is installed."""
     found = _installed(_key(sites)).by_name

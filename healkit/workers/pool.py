@@ -36,11 +36,12 @@ W = TypeVar("W", KernelWorker, SubprocessWorker)
 
 @dataclasses.dataclass(frozen=True)
 class SandboxKey:
-    """Kind of fork server: one tier and one set of mounts."""
+    """Kind of fork server: one tier, one set of mounts, and a library that it has loaded beside the configured ones."""
 
     tier: Tier
     read: tuple[str, ...] = ()
     write: tuple[str, ...] = ()
+    library: str = ""
 
 
 class Pool:
@@ -48,7 +49,7 @@ class Pool:
 
     def __init__(self, config: Config) -> None:
         self._config = config
-        self._folders = RunFolders()
+        self._folders = RunFolders(on_thread=True)
         self._fork_servers: dict[SandboxKey, asyncio.Task[ForkServer | None]] = {}
         self._spares: dict[SandboxKey, list[KernelWorker]] = defaultdict(list)
         self._making: dict[SandboxKey, int] = defaultdict(int)
@@ -57,11 +58,21 @@ class Pool:
         self.retained = RetainedWorkers(self.retire)
         self.trial_servers = TrialServers(self._folders)
 
-    async def kernel(self, config: Config, tier: Tier, grants: Grants) -> KernelWorker:
-        """Return a fresh kernel worker, the spare if there is one; raises `WorkerStartFailed`."""
+    async def kernel(self, config: Config, tier: Tier, grants: Grants, library: str = "") -> KernelWorker:
+        """Return a fresh kernel worker, the spare if there is one; raises `WorkerStartFailed`.
+
+        library: what the work has to import. Once it was asked for, a spare with it is kept too; where that one is not
+        ready, the work gets a worker like any other.
+        """
         if grants.starts_cold:
             return await self._cold(KernelWorker, config, tier, grants)
         key = self._key(tier, grants)
+        if library and library not in self._config.preload and not grants.read and not grants.write:
+            loaded = dataclasses.replace(key, library=library)
+            spare = self._take_spare(loaded, config)
+            self._refill(loaded, config)
+            if spare is not None:
+                return spare
         if not grants.read and not grants.write and (spare := self._take_spare(key, config)) is not None:
             self._refill(key, config)
             return spare
@@ -130,9 +141,8 @@ class Pool:
 
     async def _start_fork_server(self, key: SandboxKey, grants: Grants) -> ForkServer | None:
         with contextlib.suppress(WorkerError, OSError):
-            return await ForkServer.start(
-                key.tier, self._folders.root, self._folders.next(), grants, self._config.preload
-            )
+            preload = (*self._config.preload, key.library) if key.library else self._config.preload
+            return await ForkServer.start(key.tier, self._folders.root, self._folders.next(), grants, preload)
         return None
 
     async def _cold(self, kind: type[W], config: Config, tier: Tier, grants: Grants) -> W:

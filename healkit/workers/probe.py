@@ -9,19 +9,21 @@ from __future__ import annotations
 import dataclasses
 import functools
 import os
-import shutil
 import socket
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
 
 from healkit.config import Config
 from healkit.contracts.temporary import new_temporary_folder
-from healkit.errors import IsolationUnavailable
-from healkit.workers.folders import RunFolder
+from healkit.errors import IsolationUnavailable, WorkerNotRestricted
+from healkit.workers.folders import RunFolder, folder_for_sockets
 from healkit.workers.inside.probe_main import Report, Targets
+from healkit.workers.inside.scratch import remove_tree
+from healkit.workers.process_status import not_in_force
 from healkit.workers.sandbox import Sandbox, Tier
 
 _TIMEOUT_S = 20.0
@@ -33,6 +35,8 @@ _NEVER_STOPPED = (
     "using up to its limits of memory and processor time beside you",
     "leaving anything in a folder that you let it write: links to elsewhere, programs, files with any content",
     "locking a file that it may read or write, which other programs may wait for",
+    "filling the kernel's memory with locks of a file that you let it read or write",
+    "holding up to 16 MiB of the kernel's memory in pipes, and 64 MiB in socket pairs",
     "sending a misleading result: what a tool returns is its own claim",
 )
 #: What each tier leaves open, in plain words; `healkit doctor` and docs/isolation.md say the same.
@@ -41,7 +45,7 @@ NOT_STOPPED: dict[Tier, tuple[str, ...]] = {
     "landlock": (
         *_NEVER_STOPPED,
         "learning that files exist (their names' permissions, not their content), and the host's name",
-        "filling the disk with files that have no name any more and are mapped but not open",
+        "writing more than its scratch folder may hold for the fifth of a second until the host counts again",
     ),
     "process": ("anything that your own user account may do: this tier is no boundary",),
 }
@@ -65,11 +69,11 @@ def probe(tier: Tier) -> TierReport:
         return TierReport(
             tier, tier == "process", {}, {}, "only Linux has what the isolating tiers are made of"
         )
-    root = new_temporary_folder("healkit-probe-")
+    root = new_temporary_folder("healkit-probe-", folder_for_sockets())
     try:
         return _try_tier(tier, root)
     finally:
-        shutil.rmtree(root, ignore_errors=True)
+        remove_tree(root)
 
 
 def achieved_tier(config: Config) -> Tier:
@@ -91,16 +95,42 @@ def achieved_tier(config: Config) -> Tier:
     )
 
 
-def missing_layers(tier: Tier, layers: dict[str, str]) -> list[str]:
-    """Return the layers that tier needs and a worker did not report to be in force, each with its report."""
-    needed = {
-        "namespaces": ("seccomp", "rlimits"),
-        "landlock": ("landlock", "seccomp", "rlimits"),
-        "process": (),
-    }[tier]
+#: Layers without which a tier does not hold.
+_NEEDED: dict[Tier, tuple[str, ...]] = {
+    "namespaces": ("seccomp", "rlimits"),
+    "landlock": ("landlock", "seccomp", "rlimits"),
+    "process": (),
+}
+
+
+def _missing(needed: Iterable[str], layers: dict[str, str]) -> list[str]:
+    """Return those that were not reported to be in force, each with its report."""
     return [
-        f"{name} {layers.get(name, 'missing')}" for name in needed if "failed" in layers.get(name, "failed")
+        f"{name}: {layers.get(name, 'not reported')}"
+        for name in needed
+        if layers.get(name, "failed").startswith("failed")
     ]
+
+
+def require_restricted(sandbox: Sandbox, layers: dict[str, str], pid: int) -> None:
+    """Check a worker before any code is sent to it; raises `WorkerNotRestricted`.
+
+    It must report every layer that the probe of its tier found in force, and the kernel must show what it can show.
+    `pid` is that of the process that was started. To be called on a thread: it blocks for about a millisecond.
+    """
+    if sandbox.tier == "process":
+        return
+    found = probe(sandbox.tier).layers
+    promised = dict.fromkeys(
+        [*_NEEDED[sandbox.tier], *(n for n, said in found.items() if not said.startswith("failed"))]
+    )
+    lacking = [*_missing(promised, layers), *not_in_force(sandbox, pid)]
+    if lacking:
+        raise WorkerNotRestricted(
+            f"A worker was ended before it got any code: it lacked a part of the {sandbox.tier!r} tier "
+            f"({'; '.join(lacking)}).",
+            hint="`healkit doctor` tries each layer. A memory shortage can be the cause: try again.",
+        )
 
 
 def _try_tier(tier: Tier, root: Path) -> TierReport:
@@ -136,7 +166,7 @@ def _try_tier(tier: Tier, root: Path) -> TierReport:
 
 def _judge(tier: Tier, report: Report) -> TierReport:
     """Decide whether a tier holds: its own layers are in force, and nothing it promises to stop was possible."""
-    failed = missing_layers(tier, report.layers)
+    failed = _missing(_NEEDED[tier], report.layers)
     open_doors = (
         [] if tier == "process" else [name for name, got in report.attempts.items() if got != "denied"]
     )

@@ -8,8 +8,10 @@ import os
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
+from healkit.workers.process_status import family
 from healkit.workers.sandbox import Sandbox
 
 
@@ -17,7 +19,8 @@ class Process:
     """Process with a pidfd: a handle that no other process can ever take over.
 
     `exited` becomes its exit status, negative for a signal as in subprocess. `may_fork` says that nothing keeps it from
-    having children, which then end with it; it leads a session of its own, and they are known by that.
+    having children, which then end with it: those of the session that it leads, and all below it, where it adopts
+    daemons (`lockdown.adopt_orphans`).
     """
 
     def __init__(self, pid: int, pidfd: int, *, may_fork: bool) -> None:
@@ -39,9 +42,9 @@ class Process:
                 pass
 
     def end_children(self) -> None:
-        """Kill what it has started, but for what has made a session of its own."""
+        """Kill what it has started, and what these start meanwhile."""
         if self.may_fork and not self.exited.done():
-            _end_session(self.pid)
+            _end_all_below(self.pid)
 
     def ended(self, status: int) -> None:
         """Take note of the end; called once by whoever reaps the process."""
@@ -53,10 +56,23 @@ class Process:
             self.exited.set_result(status)
 
 
-def _end_session(leader: int) -> None:
-    """Kill every process of a session but its leader, and what these start meanwhile."""
+def cpu_time_s(pid: int) -> float:
+    """Return the processor time of a process and all below it so far, in seconds; 0 for one that has gone.
+
+    To be called on a thread: it reads some files of each process.
+    """
+    ticks = 0
+    for number in family(pid):
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            # The name in field 2 may hold anything; field 14 to 17 are user and system time, own and of ended children.
+            fields = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()
+            ticks += sum(map(int, fields[11:15]))
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def _end_all_below(leader: int) -> None:
     killed = {leader}
-    while found := set(_members(leader)) - killed:
+    while found := {*_members(leader), *family(leader)} - killed:
         for pid in found:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)

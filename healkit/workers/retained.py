@@ -13,13 +13,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import zmq
 import zmq.asyncio
 
 from healkit.config import Config
+from healkit.contracts import claims
 from healkit.contracts import post_mortem as pm
 from healkit.errors import PostMortemError, PostMortemGone
+from healkit.workers.disk_limit import is_bounded, look, until_over
 from healkit.workers.kernel import KernelWorker
 from healkit.workers.worker import Outcome, Worker
 
@@ -28,7 +29,7 @@ _GRACE_S = 3.0
 #: Number of gone workers whose reason is remembered.
 _REMEMBERED = 200
 #: Claims of a worker in which no stack was left behind.
-_WITHOUT_STACK = {"TOOL_RESULT_TOO_LARGE"}
+_WITHOUT_STACK = {"TOOL_RESULT_TOO_LARGE", "TOOL_RESULT_UNSUPPORTED"}
 _KILLED: dict[str, str] = {
     "timeout": "it did not react to its timeout and was killed",
     "stopped": "it was stopped, and its process killed",
@@ -80,6 +81,11 @@ class RetainedWorker:
         self.worker.resume()
         return self.worker.connection_file
 
+    @property
+    def runs(self) -> bool:
+        """True while its process is not stopped: over a question, or with a console attached."""
+        return self.attached or self._lock.locked()
+
     def hang_up(self) -> None:
         """Close the connection; the worker itself is ended elsewhere."""
         if self._context is not None:
@@ -117,10 +123,12 @@ class RetainedWorker:
             frames = await self._socket.recv_multipart()
             try:
                 _, parts = session.feed_identities(frames)
+                for part in parts:
+                    claims.check(part)
                 message = session.deserialize(parts)
                 if message["parent_header"].get("msg_id") == message_id:
-                    return pm.decode_answer(message["content"]["answer"])
-            except (ValueError, TypeError, KeyError, AttributeError, msgspec.MsgspecError) as error:
+                    return pm.decode_answer(message["content"]["answer"].encode())
+            except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
                 problem = f"The failed run's worker sent what is no answer: {type(error).__name__}."
                 raise PostMortemError(problem) from error
 
@@ -144,6 +152,7 @@ class RetainedWorkers:
         self._retire = retire
         self._retained: dict[str, RetainedWorker] = {}
         self._timers: dict[str, tuple[asyncio.TimerHandle, float]] = {}
+        self._watches: dict[str, asyncio.Task[None]] = {}
         self._reasons: dict[str, str] = {}
 
     def retain(self, trace_id: str, worker: Worker, outcome: Outcome, config: Config) -> bool:
@@ -160,6 +169,7 @@ class RetainedWorkers:
             self.let_go(oldest, f"newer failures took its place ({config.post_mortem_kept} are kept)")
         self._retained[trace_id] = RetainedWorker(worker, lambda reason: self.let_go(trace_id, reason))
         self._set_timer(trace_id, config.post_mortem_s)
+        self._watches[trace_id] = asyncio.create_task(self._limit_disk(trace_id))
         worker.process.exited.add_done_callback(
             lambda exited: self.let_go(trace_id, _of_death(exited.result()))
         )
@@ -196,15 +206,27 @@ class RetainedWorkers:
         kept = self._retained.pop(trace_id, None)
         if kept is not None:
             self._timers.pop(trace_id)[0].cancel()
+            self._watches.pop(trace_id).cancel()
             kept.hang_up()
             self._remember(trace_id, reason)
         return kept
+
+    async def _limit_disk(self, trace_id: str) -> None:
+        """End a worker that has written more than it may, in its run or since."""
+        kept = self._retained[trace_id]
+        sandbox, layers, process = kept.worker.sandbox, kept.worker.layers, kept.worker.process
+        assert process is not None
+        if is_bounded(sandbox, layers):
+            return
+        if not await look(sandbox, process.pid):
+            await until_over(sandbox, layers, process.pid, lambda: kept.runs)
+        self.let_go(trace_id, _KILLED["disk_limit"])
 
     def _set_timer(self, trace_id: str, after_s: float) -> None:
         if trace_id in self._timers:
             self._timers[trace_id][0].cancel()
         handle = asyncio.get_running_loop().call_later(
-            after_s, self.let_go, trace_id, f"nobody asked it anything for {after_s:g} s"
+            after_s, self.let_go, trace_id, f"it was not used for {after_s:g} s"
         )
         self._timers[trace_id] = (handle, after_s)
 

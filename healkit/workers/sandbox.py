@@ -108,6 +108,7 @@ class Sandbox:
             scratch_bytes=self.scratch_mb * MIB,
             scratch_files=SCRATCH_FILES,
             open_files=self.open_files,
+            shares_files=bool(self.grants.read or self.grants.write),
         )  # fmt: skip
 
     def environment(self, bridge_fd: int | None) -> dict[str, str]:

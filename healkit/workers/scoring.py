@@ -25,7 +25,7 @@ from healkit.contracts.batches import (
     ShareDone,
 )  # fmt: skip
 from healkit.contracts.healing import Edit
-from healkit.errors import WorkerError, WorkerStartFailed
+from healkit.errors import WorkerError, WorkerNotRestricted, WorkerStartFailed
 from healkit.workers.sandbox import Tier
 from healkit.workers.trialserver import TrialServer, TrialServers
 
@@ -159,6 +159,8 @@ class _Worker:
         while self._server is None:
             try:
                 self._server = await self._servers.take(self._tier, self._config)
+            except WorkerNotRestricted:
+                raise
             except WorkerStartFailed:
                 failed += 1
                 if failed > 1:  # the first may have been killed while it started
@@ -189,6 +191,8 @@ class _Worker:
                     self._results.put_nowait(list(numbered))
                     done += len(letters)
                 self._busy = False
+            except WorkerNotRestricted:
+                raise
             except WorkerError:
                 await self._end()
                 if done < len(candidates):

@@ -1,12 +1,14 @@
-"""A worker without a kernel, for the `subprocess` mode."""
+"""Worker without a kernel, for the `subprocess` mode."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
+from typing import Any
 
 from healkit.contracts import rpc
 from healkit.workers.bridge import CallHandler
-from healkit.workers.process import Process
+from healkit.workers.process import Process, off_loop
 from healkit.workers.worker import LAST_CHARS, OnOutput, Outcome, Worker, split_crash_text
 
 
@@ -18,6 +20,7 @@ class SubprocessWorker(Worker):
         init: rpc.Init,
         handler: CallHandler,
         *,
+        contents: Sequence[Any] = (),
         on_output: OnOutput | None = None,
         stop: asyncio.Event | None = None,
     ) -> Outcome:
@@ -25,22 +28,23 @@ class SubprocessWorker(Worker):
         assert self._bridge is not None
         assert self.process is not None
         self._bridge.serve(handler)
-        self._bridge.send(init)
+        await self._send_work(init, contents)
         overflow: asyncio.Future[None] = self._loop.create_future()
         ending, detail = await self._wait(init, stop, overflow)
-        printed, crash_text = split_crash_text(self._crash_text(init.output_max_bytes))
+        printed, crash_text = await off_loop(self._printed, init.output_max_bytes)
         outputs = [{"output_type": "stream", "name": "stdout", "text": printed}] if printed else []
         for output in outputs if on_output is not None else ():
             on_output(output)  # type: ignore[misc]  # narrowed just above
-        return Outcome(
-            ending=ending,
-            complete=self._complete.result() if ending == "complete" else None,
-            status=self.process.exited.result() if ending == "died" else None,
+        return self._ended(
+            ending,
+            detail,
             outputs=list(outputs),
             last_output=printed[-LAST_CHARS:],
             crash_text=crash_text,
-            detail=detail,
         )
+
+    def _printed(self, limit: int) -> tuple[str, str]:
+        return split_crash_text(self._crash_text(limit))
 
     async def _launch(self, bridge_fd: int) -> Process:
         return await self._process("healkit.workers.inside.subprocess_main", [], bridge_fd)

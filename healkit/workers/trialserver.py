@@ -1,4 +1,4 @@
-"""Trials by the hundred: servers on the host's side.
+"""Trial servers, on the host's side.
 
 A trial is code and arguments, run in a child forked from a restricted trial server: no kernel, no bridge, no displays.
 Its output is kept, and its outcome is told as finely as for any execution.
@@ -7,21 +7,22 @@ Its output is kept, and its outcome is told as finely as for any execution.
 from __future__ import annotations
 
 import asyncio
-import math
 import socket
-import time
-from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable
+from typing import Any
 
 import msgspec
 
 from healkit.config import Config
-from healkit.contracts import rpc
+from healkit.contracts import claims, rpc
 from healkit.contracts.batches import Batch, Outcomes, Share, ShareDone
 from healkit.contracts.records import Grants
-from healkit.errors import WorkerError, WorkerStartFailed
+from healkit.errors import WorkerError, WorkerNotRestricted, WorkerStartFailed
+from healkit.workers.disk_limit import until_over
 from healkit.workers.folders import RunFolders
-from healkit.workers.inside.trialserver_main import PRELOAD_VARIABLE, TrialDone
+from healkit.workers.forkserver import ONE_THREAD
+from healkit.workers.inside.trialserver_main import PRELOAD_VARIABLE, TrialDone, Unsealed
+from healkit.workers.probe import require_restricted
 from healkit.workers.process import Process, off_loop, spawn
 from healkit.workers.sandbox import Sandbox, Tier
 from healkit.workers.worker import LAST_CHARS, Outcome, split_crash_text
@@ -30,12 +31,10 @@ from healkit.workers.worker import LAST_CHARS, Outcome, split_crash_text
 _MARGIN_S = 2.0
 #: Most bytes to send a busy trial server ahead: less than a socket holds, so that sending never waits.
 _AHEAD_BYTES = 64 * 1024
-#: Send ahead only behind trials faster than this, because what was sent stays with that trial server.
-_QUICK_S = 0.05
 #: Time that an idle trial server is kept; it holds some 10 MiB of its own.
 _KEPT_S = 60.0
 
-_FromTrialServer = rpc.Ready | TrialDone | Outcomes | ShareDone
+_FromTrialServer = rpc.Ready | TrialDone | Outcomes | ShareDone | Unsealed
 _decode = msgspec.json.Decoder(_FromTrialServer).decode
 _claim = msgspec.json.Decoder(rpc.ExecutionComplete).decode
 
@@ -53,6 +52,11 @@ class TrialServer:
         self._frames = rpc.FrameBuffer()
         self._handed: rpc.Init | None = None
         self._silent = False
+        #: Stands for the trial or share under way, while there is one; the scratch folder is looked at then.
+        self._work: object | None = None
+        #: The one that has written more than it may.
+        self._over: object | None = None
+        self._watch: asyncio.Task[None] | None = None
 
     @classmethod
     async def start(cls, sandbox: Sandbox, config: Config) -> TrialServer:
@@ -62,14 +66,19 @@ class TrialServer:
         ours.setblocking(False)
         with theirs:
             environment = sandbox.environment(theirs.fileno()) | {PRELOAD_VARIABLE: ",".join(config.preload)}
+            if config.preload:
+                environment |= ONE_THREAD
             command = [sandbox.python, "-m", "healkit.workers.inside.trialserver_main"]
             process = spawn(sandbox, command, (theirs.fileno(),), environment)
         server = cls(sandbox, config.preload, process, ours)
         try:
             async with asyncio.timeout(config.start_timeout_s):
-                await server._receive()
+                await server._until_ready()
+        except WorkerNotRestricted:
+            await server.close()
+            raise
         except (TimeoutError, WorkerError) as error:
-            said = sandbox.folder.crash_file.read_text(errors="replace")[-2000:]
+            said = sandbox.folder.last_words(2000)
             await server.close()
             raise WorkerStartFailed(
                 f"No server for trials could be started: {error}. {said}", hint="Run `healkit doctor`."
@@ -79,6 +88,19 @@ class TrialServer:
             raise
         return server
 
+    async def _until_ready(self) -> None:
+        message = await self._receive()
+        if not isinstance(message, rpc.Ready):
+            raise WorkerError("the trial server began with something else")
+        await off_loop(require_restricted, self.sandbox, message.layers, self.process.pid)
+        self._watch = asyncio.create_task(self._limit_disk(message.layers))
+
+    async def _limit_disk(self, layers: dict[str, str]) -> None:
+        """End it when a trial has written more than it may."""
+        await until_over(self.sandbox, layers, self.process.pid, lambda: self._work)
+        self._over, self._silent = self._work, True
+        self.process.kill()
+
     async def run(self, init: rpc.Init, following: rpc.Init | None = None) -> Outcome:
         """Run one trial; a trial server that does not answer is dead or stuck, and so is the trial.
 
@@ -86,6 +108,7 @@ class TrialServer:
         the trial server ends before that, it was not run.
         """
         loop = asyncio.get_running_loop()
+        work = self._work = object()
         try:
             async with asyncio.timeout(init.timeout_s + _MARGIN_S):
                 if self._handed is not init:
@@ -97,11 +120,20 @@ class TrialServer:
                 done = await self._receive()
                 if not isinstance(done, TrialDone):
                     raise WorkerError("the server answered something else")
+        except WorkerNotRestricted:
+            self._silent = True
+            self.process.kill()
+            raise
         except (TimeoutError, OSError, WorkerError) as error:
             self._silent = True
             self.process.kill()
+            if self._over is work:
+                return Outcome("disk_limit")
             return Outcome("lost", detail=f"its server did not answer: {error}")
-        return _outcome(done)
+        finally:
+            self._work = None
+        outcome: Outcome = await _read(len(done.claim), _outcome, done)
+        return outcome
 
     async def begin(self, batch: Batch) -> None:
         """Make the trial server ready for the shares of a batch; raises `WorkerError`."""
@@ -110,17 +142,21 @@ class TrialServer:
     async def share(self, share: Share, patience_s: float) -> AsyncIterator[Outcomes | ShareDone]:
         """Yield the outcomes of a share, until it is done; raises `WorkerError` when nothing comes for that long."""
         await self._send(share)
-        while True:
-            try:
-                async with asyncio.timeout(patience_s):
-                    message = await self._receive()
-            except TimeoutError:
-                raise WorkerError(f"the server said nothing for {patience_s:g} s") from None
-            if not isinstance(message, Outcomes | ShareDone):
-                raise WorkerError("the server answered something else")
-            yield message
-            if isinstance(message, ShareDone):
-                return
+        self._work = object()
+        try:
+            while True:
+                try:
+                    async with asyncio.timeout(patience_s):
+                        message = await self._receive()
+                except TimeoutError:
+                    raise WorkerError(f"the server said nothing for {patience_s:g} s") from None
+                if not isinstance(message, Outcomes | ShareDone):
+                    raise WorkerError("the server answered something else")
+                yield message
+                if isinstance(message, ShareDone):
+                    return
+        finally:
+            self._work = None
 
     @property
     def alive(self) -> bool:
@@ -141,6 +177,8 @@ class TrialServer:
 
     async def close(self) -> None:
         """Kill it and remove its folder; safe to call twice."""
+        if self._watch is not None:
+            self._watch.cancel()
         self._sock.close()
         self.process.kill()
         await asyncio.wait([self.process.exited], timeout=5)
@@ -161,10 +199,15 @@ class TrialServer:
                 if not chunk:
                     raise WorkerError("the trial server has ended")
                 self._frames.feed(chunk)
-            message: _FromTrialServer = _decode(frame)
+            message: _FromTrialServer = await _read(len(frame), claims.decode, frame, _decode)
+            if isinstance(message, Unsealed):
+                raise WorkerNotRestricted(
+                    f"A trial was ended before it ran any code: its filter is not in force ({message.reason}).",
+                    hint="`healkit doctor` tries each layer. A memory shortage can be the cause: try again.",
+                )
         except rpc.FrameTooLarge as error:
             raise WorkerError(f"the trial server sent more than a frame may hold: {error}") from None
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        except claims.BadClaim as error:
             raise WorkerError(f"the trial server sent what is no message: {error}") from None
         except OSError as error:
             raise WorkerError(f"the trial server has ended: {error}") from error
@@ -242,64 +285,9 @@ class TrialServers:
         task.add_done_callback(self._ending.discard)
 
 
-async def run_trials(
-    inits: Iterable[rpc.Init], tier: Tier, config: Config, servers: TrialServers, parallel: int
-) -> AsyncGenerator[tuple[int, Outcome, float], None]:
-    """Run them all, so many at a time; yields position, outcome and milliseconds as they end, in no order."""
-    chosen = list(inits)
-    run = _Run(chosen, tier, config, servers, parallel)
-    workers = [asyncio.create_task(run.work()) for _ in range(parallel)]
-    unneeded: Iterable[asyncio.Task[None] | None] = workers
-    try:
-        for _ in chosen:
-            result = await run.results.get()
-            if isinstance(result, BaseException):
-                raise result
-            yield result
-        unneeded = run.starting
-    finally:
-        for worker in filter(None, list(unneeded)):
-            worker.cancel()
-        await asyncio.gather(*workers, return_exceptions=True)
-
-
-class _Run:
-    """Trials to run, shared by several workers; `starting` are those that wait for a trial server."""
-
-    def __init__(
-        self, inits: list[rpc.Init], tier: Tier, config: Config, servers: TrialServers, parallel: int
-    ) -> None:
-        self.results: asyncio.Queue[tuple[int, Outcome, float] | BaseException] = asyncio.Queue()
-        self.starting: set[asyncio.Task[None] | None] = set()
-        self._waiting = deque(enumerate(inits))
-        self._tier, self._config, self._servers, self._parallel = tier, config, servers, parallel
-
-    async def work(self) -> None:
-        """Run trials on one trial server, until none waits."""
-        server: TrialServer | None = None
-        drawn: tuple[int, rpc.Init] | None = None
-        took_s, waiting, task = math.inf, self._waiting, asyncio.current_task()
-        try:
-            while True:
-                self.starting.add(task)
-                server = await self._servers.keep_or_take(server, self._tier, self._config)
-                self.starting.discard(task)
-                # Draw only once ready, so that no trial waits for another trial server's start.
-                if drawn is None and not waiting:
-                    self._servers.give_back(server)
-                    return
-                position, init = drawn or waiting.popleft()
-                # Draw one more while there are enough for all: then the trial server need not wait for this loop.
-                drawn = waiting.popleft() if took_s < _QUICK_S and len(waiting) >= self._parallel else None
-                started = time.perf_counter()
-                outcome = await server.run(init, drawn and drawn[1])
-                took_s = time.perf_counter() - started
-                self.results.put_nowait((position, outcome, took_s * 1000))
-        except BaseException as error:
-            if server is not None:  # perhaps in the middle of a trial
-                await server.close()
-            self.results.put_nowait(error)
-            raise
+async def _read(size_bytes: int, work: Callable[..., Any], *args: Any) -> Any:
+    """Read a message; a large one on a thread, so that the event loop does not wait for it."""
+    return await off_loop(work, *args) if size_bytes > claims.SMALL_BYTES else work(*args)
 
 
 def _outcome(done: TrialDone) -> Outcome:
@@ -310,7 +298,7 @@ def _outcome(done: TrialDone) -> Outcome:
         return Outcome("timeout", last_output=last_output, crash_text=crash_text)
     if done.claim:
         try:
-            return Outcome("complete", complete=_claim(done.claim), last_output=last_output)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            return Outcome("complete", complete=claims.decode(done.claim, _claim), last_output=last_output)
+        except claims.BadClaim as error:
             return Outcome("protocol", detail=str(error), last_output=last_output)
     return Outcome("died", status=done.status, last_output=last_output, crash_text=crash_text)

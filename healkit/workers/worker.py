@@ -9,19 +9,22 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import os
 import re
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 from healkit.config import MIB, Config
 from healkit.contracts import rpc
-from healkit.errors import WorkerError, WorkerStartFailed
+from healkit.errors import WorkerError, WorkerNotRestricted, WorkerStartFailed
+from healkit.values import regions
 from healkit.workers.bridge import Bridge, CallHandler
-from healkit.workers.folders import exceeds
+from healkit.workers.disk_limit import until_over
 from healkit.workers.forkserver import ForkServer
-from healkit.workers.process import Process, off_loop, spawn
-from healkit.workers.sandbox import SCRATCH_FILES, Sandbox
+from healkit.workers.probe import require_restricted
+from healkit.workers.process import Process, cpu_time_s, off_loop, spawn
+from healkit.workers.sandbox import Sandbox
 
 #: End as the host saw it. Only `complete` comes with a message from the worker.
 Ending = Literal["complete", "timeout", "stopped", "died", "lost", "protocol", "output_limit", "disk_limit"]
@@ -30,6 +33,8 @@ OnOutput = Callable[[dict[str, Any]], None]
 #: Characters at the end of the output that are kept with a failure.
 LAST_CHARS = 4000
 _TICK_S = 0.1
+#: Time from the end of the bridge to that of the process on a busy machine; a tool that closed the bridge lives longer.
+_DEATH_S = 3.0
 _CRASH_TEXT_BYTES = 64 * 1024
 
 
@@ -40,6 +45,8 @@ class Outcome:
     `status` is the exit status where the process died by itself: negative for a signal, as in subprocess.
     `last_output` is the end of what was printed; `crash_text` is what `faulthandler` left; `detail` names what broke
     the protocol. `drained` is false where outputs may be missing, because the worker did not send them in time.
+    `contents` are those of the frames and arrays in the result, for whoever asked for it; `sealed` are the same, in
+    memory that nobody can change.
     """
 
     ending: Ending
@@ -50,6 +57,8 @@ class Outcome:
     crash_text: str = ""
     detail: str = ""
     drained: bool = True
+    contents: Sequence[Any] = ()
+    sealed: Sequence[Any] = ()
 
 
 class Worker:
@@ -69,9 +78,13 @@ class Worker:
         self._complete: asyncio.Future[rpc.ExecutionComplete] = self._loop.create_future()
         self._protocol: asyncio.Future[str] = self._loop.create_future()
         self._bridge: Bridge | None = None
+        #: Told the contents of the arguments as they were sent, in memory that nobody can change; on a thread.
+        self.on_sent: Callable[[Sequence[Any]], None] | None = None
+        #: Region for the result's contents, once there is work.
+        self._results: int | None = None
 
     async def start(self) -> None:
-        """Lock it down and wait until it says so; raises `WorkerStartFailed` when it is not there in time."""
+        """Lock it down and check that it is; raises `WorkerStartFailed`, also when it is not there in time."""
         try:
             async with asyncio.timeout(self.config.start_timeout_s):
                 await self._start()
@@ -83,6 +96,8 @@ class Worker:
             crash_text = self._crash_text().strip()
             await self.close()
             said = f"\nIts last words:\n{crash_text}" if crash_text else ""
+            if isinstance(error, WorkerNotRestricted):
+                raise
             raise WorkerStartFailed(
                 f"No worker could be started: {reason}.{said}",
                 hint="Run `healkit doctor`; on a slow machine give it more time with HEALKIT_START_TIMEOUT_S.",
@@ -96,11 +111,54 @@ class Worker:
         init: rpc.Init,
         handler: CallHandler,
         *,
+        contents: Sequence[Any] = (),
         on_output: OnOutput | None = None,
         stop: asyncio.Event | None = None,
     ) -> Outcome:
-        """Run one tool to its end, whichever that is; never raises for what the tool does."""
+        """Run one tool to its end, whichever that is; never raises for what the tool does.
+
+        contents: those of the frames and arrays in the arguments, for the places that `init` names.
+        """
         raise NotImplementedError
+
+    async def _send_work(self, init: rpc.Init, contents: Sequence[Any]) -> None:
+        """Send the work, with a region for the arguments' contents and one for the result's."""
+        assert self._bridge is not None
+        if not init.exact:
+            self._bridge.send(init)
+            return
+        self._results = regions.empty(self.config.data_mb * MIB)
+        if not contents:
+            self._bridge.send(init, [self._results])
+            await self._tell_sent([])
+            return
+        arguments = await off_loop(regions.filled, contents, init.contents)
+        try:
+            self._bridge.send(init, [arguments, self._results])
+            if self.on_sent is not None:
+                await self._tell_sent(regions.mapped(arguments, init.contents))
+        finally:
+            os.close(arguments)
+
+    async def _tell_sent(self, sealed: Sequence[Any]) -> None:
+        if self.on_sent is not None:
+            await off_loop(self.on_sent, sealed)
+
+    def _ended(self, ending: Ending, detail: str, **seen: Any) -> Outcome:
+        """Return the outcome of a run; one whose result's contents cannot be trusted broke the protocol."""
+        assert self.process is not None
+        complete = self._complete.result() if ending == "complete" else None
+        contents: list[memoryview] = []
+        sealed: list[memoryview] = []
+        if complete is not None and complete.contents and self._results is not None:
+            try:
+                regions.seal(self._results)
+                contents = regions.mapped(self._results, complete.contents)
+                sealed = regions.mapped(self._results, complete.contents)
+            except regions.BadRegion as error:
+                ending, complete, detail = "protocol", None, f"the result cannot be read: {error}"
+        status = self.process.exited.result() if ending == "died" else None
+        return Outcome(ending, complete, status, detail=detail, contents=contents, sealed=sealed, **seen)
 
     def adopt(self, config: Config) -> None:
         """Take another caller's time limits; for a spare that was started with the pool's."""
@@ -113,10 +171,18 @@ class Worker:
         """True while its process runs."""
         return self.process is not None and not self.process.exited.done()
 
+    @property
+    def cpu_used_s(self) -> float:
+        """Processor time that its process has used so far; 0 once that has ended. To be asked on a thread."""
+        return cpu_time_s(self.process.pid) if self.process is not None and self.alive else 0.0
+
     async def close(self) -> None:
         """Kill the process and take away all that belonged to it; safe to call twice and at any stage."""
         if self._bridge is not None:
             self._bridge.close()
+        if self._results is not None:
+            os.close(self._results)
+            self._results = None
         if self.process is not None:
             self.process.kill()
             await asyncio.wait([self.process.exited], timeout=5)
@@ -144,6 +210,7 @@ class Worker:
             await self.process.exited  # the bridge ends with the process, and may be seen to end first
             raise WorkerStartFailed(f"its process ended with status {self.process.exited.result()}")
         self.layers = self._ready.result().layers
+        await off_loop(require_restricted, self.sandbox, self.layers, self.process.pid)
 
     async def _launch(self, bridge_fd: int) -> Process:
         """Make the process, with its end of the bridge; how, is the kinds' own."""
@@ -162,7 +229,7 @@ class Worker:
         """Wait for the first of: the worker's claim, a limit, a broken protocol, its death, stop, deadline."""
         assert self._bridge is not None
         assert self.process is not None
-        background = [asyncio.create_task(self._disk_full())]
+        background = [asyncio.create_task(until_over(self.sandbox, self.layers, self.process.pid))]
         watched: dict[asyncio.Future[Any], Ending] = {
             self._complete: "complete",
             overflow: "output_limit",
@@ -198,7 +265,7 @@ class Worker:
             problem: str = future.result()
             if problem:
                 return "protocol", problem
-            await asyncio.wait([self.process.exited], timeout=self.config.grace_s)
+            await asyncio.wait([self.process.exited], timeout=_DEATH_S)
             if not self.process.exited.done():
                 return "protocol", "the tool closed the bridge"
             ending = "died"
@@ -211,18 +278,6 @@ class Worker:
             if self.fork_server is not None and not self.fork_server.alive:
                 return "lost", "the fork_server it was forked from has died"
         return ending, ""
-
-    async def _disk_full(self) -> None:
-        """Return when the scratch folder holds more than it may; never, where the mount itself sees to that."""
-        while True:
-            await asyncio.sleep(5 * _TICK_S)
-            if self.sandbox.tier != "namespaces" and await asyncio.to_thread(self._exceeds_disk):
-                return
-
-    def _exceeds_disk(self) -> bool:
-        assert self.process is not None
-        folder = str(self.sandbox.folder.scratch)
-        return exceeds(folder, self.process.pid, self.sandbox.scratch_mb * MIB, SCRATCH_FILES)
 
     def _on_message(self, message: rpc.Ready | rpc.ExecutionComplete) -> None:
         future: asyncio.Future[Any] = self._ready if isinstance(message, rpc.Ready) else self._complete
@@ -247,12 +302,7 @@ class Worker:
             return 0
 
     def _crash_text(self, limit: int = _CRASH_TEXT_BYTES) -> str:
-        try:
-            with self.sandbox.folder.crash_file.open("rb") as file:
-                file.seek(max(0, self._crash_size() - limit))
-                return file.read(limit).decode(errors="replace")
-        except OSError:
-            return ""
+        return self.sandbox.folder.last_words(limit)
 
 
 _DUMP = re.compile(
@@ -262,5 +312,5 @@ _DUMP = re.compile(
 
 def split_crash_text(text: str) -> tuple[str, str]:
     """Split the one file that holds both into the tool's last words and `faulthandler`'s dump."""
-    starts = [match.start() for match in _DUMP.finditer(text)]
-    return (text, "") if not starts else (text[: starts[0]], text[starts[0] :])
+    dump = _DUMP.search(text)
+    return (text, "") if dump is None else (text[: dump.start()], text[dump.start() :][:_CRASH_TEXT_BYTES])

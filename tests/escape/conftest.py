@@ -1,8 +1,13 @@
-"""The hosts of the probes: one for each tier, as this user and, where that is root, as an ordinary one too."""
+"""Hosts of the probes, one for each tier.
+
+They run as this user and, where that is root, as an ordinary one too.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import functools
 import json
 import os
 import shutil
@@ -10,7 +15,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -38,7 +43,7 @@ _HOST_S = 540
 
 @dataclasses.dataclass(frozen=True)
 class User:
-    """An interpreter, and who runs it: `uid` None for whoever runs the tests."""
+    """Interpreter, and who runs it: `uid` None for whoever runs the tests."""
 
     python: str
     uid: int | None
@@ -54,14 +59,14 @@ class User:
     ]
 )
 def host(request: pytest.FixtureRequest) -> Host:
-    """Every tier that is a boundary, as everybody that the tests can be."""
+    """Return the host of a tier and a user: each tier that is a boundary, each user that the tests can be."""
     found: Host = request.param
     return found
 
 
 @pytest.fixture(scope="session")
 def short_folder() -> Iterator[Path]:
-    """A folder with a short path, because the paths of sockets are limited, that another user may pass through."""
+    """Make a folder that another user may pass through; its path is short, because the paths of sockets are limited."""
     folder = Path(tempfile.mkdtemp(prefix="hk-esc-"))
     folder.chmod(0o755)
     yield folder
@@ -69,23 +74,56 @@ def short_folder() -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session")
-def running(request: pytest.FixtureRequest, short_folder: Path) -> Iterator[dict[Host, Future[Facts]]]:
-    """The hosts that this run's tests look at, all started with the first of these tests."""
-    wanted = _wanted(request.session.items)
-    users = {USERS[0]: User(sys.executable, None, short_folder, Path(healkit.__file__).parent.parent, HERE)}
-    if any(user not in users for _, user in wanted):
-        users["ordinary"] = _ordinary_user(short_folder)
+def user_named(short_folder: Path) -> Callable[[str], User]:
+    """Return those who run hosts, by their names in `USERS`."""
+    site = Path(healkit.__file__).parent.parent
+
+    @functools.cache
+    def made(name: str) -> User:
+        own = name == USERS[0]
+        return User(sys.executable, None, short_folder, site, HERE) if own else _ordinary_user(short_folder)
+
+    return made
+
+
+@pytest.fixture(scope="session")
+def running(
+    request: pytest.FixtureRequest, short_folder: Path, user_named: Callable[[str], User]
+) -> Iterator[dict[Host, Future[Facts]]]:
+    """Start the hosts of the probes that this run's tests look at, all with the first of these tests."""
+    hosts = _wanted(request.session.items, "running")
+    with _started(hosts, user_named, short_folder, "escape_host.py") as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def writing(
+    request: pytest.FixtureRequest, short_folder: Path, user_named: Callable[[str], User]
+) -> Iterator[dict[Host, Future[Facts]]]:
+    """Start the hosts of the ways to write past the limit, all with the first test that looks at one."""
+    hosts = _wanted(request.session.items, "writing")
+    with _started(hosts, user_named, short_folder, "scratch_host.py") as found:
+        yield found
+
+
+@contextlib.contextmanager
+def _started(
+    hosts: list[Host], user_named: Callable[[str], User], folder: Path, script: str
+) -> Iterator[dict[Host, Future[Facts]]]:
+    users = {name: user_named(name) for _, name in hosts}
     cores = len(os.sched_getaffinity(0))
-    at_a_time = max(1, min(_AT_A_TIME, _AT_A_TIME_PER_CORE * cores // len(wanted)))
-    with ThreadPoolExecutor(len(wanted)) as threads:
-        yield {host: threads.submit(_tried, users[host[1]], host, short_folder, at_a_time) for host in wanted}
+    at_a_time = max(1, min(_AT_A_TIME, _AT_A_TIME_PER_CORE * cores // len(hosts)))
+    with ThreadPoolExecutor(len(hosts)) as threads:
+        yield {
+            host: threads.submit(_tried, users[host[1]], host, folder, at_a_time, script) for host in hosts
+        }
 
 
-def _wanted(items: Sequence[pytest.Item]) -> list[Host]:
-    """The hosts that these tests look at."""
+def _wanted(items: Sequence[pytest.Item], fixture: str) -> list[Host]:
+    """Return the hosts that these tests look at."""
     found: dict[Host, None] = {}
     for item in items:
-        if isinstance(item, pytest.Function) and "running" in item.fixturenames:
+        if isinstance(item, pytest.Function) and fixture in item.fixturenames:
             chosen = [item.callspec.params["host"]] if "host" in item.fixturenames else UNRESTRICTED
             found |= dict.fromkeys(chosen)
     return list(found)
@@ -93,20 +131,26 @@ def _wanted(items: Sequence[pytest.Item]) -> list[Host]:
 
 @pytest.fixture
 def facts(host: Host, running: dict[Host, Future[Facts]]) -> Facts:
-    """What came of every probe and run there."""
+    """Return the result of every probe and run there."""
     return running[host].result()
 
 
 @pytest.fixture
+def written(host: Host, writing: dict[Host, Future[Facts]]) -> Facts:
+    """Return the result of every way to write past the limit there."""
+    return writing[host].result()
+
+
+@pytest.fixture
 def unrestricted(running: dict[Host, Future[Facts]]) -> list[Facts]:
-    """What came of every probe without a boundary, for each user."""
+    """Return the result of every probe without a boundary, for each user."""
     return [running[host].result() for host in UNRESTRICTED]
 
 
-def _tried(user: User, host: Host, short_folder: Path, at_a_time: int) -> Facts:
-    """Run `escape_host.py` as that user; it prints one JSON object."""
+def _tried(user: User, host: Host, short_folder: Path, at_a_time: int, script: str) -> Facts:
+    """Run a host as that user; it prints one JSON object."""
     tier, name = host
-    folder = short_folder / f"{tier[0]}-{name}"
+    folder = short_folder / f"{tier[0]}-{name}-{script[0]}"
     folder.mkdir()
     (folder / "tmp").mkdir()
     identity: dict[str, Any] = {}
@@ -122,7 +166,7 @@ def _tried(user: User, host: Host, short_folder: Path, at_a_time: int) -> Facts:
         "PYTHONDONTWRITEBYTECODE": "1",
     }
     done = subprocess.run(
-        [user.python, str(user.probes / "escape_host.py"), tier, str(folder), str(at_a_time)],
+        [user.python, str(user.probes / script), tier, str(folder), str(at_a_time)],
         env=environment,
         cwd=folder,
         capture_output=True,
@@ -137,7 +181,7 @@ def _tried(user: User, host: Host, short_folder: Path, at_a_time: int) -> Facts:
 
 
 def _ordinary_user(folder: Path) -> User:
-    """The interpreter and its packages where an ordinary user can read them: as links, which take no room.
+    """Make the interpreter and its packages readable for an ordinary user: as links, which take no room.
 
     An interpreter often lies in root's home, which nobody else may enter; that folder is left alone.
     """
@@ -164,7 +208,7 @@ def _ordinary_user(folder: Path) -> User:
 
 
 def _passable(folder: Path) -> bool:
-    """Whether anybody may go there and read."""
+    """Tell if any user may go there and read."""
     return all(path.stat().st_mode & 0o005 == 0o005 for path in (folder, *folder.parents))
 
 
@@ -180,7 +224,7 @@ def _link_tree(source: Path, target: Path) -> None:
 
 
 def _left_out(folder: str, names: list[str]) -> set[str]:
-    """What no worker needs of the interpreter: tests, headers, other packages."""
+    """Name what no worker needs of the interpreter: tests, headers, other packages."""
     unneeded = {"test", "idlelib", "tkinter", "include", "share", "site-packages"}
     return unneeded & set(names) if Path(folder).is_relative_to(sys.base_prefix) else set()
 

@@ -1,4 +1,6 @@
-"""A host for the probes, in a process of its own, so that it can be anybody's.
+"""Host for the probes, in a process of its own.
+
+So it can run as any user.
 
 `python escape_host.py TIER FOLDER AT_A_TIME` sets up things worth reaching in FOLDER, runs the batch of probes and the
 separate runs at that tier, AT_A_TIME of them at once, and prints one JSON object: name → what came of it.
@@ -26,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import probes
 from escape_runs import RUNS, Run
 
-from healkit import Config, Healkit
+from healkit import Config, Healkit, values
 from healkit.contracts.records import Grants
 from healkit.errors import HealkitError
 from healkit.workers.inside import seccomp
@@ -34,9 +36,9 @@ from healkit.workers.inside import seccomp
 #: Calls that the filter leaves alone or looks into; the others' numbers are in its own tables.
 _NUMBERS = {
     "x86_64": {"clone": 56, "tgkill": 234, "setresuid": 117, "setresgid": 119, "setgroups": 116, "ioctl": 16,
-               "prctl": 157, "capset": 126, "capget": 125, "inotify_init1": 294},
+               "prctl": 157, "capset": 126, "capget": 125, "fallocate": 285, "inotify_init1": 294},
     "aarch64": {"clone": 220, "tgkill": 131, "setresuid": 147, "setresgid": 149, "setgroups": 159, "ioctl": 29,
-                "prctl": 167, "capset": 91, "capget": 90, "inotify_init1": 26},
+                "prctl": 167, "capset": 91, "capget": 90, "fallocate": 47, "inotify_init1": 26},
 }  # fmt: skip
 
 _NEIGHBOUR = """
@@ -60,7 +62,7 @@ def main() -> None:
         found = {"batch": batch(healkit, tier, folder)}
         if tier != "process":
             found["runs"] = separate(healkit, at_a_time)
-    sys.stdout.write(json.dumps(found))
+    sys.stdout.write(json.dumps(values.readable(found)[0]))
 
 
 def batch(healkit: Healkit, tier: str, folder: Path) -> dict[str, str]:
@@ -76,7 +78,7 @@ def batch(healkit: Healkit, tier: str, folder: Path) -> dict[str, str]:
 
 
 def _lasting(folder: Path) -> dict[str, str]:
-    """What the probes left in the granted folder that they must not, whatever they were told."""
+    """Report what the probes left in the granted folder that they must not, whatever they were told."""
     left = [
         path.name
         for path in (folder / "writable").iterdir()
@@ -132,7 +134,7 @@ def targets_in(folder: Path) -> Iterator[dict[str, Any]]:
 
 
 def _disk() -> str:
-    """The device file of any disk, by its kind; one that is not there where the machine has none."""
+    """Return the device file of any disk, by its kind; one that is not there where the machine has none."""
     found = (
         e
         for e in os.scandir("/dev")
@@ -164,8 +166,10 @@ def neighbour(healkit: Healkit) -> Iterator[dict[str, Any]]:
 
 
 def separate(healkit: Healkit, at_a_time: int) -> dict[str, Any]:
-    """The runs that end their worker, or would disturb others in it; each must leave the host in health."""
+    """Execute the runs that end their worker, or would disturb others in it; each must leave the host in health."""
+    over = threading.Event()
     healkit.provide(lambda: os.getpid(), "host_pid")
+    healkit.provide(lambda: over.wait(90), "stay")
     for run in RUNS:
         healkit.vault.add(run.tool, run.source, grants=run.grants)
 
@@ -190,7 +194,8 @@ def separate(healkit: Healkit, at_a_time: int) -> dict[str, Any]:
             "duration_ms": execution.duration_ms,
         }
 
-    with concurrent.futures.ThreadPoolExecutor(at_a_time) as pool:
+    with concurrent.futures.ThreadPoolExecutor(at_a_time) as pool, contextlib.ExitStack() as stack:
+        stack.callback(over.set)
         return {run.name: outcome for run, outcome in zip(RUNS, pool.map(one, RUNS), strict=True)}
 
 

@@ -1,4 +1,6 @@
-"""The escapes that need a worker to themselves: what they end, flood or forge.
+"""Escapes that need a worker to themselves.
+
+Their worker is theirs alone because of what they end, flood or forge.
 
 Each is one execution. The host says how it ended; its own word counts for nothing but the value.
 """
@@ -8,6 +10,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from forging import PRELUDE
+
 from healkit.contracts.records import Grants
 
 NAMESPACES, LANDLOCK = "namespaces", "landlock"
@@ -15,7 +19,7 @@ NAMESPACES, LANDLOCK = "namespaces", "landlock"
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-    """One execution: `code` defines `attempt()`, `ending` is SUCCESS or the failure's code that must come of it.
+    """Execution of an escape: `code` defines `attempt()`, `ending` is SUCCESS or the failure's code that it must have.
 
     `value` is what it must return, `None` where it returns nothing. `landlock` and `said` are for what only the
     namespaces tier stops: the ending there, and the sentence of docs/isolation.md that admits it. `within_s` is how long
@@ -33,7 +37,7 @@ class Run:
     grants: Grants = Grants(memory_mb=256)
 
     def expected(self, tier: str) -> str:
-        """The ending that this tier must give."""
+        """Return the ending that this tier must give."""
         return self.landlock if tier == LANDLOCK and self.landlock else self.ending
 
     @property
@@ -43,52 +47,8 @@ class Run:
 
     @property
     def source(self) -> str:
-        """The tool."""
+        """Return the code of the tool."""
         return f"{PRELUDE}\n{self.code}\n\ndef {self.tool}():\n    return attempt()\n"
-
-
-PRELUDE = r'''
-import ctypes, gc, json, mmap, os, resource, signal, socket, struct, sys, threading, time
-from IPython import get_ipython
-
-def bridge():
-    """The worker's own end of the bridge, wherever it is kept."""
-    return next(o._sock for o in gc.get_objects() if type(o).__name__ == "Endpoint")
-
-def frame(message):
-    body = message if isinstance(message, bytes) else json.dumps(message).encode()
-    return struct.pack(">I", len(body)) + body
-
-def call(number, server="host", tool="host_pid", args=None):
-    return frame({"type": "rpc_call", "id": number, "server": server, "tool": tool, "args": args or {}})
-
-def answer():
-    """The next frame from the host."""
-    data = b""
-    sock = bridge()
-    while len(data) < 4 or len(data) < 4 + struct.unpack(">I", data[:4])[0]:
-        data += sock.recv(65536)
-    return json.loads(data[4:])
-
-def publish(kind, content, parent=None, key=None):
-    """A message on the kernel's own iopub socket, signed with its own key."""
-    kernel = get_ipython().kernel
-    session = kernel.session
-    message = session.msg(kind, content=content, parent=parent if parent is not None else kernel.get_parent())
-    if parent is not None:
-        message["parent_header"] = parent
-    packed = session.serialize(message, ident=b"kernel.x." + kind.encode())
-    if key is not None:
-        packed = [part if index != 2 else key for index, part in enumerate(packed)]
-    kernel.iopub_socket.send_multipart(packed)
-
-def machine_code(code):
-    """Run these bytes as a function."""
-    page = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
-    page.write(code)
-    address = ctypes.addressof(ctypes.c_char.from_buffer(page))
-    return ctypes.CFUNCTYPE(ctypes.c_long)(address)()
-'''
 
 
 def _run(name: str, body: str, ending: str, value: Any = None, **more: Any) -> Run:
@@ -118,7 +78,7 @@ _FRAMES = [
     _run("frame over the cap", "bridge().sendall(struct.pack('>I', 2**32 - 1) + b'x' * 1000)\ntime.sleep(9)", "TOOL_PROTOCOL"),
     _run("frame with a wrong length", "bridge().sendall(struct.pack('>I', 3) + b'{}')\nbridge().sendall(b'}')\ntime.sleep(9)",
          "TOOL_PROTOCOL"),
-    _run("frame that never ends", "bridge().sendall(struct.pack('>I', 1000) + b'{')\ntime.sleep(60)", "TOOL_TIMEOUT",
+    _run("frame that never ends", "bridge().sendall(struct.pack('>I', 100_000) + b'{')\ntime.sleep(60)", "TOOL_TIMEOUT",
          timeout_s=1, within_s=20),
     _run("frame of bad JSON", "bridge().sendall(frame(b'{not json'))\ntime.sleep(9)", "TOOL_PROTOCOL"),
     _run("frame of deep JSON", "bridge().sendall(call(1, args={}).replace(b'{}', b'[' * 0) and "
@@ -127,8 +87,8 @@ _FRAMES = [
     _run("frame of an unknown kind", "bridge().sendall(frame({'type': 'init'}))\ntime.sleep(9)", "TOOL_PROTOCOL"),
     _run("result for a call never made", "bridge().sendall(frame({'type': 'rpc_result', 'id': 7, 'success': True, 'result': 1}))\n"
          "time.sleep(9)", "TOOL_PROTOCOL"),
-    _run("two calls with one id", "mcp.host.host_pid()\nbridge().sendall(call(5, 'vault', 'nothing') * 300)\n"
-         "time.sleep(2)\nreturn 'served'", "TOOL_PROTOCOL"),
+    # `stay` answers after all runs, so the first call is open when the second one is read.
+    _run("two calls with one id", "bridge().sendall(call(5, tool='stay') * 2)\ntime.sleep(60)", "TOOL_PROTOCOL"),
     _run("call of a server that is not there", "bridge().sendall(call(1, 'nowhere'))\nreturn answer()['error']['code']",
          "SUCCESS", "CALL_REFUSED"),
     _run("call of the log without a grant", "bridge().sendall(call(1, 'healkit', 'history'))\nreturn answer()['error']['code']",
@@ -145,7 +105,7 @@ _FRAMES = [
          within_s=20),
     _run("closed bridge", "bridge().shutdown(socket.SHUT_RDWR)\ntime.sleep(60)", "TOOL_PROTOCOL", within_s=20),
     _run("descriptor passed to the host", "socket.send_fds(bridge(), [call(1, 'nowhere')], [0])\nreturn answer()['error']['code']",
-         "SUCCESS", "CALL_REFUSED"),
+         "TOOL_EXCEPTION"),
 ]  # fmt: skip
 
 _BOMBS = [
@@ -155,6 +115,11 @@ _BOMBS = [
     _run("memory bomb behind pipes", "import fcntl\nheld = 0\ntry:\n    for _ in range(500):\n        reading, writing = os.pipe()\n"
          "        fcntl.fcntl(writing, 1031, 1 << 20)\n        os.set_blocking(writing, False)\n"
          "        held += os.write(writing, b'x' * (1 << 20))\nexcept OSError:\n    pass\nreturn held < 256 << 20", "SUCCESS", True),
+    _run("memory bomb behind socket pairs", "held = 0\npairs = []\ntry:\n    while True:\n        pairs.append(socket.socketpair())\n"
+         "        for end in pairs[-1]:\n            end.setblocking(False)\n            try:\n"
+         "                end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 25)\n            except OSError:\n                pass\n"
+         "            try:\n                while True:\n                    held += end.send(bytes(1 << 16))\n"
+         "            except BlockingIOError:\n                pass\nexcept OSError:\n    pass\nreturn held < 64 << 20", "SUCCESS", True),
     _run("thread bomb", "import _thread\n_thread.stack_size(1 << 20)\nmade = 0\ntry:\n    for _ in range(5000):\n"
          "        _thread.start_new_thread(time.sleep, (60,))\n        made += 1\nexcept RuntimeError:\n    pass\nreturn made < 1000",
          "SUCCESS", True),
@@ -170,8 +135,7 @@ _BOMBS = [
          "TOOL_EXCEPTION", landlock="TOOL_DISK_LIMIT"),
     _run("disk bomb of mapped files without a name", "for n in range(8):\n    file = open('x', 'wb+')\n    os.unlink('x')\n"
          "    for _ in range(4):\n        file.write(bytes(4 << 20))\n    file.flush()\n    ctypes.CDLL(None).mmap(None, 4096, 1, 1, file.fileno(), 0)\n"
-         "    file.close()\ntime.sleep(1.5)", "TOOL_EXCEPTION", landlock="SUCCESS",
-         said="filling the disk with files that have no name any more and are mapped but not open"),
+         "    file.close()\ntime.sleep(1.5)", "TOOL_EXCEPTION", landlock="TOOL_DISK_LIMIT"),
     _run("print flood", "while True:\n    print('x' * 10_000)", "TOOL_OUTPUT_LIMIT"),
     _run("print flood past Python", "while True:\n    os.write(1, b'x' * 10_000)", "TOOL_OUTPUT_LIMIT"),
     _run("display flood", "from IPython.display import display, HTML\nwhile True:\n    display(HTML('x' * 100_000))", "TOOL_OUTPUT_LIMIT"),
@@ -205,7 +169,7 @@ _SURVIVORS = [
 
 _REST = [
     _run("a pickle as the result", "class Evil:\n    def __reduce__(self):\n        return os.system, ('true',)\n"
-         "    def __repr__(self):\n        return 'shown'\nreturn Evil()", "SUCCESS", "shown"),
+         "    def __repr__(self):\n        return 'shown'\nreturn Evil()", "TOOL_RESULT_UNSUPPORTED"),
     _run("the bytes of a pickle as the result", "return b'cposix\\nsystem\\n(Vtrue\\ntR.'", "SUCCESS",
          {"base64": "Y3Bvc2l4CnN5c3RlbQooVnRydWUKdFIu", "size_bytes": 24}),
     _run("script in outputs", "from IPython.display import display, HTML, Javascript, Markdown, SVG\n"

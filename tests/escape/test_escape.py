@@ -1,4 +1,6 @@
-"""Every way out that we know of, tried from inside a worker, at each tier, as root and as an ordinary user.
+"""Every way out that we know of, tried from inside a worker.
+
+Each is tried at each tier, as root and as an ordinary user.
 
 The tries are made once for each tier and user (conftest.py); a test looks at all of them and names each that went wrong.
 """
@@ -7,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +33,7 @@ def told(execution: dict[str, Any]) -> str:
 
 
 def listed(wrong: dict[str, str]) -> str:
-    """One line for each that went wrong."""
+    """Write one line for each that went wrong."""
     return "".join(f"\n- {name}: {what}" for name, what in wrong.items())
 
 
@@ -103,11 +106,16 @@ def test_what_a_tier_does_not_stop_is_said() -> None:
         for tier in ("namespaces", "landlock"):
             if probe.expected(tier) == OPEN:
                 assert probe.said in NOT_STOPPED[tier], probe.name
-                assert f"- {probe.said}" in PAGE
     for run in RUNS:
         if run.said:
             assert run.said in NOT_STOPPED["landlock"], run.name
-            assert f"- {run.said}" in PAGE
+
+
+@pytest.mark.requirement("WORK-3")
+def test_the_page_has_a_row_for_all_that_a_tier_does_not_stop() -> None:
+    for said in {*NOT_STOPPED["namespaces"], *NOT_STOPPED["landlock"]}:
+        (row,) = re.findall(rf"^\| {re.escape(said)} \|.*\| (.*?) ?\| (.*?) ?\|$", PAGE, re.MULTILINE)
+        assert row == tuple("✓" * (said in NOT_STOPPED[tier]) for tier in ("namespaces", "landlock")), said
 
 
 def test_there_are_enough_of_them_and_each_has_a_name_of_its_own() -> None:

@@ -1,4 +1,7 @@
-"""Grants of packages, another interpreter and paths, and what can never be granted."""
+"""Grants of packages, another interpreter and paths.
+
+Also what can never be granted.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,11 @@ import glob
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import sysconfig
+import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -20,6 +25,7 @@ from healkit.contracts.records import Grants
 from healkit.errors import ConfigError, WorkerStartFailed
 from healkit.workers import packages
 from healkit.workers.folders import private_base
+from healkit.workers.grant_checks import check_grants
 from healkit.workers.interpreters import WORKER_NEEDS, interpreter_of
 from healkit.workers.probe import probe
 
@@ -340,3 +346,20 @@ def test_the_page_on_grants_does_what_it_says(tmp_path: Path) -> None:
     assert len(steps) == 3
     for command, _, shown in steps:
         assert run("bash", "-c", command) == shown
+
+
+def test_one_other_folder_is_used_where_the_base_is_somebody_elses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """S8: 21 folders were made, one at each use, and a tool could be granted the one of the workers."""
+    monkeypatch.setattr("tempfile.tempdir", tempfile.mkdtemp(prefix="hk"))
+    temporary = Path(tempfile.gettempdir())
+    taken = temporary / f"healkit-{os.getuid()}"
+    taken.mkdir(mode=0o777)
+    taken.chmod(0o777)  # what another user owns is refused by the same check as what others may write
+    (temporary / f"{taken.name}-1").symlink_to(temporary)
+    assert {private_base() for _ in range(20)} == {temporary / f"{taken.name}-2"}
+    assert len(list(temporary.iterdir())) == 3
+    with pytest.raises(ConfigError, match="holds the folders of other workers"):
+        check_grants(Grants(read=[str(private_base().resolve())]))
+    shutil.rmtree(temporary)

@@ -1,4 +1,7 @@
-"""Starting a kernel: it is heard from before it is given work, whatever the moment at which we connect."""
+"""Start of a kernel: heard from before it is given work.
+
+That holds whatever the moment at which we connect.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Restrictions of a worker, at each tier that this machine can enforce."""
+"""Restrictions of a worker, at each tier.
+
+The tiers are those that this machine can enforce.
+"""
 
 from __future__ import annotations
 
@@ -154,6 +157,7 @@ def test_the_tier_in_force_is_on_each_row(restricted: Healkit) -> None:
     assert restricted.log.get(execution.log_id).isolation == restricted.config.isolation
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("WORK-3")
 def test_without_a_boundary_nothing_runs_unless_the_user_opts_out_by_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

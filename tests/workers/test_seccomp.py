@@ -108,8 +108,25 @@ def test_x32_numbers_and_calls_newer_than_the_table_do_not_exist() -> None:
         ("having signals sent by the kernel, the new way", 72, (3, 15), False),
         ("a lease that others wait for", 72, (3, 1024), False),
         ("watching a folder by signals", 72, (3, 1026), False),
+        ("a larger pipe", 72, (3, 1031, 1 << 20), False),
         ("not blocking", 72, (3, 4, 0o4000), True),
-        ("a lock", 72, (3, 6), True),
+        ("a larger send buffer", 54, (3, 1, 7), False),
+        ("a larger receive buffer", 54, (3, 1, 8), False),
+        ("a larger send buffer by force", 54, (3, 1, 32), False),
+        ("a larger receive buffer by force", 54, (3, 1, 33), False),
+        ("a socket's address to be used again", 54, (3, 1, 2), True),
+        ("an option of TCP with the number of a buffer's", 54, (3, 6, 7), True),
+        ("a folder of one's own", 83, (0, 0o700), True),
+        ("a folder for all", 258, (0, 0, 0o777), True),
+        ("a folder that its owner cannot list", 83, (0, 0o300), False),
+        ("a folder that its owner cannot enter", 258, (0, 0, 0o600), False),
+        ("room within a file's size", 285, (3, 0, 0, 1 << 20), True),
+        ("room beyond a file's end", 285, (3, 1, 0, 1 << 40), False),
+        ("hiding from its own user", 157, (4, 0), False),
+        ("a mask for others", 95, (0o077,), True),
+        ("a mask that takes rights from the owner", 95, (0o400,), False),
+        ("asking for a lock", 72, (3, 5), True),
+        ("a lock of an open file", 72, (3, 37), False),
         ("rewriting its memory map", 157, (35, 1), False),
         ("outliving its parent", 157, (1, 0), False),
         ("naming its thread", 157, (15, 0), True),
@@ -118,8 +135,27 @@ def test_x32_numbers_and_calls_newer_than_the_table_do_not_exist() -> None:
 def test_arguments_decide_where_the_number_does_not(
     what: str, number: int, args: tuple[int, ...], allowed: bool
 ) -> None:
+    """S7: socket pairs with larger buffers held 1.5 GB of the kernel's memory, and pipes all that the user may have."""
     program = seccomp.build_filter(4242, "x86_64")
     assert (verdict(program, number, *args, arch=ARCH["x86_64"]) == ALLOW) is allowed, what
+
+
+@pytest.mark.requirement("WORK-2")
+@pytest.mark.parametrize("command", [6, 7])
+def test_locks_are_real_only_where_others_may_have_the_file(command: int) -> None:
+    """S7: a million locks of single bytes held 190 MB of the kernel's memory, and no limit ended that."""
+    alone, shared = (seccomp.build_filter(4242, "x86_64", shares_files=shares) for shares in (False, True))
+    assert verdict(alone, 72, 3, command, arch=ARCH["x86_64"]) == ERRNO | 0
+    assert verdict(shared, 72, 3, command, arch=ARCH["x86_64"]) == ALLOW
+
+
+@pytest.mark.requirement("WORK-2")
+@pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
+def test_asynchronous_requests_of_the_kernel_do_not_exist(machine: str) -> None:
+    """S7: one tool took all that the machine has of them (`aio-max-nr`)."""
+    number = {"x86_64": 206, "aarch64": 0}[machine]
+    program = seccomp.build_filter(4242, machine)
+    assert verdict(program, number, arch=ARCH[machine]) == ERRNO | errno.ENOSYS
 
 
 def test_an_unknown_architecture_is_an_error_and_not_an_empty_filter() -> None:
@@ -152,12 +188,12 @@ def test_the_filters_of_a_forking_parent_and_its_child_add_up_to_the_whole_one(m
     """Compare them for every call and its arguments: the kernel takes the strictest of several answers."""
     whole = seccomp.build_filter(4242, machine)
     halves = (seccomp.build_parent_filter(machine), seccomp.build_child_filter(4242, machine))
-    looked_into = {2, 16, 53, 56, 62, 72, 85, 157, 203, 234, 257, 302}
-    looked_into |= {29, 199, 220, 129, 25, 167, 122, 131, 56, 261}
-    words = (0, 1, 2, 8, 17, 35, 4242, 0o1000, 0o4755, 0x00010000, 0x5412, 0x5413)
+    looked_into = {2, 16, 53, 54, 56, 62, 72, 83, 85, 95, 157, 203, 234, 257, 258, 285, 302}
+    looked_into |= {29, 199, 220, 129, 25, 167, 122, 131, 56, 261, 208, 34, 166, 47}
+    words = (0, 1, 2, 8, 17, 0o700, 1031, 35, 4242, 0o1000, 0o4755, 0x00010000, 0x5412, 0x5413)
     for number in range(470):
         for first, second in itertools.product(words if number in looked_into else (0,), repeat=2):
-            for third in (0, 0o4755):
+            for third in (0, 7, 0o4755):
                 args = (first, second, third, third)
                 answers = [verdict(half, number, *args, arch=ARCH[machine]) for half in halves]
                 refusals = [answer for answer in answers if answer != ALLOW] or [ALLOW]

@@ -1,4 +1,4 @@
-"""Trial servers hold, read ahead and lose as little as possible."""
+"""Trial servers: as little as possible held, read ahead, lost."""
 
 from __future__ import annotations
 
@@ -50,9 +50,10 @@ def test_standard_modules_that_code_names_are_imported_before_its_trial(healkit:
         here.format("xml.dom.minidom", "from xml.dom.minidom import parseString"),
         here.format("asyncio", "async def g(): pass"),
         here.format("sqlite3", "'import sqlite3'"),
-        here.format("numpy", "import numpy"),
+        here.format("numpy", "import numpy"),  # numpy and pandas are the host's own choice
+        here.format("jinja2", "import jinja2"),
     )
-    assert named == [True, True, True, False, False]
+    assert named == [True, True, True, False, True, False]
 
 
 def test_a_coroutine_runs_in_a_trial_server_that_has_no_event_loop_yet(healkit: Healkit) -> None:

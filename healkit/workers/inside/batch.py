@@ -1,8 +1,9 @@
 """Batches in a trial server: many candidates a child.
 
 A child is watched, and replaced where it ends early. A child that hangs in C code, or swallows its alarms, is killed
-when its position in the buffer has not changed for longer than the check may take; one that crashes ends by itself. In
-both cases the batch goes on in another child after that check, whose result is `t` or `d`.
+when its position in the buffer has not changed for longer than the check may take, unless it has hardly computed
+meanwhile: then the machine is busy, and it gets more time. One that crashes ends by itself. In both cases the batch
+goes on in another child after that check, whose result is `t` or `d`.
 
 A child can write any letters it likes, but only its own search suffers: a winner is validated afresh, each check in a
 process of its own.
@@ -31,6 +32,10 @@ _TICK_S = 0.01
 _GRACE_S = 0.25
 #: Limit for compiling a candidate, and for cleaning up after a check.
 _BETWEEN_S = 2.0
+#: Kind of a process's clock, in the number that names it (Linux, `CPUCLOCK_SCHED` in posix-timers.h).
+_OF_PROCESS = 2
+#: A child that has not computed as long as its check may is left alone for so many times as long.
+_WAITING_TIMES = 5
 
 
 class BatchServer:
@@ -83,13 +88,13 @@ class BatchServer:
             self._become(lambda: self._candidates.run(share.candidates, buffer, start))
         os.close(writing)
         stuck = False
-        word, since = buffer.word, time.monotonic()
+        word, since, computed_s = buffer.word, time.monotonic(), 0.0
         try:
             while not self._ended(pid, reading):
                 if buffer.word != word:
-                    word, since = buffer.word, time.monotonic()
+                    word, since, computed_s = buffer.word, time.monotonic(), _computed_s(pid)
                     told = self._tell(buffer, told, min(buffer.place[0], len(share.candidates)))
-                elif time.monotonic() - since > self._patience_s(buffer):
+                elif self._is_stuck(buffer, time.monotonic() - since, _computed_s(pid) - computed_s):
                     stuck = True
                     os.kill(pid, signal.SIGKILL)
                     os.waitpid(pid, 0)
@@ -110,10 +115,15 @@ class BatchServer:
             time.sleep(0.0005)  # its descriptors are closed, but it has not quite ended
         return ended
 
-    def _patience_s(self, buffer: ResultBuffer) -> float:
+    def _is_stuck(self, buffer: ResultBuffer, took_s: float, computed_s: float) -> bool:
+        """Return whether a child is stuck: at one place for `took_s` by the clock, in which it computed so long."""
         _, check, running = buffer.place
         checks = self._batch.checks
-        return waited_s(checks[check].timeout_s) + _GRACE_S if running and check < len(checks) else _BETWEEN_S
+        limit_s, patience_s = _BETWEEN_S, _BETWEEN_S
+        if running and check < len(checks):
+            limit_s = checks[check].timeout_s
+            patience_s = waited_s(limit_s) + _GRACE_S
+        return took_s > (patience_s if computed_s > limit_s else _WAITING_TIMES * patience_s)
 
     def _after(self, buffer: ResultBuffer, candidate: int, check: int, letter: str) -> tuple[int, int]:
         """Put down how a check ended whose child has, and where to go on."""
@@ -128,3 +138,8 @@ class BatchServer:
         if done > told:
             self._send(Outcomes(told, [buffer.row(candidate) for candidate in range(told, done)]))
         return max(told, done)
+
+
+def _computed_s(pid: int) -> float:
+    """Return the computing time that a child has used so far, in seconds; it must not have been waited for."""
+    return time.clock_gettime((~pid << 3) | _OF_PROCESS)

@@ -8,6 +8,7 @@ ends, a fraction of a second later. Results that matter are validated in a proce
 
 from __future__ import annotations
 
+import copy
 import time
 from collections.abc import Sequence
 from types import CodeType
@@ -15,6 +16,7 @@ from typing import Any
 
 import msgspec
 
+from healkit import values
 from healkit.contracts.batches import PASSED, RAISED, TIMED_OUT, WRONG, Batch, BatchCheck
 from healkit.contracts.encoding import ValueTooLarge, to_jsonable
 from healkit.contracts.healing import Edit, apply_edits, same_value
@@ -31,6 +33,8 @@ from healkit.workers.inside.tool_entry import Call, call_entry, fresh_namespace
 _FIRST_LOOK_S = 0.5
 #: A value so much longer than the expected one is wrong, whatever is in it.
 _LONGER_TIMES, _LONGER_CHARS = 4, 10_000
+#: Stands in encoded arguments that hold an array of objects.
+_OBJECTS = b'"objects"'
 _decode = msgspec.json.decode
 
 
@@ -40,7 +44,12 @@ class _Prepared:
     def __init__(self, check: BatchCheck, result_max_bytes: int) -> None:
         self.arguments, self.raises, self.known = bytes(check.arguments), check.raises, check.known
         self.timeout_s = check.timeout_s
+        self.exact = check.exact
         self.expected = _decode(check.expected)
+        #: The expected value itself, where it is more than plain JSON (`read`).
+        self.wanted: Any = None
+        self.has_wanted = False
+        self._given: Any = None
         longer = _LONGER_TIMES * len(check.expected) + _LONGER_CHARS
         self.max_chars = min(longer, result_max_bytes) if check.known else result_max_bytes
         self.call: Call | None = None
@@ -51,6 +60,22 @@ class _Prepared:
             except (SyntaxError, ValueError, RecursionError, MemoryError):
                 self.broken = True
 
+    def read(self) -> None:
+        """Make the values of an exact check, once in each child; libraries may start threads for that."""
+        if not self.exact:
+            return
+        self._given = values.remade(_decode(self.arguments))
+        if self.known and values.has_tags(self.expected):
+            self.wanted, self.has_wanted = values.remade(self.expected), True
+
+    def fresh_arguments(self) -> Any:
+        """Return arguments that no candidate has had before."""
+        if not self.exact:
+            return _decode(self.arguments)
+        if _OBJECTS in self.arguments:  # a copy of an array shares what its cells hold
+            return values.remade(_decode(self.arguments))
+        return copy.deepcopy(self._given)
+
 
 class Candidates:
     """A batch made ready; `run` is a child's. `folder` is the scratch folder."""
@@ -60,7 +85,8 @@ class Candidates:
         self._filename = batch.entry.filename
         self._checks = [_Prepared(check, batch.result_max_bytes) for check in batch.checks]
         self._shapes: dict[Any, Shape | None] = {}
-        #: Value of the last check that returned, as JSON has it, and exception name of the last that raised.
+        #: Value of the last check that returned, as JSON has it or, of an exact check, as it is; and exception name
+        #: of the last that raised.
         self._found: Any = None
         self._raised = ""
 
@@ -72,6 +98,8 @@ class Candidates:
         alarm = Alarm()
         process = ProcessState(self._batch.output_max_bytes, self._folder)
         self._look_first(alarm, process)
+        for check in self._checks:
+            check.read()
         process.remember()
         if self._batch.as_code and not self._take_as_right(alarm, process):
             return
@@ -117,7 +145,8 @@ class Candidates:
             self._raised = ""
             letter, fit = self._outcome(code, check, alarm, process)
             if letter == PASSED:
-                check.expected, check.known = self._found, True
+                check.expected, check.wanted, check.known = self._found, self._found, True
+                check.has_wanted = check.exact
             elif letter == RAISED:
                 check.raises = self._raised
             if not (process.restore() and fit):
@@ -157,7 +186,7 @@ class Candidates:
         """Run a check to its value and compare."""
         if check.broken:
             return RAISED
-        arguments = _decode(check.arguments)
+        arguments = check.fresh_arguments()
         if check.call is not None:
             exec(code, namespace)  # noqa: S102 - what this process is for
             value = check.call.evaluate(namespace)
@@ -171,11 +200,16 @@ class Candidates:
             value = call_entry(namespace, shape, arguments)
         if check.raises:
             return WRONG
+        if check.exact and (check.has_wanted or not check.known):
+            self._found = value
+            return PASSED if not check.known or values.equal(check.wanted, value) else WRONG
         try:
             self._found, _ = to_jsonable(value, describe, max_chars=check.max_chars)
         except ValueTooLarge:
             return WRONG if check.known else RAISED
-        return PASSED if not check.known or same_value(check.expected, self._found) else WRONG
+        if not check.known or same_value(check.expected, self._found):
+            return PASSED
+        return PASSED if check.exact and values.meets(check.expected, value) else WRONG
 
     def _compiled(self, edits: Sequence[Edit]) -> CodeType | None:
         """Compile a candidate; None where its code does not compile."""

@@ -10,8 +10,7 @@ import os
 import traceback
 from typing import ClassVar
 
-from healkit.contracts.failure import Failure, Frame, read_traceback
-from healkit.contracts.suggestions import suggestions
+from healkit.contracts.failure import FACT_MAX_CHARS, Failure, Frame, read_traceback
 from healkit.contracts.tools import EntryRef
 from healkit.workers.inside.time_limits import TimeIsUp, deadline
 
@@ -103,7 +102,7 @@ def to_failure(error: BaseException, entry: EntryRef, timeout_s: float) -> Failu
         frames, message = [], f"<no message: {type(trouble).__name__} while it was read>"
         text = f"{type(error).__name__}: {message}"
     code, hint = _classify(error, timeout_s)
-    near, known = _suggestions(error, entry.filename)
+    near, known, facts = _observed(error, entry.filename)
     if isinstance(error, TimeIsUp):
         message = f"still running after {timeout_s:g} s"
         text = f"{text.rstrip().rpartition(chr(10))[0]}\nTimeoutError: {message}".lstrip()
@@ -117,6 +116,7 @@ def to_failure(error: BaseException, entry: EntryRef, timeout_s: float) -> Failu
         hint=hint,
         near=near,
         known=known,
+        facts=facts,
     )
 
 
@@ -147,8 +147,12 @@ def _classify(error: BaseException, timeout_s: float) -> tuple[str, str]:
     return "TOOL_EXCEPTION", ""
 
 
-def _suggestions(error: BaseException, tool_filename: str) -> tuple[list[str], list[str]]:
-    """Names near the one that the innermost frame of the tool did not find."""
+def _observed(error: BaseException, tool_filename: str) -> tuple[list[str], list[str], dict[str, str]]:
+    """Return the names near the one that was not found, those that exist, and the facts about the values at hand."""
+    try:  # not above: no worker should wait for it to start
+        from healkit.facts import observe, suggestions
+    except Exception:  # noqa: BLE001 - the tool may have left no memory or no file to import with
+        return [], [], {}
     innermost, told = None, error.__traceback__
     while told is not None:
         innermost = told if told.tb_frame.f_code.co_filename == tool_filename else innermost
@@ -156,9 +160,14 @@ def _suggestions(error: BaseException, tool_filename: str) -> tuple[list[str], l
     try:
         with deadline(_DESCRIBE_S):
             near, known = suggestions(error, innermost)
-            return [safe(name, 100) for name in near], [safe(name, 100) for name in known]
+            facts = observe(error, innermost)
+            return (
+                [safe(name, 100) for name in near],
+                [safe(name, 100) for name in known],
+                {name: safe(fact, FACT_MAX_CHARS) for name, fact in facts.items()},
+            )
     except TimeIsUp:
-        return [], []
+        return [], [], {}
 
 
 def _cut_own_frames(told: traceback.TracebackException, seen: set[int]) -> None:

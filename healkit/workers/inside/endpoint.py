@@ -45,6 +45,8 @@ class Endpoint:
         self._ids = itertools.count(1)
         self._waiting: dict[int, _Slot] = {}
         self._closed = False
+        #: Regions that came with the work: the arguments' where they have contents, then the one for the result.
+        self.regions: list[int] = []
 
     def send(self, message: msgspec.Struct) -> None:
         """Send one message, whole; raises `FrameTooLarge`, or `OSError` when the host has gone."""
@@ -59,7 +61,7 @@ class Endpoint:
 
     def receive_init(self) -> rpc.Init:
         """Wait for the work; called once, before there are any calls to answer."""
-        frame = self._reader.read()
+        frame = self._reader.read(self.regions)
         message = None if frame is None else rpc.decode_from_host(frame)
         if not isinstance(message, rpc.Init):
             raise BridgeClosed("the host closed the bridge before it sent any work")

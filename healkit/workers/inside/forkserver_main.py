@@ -8,6 +8,7 @@ its children.
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import importlib
 import os
@@ -61,7 +62,7 @@ class Exited(msgspec.Struct, frozen=True, tag="exited"):
     status: int
 
 
-class Preloaded(msgspec.Struct, frozen=True, tag="hatched"):
+class Preloaded(msgspec.Struct, frozen=True, tag="preloaded"):
     """Message: the fork server is ready; `modules` is how many it holds."""
 
     modules: int
@@ -76,6 +77,7 @@ class ForkLoop:
     def __init__(self, plan: ForkServerPlan) -> None:
         self.control = socket.socket(fileno=plan.control_fd)
         self.children: dict[int, int] = {}
+        self.adopts = False
         self.wake, wake_end = os.pipe()
         for descriptor in (plan.control_fd, self.wake, wake_end):
             os.set_inheritable(descriptor, False)
@@ -101,6 +103,9 @@ class ForkLoop:
         if not data:
             return False
         request = msgspec.json.decode(data, type=Fork)
+        if request.restrictions.tier == "process" and not self.adopts:
+            self.adopts = True
+            lockdown.adopt_orphans()
         pid = os.fork()
         if pid == 0:
             self.become(request, descriptors)
@@ -113,12 +118,21 @@ class ForkLoop:
 
     def reap(self) -> None:
         """Tell the host of every child that has ended; pipes of signals fold several into one."""
-        while self.children:
-            pid, status = os.waitpid(-1, os.WNOHANG)
-            if pid == 0:
-                return
-            exited = Exited(self.children.pop(pid), os.waitstatus_to_exitcode(status))
-            self.control.send(msgspec.json.encode(exited))
+        with contextlib.suppress(ChildProcessError):
+            while (ended := os.waitpid(-1, os.WNOHANG))[0] != 0:
+                pid, status = ended
+                if pid in self.children:
+                    exited = Exited(self.children.pop(pid), os.waitstatus_to_exitcode(status))
+                    self.control.send(msgspec.json.encode(exited))
+        if self.adopts:
+            self.end_orphans()
+
+    def end_orphans(self) -> None:
+        """Kill what was adopted: a living worker adopts its own orphans, so these were started by one that has died."""
+        for pid in lockdown.children_of("self"):
+            if pid not in self.children:
+                with contextlib.suppress(ProcessLookupError, PermissionError):  # another user's is left alone
+                    os.kill(pid, signal.SIGKILL)
 
     def become(self, request: Fork, descriptors: list[int]) -> NoReturn:
         """Live as the child; never returns into the parent's code."""
@@ -163,7 +177,7 @@ def _reseed() -> None:
 
 def preload(plan: ForkServerPlan) -> None:
     """Import what every child will need; what is not installed is left out."""
-    for name in (*plan.preload, "healkit.workers.inside.kernel_main"):
+    for name in (*plan.preload, "healkit.workers.inside.kernel_main", "healkit.facts"):
         _try_import(name)
     for name in _rehearse(_run_a_cell):
         _try_import(name)

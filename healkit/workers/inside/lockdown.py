@@ -7,6 +7,7 @@ really did, and the host compares that with what the tier promises before it sen
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import resource
@@ -15,7 +16,7 @@ import sys
 import time
 import types
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -30,7 +31,8 @@ class Restrictions(msgspec.Struct, frozen=True):
 
     `read` and `write` are folders and files, `listed` folders whose names are seen and whose files are not;
     `socket_dir` is where sockets, and nothing else, may be created.
-    `scratch_files` is how many files may lie in the scratch folder, where a mount can count them.
+    `scratch_files` is how many files may lie in the scratch folder, where a mount can count them. `shares_files` says
+    that it was granted files, which other processes may lock.
     """
 
     tier: str
@@ -43,13 +45,14 @@ class Restrictions(msgspec.Struct, frozen=True):
     scratch_files: int
     open_files: int
     listed: list[str] = []
+    shares_files: bool = False
 
 
 RESTRICTIONS_VARIABLE = "HEALKIT_WORKER_POLICY"
 
 #: Timers and queued signals that a worker may have.
 _SIGNALS_PENDING = 128
-_PR_SET_PDEATHSIG, _PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS = 1, 24, 38
+_PR_SET_PDEATHSIG, _PR_CAPBSET_DROP, _PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS = 1, 24, 36, 38
 _CAPABILITY_VERSION_3 = 0x20080522
 _CLONE_NEWNS, _MS_NOSUID, _MS_NODEV, _MS_REC, _MS_PRIVATE = 0x20000, 2, 4, 1 << 14, 1 << 18
 
@@ -63,20 +66,21 @@ def enter(restrictions: Restrictions) -> dict[str, str]:
     if restrictions.listed:
         visible_imports.show_only(restrictions.read, restrictions.listed)
     if restrictions.tier == "process":
+        adopt_orphans()
         return {
-            "parent": _done_or_failed(die_with_parent),
-            "rlimits": _done_or_failed(lambda: _limit_resources(restrictions)),
+            "parent": done_or_failed(die_with_parent),
+            "rlimits": done_or_failed(lambda: _limit_resources(restrictions)),
         }
     return {
-        "parent": _done_or_failed(die_with_parent),
+        "parent": done_or_failed(die_with_parent),
         **(
-            {"scratch": _done_or_failed(lambda: _mount_scratch(restrictions))}
+            {"scratch": done_or_failed(lambda: _mount_scratch(restrictions))}
             if restrictions.tier == "namespaces"
             else {}
         ),
-        "capabilities": _done_or_failed(_drop_capabilities),
-        "landlock": _done_or_failed(lambda: _landlock(restrictions)),
-        "rlimits": _done_or_failed(lambda: _limit_resources(restrictions)),
+        "capabilities": done_or_failed(_drop_capabilities),
+        "landlock": done_or_failed(lambda: _landlock(restrictions)),
+        "rlimits": done_or_failed(lambda: _limit_resources(restrictions)),
     }
 
 
@@ -84,7 +88,7 @@ def seal(restrictions: Restrictions) -> dict[str, str]:
     """Second half, with the sockets bound; on all threads."""
     if restrictions.tier == "process":
         return {}
-    return {"seccomp": _done_or_failed(_load_seccomp)}
+    return {"seccomp": done_or_failed(lambda: _load_seccomp(restrictions))}
 
 
 def limit_tool(memory_bytes: int, cpu_s: int) -> None:
@@ -118,7 +122,7 @@ def _open_own_size() -> None:
         _own_size_fd = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
 
 
-def _done_or_failed(step: Callable[[], str]) -> str:
+def done_or_failed(step: Callable[[], str]) -> str:
     """Take one step and return what was done, or `failed: …` with the reason."""
     try:
         return step()
@@ -133,6 +137,36 @@ def die_with_parent() -> str:
     if os.getppid() != parent:  # it died between the two calls
         os._exit(1)
     return "pdeathsig"
+
+
+def adopt_orphans() -> None:
+    """Become the parent of every process below this one that loses its own, so that daemons can be found."""
+    with contextlib.suppress(OSError):
+        _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def children_of(process: int | Literal["self"]) -> list[int]:
+    """Return the processes that it has started or adopted; none where the kernel does not tell."""
+    found: list[int] = []
+    with contextlib.suppress(OSError):
+        for thread in os.listdir(f"/proc/{process}/task"):
+            with (
+                contextlib.suppress(OSError),
+                open(f"/proc/{process}/task/{thread}/children") as file,
+            ):
+                found += map(int, file.read().split())
+    return found
+
+
+def end_children() -> None:
+    """Kill all that this process has started or adopted, and what that leaves behind; another user's is left alone."""
+    tried: set[int] = set()
+    while children := set(children_of("self")) - tried:
+        tried |= children
+        for pid in children:
+            with contextlib.suppress(ProcessLookupError, ChildProcessError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
 
 
 def _mount_scratch(restrictions: Restrictions) -> str:
@@ -188,7 +222,7 @@ def _landlock(restrictions: Restrictions) -> str:
 
 
 def _enter_landlock(restrictions: Restrictions) -> str:
-    from landlockpy import AccessFS, Ruleset, Scope, abi_version
+    from landlockpy import AccessFS, AccessNet, Ruleset, Scope, abi_version
 
     abi = abi_version()
     if abi < 1:
@@ -197,7 +231,9 @@ def _enter_landlock(restrictions: Restrictions) -> str:
     special = (
         AccessFS.MAKE_CHAR | AccessFS.MAKE_BLOCK | AccessFS.MAKE_SOCK | AccessFS.EXECUTE | AccessFS.IOCTL_DEV
     )
-    with Ruleset(scoped=Scope.ABSTRACT_UNIX_SOCKET | Scope.SIGNAL) as ruleset:
+    network = AccessNet.BIND_TCP | AccessNet.CONNECT_TCP  # no rule opens a port again
+    scopes = Scope.ABSTRACT_UNIX_SOCKET | Scope.SIGNAL
+    with Ruleset(handled_net=network, scoped=scopes) as ruleset:
         for path in filter(os.path.exists, restrictions.read):
             ruleset.allow_path(path, read if os.path.isdir(path) else AccessFS.READ_FILE)
         for path in filter(os.path.isdir, restrictions.listed):
@@ -208,8 +244,10 @@ def _enter_landlock(restrictions: Restrictions) -> str:
         ruleset.allow_path(restrictions.socket_dir, AccessFS.MAKE_SOCK)
         for device in ("/dev/null", "/dev/zero", "/dev/urandom", "/dev/random"):
             ruleset.allow_path(device, AccessFS.READ_FILE | AccessFS.WRITE_FILE)
+        denied = ["TCP"] if ruleset.handled_net else []
+        denied += ["signals", "abstract sockets"] if ruleset.scoped else []
         ruleset.restrict()
-    return f"ABI {abi}"
+    return ", ".join([f"ABI {abi}", *(f"no {what}" for what in denied)])
 
 
 def _file_rights(rights: AccessFS) -> AccessFS:
@@ -230,9 +268,9 @@ def _limit_resources(restrictions: Restrictions) -> str:
     return f"files {files}, file size {restrictions.scratch_bytes:,} bytes"
 
 
-def _load_seccomp() -> str:
+def _load_seccomp(restrictions: Restrictions) -> str:
     _prctl(_PR_SET_NO_NEW_PRIVS, 1)
-    seccomp.load_filter(seccomp.build_filter(os.getpid()))
+    seccomp.load_filter(seccomp.build_filter(os.getpid(), shares_files=restrictions.shares_files))
     return "filter"
 
 

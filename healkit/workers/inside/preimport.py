@@ -2,7 +2,8 @@
 
 A trial server starts with few modules, because every fork copies what it holds, and `threading` or `logging` would
 reset their locks in each child. Modules of the standard library that a code names are imported in the trial server,
-once. All others are imported in the child: only Python's own code runs in a trial server.
+once. All others are imported in the child, except for what the server was started with (`workers.preloads`): no other
+code than that and Python's own runs in a trial server.
 """
 
 from __future__ import annotations

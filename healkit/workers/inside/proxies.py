@@ -12,14 +12,18 @@ from typing import Any
 
 import msgspec
 
-from healkit.contracts import rpc
-from healkit.contracts.encoding import to_jsonable
+from healkit import values
+from healkit.contracts import claims, rpc
 from healkit.contracts.tools import ToolDefinition, is_valid_name
 from healkit.workers.inside.endpoint import Endpoint
 
 _TYPES: dict[str, Any] = {
     "integer": int, "number": float, "string": str, "boolean": bool, "array": list, "object": dict, "null": None,
 }  # fmt: skip
+
+
+#: Room for the rest of a call's frame.
+_ARGUMENTS_MAX_BYTES = rpc.MAX_FRAME_BYTES - 4096
 
 
 class ToolCallError(Exception):
@@ -52,7 +56,7 @@ class Proxy:
         arguments = self._bind(args, kwargs)
         answer = self._endpoint.call(self._definition.server, self._definition.name, arguments)
         if answer.success:
-            return msgspec.json.decode(answer.result)
+            return values.decode(answer.result)
         raise ToolCallError(
             self.__qualname__, answer.error or rpc.RpcError("CALL_REFUSED", "", "no reason given")
         )
@@ -71,20 +75,32 @@ class Proxy:
             kwargs = self.__signature__.bind(*args, **kwargs).arguments
             kwargs = {**{k: v for k, v in kwargs.items() if k != "more"}, **kwargs.get("more", {})}
         try:
-            return rpc.raw(kwargs)
-        except (TypeError, ValueError, OverflowError, RecursionError):
-            return rpc.raw(to_jsonable(kwargs)[0])
+            encoded = msgspec.Raw(values.encode(kwargs, root=self.__qualname__)[0])
+        except values.CannotCross as error:
+            message = f"the argument {error} cannot cross"
+            raise ToolCallError(self.__qualname__, rpc.RpcError("CALL_REFUSED", "", message)) from None
+        if len(encoded) <= claims.MAX_DEPTH:  # fewer bytes break no limit
+            return encoded
+        try:
+            claims.check(encoded, max_bytes=_ARGUMENTS_MAX_BYTES)
+        except claims.BadClaim as error:  # the host would end this process for it
+            raise ToolCallError(
+                self.__qualname__, rpc.RpcError("CALL_REFUSED", "", f"the arguments hold {error}")
+            ) from None
+        return encoded
 
 
 class Server:
     """Tools of one server, as attributes."""
 
-    def __init__(self, name: str, proxies: dict[str, Proxy]) -> None:
+    def __init__(self, endpoint: Endpoint, name: str, proxies: dict[str, Proxy]) -> None:
         self.__dict__.update(proxies)
+        self._endpoint = endpoint
         self._name = name
         self._proxies = proxies
 
     def __getattr__(self, name: str) -> Any:
+        _report(self._endpoint, self._name, name)
         known = ", ".join(sorted(self._proxies)) or "none"
         raise AttributeError(
             f"mcp.{self._name} has no tool {name!r} that this tool may call; it may call: {known}"
@@ -100,11 +116,13 @@ class Server:
 class Servers:
     """`mcp` itself: the servers that this tool may call, as attributes."""
 
-    def __init__(self, servers: dict[str, Server]) -> None:
+    def __init__(self, endpoint: Endpoint, servers: dict[str, Server]) -> None:
         self.__dict__.update(servers)
+        self._endpoint = endpoint
         self._servers = servers
 
     def __getattr__(self, name: str) -> Any:
+        _report(self._endpoint, name)
         known = ", ".join(sorted(self._servers)) or "none"
         raise AttributeError(f"mcp has no server {name!r} that this tool may call; it may call: {known}")
 
@@ -121,7 +139,15 @@ def build_servers(endpoint: Endpoint, definitions: list[ToolDefinition]) -> Serv
     for definition in definitions:
         if is_valid_name(definition.server) and is_valid_name(definition.name):
             by_server.setdefault(definition.server, {})[definition.name] = Proxy(endpoint, definition)
-    return Servers({name: Server(name, proxies) for name, proxies in by_server.items()})
+    return Servers(endpoint, {name: Server(endpoint, name, proxies) for name, proxies in by_server.items()})
+
+
+def _report(endpoint: Endpoint, server: str, tool: str = "*") -> None:
+    """Have the host record that the tool was asked for and cannot be called; private names are Python's business."""
+    if server.startswith("_") or tool.startswith("_"):
+        return
+    with suppress(OSError):
+        endpoint.call(rpc.UNKNOWN_SERVER, _text(f"{server}.{tool}")[: rpc.NAME_MAX_CHARS], rpc.raw({}))
 
 
 def signature_of(schema: dict[str, Any]) -> inspect.Signature:

@@ -1,19 +1,107 @@
-"""Emptying a scratch folder."""
+"""Removal of what a worker wrote.
+
+By descriptors and without recursion: a tool can nest folders deeper than Python recurses and than a path may be long. A
+folder that is met is moved up beside the first ones, so that only two descriptors are open at a time.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
-def empty_folder(folder: str) -> None:
-    """Remove everything in it, as far as that can be done; links are removed and not followed."""
-    for name in os.listdir(folder):
-        path = os.path.join(folder, name)
-        if os.path.isdir(path) and not os.path.islink(path):
-            import shutil  # late: it imports three compression modules, and folders are rare
 
-            shutil.rmtree(path, ignore_errors=True)
-        else:
-            with contextlib.suppress(OSError):
-                os.unlink(path)
+def remove_tree(folder: str | os.PathLike[str]) -> bool:
+    """Remove a folder and everything in it, unreadable folders too; return whether it is gone. Raises nothing."""
+    path = os.fspath(folder)
+    if not os.path.islink(path):
+        empty_folder(path)
+        with contextlib.suppress(OSError):
+            os.rmdir(path)
+    return not os.path.lexists(path)
+
+
+def empty_folder(folder: str) -> bool:
+    """Remove everything in it; return whether nothing is left. Links are removed and not followed. Raises nothing."""
+    try:
+        if not os.listdir(folder):  # nearly always, and asked after each of thousands of checks
+            return True
+    except OSError:
+        pass  # what it takes is found out below
+    try:
+        top = _opened(folder, None)
+    except OSError:
+        return not os.path.lexists(folder)
+    try:
+        _empty(top)
+        return not os.listdir(top)
+    except OSError:
+        return False
+    finally:
+        os.close(top)
+
+
+def _empty(top: int) -> None:
+    fresh = (f".{os.urandom(8).hex()}-{number}" for number in itertools.count())
+    waiting = _folders_left(top)
+    while waiting:
+        name = waiting.pop()
+        with contextlib.suppress(OSError):
+            here = _opened(name, top)
+            try:
+                for found in _folders_left(here):
+                    with contextlib.suppress(OSError):
+                        waiting.append(_moved(found, here, next(fresh), top))
+            finally:
+                os.close(here)
+            os.rmdir(name, dir_fd=top)
+
+
+def _folders_left(folder: int) -> list[str]:
+    """Remove the files of a folder; return the names of the folders in it."""
+    names = []
+    with os.scandir(folder) as entries:
+        for entry in list(entries):
+            if entry.is_dir(follow_symlinks=False):
+                names.append(entry.name)
+                continue
+            try:
+                os.unlink(entry.name, dir_fd=folder)
+            except PermissionError:
+                with contextlib.suppress(OSError):
+                    os.fchmod(folder, 0o700)
+                    os.unlink(entry.name, dir_fd=folder)
+            except OSError:
+                continue
+    return names
+
+
+def _moved(name: str, source: int, new: str, target: int) -> str:
+    """Move a folder; one that must not be written is made writable first, since its `..` changes."""
+    try:
+        os.rename(name, new, src_dir_fd=source, dst_dir_fd=target)
+    except PermissionError:
+        os.fchmod(source, 0o700)
+        _make_own(name, source)
+        os.rename(name, new, src_dir_fd=source, dst_dir_fd=target)
+    return new
+
+
+def _opened(name: str, parent: int | None) -> int:
+    """Open a folder to list and empty it, with its mode changed where that is what it takes; raises `OSError`."""
+    try:
+        return os.open(name, _FOLDER, dir_fd=parent)
+    except PermissionError:
+        _make_own(name, parent)
+        return os.open(name, _FOLDER, dir_fd=parent)
+
+
+def _make_own(name: str, parent: int | None) -> None:
+    """Give the owner all rights to a folder, and never to what a link leads to."""
+    descriptor = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
+    try:
+        os.chmod(f"/proc/self/fd/{descriptor}", 0o700)
+    finally:
+        os.close(descriptor)

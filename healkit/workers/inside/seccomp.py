@@ -1,4 +1,4 @@
-"""A seccomp filter, as the BPF program the kernel takes.
+"""Seccomp filter, as the BPF program the kernel takes.
 
 Written here because no kept library fits: `pyseccomp` needs libseccomp on the host and was last released in 2021.
 The program is a flat list of checks in the order of the tables below; whatever no check stops is allowed. The kernel
@@ -28,12 +28,21 @@ _SET_MODE_FILTER, _TSYNC = 1, 1
 _AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _CLONE_THREAD = 0x00010000
 _AF_UNIX, _SOCK_STREAM, _SOCK_TYPE_MASK = 1, 1, 0xF
-_PR_SET_PDEATHSIG, _PR_SET_MM = 1, 35
+_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_MM = 1, 4, 35
+#: By which a process outlives its parent, hides its open files from its own user, or rewrites its memory map.
+_PRCTL_DENIED = (_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_MM)
 _SET_ID_BITS = 0o6000
+_FALLOC_KEEP_SIZE = 1
 _O_ACCMODE, _O_TRUNC = 0o3, 0o1000
-#: Commands of fcntl by which the kernel signals for us, or makes others wait: F_SETOWN, F_SETOWN_EX, F_SETLEASE,
-#: F_NOTIFY.
-_FCNTL_DENIED = (8, 15, 1024, 1026)
+#: Commands of fcntl by which the kernel signals for us, makes others wait, or holds more memory for us: F_SETOWN,
+#: F_SETOWN_EX, F_SETLEASE, F_NOTIFY, F_SETPIPE_SZ; and the answer.
+_FCNTL_DENIED = dict.fromkeys((8, 15, 1024, 1026, 1031), errno.EPERM)
+#: Locks of a range of bytes (F_SETLK, F_SETLKW; F_OFD_SETLK, F_OFD_SETLKW). The kernel holds 192 bytes for each and has
+#: no limit. Those of one process never exclude each other, so success can be pretended where no other has the file.
+_FCNTL_LOCKS = {6: 0, 7: 0, 37: errno.EINVAL, 38: errno.EINVAL}
+#: Options of a socket by which the kernel holds more memory for us: SO_SNDBUF, SO_RCVBUF, and both with force.
+_SOL_SOCKET, _SOCKET_BUFFERS = 1, (7, 8, 32, 33)
+_OWNER_BITS = 0o700
 #: What an ioctl may ask: is it a terminal (TCGETS, TCGETS2), how wide (TIOCGWINSZ), how much is there to read
 #: (FIONREAD); FIONBIO, FIOCLEX and FIONCLEX set what fcntl sets too, FICLONE copies to a file open for writing.
 _IOCTL_ALLOWED = (0x5401, 0x802C542A, 0x5413, 0x541B, 0x5421, 0x5451, 0x5450, 0x40049409)
@@ -60,6 +69,8 @@ DENIED: dict[str, tuple[int | None, int | None]] = {
     "sched_setattr": (314, 274),
     # the network, and sockets of every family
     "socket": (41, 198), "connect": (42, 203), "bind": (49, 200), "listen": (50, 201),
+    # messages that can carry descriptors: a file that is on its way is open nowhere, and no limit counts it
+    "sendmsg": (46, 211), "sendmmsg": (307, 269),
     # namespaces and mounts
     "unshare": (272, 97), "setns": (308, 268), "mount": (165, 40), "umount2": (166, 39), "pivot_root": (155, 41),
     "chroot": (161, 51), "move_mount": (429, 429), "open_tree": (428, 428), "fsopen": (430, 430),
@@ -91,11 +102,12 @@ DENIED: dict[str, tuple[int | None, int | None]] = {
 }  # fmt: skip
 
 #: Refused as if the kernel did not know them. In place of clone3 and openat2, libc then uses an older call, whose
-#: arguments this filter can check. The memory of memfd_create is outside of the worker's memory limit. Inotify's limits
-#: hold for all processes of the user together, so a worker could use them up.
+#: arguments this filter can check. The memory of memfd_create is outside of the worker's memory limit. The limits of
+#: inotify and of asynchronous input and output hold for all processes of the user, or of the machine, together, so a
+#: worker could use them up.
 ABSENT: dict[str, tuple[int | None, int | None]] = {
     "clone3": (435, 435), "openat2": (437, 437), "memfd_create": (319, 279), "inotify_init": (253, None),
-    "inotify_init1": (294, 26),
+    "inotify_init1": (294, 26), "io_setup": (206, 0),
 }  # fmt: skip
 
 #: Refused as if the file system had no such thing, which copying programs accept.
@@ -121,6 +133,9 @@ _OWN_PID = {"kill": ((62, 129), False), "tgkill": ((234, 131), False), "prlimit6
 #: read only: that empties the file, and Landlock before its third ABI allows it as reading. The number is the position
 #: of the flags among the arguments; the mode comes next.
 _OPEN = {"open": ((2, None), 1), "openat": ((257, 56), 2)}
+
+#: Refused with a mode that takes a right from the owner. The number is the position of the mode.
+_MKDIR = {"mkdir": ((83, None), 1), "mkdirat": ((258, 34), 2)}
 
 _NETWORK = {"socket", "connect", "bind", "listen"}
 _FORKS = ("fork", "vfork")
@@ -172,12 +187,25 @@ class _Program:
             self.refuse(error)
             self.emit(_RETURN, _ALLOW)
 
+    def answer(self, numbers: Numbers, index: int, answers: dict[int, int]) -> None:
+        """Add a check of one call's argument: value → the error that the caller gets, 0 for a pretended success."""
+        if (number := numbers[self.column]) is not None:
+            self.emit(_JUMP_EQ, number, 0, 2 * len(answers) + 2)
+            self.emit(*_low_word(index))
+            for value, error in answers.items():
+                self.emit(_JUMP_EQ, value, 0, 1)
+                self.refuse(error)
+            self.emit(_RETURN, _ALLOW)
 
-def build_filter(own_pid: int, machine: str | None = None) -> bytes:
-    """Build this architecture's program, as the bytes of its `sock_filter`s; raises `OSError` for an unknown one."""
+
+def build_filter(own_pid: int, machine: str | None = None, *, shares_files: bool = False) -> bytes:
+    """Build this architecture's program, as the bytes of its `sock_filter`s; raises `OSError` for an unknown one.
+
+    `shares_files`: other processes may lock the files that the worker was granted.
+    """
     program = _Program.checked_for(machine)
     _deny_by_number(program, DENIED)
-    _deny_by_argument(program)
+    _deny_by_argument(program, shares_files=shares_files)
     _deny_others(program, own_pid)
     program.emit(_RETURN, _ALLOW)
     return program.code
@@ -187,7 +215,7 @@ def build_parent_filter(machine: str | None = None) -> bytes:
     """`build_filter` for a process that has to fork: without what only a child can give up."""
     program = _Program.checked_for(machine)
     _deny_by_number(program, {name: DENIED[name] for name in DENIED if name not in _FORKS})
-    _deny_by_argument(program)
+    _deny_by_argument(program, shares_files=False)
     program.emit(_RETURN, _ALLOW)
     return program.code
 
@@ -222,12 +250,10 @@ def _deny_others(program: _Program, own_pid: int) -> None:
     for numbers, zero in _OWN_PID.values():
         allowed = [(_JUMP_EQ, own_pid, 2, 0), (_JUMP_EQ, 0, 1, 0)] if zero else [(_JUMP_EQ, own_pid, 1, 0)]
         program.check(numbers, [_low_word(0), *allowed], errno.EPERM)
-    program.check(
-        (157, 167), [_low_word(0), *_one_of((_PR_SET_PDEATHSIG, _PR_SET_MM), refuse=True)], errno.EPERM
-    )
+    program.check((157, 167), [_low_word(0), *_one_of(_PRCTL_DENIED, refuse=True)], errno.EPERM)
 
 
-def _deny_by_argument(program: _Program) -> None:
+def _deny_by_argument(program: _Program, *, shares_files: bool) -> None:
     """Deny some arguments of calls that are needed otherwise."""
     for numbers, flags in _OPEN.values():
         set_id = [_low_word(flags + 1), (_JUMP_SET, _SET_ID_BITS, 3, 0)]
@@ -238,7 +264,18 @@ def _deny_by_argument(program: _Program) -> None:
     stream_pair = [_low_word(0), (_JUMP_EQ, _AF_UNIX, 0, 3), _low_word(1), (_AND, _SOCK_TYPE_MASK, 0, 0)]
     program.check((53, 199), [*stream_pair, (_JUMP_EQ, _SOCK_STREAM, 1, 0)], errno.EACCES)
     program.check((16, 29), [_low_word(1), *_one_of(_IOCTL_ALLOWED, refuse=False)], errno.ENOTTY)
-    program.check((72, 25), [_low_word(1), *_one_of(_FCNTL_DENIED, refuse=True)], errno.EPERM)
+    program.answer((72, 25), 1, _FCNTL_DENIED if shares_files else _FCNTL_DENIED | _FCNTL_LOCKS)
+    buffers = [_low_word(2), *_one_of(_SOCKET_BUFFERS, refuse=True)]
+    program.check(
+        (54, 208), [_low_word(1), (_JUMP_EQ, _SOL_SOCKET, 0, len(buffers) + 1), *buffers], errno.EPERM
+    )
+    # Space beyond a file's end is no part of its size, and the limit of that does not count it.
+    program.check((285, 47), [_low_word(1), (_JUMP_SET, _FALLOC_KEEP_SIZE, 0, 1)], errno.EOPNOTSUPP)
+    # A folder that its owner cannot list, enter or empty would hide what it holds from the host's count and cleaning.
+    for numbers, mode in _MKDIR.values():
+        whole = [_low_word(mode), (_AND, _OWNER_BITS, 0, 0), (_JUMP_EQ, _OWNER_BITS, 1, 0)]
+        program.check(numbers, whole, errno.EPERM)
+    program.check((95, 166), [_low_word(0), (_JUMP_SET, _OWNER_BITS, 0, 1)], 0)  # umask: pretended
 
 
 def _one_of(values: tuple[int, ...], *, refuse: bool) -> list[tuple[int, int, int, int]]:
@@ -258,6 +295,9 @@ class _SockFprog(ctypes.Structure):
 def libc() -> ctypes.CDLL:
     """Return the C library; looked up once, to keep forks of a trial server quick."""
     return ctypes.CDLL(None, use_errno=True)
+
+
+_PID, _PLACEHOLDER_PID = struct.Struct("=I"), 0x7EADBEE5
 
 
 class ChildFilter:
@@ -285,12 +325,6 @@ class ChildFilter:
             _PID.pack_into(self._buffer, place, own_pid)
         if (result := self._system_call(*self._arguments)) != 0:
             raise _not_loaded(result)
-
-
-_PID = struct.Struct("=I")
-
-
-_PLACEHOLDER_PID = 0x7EADBEE5
 
 
 def load_filter(code: bytes) -> None:

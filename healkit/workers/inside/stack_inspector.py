@@ -41,7 +41,7 @@ from healkit.contracts.post_mortem import (
     decode_question,
     encode,
 )
-from healkit.contracts.preview import preview
+from healkit.contracts.preview import module_of, preview
 from healkit.workers.inside import capture
 from healkit.workers.inside.time_limits import TimeIsUp, deadline
 
@@ -173,7 +173,7 @@ def _evaluate(expression: str, frame: FrameType, timeout_s: float) -> EvalResult
             contextlib.redirect_stdout(output),
             contextlib.redirect_stderr(output),
         ):
-            value = eval(compile(expression.strip(), "<post-mortem>", "eval"), names)  # noqa: S307 - asked for
+            value = eval(compile(expression.strip(), "<post-mortem>", "eval", dont_inherit=True), names)  # noqa: S307 - asked for
     except TimeIsUp:
         return EvalResult(
             output=output.text, ename="TimeoutError", evalue=f"still running after {timeout_s:g} s"
@@ -233,13 +233,13 @@ def _shape(value: object) -> list[int] | None:
     return list(shape) if is_one else None  # type: ignore[arg-type]  # a tuple, as was just asked
 
 
-_qualname_of, _module_of = type.__dict__["__qualname__"].__get__, type.__dict__["__module__"].__get__
+_qualname_of = type.__dict__["__qualname__"].__get__
 
 
 def _type_of(value: object) -> str:
-    """`pandas.DataFrame`, read past a metaclass that would have its own code run for it."""
+    """Return a name such as `pandas.DataFrame`, past a metaclass that would run its own code for it."""
     kind = type(value)
-    module = _module_of(kind)
+    module = module_of(kind)
     if type(module) is not str or module in {"builtins", capture.TOOL_MODULE}:
         return capture.safe(_qualname_of(kind), 200)
     return capture.safe(f"{module}.{_qualname_of(kind)}", 200)

@@ -63,7 +63,11 @@ def main() -> NoReturn:
     restrictions = msgspec.json.decode(
         os.environ.pop(lockdown.RESTRICTIONS_VARIABLE), type=lockdown.Restrictions
     )
-    serve(restrictions, lockdown.enter(restrictions))
+    try:
+        serve(restrictions, lockdown.enter(restrictions))
+    finally:
+        if restrictions.tier == "process":
+            lockdown.end_children()
     os._exit(0)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import _signal  # type: ignore[import-not-found]  # the built-in module behind `signal` has no stubs
 import contextlib
 import faulthandler
+import resource
 import signal
 import time
 from collections.abc import Iterator
@@ -63,14 +64,19 @@ def _silence() -> None:
 
 #: Interval of checks whether the computing time is used up, and of alarms once it is.
 _LOOK_S, _REPEAT_S = 0.001, 0.01
-#: Wall time allowed: so many times the limit, and so much more; a busy machine must not make a check late.
+#: Wall time allowed to code that sleeps: so many times the limit, and so much more.
 _WAIT_TIMES, _WAIT_MORE_S = 3.0, 0.03
 _setitimer, _signal, _CLOCK, _RUNG = signal.setitimer, signal.signal, signal.ITIMER_REAL, signal.SIGALRM
 _computed_s, _now_s = time.process_time, time.monotonic
 
 
+def _sleeps() -> int:
+    """Return how often this thread has given the processor away by itself, to sleep or to wait for something."""
+    return resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw
+
+
 def waited_s(timeout_s: float) -> float:
-    """Return how long a check with that limit of computing time may take by the clock, in seconds."""
+    """Return how long a check that sleeps may take by the clock, in seconds, for its limit of computing time."""
     return timeout_s * _WAIT_TIMES + _WAIT_MORE_S
 
 
@@ -81,12 +87,14 @@ class Alarm:
         self.rang = False
         self._armed = False
         self._most_computed_s = self._latest_s = 0.0
+        self._slept = 0
 
     def set(self, timeout_s: float) -> None:
-        """Ring after that much computing, or some times that by the clock, and then again and again."""
+        """Ring after that much computing, or some times that by the clock if it sleeps, and then again and again."""
         self.rang = False
         self._armed = True
         self._most_computed_s, self._latest_s = _computed_s() + timeout_s, _now_s() + waited_s(timeout_s)
+        self._slept = _sleeps()
         _signal(_RUNG, self._ring)  # each time, because earlier code may have replaced the handler
         _setitimer(_CLOCK, timeout_s, _LOOK_S)
 
@@ -97,7 +105,8 @@ class Alarm:
 
     def _ring(self, _number: int, _frame: FrameType | None) -> Any:
         if not self.rang:
-            if _computed_s() < self._most_computed_s and _now_s() < self._latest_s:
+            early = _now_s() < self._latest_s or _sleeps() == self._slept
+            if early and _computed_s() < self._most_computed_s:
                 return  # another process had the processor meanwhile
             self.rang = True
             _setitimer(_CLOCK, _REPEAT_S, _REPEAT_S)

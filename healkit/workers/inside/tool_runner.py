@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import resource
 import socket
 import sys
@@ -12,17 +13,19 @@ from typing import Any
 
 import msgspec
 
-from healkit.contracts import rpc
-from healkit.contracts.encoding import ValueTooLarge, to_jsonable, type_only
+from healkit import values
+from healkit.contracts import claims, rpc
+from healkit.contracts.encoding import ValueTooLarge, to_jsonable, type_only, type_outline
 from healkit.contracts.failure import Failure
 from healkit.pysource.shapes import parse, read_shape
+from healkit.values import regions
 from healkit.workers.inside import capture, lockdown
 from healkit.workers.inside.endpoint import Endpoint
 from healkit.workers.inside.observer import Observer
 from healkit.workers.inside.proxies import Trace, build_servers
 from healkit.workers.inside.stack_inspector import StackInspector
 from healkit.workers.inside.time_limits import TimeIsUp, deadline
-from healkit.workers.inside.tool_entry import Call, call_entry, fresh_namespace
+from healkit.workers.inside.tool_entry import Call, call_entry, fresh_namespace, with_awaited_calls
 
 
 class ToolRunner:
@@ -79,27 +82,83 @@ class ToolRunner:
         capture.Output.left_chars = init.output_max_bytes
         capture.Output.shown = False
         capture.Output.crash_fd = self.crash_fd
+        contents = self._contents(init)  # before the limit, which counts only what is mapped after it
         if self.limited:
             lockdown.limit_tool(init.memory_bytes, init.cpu_s)
         with deadline(init.timeout_s, self.dump_fd), no_running_loop():
-            value = self._call(init)
+            value = self._call(init, contents)
             if capture.Output.exceeded:
                 raise capture.OutputLimit(capture.OVER_LIMIT)
+            if init.exact:
+                return self._exactly(value, init)
             try:
                 jsonable, conversions = to_jsonable(value, capture.describe, max_chars=init.result_max_bytes)
+                outline = type_outline(value)
             except TimeIsUp:
                 jsonable, conversions = type_only(value), ["$: shown by its type, reading it took too long"]
+                outline = ""
             except ValueTooLarge:
                 return rpc.ExecutionComplete(failure=_too_large(f"more than {init.result_max_bytes:,}", init))
         lockdown.lift_for_report()
         encoded = msgspec.json.encode(jsonable)
         if len(encoded) > init.result_max_bytes:
             return rpc.ExecutionComplete(failure=_too_large(f"{len(encoded):,}", init))
-        return rpc.ExecutionComplete(value=msgspec.Raw(encoded), conversions=conversions)
+        try:
+            claims.check(encoded)
+        except claims.BadClaim as error:  # the host would refuse it
+            return rpc.ExecutionComplete(failure=_refused(f"the result has {error}"))
+        return rpc.ExecutionComplete(
+            value=msgspec.Raw(encoded), conversions=conversions, outline=outline[: rpc.OUTLINE_MAX_CHARS]
+        )
 
-    def _call(self, init: rpc.Init) -> Any:
-        arguments = msgspec.json.decode(init.arguments)
+    def _exactly(self, value: Any, init: rpc.Init) -> rpc.ExecutionComplete:
+        """Return a value as it is, or the failure that says which part of it cannot cross.
+
+        Without a region for them, as in a trial, its contents are a part of the message.
+        """
+        contents: values.Buffers = []
+        # Before it is encoded: an encoder that runs out of memory may end the process.
+        if values.outweighs(value, init.result_max_bytes):
+            return rpc.ExecutionComplete(failure=_too_large(f"more than {init.result_max_bytes:,}", init))
+        try:
+            encoded, notes = values.encode(value, contents if self.endpoint.regions else None)
+        except values.CannotCross as error:
+            return rpc.ExecutionComplete(failure=_unsupported(error))
+        lockdown.lift_for_report()
+        if len(encoded) > init.result_max_bytes:
+            return rpc.ExecutionComplete(failure=_too_large(f"{len(encoded):,}", init))
+        try:
+            claims.check(encoded)
+        except claims.BadClaim as error:  # the host would refuse it
+            return rpc.ExecutionComplete(failure=_refused(f"the result has {error}"))
+        if not self.endpoint.regions:
+            return rpc.ExecutionComplete(value=msgspec.Raw(encoded), conversions=notes)
+        places = regions.places_of(contents)
+        room = os.fstat(self.endpoint.regions[-1]).st_size
+        if regions.size_of(places) > room:
+            size = f"{regions.size_of(places):,}"
+            return rpc.ExecutionComplete(
+                failure=_refused(f"the result's frames and arrays have {size} bytes; {room:,} are allowed")
+            )
+        if contents:
+            regions.write(self.endpoint.regions[-1], contents, places)
+        return rpc.ExecutionComplete(value=msgspec.Raw(encoded), conversions=notes, contents=places)
+
+    def _contents(self, init: rpc.Init) -> list[memoryview]:
+        """Map the contents of frames and arrays in the arguments."""
+        if not init.contents:
+            return []
+        found = regions.mapped(self.endpoint.regions[0], init.contents)
+        os.close(self.endpoint.regions.pop(0))
+        return found
+
+    def _call(self, init: rpc.Init, contents: list[memoryview]) -> Any:
+        arguments = (
+            values.decode(init.arguments, contents) if init.exact else msgspec.json.decode(init.arguments)
+        )
         tree = parse(init.code, init.entry.filename)
+        if "await" in init.code and "mcp" in init.code:
+            tree = with_awaited_calls(tree)
         call = Call(init.call) if init.call else None
         shape = read_shape(tree, init.entry.tool_name) if call is None else None
         namespace = fresh_namespace(
@@ -107,7 +166,7 @@ class ToolRunner:
         )
         if shape is not None and shape.kind == "script":
             namespace["arguments"] = arguments
-        code = compile(tree, init.entry.filename, "exec")
+        code = compile(tree, init.entry.filename, "exec", dont_inherit=True)
         if init.watch:
             self.watch = Observer(code)
         with self.watch or contextlib.nullcontext():
@@ -118,8 +177,20 @@ class ToolRunner:
             return call_entry(namespace, shape, arguments)
 
 
+def _unsupported(error: values.CannotCross) -> Failure:
+    message = f"the result holds {error.why} at {error.path}, which cannot leave the worker as it is"
+    hint = (
+        "Return its parts: numbers, text, lists, dicts, arrays, frames (docs/values.md lists what can cross)."
+    )
+    text = f"ResultUnsupported: {message}"
+    return Failure("TOOL_RESULT_UNSUPPORTED", "ResultUnsupported", message, text, hint=hint)
+
+
 def _too_large(size: str, init: rpc.Init) -> Failure:
-    message = f"the result has {size} bytes; {init.result_max_bytes:,} are allowed"
+    return _refused(f"the result has {size} bytes; {init.result_max_bytes:,} are allowed")
+
+
+def _refused(message: str) -> Failure:
     hint = (
         "Return less: a summary, a page, or the path of a file the tool may write (HEALKIT_RESULT_MAX_BYTES)."
     )

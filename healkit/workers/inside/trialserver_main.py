@@ -57,6 +57,12 @@ class TrialDone(msgspec.Struct, frozen=True, tag="trial_done"):
     printed: bytes
 
 
+class Unsealed(msgspec.Struct, frozen=True, tag="unsealed"):
+    """Report of a child that could not seal itself, and ran nothing."""
+
+    reason: str
+
+
 class TrialLoop:
     """Loop of the parent: take work, fork a child, report its end."""
 
@@ -66,6 +72,7 @@ class TrialLoop:
         self.printed = os.memfd_create("printed")
         self.nowhere = os.open(os.devnull, os.O_WRONLY)
         self.filter: seccomp.ChildFilter | None = None
+        self.clean = True
         # Made once for all children: a child copies only the pages that it writes to.
         self.stream = PlainStream()
         self.runner = _runner()
@@ -95,6 +102,8 @@ class TrialLoop:
             work = _decode(frame)
             if isinstance(work, rpc.Init):
                 self.send(self.try_one(work))
+                if not self.clean:
+                    return  # the next trial would find what this one has left
             elif isinstance(work, Batch):
                 # Late: these modules import `random`, which seeds itself anew in each fork.
                 from healkit.workers.inside.batch import BatchServer
@@ -129,7 +138,7 @@ class TrialLoop:
         if timed_out or claim is None:
             os.kill(pid, signal.SIGKILL)
         status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-        empty_folder(self.restrictions.scratch)
+        self.clean = empty_folder(self.restrictions.scratch)
         size = os.fstat(self.printed).st_size
         printed = os.pread(self.printed, _CRASH_BYTES, max(0, size - _CRASH_BYTES)) if size else b""
         return TrialDone(status, timed_out, claim or b"", printed)
@@ -164,8 +173,23 @@ class TrialLoop:
         for standard in (1, 2):
             os.dup2(output, standard)
         lockdown.die_with_parent()
-        if self.filter is not None:
+        if self.restrictions.tier != "process" and (reason := self._seal()):
+            self.send(Unsealed(reason))
+            os._exit(1)
+
+    def _seal(self) -> str:
+        """Load this child's own filter and try it; returns why it is not in force."""
+        if self.filter is None:
+            return "there is none"
+        try:
             self.filter.load()
+        except OSError as error:
+            return str(error)
+        try:
+            os.kill(os.getppid(), 0)
+        except PermissionError:
+            return ""
+        return "it does not deny signals"
 
 
 def _runner(*, limited: bool = True) -> ToolRunner:
@@ -246,7 +270,7 @@ def main() -> None:
     bridge = socket.socket(fileno=restrictions.bridge_fd)
     os.set_inheritable(restrictions.bridge_fd, False)
     loop = TrialLoop(restrictions, bridge)
-    layers |= {"seccomp": loop.seal()}
+    layers |= {"seccomp": lockdown.done_or_failed(loop.seal)}
     loop.prepare()
     bridge.sendall(rpc.encode_frame(rpc.Ready(os.getpid(), layers)))
     loop.serve()

@@ -1,0 +1,90 @@
+"""Limits of what a tool's code writes to the host's disk.
+
+They apply wherever the code runs there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+from waiting import wait_until
+
+from healkit import Config, Healkit
+from healkit.runtime.trials import Trial
+from healkit.workers.disk_limit import until_over
+from healkit.workers.folders import RunFolder
+from healkit.workers.sandbox import Sandbox
+
+#: Three files of six MiB, where eight MiB are allowed.
+_FILL = "for name in 'abc':\n        open(name, 'wb').write(bytes(6 << 20))\n"
+
+
+def small(tier: str) -> Config:
+    """Settings with a small scratch folder."""
+    return Config(isolation=tier, scratch_mb=8, start_timeout_s=60, timeout_s=60, post_mortem_s=600)
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("SAFE-3")
+def test_a_trial_is_ended_when_it_has_written_more_than_it_may(tmp_path: Path) -> None:
+    """S3: nothing counted what a trial wrote at the landlock tier."""
+    full = Trial(f"import time\ndef f():\n    {_FILL}    time.sleep(50)\n", {}, "f")
+    with Healkit(tmp_path / "x.db", config=small("landlock")) as healkit:
+        results = healkit.trials([full, Trial("def f():\n    return 1\n", {}, "f")], parallel=1)
+    assert results[0].failure is not None
+    assert results[0].failure.code == "TOOL_DISK_LIMIT"
+    assert results[1].value == 1
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("SAFE-3")
+def test_a_retained_worker_is_ended_when_it_goes_on_writing(tmp_path: Path) -> None:
+    """S3: once a run had failed, nothing counted what its threads went on to write."""
+    code = (
+        "import threading, time\n"
+        "def write(failed):\n    failed.wait()\n    time.sleep(0.5)\n"
+        f"    {_FILL}    time.sleep(600)\n"
+        "def tool():\n    failed = threading.Event()\n"
+        "    threading.Thread(target=write, args=(failed,), daemon=True).start()\n"
+        "    failed.set()\n    raise ValueError('stays')\n"
+    )
+    with Healkit(tmp_path / "x.db", config=small("landlock")) as healkit:
+        healkit.vault.add("tool", code)
+        asked = healkit.execute("tool").post_mortem()
+        file = asked.attach()
+        wait_until(lambda: not Path(file).exists())
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("SAFE-3")
+@pytest.mark.parametrize("tier", ["namespaces", "landlock"])
+def test_nothing_stays_of_what_a_tool_nested_deeply(tier: str, tmp_path: Path) -> None:
+    """S4: a tool's 1,500 nested folders stayed after its run, and broke every later start."""
+    code = (
+        "import os\n"
+        "def nest():\n    home = os.getcwd()\n    for _ in range(1500):\n        os.mkdir('d')\n        os.chdir('d')\n"
+        "    os.chdir(home)\n    return home\n"
+    )
+    with Healkit(tmp_path / "x.db", config=small(tier)) as healkit:
+        healkit.vault.add("nest", code)
+        home = Path(healkit.execute_tool("nest"))
+        wait_until(lambda: not home.parent.exists())
+        assert healkit.execute_tool("nest") != str(home)
+
+
+@pytest.mark.requirement("SAFE-3")
+def test_a_look_that_was_begun_in_one_trial_does_not_end_the_next(tmp_path: Path) -> None:
+    """S3: the next trial ended with TOOL_DISK_LIMIT for what the one before it had written."""
+    sandbox = Sandbox("landlock", RunFolder(tmp_path / "run").create(), scratch_mb=8)
+    (sandbox.folder.scratch / "file").write_bytes(bytes(12 << 20))
+    under_way, asked = iter([1, 2, None, 2, 2]), []
+
+    def work() -> int | None:
+        asked.append(next(under_way))
+        return asked[-1]
+
+    asyncio.run(until_over(sandbox, {}, os.getpid(), work))
+    assert asked == [1, 2, None, 2, 2]

@@ -1,0 +1,166 @@
+"""Files that a worker wrote: counted and removed.
+
+It does not matter how they are nested, named or hidden.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from healkit.workers.disk_limit import exceeds
+from healkit.workers.folders import RunFolder, RunFolders, sweep
+from healkit.workers.inside.scratch import empty_folder, remove_tree
+
+MANY = 10_000
+
+
+def nested(folder: Path, depth: int, name: str, size_bytes: int = 0) -> None:
+    """Make folders within folders, with a file in the last one; their path may be as long as it likes."""
+    here = os.open(folder, os.O_RDONLY)
+    for _ in range(depth):
+        os.mkdir(name, 0o700, dir_fd=here)
+        below = os.open(name, os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = below
+    file = os.open("file", os.O_WRONLY | os.O_CREAT, dir_fd=here)
+    os.write(file, bytes(size_bytes))
+    os.close(file)
+    os.close(here)
+
+
+SHAPES = {"many levels": (1_500, "d"), "a path that is too long": (20, "d" * 250)}
+
+
+@pytest.mark.requirement("SAFE-3")
+@pytest.mark.parametrize("shape", SHAPES)
+def test_folders_are_removed_however_deep_they_are(shape: str, tmp_path: Path) -> None:
+    """S4: 1,500 nested folders ended the cleanup with a RecursionError on Python 3.11."""
+    folder = RunFolder(tmp_path / "run").create()
+    nested(folder.scratch, *SHAPES[shape])
+    folder.remove()
+    assert not folder.root.exists()
+
+
+@pytest.mark.requirement("SAFE-3")
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_host_that_died_with_deep_folders_keeps_no_other_from_starting(shape: str, tmp_path: Path) -> None:
+    """S4: the sweep of every later start raised RecursionError, in each tier."""
+    left = tmp_path / "999999999-1-1"
+    left.mkdir()
+    nested(left, *SHAPES[shape])
+    folders = RunFolders(tmp_path)
+    folders.close()
+    assert list(tmp_path.iterdir()) == []
+    assert sweep(tmp_path / "nothing") == 0
+
+
+@pytest.mark.requirement("SAFE-3")
+def test_emptying_a_folder_keeps_it_and_follows_no_link(tmp_path: Path) -> None:
+    outside, folder = tmp_path / "outside", tmp_path / "folder"
+    outside.mkdir()
+    (outside / "kept").touch()
+    folder.mkdir()
+    nested(folder, 3, "d")
+    (folder / "link").symlink_to(outside)
+    (folder / "d" / "link").symlink_to(outside / "kept")
+    assert empty_folder(str(folder))
+    assert list(folder.iterdir()) == []
+    assert (outside / "kept").exists()
+    (tmp_path / "linked").symlink_to(outside)
+    assert not remove_tree(tmp_path / "linked")
+    assert (outside / "kept").exists()
+
+
+@pytest.mark.requirement("SAFE-3")
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_count_reaches_every_file(shape: str, tmp_path: Path) -> None:
+    """S3: 20 nested folders with names of 250 characters hid what was in them from the count."""
+    nested(tmp_path, *SHAPES[shape], size_bytes=30_000_000)
+    assert exceeds(str(tmp_path), os.getpid(), 29_000_000, MANY)
+    assert not exceeds(str(tmp_path), os.getpid(), 60_000_000, MANY)
+    assert exceeds(str(tmp_path), os.getpid(), 60_000_000, SHAPES[shape][0] - 1)
+    remove_tree(tmp_path / SHAPES[shape][1])
+
+
+@pytest.mark.requirement("SAFE-3")
+def test_one_file_with_several_names_takes_its_room_once(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(bytes(1_000_000))
+    for number in range(10):
+        os.link(tmp_path / "file", tmp_path / str(number))
+    assert not exceeds(str(tmp_path), os.getpid(), 2_000_000, MANY)
+    assert exceeds(str(tmp_path), os.getpid(), 2_000_000, 10)
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("SAFE-3")
+def test_a_count_while_folders_are_moved_about_comes_to_an_end(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+    nested(tmp_path / "a", 30, "d", size_bytes=100_000)
+    stop = threading.Event()
+
+    def move() -> None:
+        here, there = tmp_path / "a" / "d", tmp_path / "b" / "d"
+        while not stop.is_set():
+            here.rename(there)
+            there.rename(here)
+
+    mover = threading.Thread(target=move)
+    mover.start()
+    try:
+        for _ in range(50):
+            exceeds(str(tmp_path), os.getpid(), 10**9, MANY)
+    finally:
+        stop.set()
+        mover.join()
+    assert not exceeds(str(tmp_path), os.getpid(), 10**9, MANY)
+
+
+#: Runs as an ordinary user, for whom a folder can be shut.
+_SHUT = """
+import json, os, sys
+from healkit.workers.disk_limit import exceeds
+from healkit.workers.inside.scratch import remove_tree
+
+os.fchdir(int(sys.argv[1]))
+if os.getuid() == 0:
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+found = []
+for mode in (0o000, 0o300, 0o500, 0o600):
+    top = "top"
+    os.makedirs(top + "/shut/below/further")
+    open(top + "/shut/below/file", "w").close()
+    os.chmod(top + "/shut/below", mode)
+    os.chmod(top + "/shut", mode)
+    counted = exceeds(top, os.getpid(), 10**9, 10**6)
+    found.append([oct(mode), counted, remove_tree(top)])
+print(json.dumps(found))
+"""
+
+
+@pytest.mark.requirement("SAFE-3")
+def test_what_cannot_be_listed_is_too_much_and_is_removed_all_the_same(tmp_path: Path) -> None:
+    """S3: a folder that a tool had made unreadable was taken for an empty one, and stayed after the run."""
+    tmp_path.chmod(0o777)
+    here = os.open(tmp_path, os.O_RDONLY)  # an ordinary user cannot pass through the folders above
+    done = subprocess.run(
+        [sys.executable, "-c", _SHUT, str(here)],
+        capture_output=True, text=True, timeout=60, check=False, pass_fds=(here,),
+    )  # fmt: skip
+    os.close(here)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert json.loads(done.stdout) == [
+        ["0o0", True, True],
+        ["0o300", True, True],
+        ["0o500", False, True],
+        ["0o600", True, True],
+    ]
