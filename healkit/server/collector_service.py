@@ -33,10 +33,15 @@ if TYPE_CHECKING:
 
 Answer = TypeVar("Answer")
 
-#: Requests that are worked on at once; each holds the interpreter's lock most of the time.
-THREADS = 4
-#: Requests that may be let in at once, bodies still arriving included; together they bound the memory.
+#: Batches that are cleaned and stored at once, and questions that are answered at once; each holds the interpreter's
+#: lock most of the time. Cleaning a large batch takes seconds, and questions have threads of their own, so that they
+#: never wait for it.
+STORING_THREADS, ASKING_THREADS = 4, 2
+#: Requests that are worked on or wait for a thread. One whose body is still arriving is none of them: who sends slowly
+#: keeps nobody else out.
 MAX_ADMITTED = 64
+#: Bodies of the largest size that may be in memory at once, in whatever pieces; with it, the memory is bounded.
+MAX_HELD_BODIES = 64
 
 #: Database error → message to the client, and the seconds after which a new attempt makes sense. The error's own
 #: message names the database's place, which clients need not know.
@@ -66,15 +71,18 @@ class CollectorService:
         self.config = config
         self.limiter = RateLimiter(config.collect_rate_per_s, config.collect_burst)
         self.metrics = Metrics()
-        #: Running requests, and those of them that were not turned away.
+        #: Running requests, and those of them that are worked on or wait for a thread.
         self.in_flight = self.admitted = 0
+        #: Bytes of all bodies in memory.
+        self.held_bytes = 0
         #: Set while no request runs.
         self.idle = asyncio.Event()
         self.idle.set()
         self._db = db or config.collect_db or None
         self._cleaner = cleaner
         self._on_error = on_error
-        self._threads = ThreadPoolExecutor(THREADS, "healkit-collect")
+        self._storing = ThreadPoolExecutor(STORING_THREADS, "healkit-store")
+        self._asking = ThreadPoolExecutor(ASKING_THREADS, "healkit-ask")
         self._opening = threading.Lock()
         self._database: Database | None = None
         self._ingest: Ingest | None = None
@@ -108,7 +116,7 @@ class CollectorService:
 
     async def store(self, data: bytes, encoding: str) -> Receipt:
         """Store a batch, given as the body came; raise `RequestRefused`."""
-        return await self._on_thread(lambda: self._store_batch(data, encoding))
+        return await self._on_thread(self._storing, lambda: self._store_batch(data, encoding))
 
     async def page(self, query: Query) -> bytes:
         """Return one page of traces as JSON; raise `RequestRefused`."""
@@ -116,26 +124,27 @@ class CollectorService:
         def work() -> bytes:
             return page_json(self._store().page(**vars(query)))
 
-        return await self._on_thread(work)
+        return await self._on_thread(self._asking, work)
 
     async def get(self, trace_id: str) -> bytes:
         """Return one trace as JSON; raise `RequestRefused`, also where there is none of that id."""
-        return await self._on_thread(lambda: self._get(trace_id))
+        return await self._on_thread(self._asking, lambda: self._get(trace_id))
 
     async def check(self) -> None:
         """Check that the database answers, if it has been opened; raise `RequestRefused`."""
         if self._database is not None:
-            await self._on_thread(lambda: self._store().answers())
+            await self._on_thread(self._asking, lambda: self._store().answers())
 
     def close(self) -> None:
         """Finish the running requests, and close the database."""
-        self._threads.shutdown(wait=True)
+        self._storing.shutdown(wait=True)
+        self._asking.shutdown(wait=True)
         if self._database is not None:
             self._database.close()
 
-    async def _on_thread(self, work: Callable[[], Answer]) -> Answer:
+    async def _on_thread(self, threads: ThreadPoolExecutor, work: Callable[[], Answer]) -> Answer:
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+            return await asyncio.get_running_loop().run_in_executor(threads, work)
         except DatabaseError as error:
             self._on_error(str(error))
             said, seconds = next((said, s) for kind, said, s in _UNAVAILABLE if isinstance(error, kind))

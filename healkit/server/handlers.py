@@ -20,7 +20,8 @@ import msgspec
 from tornado.web import HTTPError, RequestHandler
 
 from healkit.errors import RequestRefused
-from healkit.server.collector_service import MAX_ADMITTED, CollectorService
+from healkit.server.collector_service import MAX_ADMITTED, MAX_HELD_BODIES, CollectorService
+from healkit.server.connections import Connections, Stage
 from healkit.server.metrics import CONTENT_TYPE as METRICS_TYPE
 from healkit.server.request_limits import check_content_type, too_large
 from healkit.server.trace_queries import read_query
@@ -29,6 +30,8 @@ TRACES, TRACE, HEALTH, METRICS = "/api/traces", r"/api/traces/([^/]{1,100})", "/
 
 #: Bytes of a refused body that are read all the same before the connection is closed.
 DRAINED_BYTES = 64 * 1024 * 1024
+#: How long the smallest body may take to arrive; the largest has the configured time.
+_SMALL_BODY_S = 5.0
 
 _JSON = "application/json"
 _CODES = {
@@ -53,7 +56,7 @@ class CollectorHandler(RequestHandler):
         self.collector = collector
         self.refusal: RequestRefused | None = None
         self.chunks = bytearray()
-        self.received_bytes = 0
+        self.received_bytes = self._held_bytes = 0
         self._started_s = time.monotonic()
         self._counted = False
         self._admitted = False
@@ -86,6 +89,8 @@ class CollectorHandler(RequestHandler):
         """Decide on the request before its body is read."""
         self.collector.started()
         self._counted = True
+        if self._connections is not None:
+            self._connections.asks(self._stream)
         try:
             ready: Awaitable[None] | None = super().prepare()
             if ready is not None:
@@ -98,7 +103,7 @@ class CollectorHandler(RequestHandler):
             self.refusal = RequestRefused("FORBIDDEN", "Forbidden.") if known else self._nobody()
         if self._finished:
             return
-        self.request.connection.set_body_timeout(self.collector.config.collect_timeout_s)  # type: ignore[union-attr]  # a request that is being handled has one
+        self.request.connection.set_body_timeout(self._body_timeout_s())  # type: ignore[union-attr]  # a request that is being handled has one
         try:
             self._admit()
         except RequestRefused as refusal:
@@ -112,10 +117,18 @@ class CollectorHandler(RequestHandler):
         self.received_bytes += len(chunk)
         if self.refusal is None and self.received_bytes > limit:
             self.refusal = too_large(limit)
-            self.chunks.clear()
-        if self.refusal is None:
+        elif self.refusal is None and self.collector.held_bytes + len(chunk) > MAX_HELD_BODIES * limit:
+            self.refusal = _overloaded()
+        if self.refusal is None and self.guarded:
             self.chunks += chunk
-        elif self.received_bytes > limit + DRAINED_BYTES and not self._finished:
+            self._held_bytes += len(chunk)
+            self.collector.held_bytes += len(chunk)
+        elif self.chunks:
+            self.chunks.clear()
+            self._let_go()
+        if self.refusal is None:
+            return
+        if self.received_bytes > limit + DRAINED_BYTES and not self._finished:
             self.refuse(self.refusal)
 
     async def answer(self, work: Awaitable[bytes], content_type: str = _JSON) -> None:
@@ -173,11 +186,8 @@ class CollectorHandler(RequestHandler):
             raise self._nobody()
         if self._declared_bytes() > self.collector.config.collect_max_bytes:
             raise too_large(self.collector.config.collect_max_bytes)
-        # Last: requests that are refused anyway must not keep the others out.
-        if self.collector.admitted >= MAX_ADMITTED:
-            raise RequestRefused("OVERLOADED", "The collector is busy.", retry_after_s=1.0)
-        self.collector.admitted += 1
-        self._admitted = True
+        if self.guarded:
+            self._reach(Stage.SENDING)
 
     def _nobody(self) -> RequestRefused:
         hint = "Send the header Authorization: Bearer <token>."
@@ -193,12 +203,52 @@ class CollectorHandler(RequestHandler):
         if self._counted:
             self._counted = False
             self.collector.admitted -= self._admitted
+            self._let_go()
+            if self.guarded and (self.refusal is None or self._admitted):
+                self._reach(Stage.IDLE)
             seconds = time.monotonic() - self._started_s
             self.collector.ended(self.request.method or "", self.route, status, seconds)
 
-    def _check(self) -> None:
+    def _begin(self) -> None:
+        """Take a place among the requests that are worked on; raise `RequestRefused`."""
         if self.refusal is not None:
             raise self.refusal
+        if not self.guarded:
+            return
+        if self.collector.admitted >= MAX_ADMITTED:
+            raise _overloaded()
+        self.collector.admitted += 1
+        self._admitted = True
+        self._reach(Stage.ANSWERED)
+
+    def _let_go(self) -> None:
+        self.collector.held_bytes -= self._held_bytes
+        self._held_bytes = 0
+
+    def _body_timeout_s(self) -> float:
+        """Return how long the body may take: the configured time for the largest, less for a smaller one."""
+        config = self.collector.config
+        if "Content-Length" not in self.request.headers:
+            return config.collect_timeout_s
+        share = min(1.0, self._declared_bytes() / config.collect_max_bytes)
+        return min(config.collect_timeout_s, _SMALL_BODY_S + share * config.collect_timeout_s)
+
+    @property
+    def _connections(self) -> Connections | None:
+        """Return the server's connections; None under Jupyter, whose server keeps its own."""
+        return self.settings.get("healkit_connections")
+
+    @property
+    def _stream(self) -> Any:
+        return getattr(self.request.connection, "stream", None)
+
+    def _reach(self, stage: Stage) -> None:
+        if self._connections is not None:
+            self._connections.reached(self._stream, stage)
+
+
+def _overloaded() -> RequestRefused:
+    return RequestRefused("OVERLOADED", "The collector is busy.", retry_after_s=1.0)
 
 
 class TracesHandler(CollectorHandler):
@@ -215,14 +265,14 @@ class TracesHandler(CollectorHandler):
         await self.answer(self._page())
 
     async def _store(self) -> bytes:
-        self._check()
+        self._begin()
         check_content_type(self.request.headers.get("Content-Type", ""))
         data, self.chunks = bytes(self.chunks), bytearray()
         receipt = await self.collector.store(data, self.request.headers.get("Content-Encoding", ""))
         return msgspec.json.encode(receipt)
 
     async def _page(self) -> bytes:
-        self._check()
+        self._begin()
         arguments = {name: self.get_query_argument(name) for name in self.request.query_arguments}
         return await self.collector.page(read_query(arguments))
 
@@ -237,7 +287,7 @@ class TraceHandler(CollectorHandler):
         await self.answer(self._one(trace_id))
 
     async def _one(self, trace_id: str) -> bytes:
-        self._check()
+        self._begin()
         return await self.collector.get(trace_id)
 
 
@@ -252,7 +302,7 @@ class HealthHandler(CollectorHandler):
         await self.answer(self._status())
 
     async def _status(self) -> bytes:
-        self._check()
+        self._begin()
         await self.collector.check()
         return b'{"status":"ok"}'
 
@@ -267,7 +317,7 @@ class MetricsHandler(CollectorHandler):
         await self.answer(self._metrics(), METRICS_TYPE)
 
     async def _metrics(self) -> bytes:
-        self._check()
+        self._begin()
         return self.collector.metrics.render()
 
 

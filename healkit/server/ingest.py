@@ -23,6 +23,7 @@ from healkit.contracts.traces import ExecutionTrace, TraceFault, read_batch
 from healkit.errors import BatchTooLarge, RequestRefused, TraceInvalid
 from healkit.sanitizer.cleaner import Cleaner
 from healkit.sanitizer.payloads import cleaned_trace
+from healkit.sanitizer.work_limit import shared_limit
 from healkit.store.collected import Arrival, CollectedTraces, Stored, capability_of
 
 #: Traces that one request may hold.
@@ -54,6 +55,10 @@ class Ingested:
     hidden: dict[str, int]
 
 
+#: A trace's metadata is cleaned as a whole, and then each value of it by itself.
+_CLEANED_TIMES = 2
+
+
 class Ingest:
     """Ingestion into one store; safe to use from several threads.
 
@@ -74,11 +79,12 @@ class Ingest:
         hidden: Counter[str] = Counter()
         arrivals: dict[int, Arrival] = {}
         faults: list[TraceFault] = []
-        for index, item in enumerate(items):
-            if isinstance(item, ExecutionTrace):
-                arrivals[index] = self._arrival(item, hidden)
-            else:
-                faults.append(item)
+        with shared_limit(_CLEANED_TIMES * len(body)):
+            for index, item in enumerate(items):
+                if isinstance(item, ExecutionTrace):
+                    arrivals[index] = self._arrival(item, hidden)
+                else:
+                    faults.append(item)
         results = (
             dict(zip(arrivals, self._store.store(list(arrivals.values())), strict=True)) if arrivals else {}
         )
@@ -94,7 +100,11 @@ class Ingest:
     def _arrival(self, trace: ExecutionTrace, hidden: Counter[str]) -> Arrival:
         """Return the trace, cleaned, as the store takes it."""
         capability = capability_of(trace.capability_id)
-        assert capability is not None  # the wire form has checked it
+        if not capability.code_hash:  # any text
+            name = self._cleaner.clean(trace.capability_id, limit_bytes=self._payload_max_bytes)
+            hidden.update(name.hidden)
+            trace = msgspec.structs.replace(trace, capability_id=str(name.value))
+            capability = capability_of(trace.capability_id)
         cleaned, found = cleaned_trace(trace, self._cleaner, self._payload_max_bytes)
         hidden.update(found)
         return Arrival(

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from tornado.httpserver import HTTPServer
+from tornado.iostream import IOStream
 from tornado.netutil import bind_sockets
 from tornado.web import Application, RequestHandler, stream_request_body
 
@@ -23,6 +24,7 @@ from healkit.config import Config
 from healkit.errors import ConfigError
 from healkit.server import handlers
 from healkit.server.collector_service import CollectorService
+from healkit.server.connections import Connections
 from healkit.server.tokens import Token, check_public, generated_token
 
 #: How long requests that have begun may take after a stop signal.
@@ -30,7 +32,7 @@ DRAIN_S = 10.0
 
 #: Bytes of a request's line and headers.
 _MAX_HEADER_BYTES = 16 * 1024
-#: How long an idle connection is kept, and how long headers may take to arrive.
+#: How long an idle connection is kept; `connections` bounds the first headers and the number.
 _IDLE_S = 60.0
 
 _log = logging.getLogger("healkit.collect")
@@ -74,8 +76,29 @@ class _Metrics(_Alone, handlers.MetricsHandler): ...
 class _Unknown(_Alone, handlers.UnknownHandler): ...
 
 
-def make_application(collector: CollectorService, token: Token) -> Application:
-    """Make an application of the routes, for any tornado server."""
+class BoundedServer(HTTPServer):
+    """Server of an application whose settings hold its `Connections`."""
+
+    def handle_stream(self, stream: IOStream, address: tuple[Any, ...]) -> None:
+        """Take a connection; called by tornado."""
+        self._bounds.opened(stream, str(address[0]))
+        super().handle_stream(stream, address)
+
+    def on_close(self, server_conn: object) -> None:
+        """Forget a connection; called by tornado when it is closed, by whichever side."""
+        super().on_close(server_conn)
+        self._bounds.closed(server_conn.stream)  # type: ignore[attr-defined]  # tornado's HTTP1ServerConnection
+
+    @property
+    def _bounds(self) -> Connections:
+        connections: Connections = self.request_callback.settings["healkit_connections"]  # type: ignore[union-attr]  # an Application
+        return connections
+
+
+def make_application(
+    collector: CollectorService, token: Token, connections: Connections | None = None
+) -> Application:
+    """Make an application of the routes, for a `BoundedServer`."""
     arguments = {"collector": collector}
     routes: list[Any] = [
         (handlers.TRACES, _Traces, arguments),
@@ -84,7 +107,12 @@ def make_application(collector: CollectorService, token: Token) -> Application:
         (handlers.METRICS, _Metrics, arguments),
         (r".*", _Unknown, arguments),
     ]
-    return Application(routes, healkit_token=token, log_function=_log_request)
+    return Application(
+        routes,
+        healkit_token=token,
+        healkit_connections=Connections() if connections is None else connections,
+        log_function=_log_request,
+    )
 
 
 def serve(
@@ -121,7 +149,7 @@ async def _run(
     sockets: list[socket.socket],
     ready: Callable[[], None],
 ) -> None:
-    server = HTTPServer(
+    server = BoundedServer(
         application,
         idle_connection_timeout=_IDLE_S,
         body_timeout=collector.config.collect_timeout_s,

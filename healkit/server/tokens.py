@@ -18,7 +18,7 @@ PUBLIC_MIN_CHARS = 16
 
 
 class Token:
-    """Secret that is compared in constant time and never shown by accident."""
+    """Secret of which only a digest is kept, so that it cannot be shown by accident."""
 
     def __init__(self, text: str) -> None:
         if not (text.isascii() and text.isprintable() and " " not in text and 0 < len(text) <= 1000):
@@ -30,7 +30,7 @@ class Token:
         self.length = len(text)
 
     def matches(self, text: str) -> bool:
-        """Return True for the same text; takes as long for a near miss as for a far one."""
+        """Return True for the same text; digests are compared by `hmac.compare_digest`."""
         given = hashlib.sha256(text.encode(errors="surrogatepass")).digest()
         return hmac.compare_digest(given, self._digest)
 

@@ -43,7 +43,7 @@ class CollectorClient:
         """Send the traces in one request; raise only when cancelled."""
         import httpx  # late: without a collector, healkit loads no HTTP client
 
-        body = b"[%s]" % b",".join(trace.wire.encode() for trace in batch)
+        body = b'{"traces": [%s]}' % b",".join(trace.wire.encode() for trace in batch)
         try:
             if self._client is None:
                 limits = httpx.Limits(max_connections=1)

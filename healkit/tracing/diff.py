@@ -16,8 +16,10 @@ import msgspec
 from healkit.contracts.events import TraceEvent
 from healkit.contracts.runs import Difference, Run, RunDiff
 
-#: Fields that differ between any two runs, at any place in an event.
-VOLATILE = frozenset({"created_at", "duration_ms", "log_id", "run_id", "seq", "trace_id", "ts_utc"})
+#: Fields that differ between any two runs, or between two versions of healkit, at any place in an event.
+VOLATILE = frozenset(
+    {"created_at", "duration_ms", "log_id", "run_id", "schema_version", "seq", "trace_id", "ts_utc"}
+)
 _ABSENT = None
 
 

@@ -2,15 +2,17 @@
 
 Reading needs neither healkit's database nor the machine that wrote the run: a copied folder reads the same. Damaged
 parts are named and passed over, and the rest is returned. A folder may still be written: trace.jsonl is read first and
-the evidence manifest after it, because evidence is listed before an event refers to it.
+the evidence manifest after it, because evidence is listed before an event refers to it. A folder of schema version 1
+reads like one of today (`healkit.tracing.old_runs`).
 """
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import BinaryIO, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 import msgspec
 
@@ -25,13 +27,19 @@ from healkit.contracts.runs import (
     RunManifest,
 )
 from healkit.errors import RunNotFound
+from healkit.tracing import old_runs
 from healkit.tracing.run_folders import is_being_written
 
 #: Limit of a line that healkit writes; a longer one is skipped without being held in memory.
 LINE_MAX_BYTES = 4 * 1024 * 1024
 
+#: Versions that can be read.
+KNOWN_VERSIONS = (SCHEMA_VERSION, old_runs.OLD_VERSION)
+
 _decode_event = msgspec.json.Decoder(TraceEvent).decode
 _POSITION = re.compile(r" \(byte (\d+)\)")
+_decode_object = msgspec.json.Decoder(dict[str, Any]).decode
+Struct = TypeVar("Struct", bound=msgspec.Struct)
 Manifest = TypeVar("Manifest", RunManifest, EvidenceManifest)
 
 
@@ -47,18 +55,21 @@ def read_run(path: str | Path) -> Run:
         )
     problems: list[Problem] = []
     manifest = _read_manifest(folder, RUN_MANIFEST, RunManifest, problems)
-    events, lines = _read_events(folder, problems)
+    events, lines = _read_events(folder, manifest, problems)
     evidence = _read_manifest(folder, EVIDENCE_MANIFEST, EvidenceManifest, problems)
     return Run(folder, manifest, events, evidence.items if evidence else [], problems, lines)
 
 
-def _read_events(folder: Path, problems: list[Problem]) -> tuple[list[TraceEvent], list[int]]:
+def _read_events(
+    folder: Path, manifest: RunManifest | None, problems: list[Problem]
+) -> tuple[list[TraceEvent], list[int]]:
+    decode = _decoder(manifest)
     events: list[TraceEvent] = []
     lines: list[int] = []
     try:
         with (folder / TRACE).open("rb") as file:
             for number, line in enumerate(_lines(file), start=1):
-                event = _event(folder, number, line, problems)
+                event = _event(folder, number, line, decode, problems)
                 if event is not None:
                     events.append(event)
                     lines.append(number)
@@ -80,7 +91,33 @@ def _lines(file: BinaryIO) -> Iterator[bytes | None]:
         yield None
 
 
-def _event(folder: Path, number: int, line: bytes | None, problems: list[Problem]) -> TraceEvent | None:
+def _decoder(manifest: RunManifest | None) -> Callable[[bytes], TraceEvent]:
+    """Return what decodes a line; without a manifest, a line that is not of today is tried as an old one."""
+    known = None if manifest is None else _decode_object(msgspec.json.encode(manifest))
+
+    def decode_old(line: bytes) -> TraceEvent:
+        return _converted(lambda: old_runs.as_event(_decode_object(line), known), TraceEvent)
+
+    def decode_either(line: bytes) -> TraceEvent:
+        try:
+            return _decode_event(line)
+        except msgspec.ValidationError:
+            with contextlib.suppress(msgspec.ValidationError):
+                return decode_old(line)
+            raise
+
+    if manifest is None:
+        return decode_either
+    return decode_old if manifest.schema_version == old_runs.OLD_VERSION else _decode_event
+
+
+def _event(
+    folder: Path,
+    number: int,
+    line: bytes | None,
+    decode: Callable[[bytes], TraceEvent],
+    problems: list[Problem],
+) -> TraceEvent | None:
     if line is None:
         problems.append(Problem("damaged_line", TRACE, number, f"is longer than {LINE_MAX_BYTES:,} bytes."))
         return None
@@ -94,7 +131,7 @@ def _event(folder: Path, number: int, line: bytes | None, problems: list[Problem
             problems.append(Problem("torn_line", TRACE, number, said))
         return None
     try:
-        return _decode_event(line)
+        return decode(line)
     except msgspec.ValidationError as error:
         problems.append(Problem("damaged_line", TRACE, number, f"is no event: {error}."))
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -116,11 +153,34 @@ def _read_manifest(folder: Path, name: str, kind: type[Manifest], problems: list
         )
         return None
     try:
-        manifest = msgspec.json.decode(content, type=kind)
+        manifest = _manifest_of(content, kind)
     except (msgspec.MsgspecError, ValueError, OverflowError, RecursionError) as error:
         problems.append(Problem("manifest_damaged", name, None, f"it cannot be understood: {error}."))
         return None
-    if manifest.schema_version != SCHEMA_VERSION:
-        said = f"it has schema version {manifest.schema_version}, and this healkit reads {SCHEMA_VERSION}."
+    if manifest.schema_version not in KNOWN_VERSIONS:
+        readable = " and ".join(KNOWN_VERSIONS)
+        said = f"it has schema version {manifest.schema_version!r}, and this healkit reads {readable}."
         problems.append(Problem("unknown_version", name, None, said))
     return manifest
+
+
+def _manifest_of(content: bytes, kind: type[Manifest]) -> Manifest:
+    version = msgspec.json.decode(content, type=_Versioned).schema_version
+    if version != 1:
+        return msgspec.json.decode(content, type=kind)
+    change = old_runs.as_manifest if kind is RunManifest else old_runs.as_evidence_manifest
+    return _converted(lambda: change(_decode_object(content)), kind)
+
+
+def _converted(change: Callable[[], dict[str, Any]], kind: type[Struct]) -> Struct:
+    """Return what an old file says as today's type; raise `msgspec.ValidationError` where it cannot be."""
+    try:
+        return msgspec.convert(change(), kind)
+    except (AttributeError, TypeError) as error:
+        raise msgspec.ValidationError("a field of version 1 has another type") from error
+
+
+class _Versioned(msgspec.Struct):
+    """Manifest of any version."""
+
+    schema_version: Any

@@ -89,13 +89,16 @@ def begin_folder(runs_dir: Path, manifest: RunManifest) -> tuple[Path, int]:
                 (RUN_MANIFEST, manifest),
                 (EVIDENCE_MANIFEST, empty_evidence(manifest.run_id)),
             ):
-                (folder / name).write_bytes(
-                    msgspec.json.format(msgspec.json.encode(content), indent=1) + b"\n"
-                )
+                (folder / name).write_bytes(manifest_bytes(content))
         except OSError as error:
             raise _unwritable(runs_dir, error) from error
         undo.pop_all()
     return folder, descriptor
+
+
+def manifest_bytes(content: msgspec.Struct) -> bytes:
+    """Return the text of a manifest's file."""
+    return msgspec.json.format(msgspec.json.encode(content), indent=1) + b"\n"
 
 
 def publish(folder: Path, runs_dir: Path, run_id: str) -> Path:
@@ -179,9 +182,7 @@ def find_run(runs_dir: Path, name: str) -> Path:
     )
 
 
-_RECORDS = (
-    "Runs are recorded with `with hk.run():`, hk.execute(…, record=True) or `healkit run TOOL --record`."
-)
+_RECORDS = "Record one with hk.run(), hk.execute(…, record=True) or `healkit run TOOL --record`."
 
 
 def _miss(name: str, alike: list[Path]) -> str:

@@ -63,6 +63,7 @@ class Syncer:
         self._main: asyncio.Task[None] | None = None
         self._wake = asyncio.Event()
         self._news = 0
+        self._counting = threading.Lock()
         self._recorded = False
         self._closing = False
         self._limit = config.sync_batch
@@ -81,9 +82,10 @@ class Syncer:
     def notify(self) -> None:
         """Count one more waiting trace; called after its transaction, cheap, never raises."""
         self._recorded = True
-        self._news += 1
-        if self._news >= self._config.sync_batch and os.getpid() == self._pid:
-            self._news = 0
+        with self._counting:
+            self._news += 1
+            full = self._news % self._config.sync_batch == 0
+        if full and os.getpid() == self._pid:
             self._call(self._wake.set)
 
     def send_now(self, timeout_s: float) -> None:
@@ -143,9 +145,9 @@ class Syncer:
             self._begin_end()
         try:
             while not self._closing:
-                await self._pause()
+                full = await self._pause()
                 if not self._closing and self._may_send():
-                    await self._drain()
+                    await self._drain(only_full=full)
             if self._recorded and self._may_send():
                 await self._drain()
         finally:
@@ -153,15 +155,20 @@ class Syncer:
             with suppress(asyncio.CancelledError):
                 await self._client.close()
 
-    async def _pause(self) -> None:
-        """Wait for a full batch or the end of the interval; after a failure, until the next attempt is due."""
+    async def _pause(self) -> bool:
+        """Wait for a full batch or the end of the interval; after a failure, until the next attempt is due.
+
+        Returns True for a full batch.
+        """
         wait_s = self._not_before - time.monotonic()
         if wait_s <= 0 or self._stopped:
             wait_s = self._config.sync_interval_s
         with suppress(TimeoutError):
             async with asyncio.timeout(wait_s):
                 await self._wake.wait()
+        full = self._wake.is_set()
         self._wake.clear()
+        return full
 
     def _may_send(self) -> bool:
         return not self._stopped and time.monotonic() >= self._not_before
@@ -183,11 +190,17 @@ class Syncer:
                 return
             await asyncio.sleep(max(0.0, self._not_before - time.monotonic()))
 
-    async def _drain(self) -> bool:
-        """Send batch after batch until none is due, or something is wrong; return True if nothing was."""
+    async def _drain(self, *, only_full: bool = False) -> bool:
+        """Send batch after batch until none is due, or something is wrong; return True if nothing was.
+
+        only_full: leave what fills no batch to wait for more, or for the end of the interval.
+        """
         async with self._sending:
-            self._news = 0
+            if not only_full:
+                self._sent(self._news)
             while not self._stopped:
+                if only_full and self._news < self._config.sync_batch:
+                    return True
                 lease_s = self._config.sync_timeout_s + _LEASE_MARGIN_S
                 try:
                     batch = self._outbox.claim(self._limit, _BATCH_MAX_CHARS, lease_s)
@@ -195,6 +208,7 @@ class Syncer:
                         return True
                     if not await self._send(batch):
                         return False
+                    self._sent(len(batch) if only_full else 0)
                 except DatabaseError as error:  # busy or gone: the traces wait, and the lease runs out
                     self._failed(error.message, 0.0)
                     return False
@@ -203,6 +217,10 @@ class Syncer:
                     self._release()
                     return False
             return False
+
+    def _sent(self, traces: int) -> None:
+        with self._counting:
+            self._news = max(0, self._news - traces)
 
     async def _send(self, batch: list[Waiting]) -> bool:
         """Send one request and settle it; return True to go on with the next at once."""

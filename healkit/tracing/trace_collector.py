@@ -13,13 +13,14 @@ from __future__ import annotations
 import os
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 import msgspec
 
 from healkit.config import Config
+from healkit.contracts.failure import Failure
 from healkit.contracts.records import CallRecord, DecisionRecord, Finished, Started, Step, StoredTrace
 from healkit.contracts.traces import (
     BranchDecision,
@@ -29,10 +30,12 @@ from healkit.contracts.traces import (
     encode_trace,
 )
 from healkit.sanitizer.cleaner import Cleaner, Verbatim
-from healkit.sanitizer.payloads import AnyRecord, cleaned_record, payload_of
+from healkit.sanitizer.payloads import AnyRecord, cleaned_facts, cleaned_record, payload_of, secret_columns
 
 #: Characters of all payloads of one trace together; later calls are listed without theirs.
 _PAYLOADS_MAX_CHARS = 1_000_000
+#: Limit of a trace as it is sent; beyond it the payloads of more calls are left out, down to a least room for them.
+_WIRE_MAX_BYTES, _PAYLOADS_LEAST_CHARS = 1_000_000, 10_000
 _ERROR_MAX_CHARS = 2000
 #: Bounds of the wire form on a decision's texts (`contracts.traces`).
 _DECISION_MAX_CHARS, _CONDITION_MAX_CHARS = 1000, 10_000
@@ -54,20 +57,24 @@ class Tracer:
     ) -> None:
         self.config = config
         self.on_trace = on_trace
-        self._make_cleaner: Callable[[], Cleaner] = Verbatim if config.trace_raw else cleaner
-        self._make_log_cleaner = cleaner
-        self._cleaner: Cleaner | None = None
-        self._log_cleaner: Cleaner | None = None
+        self._make_sanitizer = cleaner
+        self._sanitizer: Cleaner | None = None
+        self._verbatim = Verbatim()
         self._making, self._pid = threading.Lock(), os.getpid()
         self._warming: threading.Thread | None = None
 
     @property
     def cleaner(self) -> Cleaner:
         """Cleaner of traces."""
-        if self._cleaner is None:
+        return self._verbatim if self.config.trace_raw else self.sanitizer
+
+    @property
+    def sanitizer(self) -> Cleaner:
+        """Cleaner of what a page shows, and of what the log never holds as it was, whatever `trace_raw` says."""
+        if self._sanitizer is None:
             with self._lock():
-                self._cleaner = self._cleaner or self._make_cleaner()
-        return self._cleaner
+                self._sanitizer = self._sanitizer or self._make_sanitizer()
+        return self._sanitizer
 
     def _lock(self) -> threading.Lock:
         """Return the lock for making a cleaner; a new one after a fork, where the old one's holder is gone."""
@@ -80,7 +87,7 @@ class Tracer:
 
         `served` is the persona whose entry it runs, where that is not the one that was asked for.
         """
-        if self._warming is None and self._cleaner is None and self.config.tracing:
+        if self._warming is None and self._sanitizer is None and self.config.tracing:
             self._warming = threading.Thread(target=self._warm, name="healkit-tracer", daemon=True)
             self._warming.start()
         return TraceCollector(self, started, served)
@@ -90,12 +97,25 @@ class Tracer:
             _ = self.cleaner
 
     def for_log(self, record: AnyRecord) -> AnyRecord:
-        """Return the record as the log keeps it: unchanged, unless `sanitize_log` is set."""
-        if not self.config.sanitize_log:
-            return record
-        with self._lock():
-            self._log_cleaner = self._log_cleaner or self._make_log_cleaner()
-        return cleaned_record(record, self._log_cleaner)
+        """Return the record as the log keeps it: cleaned where `sanitize_log` is set, else without secret facts."""
+        if self.config.sanitize_log:
+            return cleaned_record(record, self.sanitizer)
+        if isinstance(record, Finished):
+            return msgspec.structs.replace(record, failure=self.without_secret_facts(record.failure))
+        return record
+
+    def secret_columns(self, columns: Mapping[str, Sequence[Any]]) -> set[str]:
+        """Return the names of the columns, of these with their first values, of which no preview shows anything."""
+        return secret_columns(self.sanitizer, columns)
+
+    def without_secret_facts(self, failure: Failure | None) -> Failure | None:
+        """Return the failure with what was read off live objects cleaned, or without it where that fails."""
+        if failure is None or not (failure.near or failure.known or failure.facts):
+            return failure
+        try:
+            return cleaned_facts(failure, self.sanitizer)
+        except Exception:  # noqa: BLE001 - an execution must not fail for what is said of its failure
+            return msgspec.structs.replace(failure, near=[], known=[], facts={})
 
 
 class TraceCollector:
@@ -148,8 +168,19 @@ class TraceCollector:
             return finished
         started = self._started
         try:
-            trace = self._trace(finished)
+            room = _PAYLOADS_MAX_CHARS
+            trace = self._trace(finished, room)
             wire = encode_trace(trace)
+            while len(wire) > _WIRE_MAX_BYTES and room > _PAYLOADS_LEAST_CHARS:
+                room //= 2
+                trace = self._trace(finished, room)
+                wire = encode_trace(trace)
+            while len(wire) > _WIRE_MAX_BYTES and (trace.decisions or trace.task_results):
+                trace = _shorter(trace)
+                wire = encode_trace(trace)
+            if len(wire) > _WIRE_MAX_BYTES:
+                trace = self._skeleton(finished, {"problem": f"more than {_WIRE_MAX_BYTES:,} bytes"})
+                wire = encode_trace(trace)
         except Exception as error:  # noqa: BLE001 - an execution must not fail for its trace
             trace = self._skeleton(finished, {"problem": type(error).__name__})
             wire = encode_trace(trace)
@@ -157,8 +188,8 @@ class TraceCollector:
         stored = StoredTrace(wire.decode(), started.parent_trace_id, send=bool(config.sync_url))
         return msgspec.structs.replace(finished, trace=stored)
 
-    def _trace(self, finished: Finished) -> ExecutionTrace:
-        tally = _Tally(self._tracer.cleaner, self._tracer.config.payload_max_bytes)
+    def _trace(self, finished: Finished, room_chars: int) -> ExecutionTrace:
+        tally = _Tally(self._tracer.cleaner, self._tracer.config.payload_max_bytes, room_chars)
         metadata = self._metadata(finished, tally)
         calls = sorted(self._calls.values(), key=lambda call: int(call.task_id[1:]))
         most = self._tracer.config.trace_max_tasks
@@ -222,10 +253,10 @@ class TraceCollector:
 class _Tally:
     """Cleaner of one trace's payloads, with counts of what was hidden (by rule) and cut (by place)."""
 
-    def __init__(self, cleaner: Cleaner, limit_bytes: int) -> None:
+    def __init__(self, cleaner: Cleaner, limit_bytes: int, room_chars: int) -> None:
         self._cleaner = cleaner
         self._limit_bytes = limit_bytes
-        self._left_chars = _PAYLOADS_MAX_CHARS
+        self._left_chars = room_chars
         self.hidden: Counter[str] = Counter()
         self.truncated: dict[str, int] = {}
 
@@ -274,6 +305,22 @@ def _task(call: CallRecord, tally: _Tally, place: str) -> TaskResult:
         duration_ms=call.duration_ms,
         success=bool(call.success),
         timestamp=call.started_at,
+    )
+
+
+def _shorter(trace: ExecutionTrace) -> ExecutionTrace:
+    """Return the trace with the first half of its decisions and calls, and how many are left out."""
+    decisions, tasks = len(trace.decisions) // 2, len(trace.task_results) // 2
+    omitted = {
+        "decisionsOmitted": len(trace.decisions) - decisions,
+        "tasksOmitted": len(trace.task_results) - tasks,
+    }
+    counted = {key: number + trace.metadata.get(key, 0) for key, number in omitted.items() if number}
+    return msgspec.structs.replace(
+        trace,
+        decisions=trace.decisions[:decisions],
+        task_results=trace.task_results[:tasks],
+        metadata={**trace.metadata, **counted},
     )
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from healkit.contracts.catalogue import catalogue
-from healkit.contracts.events import SCHEMA_VERSION, TraceEvent
+from healkit.contracts.events import TraceEvent
 from healkit.contracts.runs import (
     EVIDENCE,
     EVIDENCE_MANIFEST,
@@ -30,7 +30,7 @@ from healkit.contracts.runs import (
     RunManifest,
 )
 from healkit.contracts.signature import ALGORITHM, StateSignature, state_key
-from healkit.tracing.reader import read_run
+from healkit.tracing.reader import KNOWN_VERSIONS, read_run
 from healkit.tracing.run_folders import is_being_written
 
 Rule = Callable[[Run], Iterator[Problem]]
@@ -115,7 +115,7 @@ def _codes(run: Run) -> Iterator[Problem]:
         if event.error.error_code not in catalogue():
             said = f"has the error code {event.error.error_code!r}, which is not in the catalogue."
             yield Problem("unknown_code", TRACE, line, said)
-        if event.error.schema_version != SCHEMA_VERSION:
+        if event.error.schema_version not in KNOWN_VERSIONS:
             said = f"has an error of schema version {event.error.schema_version}."
             yield Problem("unknown_version", TRACE, line, said)
 
@@ -142,8 +142,8 @@ def _references(run: Run) -> Iterator[Problem]:
     listed = {(item.kind, item.path, item.sha256) for item in run.evidence}
     for line, event in _numbered(run):
         for ref in event.evidence_refs:
-            if (ref.kind, ref.path, ref.sha256) not in listed:
-                said = f"refers to {ref.path} ({ref.kind}), which the evidence manifest does not list."
+            if (ref.kind, ref.uri, ref.sha256) not in listed:
+                said = f"refers to {ref.uri} ({ref.kind}), which the evidence manifest does not list."
                 yield Problem("unlisted_reference", TRACE, line, said)
 
 

@@ -24,6 +24,7 @@ from typing import Any
 
 import msgspec
 
+from healkit.contracts.audit import AuditHead
 from healkit.contracts.encoding import to_jsonable
 from healkit.contracts.events import (
     CONTRACT_KEYS,
@@ -33,13 +34,13 @@ from healkit.contracts.events import (
     EvidenceRef,
     TraceEvent,
 )
-from healkit.contracts.plain_text import count
-from healkit.contracts.runs import RunManifest
+from healkit.contracts.runs import RUN_MANIFEST, RunManifest
 from healkit.contracts.signature import StateSignature
 from healkit.errors import RunFolderError
+from healkit.plain_text import count
 from healkit.sanitizer.cleaner import PAYLOAD_MAX_BYTES, Cleaner, clean_bounded
 from healkit.tracing.evidence import EvidenceStore, Piece
-from healkit.tracing.run_folders import begin_folder, discard, publish
+from healkit.tracing.run_folders import begin_folder, discard, manifest_bytes, publish, write_whole
 
 #: Limit of the events that wait in memory for the disk; a run within its policy has fewer.
 WAITING_MAX = 5000
@@ -102,6 +103,7 @@ class RunWriter:
         durable: bool = False,
     ) -> None:
         self.run_id = manifest.run_id
+        self._manifest = manifest
         self._cleaner = cleaner
         self._payload_max_bytes = manifest.redaction_policy.payload_max_bytes
         self._lock = threading.RLock()
@@ -114,7 +116,12 @@ class RunWriter:
         self._durable = durable
         self.folder, self._descriptor = begin_folder(runs_dir, manifest)
         try:
-            self.append("run_started")
+            known = {
+                "execution_mode": manifest.execution_mode,
+                "execution_profile": msgspec.to_builtins(manifest.execution_profile),
+                "policy": msgspec.to_builtins(manifest.policy_defaults),
+            }
+            self.append("run_started", metadata=known)
             if self._trouble:
                 discard(self.folder)
                 raise RunFolderError(f"No run can be recorded in {str(runs_dir)!r}: {self._trouble}.")
@@ -159,8 +166,11 @@ class RunWriter:
         error: ErrorObject | None = None,
         evidence: Iterable[EvidenceRef] = (),
         metadata: Mapping[str, Any] | None = None,
-    ) -> None:
-        """Write one event with its payload cleaned; `metadata.hidden` counts what was hidden."""
+    ) -> TraceEvent | None:
+        """Write one event with its payload cleaned, and return it; `metadata.hidden` counts what was hidden.
+
+        Return None where the run has ended, or belongs to another process.
+        """
         redactor = EventRedactor(self._cleaner, self._payload_max_bytes)
         spec, fault = redactor.action(action_spec), redactor.error(error)
         came, known = redactor.open_field(result), redactor.open_field(metadata) or {}
@@ -168,7 +178,7 @@ class RunWriter:
             known["hidden"] = redactor.hidden
         with self._lock:
             if self._descriptor < 0 or os.getpid() != self._owner:
-                return  # the run has ended, or belongs to the parent process
+                return None  # the run has ended, or belongs to the parent process
             event = TraceEvent(
                 seq=self._seq + 1,
                 ts_utc=datetime.now(UTC),
@@ -186,6 +196,7 @@ class RunWriter:
             self._put(_line(event))
             if event_type in _SYNCED:
                 self._sync()
+            return event
 
     def keep(
         self,
@@ -194,11 +205,14 @@ class RunWriter:
         step_id: str | None = None,
         before: StateSignature | None = None,
         after: StateSignature | None = None,
-    ) -> None:
-        """Store evidence and write `evidence_captured`, which refers to it and names what could not be stored."""
+    ) -> list[EvidenceRef]:
+        """Store evidence and write `evidence_captured`, which refers to it and names what could not be stored.
+
+        Return the references to what was stored.
+        """
         with self._lock:
             if self._descriptor < 0 or os.getpid() != self._owner:
-                return
+                return []
             refs, lost = self._evidence.keep(pieces, step_id, datetime.now(UTC))
             if refs or lost:
                 known = {"not_kept": lost} if lost else None
@@ -210,15 +224,29 @@ class RunWriter:
                     evidence=refs,
                     metadata=known,
                 )
+            return refs
 
-    def finish(self, result: Mapping[str, Any]) -> None:
-        """Write `run_finished`, sync, and release the folder; a second call does nothing."""
+    def finish(self, result: Mapping[str, Any], after: StateSignature | None = None) -> TraceEvent | None:
+        """Write `run_finished`, sync, release the folder, and return the event; a second call does nothing.
+
+        after: the last state that was observed.
+        """
         with self._lock:
             if self._descriptor < 0:
-                return
-            self.append("run_finished", result=result)
+                return None
+            known = {"status": result.get("outcome", "completed")}
+            event = self.append("run_finished", after=after, result=result, metadata=known)
             os.close(self._descriptor)
             self._descriptor = -1
+            return event
+
+    def anchor(self, head: AuditHead) -> None:
+        """Write the head of the audit's chain into the manifest; called once the run has ended."""
+        manifest = msgspec.structs.replace(self._manifest, audit=head)
+        try:
+            write_whole(self.folder / RUN_MANIFEST, manifest_bytes(manifest))
+        except OSError as error:
+            self._not_synced = error.strerror or str(error)
 
     def _put(self, line: bytes) -> None:
         """Give the line its number and write it, or queue it behind the lines that wait."""

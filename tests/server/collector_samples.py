@@ -141,7 +141,7 @@ def read_all(client: httpx.Client, path: str = "/api/traces", **filters: str) ->
 
 
 class Jupyter:
-    """A `jupyter server` of its own process, below a base URL, with folders of its own for all that it keeps."""
+    """Process of a `jupyter server`, below a base URL, with folders of its own for all that it keeps."""
 
     def __init__(self, folder: Path, *options: str, **environ: str) -> None:
         self.token = uuid.uuid4().hex

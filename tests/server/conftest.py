@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from collector_samples import Collecting, collecting
@@ -21,9 +21,9 @@ def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collecting]:
 
 
 @pytest.fixture
-def database(tmp_path) -> Iterator[Database]:
-    """Open a new database."""
-    opened = Database(tmp_path / "healkit.db", wait_s=0.2)
+def database(new_database: Callable[[str], str]) -> Iterator[Database]:
+    """Open a new database, on SQLite and on PostgreSQL."""
+    opened = Database(new_database("healkit"), wait_s=0.2)
     yield opened
     opened.close()
 

@@ -79,6 +79,7 @@ def test_the_token_may_be_in_a_file(tmp_path: Path) -> None:
         assert server.post(trace()).status_code == 200
 
 
+@pytest.mark.slow
 def test_a_failed_start_is_one_line(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         told = refused("--port", str(taken.getsockname()[1]), "--db", str(tmp_path / "h.db"))
@@ -119,6 +120,7 @@ def test_a_stop_finishes_running_requests(tmp_path: Path, number: int) -> None:
         assert len(server.stored()) == 1
 
 
+@pytest.mark.slow
 @TRACE_4
 @pytest.mark.timeout(240)
 def test_stored_traces_survive_a_kill(tmp_path: Path) -> None:

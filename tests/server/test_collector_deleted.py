@@ -1,4 +1,7 @@
-"""A database whose file was removed or replaced while it was in use (audit R4)."""
+"""Database whose file was removed or replaced (audit R4).
+
+That happens while it is in use.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of tracing share."""
+"""Fixtures that the tests of tracing share."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 from misbehaving import Collector, collecting
 from tracing_samples import QUICK, Sender
+from trip_samples import opened
 
+from healkit import Healkit
 from healkit.config import Config
 
 
@@ -29,3 +31,10 @@ def sender(
     )
     yield made
     made.close()
+
+
+@pytest.fixture
+def hk(tmp_path: Path) -> Iterator[Healkit]:
+    """Open a Healkit with a tool that calls and decides."""
+    with opened(tmp_path / "healkit.db") as healkit:
+        yield healkit

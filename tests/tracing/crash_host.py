@@ -1,4 +1,6 @@
-"""A host that runs tools and sends their traces, killed again and again.
+"""Host that runs tools and sends their traces.
+
+It is killed again and again.
 
 `python crash_host.py DATABASE COLLECTOR PROMISES KILLS SEED`. One process has everything imported and forks a host for
 each kill, so that a host is at work within milliseconds of its birth and dies in the midst of it. Whatever a host has
@@ -40,7 +42,10 @@ def config(url: str) -> Config:
 
 
 def host(database: str, url: str, promises: int, opened: int, number: int, *, sleeps: bool) -> NoReturn:
-    """One host's life, which never ends by itself; it writes to `opened` when it has opened its database, and when its tool sleeps."""
+    """Be one host, which never ends by itself.
+
+    It writes to `opened` when it has opened its database, and when its tool sleeps.
+    """
     healkit = Healkit(database, config=config(url))
     os.write(opened, b"x")
     healkit.provide(lambda n: os.write(opened, b"s"), "about_to_sleep")

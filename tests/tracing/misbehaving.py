@@ -1,4 +1,6 @@
-"""A collector that can be told to misbehave: a real HTTP server on loopback, alone or in front of another one.
+"""Collector that can be told to misbehave.
+
+A real HTTP server on loopback, alone or in front of another one.
 
 Each request takes the next word of a plan; when the plan is over, requests are answered as they should be. What it was
 sent is kept, so that tests can say what arrived, how often, and when.
@@ -65,7 +67,7 @@ class Collector(ThreadingHTTPServer):
                 answer = connection.getresponse()
                 return answer.status, answer.read()
         errors = []
-        traces = json.loads(body)
+        traces = json.loads(body)["traces"]
         with self.lock:
             for index, trace in enumerate(traces):
                 self.taken[trace["id"]] += 1
@@ -78,12 +80,12 @@ class Collector(ThreadingHTTPServer):
         return 200, json.dumps(answer).encode()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that hung up is nothing to print."""
+        """Print nothing where a client has hung up."""
 
 
 @contextlib.contextmanager
 def collecting(upstream: str = "") -> Iterator[Collector]:
-    """A collector that serves until the end of the block."""
+    """Run a collector that serves until the end of the block."""
     with Collector(upstream) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
         thread.start()
@@ -109,7 +111,7 @@ class _Handler(BaseHTTPRequestHandler):
             word = server.plan.popleft() if server.plan else server.otherwise()
             if word == "accept" and len(body) > server.max_body:
                 word = "413"
-            ids = [trace["id"] for trace in json.loads(body)]
+            ids = [trace["id"] for trace in json.loads(body)["traces"]]
             server.requests.append((time.monotonic(), word, ids))
             server.tokens.add(self.headers.get("Authorization", ""))
         getattr(self, f"_{word.replace('-', '_')}", self._status)(word, body)
@@ -153,7 +155,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.close_connection = True
 
     def _drip(self, word: str, body: bytes) -> None:
-        """A byte now and then: no single read ever takes long."""
+        """Send a byte now and then: no single read ever takes long."""
         with contextlib.suppress(OSError):
             for byte in b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nX-Padding: " + b"x" * 1000:
                 self.wfile.write(bytes([byte]))
@@ -164,8 +166,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _forgets(self, word: str, body: bytes) -> None:
         """Stores all but the last, and does not say so."""
-        traces = json.loads(body)
-        self.server.take(json.dumps(traces[:-1]).encode(), self._forwarded())
+        traces = json.loads(body)["traces"]
+        self.server.take(json.dumps({"traces": traces[:-1]}).encode(), self._forwarded())
         stored = len(traces) - 1
         self._answer(200, json.dumps({"received": len(traces), "stored": stored, "errors": []}).encode())
 

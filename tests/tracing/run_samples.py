@@ -1,4 +1,4 @@
-"""Runs to write: a manifest, a writer, and a short story told to it."""
+"""Runs to write: a manifest, a writer, and a short story."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from healkit.contracts.events import ActionSpec, error_object
-from healkit.contracts.runs import PolicyDefaults, RedactionPolicy, RunManifest
+from healkit.contracts.events import SCHEMA_VERSION, ActionSpec, error_object
+from healkit.contracts.runs import ExecutionProfile, PolicyDefaults, RedactionPolicy, Run, RunManifest
 from healkit.contracts.signature import sign
 from healkit.sanitizer.cleaner import Cleaner, Verbatim
+from healkit.tracing.validate import validate_run
 from healkit.tracing.writer import RunWriter
 
 NOW = datetime(2025, 3, 1, 14, 2, 11, tzinfo=UTC)
@@ -18,8 +19,8 @@ NOW = datetime(2025, 3, 1, 14, 2, 11, tzinfo=UTC)
 
 def manifest(run_id: str = "a", evidence_max_bytes: int = 1 << 20) -> RunManifest:
     return RunManifest(
-        1, run_id, NOW, "test", "live", PolicyDefaults(), "0.1.0", {"system": "Linux"}, ["*"],
-        RedactionPolicy("raw", 10_240, evidence_max_bytes),
+        SCHEMA_VERSION, run_id, NOW, ExecutionProfile("test", {}), "live", PolicyDefaults(), "0.1.0",
+        {"system": "Linux"}, ["*"], RedactionPolicy("raw", 10_240, evidence_max_bytes, None, []),
     )  # fmt: skip
 
 
@@ -28,9 +29,9 @@ def begin(folder: Path, run_id: str = "a", cleaner: Cleaner | None = None, **opt
 
 
 def tell(writer: RunWriter, steps: int = 1, n: int = 0) -> None:
-    """One failing step after the other, with evidence, as the executor would tell it."""
+    """Write one failing step after the other, with evidence, as the executor would tell it."""
     for number in range(1, steps + 1):
-        step = f"s{number}"
+        step = f"step_{number}"
         parts: dict[str, Any] = {
             "tool_name": "f",
             "persona": "default",
@@ -38,7 +39,10 @@ def tell(writer: RunWriter, steps: int = 1, n: int = 0) -> None:
             "arguments": {"n": n},
         }
         before, after = sign(**parts), sign(**parts, fingerprint="v1:0")
-        spec = ActionSpec("run", "f", "default", 1, "c" * 64, {"n": n}, "worker", 30.0, "namespaces")
+        spec = ActionSpec(
+            f"{step}.run", "run", "f", "default", 1, "c" * 64, {"n": n}, "worker", 30.0, "namespaces", "normal",
+            ["tool_found"], ["returned"], [], ["python"],
+        )  # fmt: skip
         writer.append("action_compiled", step_id=step, before=before, action_spec=spec)
         error = error_object("TOOL_EXCEPTION", "action", "ValueError: bad", NOW, details={"line": 3})
         writer.append("error_raised", step_id=step, before=before, after=after, error=error)
@@ -47,7 +51,7 @@ def tell(writer: RunWriter, steps: int = 1, n: int = 0) -> None:
 
 
 def written(folder: Path, run_id: str = "a", steps: int = 2, n: int = 0) -> Path:
-    """A whole run: run_started, three events a step, run_finished."""
+    """Write a whole run: run_started, three events a step, run_finished."""
     writer = begin(folder, run_id)
     tell(writer, steps, n)
     writer.finish({"outcome": "completed", "steps": steps, "failures": steps})
@@ -57,7 +61,7 @@ def written(folder: Path, run_id: str = "a", steps: int = 2, n: int = 0) -> Path
 
 @dataclasses.dataclass
 class Hidden:
-    """What `Blackout` makes of a value."""
+    """Result of `Blackout` for a value."""
 
     value: Any
     hidden: dict[str, int]
@@ -65,7 +69,14 @@ class Hidden:
 
 
 class Blackout:
-    """A cleaner that hides everything it is shown: what is left of a run is what it was never shown."""
+    """Cleaner that hides everything it is shown: what is left of a run is what it was never shown."""
 
     def clean(self, value: Any, *, limit_bytes: int | None = None) -> Hidden:
         return Hidden("[HIDDEN]", {"all": 1})
+
+
+def checked(folder: Path) -> Run:
+    """Return the run, with nothing wrong about it."""
+    run = validate_run(folder)
+    assert [str(problem) for problem in run.problems] == []
+    return run

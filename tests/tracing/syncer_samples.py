@@ -1,4 +1,4 @@
-"""What the tests of the syncer share."""
+"""Samples that the tests of the syncer share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Executions as spans, as a real OTLP receiver gets them: over HTTP, in protobuf."""
+"""Executions as spans, as a real OTLP receiver gets them.
+
+They go over HTTP, in protobuf.
+"""
 
 from __future__ import annotations
 
@@ -74,7 +77,7 @@ class _Take(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture
 def receiver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Receiver]:
-    """A receiver at the place that the environment names."""
+    """Run a receiver at the place that the environment names."""
     with Receiver() as server:
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://127.0.0.1:{server.server_port}")
@@ -84,7 +87,7 @@ def receiver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Receiver]:
 
 
 def trace(**changes: Any) -> ExecutionTrace:
-    """A finished execution with one good call and two bad ones."""
+    """Make a finished execution with one good call and two bad ones."""
     now = utc_now()
     values: dict[str, Any] = {
         "id": new_trace_id(),
@@ -102,12 +105,12 @@ def trace(**changes: Any) -> ExecutionTrace:
 
 
 def attributes(span: Any) -> dict[str, Any]:
-    """A span's attributes as plain values."""
+    """Return a span's attributes as plain values."""
     return {each.key: getattr(each.value, each.value.WhichOneof("value")) for each in span.attributes}
 
 
 def exported(receiver: Receiver, *traces: ExecutionTrace, raw: bool = False, **config: Any) -> dict[str, Any]:
-    """What the receiver gets of these."""
+    """Export these traces; return what the receiver gets of them."""
     settings = Config(otel=True, **config)
     exporter = OtelExporter(settings, lambda: Sanitizer.from_config(settings) if raw else Verbatim())
     try:

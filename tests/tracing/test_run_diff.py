@@ -1,4 +1,4 @@
-"""Two runs, held against each other."""
+"""Two runs, compared with each other."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def test_two_equal_runs_do_not_differ_in_times_and_ids(tmp_path: Path) -> None:
     found = diff_runs(read_run(written(tmp_path, "a")), read_run(written(tmp_path, "b")))
     assert found.differences == []
     assert found.same == 8
-    assert "✓ no difference, 8 events alike" in text_of(runs.diff(found))
+    assert "✓ no difference, 8 events the same" in text_of(runs.diff(found))
 
 
 @pytest.mark.requirement("RUN-8")
@@ -38,8 +38,8 @@ def test_an_extra_event_in_the_middle_is_one_difference(tmp_path: Path) -> None:
     plain = read_run(written(tmp_path, "a", steps=3))
     writer = begin(tmp_path, "b")
     tell(writer, 1)
-    writer.append("inspection_started", step_id="s1")
-    for step in ("s2", "s3"):
+    writer.append("inspection_started", step_id="step_1")
+    for step in ("step_2", "step_3"):
         for event in plain.events:
             if event.step_id == step and event.event_type != "evidence_captured":
                 writer.append(
@@ -47,7 +47,7 @@ def test_an_extra_event_in_the_middle_is_one_difference(tmp_path: Path) -> None:
                     after=event.state_signature_after, action_spec=event.action_spec, error=event.error,
                 )  # fmt: skip
             elif event.step_id == step:
-                number = step.removeprefix("s")
+                number = step.removeprefix("step_")
                 writer.keep(
                     [("stdout", f"step {number}, n = 0"), ("failure", {"ename": "ValueError"})], step_id=step,
                     before=event.state_signature_before, after=event.state_signature_after,

@@ -1,4 +1,7 @@
-"""The page on the run folder, executed; and its tables, held against the code."""
+"""Page on the run folder, executed.
+
+Its tables are compared with the code.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from healkit import Healkit
 from healkit.contracts.events import EVENT_TYPES
+from healkit.contracts.runs import PolicyDefaults
+from healkit.errors import CodeDoesNotParse, PolicyHalted
+from healkit.tracing.validate import validate_run
 
 PAGE = (Path(__file__).parents[2] / "docs" / "run_folder.md").read_text()
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
@@ -42,6 +49,36 @@ def test_the_page_does_what_it_says(tmp_path: Path) -> None:
         assert done.stdout
 
 
+def _table(after: str) -> set[str]:
+    """Return the events in the first column of the table that follows a sentence."""
+    rows = re.search(r"\n\n\| event \|.*\n\|.*\n((?:\|.*\n)+)", PAGE.partition(after)[2])
+    assert rows is not None
+    first = [row.split("|")[1] for row in rows[1].splitlines()]
+    return set(re.findall(r"`([\w.]+)`", "".join(first)))
+
+
 @pytest.mark.requirement("RUN-3")
-def test_the_page_names_every_event(tmp_path: Path) -> None:
-    assert [name for name in EVENT_TYPES if f"`{name}`" not in PAGE] == []
+def test_the_page_names_every_event_with_what_writes_it(healkit: Healkit) -> None:
+    """C7: runs write all events of the first table, and no other; tests/healing/test_loop.py does the second."""
+    of_runs, of_healings = _table("stands for nothing else:"), _table("writes these too:")
+    of_decisions = _table("[decision](decisions.md) writes these:")
+    assert of_decisions == {name for name in EVENT_TYPES if name.startswith("trace.")}
+    assert of_runs | of_healings | of_decisions == set(EVENT_TYPES)
+    assert not of_runs & of_healings
+    code = "def share(parts):\n    print(parts)\n    return 6 / parts\n"
+    healkit.vault.add("share", code)
+    with healkit.run(policy=PolicyDefaults(same_state_revisits=1)) as run:
+        healkit.execute("share", arguments={"parts": 2})
+        healkit.try_code("share", code + "# tried\n", {"parts": 3})
+        with pytest.raises(CodeDoesNotParse):
+            healkit.try_code("share", "def share(", {"parts": 3})
+        failed = healkit.execute("share", arguments={"parts": 0})
+        healkit.rerun(failed.log_id)
+        with pytest.raises(PolicyHalted):
+            healkit.execute("share", arguments={"parts": 0})
+    healkit.vault.add("away", "def away():\n    raise ConnectionRefusedError('nobody is there')\n")
+    with healkit.run(policy=PolicyDefaults(backoff_ms=(1,))) as again:
+        healkit.execute("away")
+    folders = (run.folder, again.folder)
+    written = {event.event_type for folder in folders for event in validate_run(folder).events}
+    assert written == of_runs

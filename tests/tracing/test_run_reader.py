@@ -1,4 +1,7 @@
-"""Reading runs that something has happened to: each damage is named with its line, and the rest is there."""
+"""Reading of damaged runs.
+
+Each damage is named with its line, and the rest is there.
+"""
 
 from __future__ import annotations
 
@@ -98,14 +101,14 @@ DAMAGES: list[tuple[str, Damage, str, int | None, str]] = [
     ("another algorithm", change_field(2, "state_signature_before.algorithm", "md5/9"),
      "wrong_signature", 2, "md5/9"),
     ("a reference to nothing", change_field(4, "evidence_refs", [
-        {"kind": "stdout", "path": f"evidence/{'0' * 64}.txt", "sha256": "0" * 64}]),
+        {"kind": "stdout", "uri": f"evidence/{'0' * 64}.txt", "sha256": "0" * 64}]),
      "unlisted_reference", 4, "does not list"),
     ("a reference out of the folder", change_field(4, "evidence_refs", [
-        {"kind": "stdout", "path": "evidence/../../../etc/passwd", "sha256": "0" * 64}]), "damaged_line", 4, "path"),
+        {"kind": "stdout", "uri": "evidence/../../../etc/passwd", "sha256": "0" * 64}]), "damaged_line", 4, "uri"),
     ("no manifest", remove("run_manifest.json"), "manifest_missing", None, "cannot be read"),
     ("a damaged manifest", lambda f: (f / "run_manifest.json").write_text("{"), "manifest_damaged", None, ""),
-    ("a manifest of tomorrow", change_manifest("run_manifest.json", lambda m: m.update(schema_version=2)),
-     "unknown_version", None, "schema version 2"),
+    ("a manifest of tomorrow", change_manifest("run_manifest.json", lambda m: m.update(schema_version="v3")),
+     "unknown_version", None, "schema version 'v3'"),
     ("no trace", remove("trace.jsonl"), "trace_missing", None, "cannot be read"),
     ("no evidence manifest", remove("evidence_manifest.json"), "manifest_missing", None, "cannot be read"),
     ("missing evidence", lambda f: first_evidence(f).unlink(), "evidence_missing", None, "there is no such file"),
@@ -188,7 +191,7 @@ def test_a_copied_folder_reads_offline_and_notes_its_other_name(tmp_path: Path) 
 
 
 def test_unlisted_evidence_of_a_dead_writer_is_a_note(tmp_path: Path) -> None:
-    """The moment between the two, as a crash leaves it."""
+    """Evidence is there, but the manifest does not list it: a crash between the two leaves such a run."""
     folder = written(tmp_path)
     manifest = msgspec.json.decode((folder / "evidence_manifest.json").read_bytes())
     dropped = {item["path"] for item in manifest["items"]}

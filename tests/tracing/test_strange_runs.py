@@ -1,4 +1,7 @@
-"""Runs that hold what no healkit writes: an event that cannot be shown costs itself, not the run or the list."""
+"""Runs that hold what no healkit writes.
+
+Where an event cannot be shown, only that event is lost, not the run or the list.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from healkit.tracing.reader import read_run
 
 
 def changed(folder: Path, number: int, **fields: Any) -> Path:
-    """The run with fields of one line replaced."""
+    """Replace fields of one line of the run."""
     lines = (folder / "trace.jsonl").read_bytes().splitlines()
     lines[number - 1] = msgspec.json.encode({**msgspec.json.decode(lines[number - 1]), **fields})
     (folder / "trace.jsonl").write_bytes(b"\n".join(lines) + b"\n")

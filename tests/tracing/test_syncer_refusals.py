@@ -1,4 +1,7 @@
-"""What a collector refuses, delays or breaks on: halved, sent again or parked, and the others go on."""
+"""Traces that a collector refuses, delays or breaks on.
+
+They are halved, sent again or parked, and the others go on.
+"""
 
 from __future__ import annotations
 

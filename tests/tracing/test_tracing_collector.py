@@ -1,4 +1,7 @@
-"""One trace for each execution, however it ends, clean and complete."""
+"""Traces: one for each execution, however it ends.
+
+Each is clean and complete.
+"""
 
 from __future__ import annotations
 
@@ -10,58 +13,23 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tracing_samples import failed, started, succeeded, trace_rows
+from trip_samples import KEY, opened, trace_of
 from waiting import wait_until
 
 from healkit import Config, Healkit
+from healkit.contracts.records import CallRecord, DecisionRecord, utc_now
 from healkit.contracts.traces import ExecutionTrace, read_trace
-from healkit.errors import ArgumentsInvalid, RulesInvalid, ToolNotFound
+from healkit.errors import ArgumentsInvalid, ToolNotFound
 from healkit.sanitizer.cleaner import Verbatim
 from healkit.tracing.trace_collector import Tracer
 
 GOLDEN = Path(__file__).parent / "golden" / "trace.json"
-TRACE_1, TRACE_2, TRACE_5 = (pytest.mark.requirement(f"TRACE-{n}") for n in (1, 2, 5))
-#: What looks like a secret, made up at run time so that no scanner takes it for one.
-KEY = "AKIA" + "Q3EGXAMPL7TOOZ5B"
-
-TRIP = """
-def trip(city: str, days: int, token: str = ""):
-    trace.decision("length", "short" if days < 4 else "long", f"{days} < 4")
-    first = mcp.host.forecast(city=city, days=days)
-    trace.decision("weather", first["sky"])
-    try:
-        mcp.host.book(hotel=42)
-    except Exception:
-        trace.decision("booking", False, "the hotel is full")
-    return {"city": city, "sky": first["sky"]}
-"""
-
-
-@pytest.fixture
-def hk(tmp_path: Path) -> Iterator[Healkit]:
-    """A Healkit with a tool that calls and decides, in the tier that is quickest to start."""
-    with opened(tmp_path / "healkit.db") as healkit:
-        yield healkit
-
-
-def opened(path: Path, **changes: Any) -> Healkit:
-    settings: dict[str, Any] = {"isolation": "process", "start_timeout_s": 30.0, "show_outputs": False}
-    healkit = Healkit(path, config=Config(**(settings | changes)))
-    healkit.provide(lambda city, days: {"sky": "clear", "api_key": KEY, "days": days}, "forecast")
-    healkit.provide(lambda hotel: 1 / 0, "book")
-    healkit.vault.add("trip", TRIP)
-    return healkit
-
-
-def trace_of(healkit: Healkit, trace_id: str) -> ExecutionTrace:
-    trace = healkit.traces.get(trace_id)
-    assert trace is not None
-    return trace
+TRACE_1, TRACE_5 = (pytest.mark.requirement(f"TRACE-{n}") for n in (1, 5))
 
 
 @TRACE_1
@@ -229,82 +197,6 @@ import msgspec
     assert trace.task_results == []
 
 
-@TRACE_2
-def test_a_trace_holds_no_secrets_and_counts_them(hk: Healkit) -> None:
-    hk.vault.add(
-        "leaks",
-        f"def leaks(password: str):\n    print('mail ann@example.com')\n    raise ValueError('{KEY}')\n",
-    )
-    trip = hk.execute("trip", arguments={"city": "Lisbon", "days": 3, "token": f"tk_{KEY}hunter2"})
-    leaks = hk.execute("leaks", arguments={"password": "hunter2-hunter2"})
-    wires = {row["trace_id"]: row["wire"] for row in trace_rows(hk.path)}
-    for wire in wires.values():
-        assert "hunter2" not in wire
-        assert KEY not in wire
-        assert "ann@example.com" not in wire
-    assert sum(trace_of(hk, trip.trace_id).metadata["hidden"].values()) >= 2
-    assert "email" in trace_of(hk, leaks.trace_id).metadata["hidden"]
-    # The log is what a run is repeated from.
-    assert hk.execution(leaks.log_id).arguments == {"password": "hunter2-hunter2"}
-
-
-@TRACE_2
-def test_payloads_are_cut_after_cleaning_and_their_size_is_told(hk: Healkit) -> None:
-    hk.provide(lambda: {"rows": ["word " * 20] * 500, "end": KEY}, "much")
-    hk.vault.add("much", "def much(text: str):\n    return mcp.host.much()\n")
-    execution = hk.execute("much", arguments={"text": "word " * 4000})
-    trace = trace_of(hk, execution.trace_id)
-    places = {"metadata.arguments", "metadata.result", "taskResults[0].result"}
-    assert set(trace.metadata["truncated"]) == places
-    assert all(size > 20_000 for size in trace.metadata["truncated"].values())
-    (row,) = trace_rows(hk.path)
-    assert row["wire"].count("[TRUNCATED]") == 3
-    assert len(row["wire"]) < 40_000
-    assert KEY[:8] not in row["wire"]
-
-
-@pytest.mark.slow
-@TRACE_2
-def test_no_half_secret_survives_a_cut(hk: Healkit) -> None:
-    hk.provide(lambda pad: "x " * pad + KEY + " tail" * 3000, "edge")
-    hk.vault.add("edge", "def edge(pad: int):\n    mcp.host.edge(pad=pad)\n")
-    for pad in range(4985, 5001):
-        hk.execute("edge", arguments={"pad": pad}, mode="subprocess")
-    for row in trace_rows(hk.path):
-        assert "AKIA" not in row["wire"]
-
-
-@TRACE_2
-def test_raw_traces_need_opt_in(tmp_path: Path) -> None:
-    with opened(tmp_path / "healkit.db", trace_raw=True) as hk:
-        execution = hk.execute("trip", arguments={"city": "Lisbon", "days": 3, "token": KEY})
-        trace = trace_of(hk, execution.trace_id)
-    assert trace.metadata["arguments"]["token"] == KEY
-    assert trace.metadata["raw"] is True
-
-
-@TRACE_2
-def test_sanitize_log_cleans_the_log(tmp_path: Path) -> None:
-    with opened(tmp_path / "healkit.db", sanitize_log=True) as hk:
-        hk.vault.add(
-            "leaks", f"def leaks(password: str):\n    print('{KEY}')\n    raise ValueError('{KEY}')\n"
-        )
-        hk.vault.add("gives", "def gives():\n    return mcp.host.forecast(city='x', days=1)\n")
-        leaks = hk.execute("leaks", arguments={"password": "hunter2-hunter2"})
-        hk.execute("gives")
-        with pytest.raises(ToolNotFound):
-            hk.execute("nobody", arguments={"password": "hunter2-hunter2"})
-        assert KEY in leaks.failure.evalue  # the caller's own copy
-        path = hk.path
-    assert path is not None
-    for file in (path, path.with_name(path.name + "-wal")):
-        if file.exists():
-            content = file.read_bytes()
-            assert b"hunter2" not in content
-            # The code in the vault holds it, as what it is: code.
-            assert content.count(KEY.encode()) <= 4, file
-
-
 @TRACE_5
 def test_tracing_can_be_switched_off(tmp_path: Path) -> None:
     with opened(tmp_path / "healkit.db", tracing=False) as hk:
@@ -324,16 +216,18 @@ def test_tracing_can_be_switched_off(tmp_path: Path) -> None:
 )
 def test_any_arguments_give_a_readable_trace(tmp_path: Path, value: Any) -> None:
     with Healkit(tmp_path / "healkit.db", config=Config(start_timeout_s=30)) as hk:
-        hk.vault.add("echo", "SELECT :a AS a", type="sql")
+        hk.vault.add("size", "def size(a):\n    return len(repr(a))\n")
         cyclic: list[Any] = [value]
         cyclic.append(cyclic)
-        for arguments in ({"a": value}, {"a": cyclic}, {"a": {"deep": [cyclic, value]}}):
-            hk.execute("echo", arguments=arguments)
+        hk.execute("size", arguments={"a": value})
+        hk.execute("size", arguments={"a": {"deep": [(value,), value]}})
+        with pytest.raises(ArgumentsInvalid, match="refers back"):
+            hk.execute("size", arguments={"a": cyclic})
         traces = [read_row(row) for row in trace_rows(tmp_path / "healkit.db")]
         assert len(traces) == 3
         assert all("problem" not in trace.metadata for trace in traces)
         with pytest.raises(ArgumentsInvalid):
-            hk.execute("echo", arguments={"a": "x" * 50_000_000})
+            hk.execute("size", arguments={"a": "x" * 50_000_000})
         assert len(trace_rows(tmp_path / "healkit.db")) == 4
 
 
@@ -345,12 +239,6 @@ def test_a_trace_of_many_calls_stays_small(tmp_path: Path) -> None:
         trace = trace_of(hk, hk.execute("many").trace_id)
     assert [t.task_id for t in trace.task_results] == [f"t{n}" for n in range(1, 51)]
     assert trace.metadata["tasksOmitted"] == 70
-
-
-@TRACE_5
-def test_bad_custom_rules_are_refused_at_start(tmp_path: Path) -> None:
-    with pytest.raises(RulesInvalid):
-        Healkit(tmp_path / "healkit.db", config=Config(sanitizer_allow=("(",)))
 
 
 @TRACE_1
@@ -403,3 +291,38 @@ def test_a_trace_that_fails_says_so() -> None:
     trace = read_trace(finished.trace.wire)
     assert (trace.id, trace.success, trace.error) == (begun.trace_id, False, "TOOL_EXCEPTION")
     assert trace.metadata == {"problem": "OSError"}
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("WORK-11", "TRACE-1")
+@pytest.mark.parametrize("text", ["x" * 10_000, "é\x01" * 5_000], ids=["ascii", "escaped"])
+def test_decisions_and_calls_alone_make_no_trace_over_a_megabyte(text: str) -> None:
+    """C4: decisions, errors and tool names did not count, and a trace of 1,000 long decisions had 12 MB."""
+    begun = started()
+    collector = Tracer(Config(trace_raw=True, payload_max_bytes=100_000)).collector(begun)
+    for number in range(1, 1001):
+        collector.add(DecisionRecord(begun.trace_id, number, "", text, text, text, utc_now()))
+        collector.add(call_record(begun.trace_id, number, text))
+    finished = collector.conclude(failed(begun))
+    assert finished.trace is not None
+    assert len(finished.trace.wire.encode()) <= 1_000_000
+    trace = read_trace(finished.trace.wire)
+    kept = len(trace.decisions), len(trace.task_results)
+    assert min(kept) > 0
+    assert kept[0] + trace.metadata["decisionsOmitted"] == 1000
+    assert kept[1] + trace.metadata["tasksOmitted"] == 1000
+
+
+def call_record(trace_id: str, number: int, text: str) -> CallRecord:
+    """Make a call that failed with that text."""
+    return CallRecord(
+        trace_id,
+        f"t{number}",
+        "host",
+        text[:400],
+        "{}",
+        utc_now(),
+        success=False,
+        error_code="CALL_FAILED",
+        error=text,
+    )

@@ -1,4 +1,7 @@
-"""kill -9 and outages: no committed row is lost, and the collector has each trace exactly once."""
+"""Crashes by `kill -9`, and outages.
+
+No committed row is lost, and the collector has each trace exactly once.
+"""
 
 from __future__ import annotations
 
@@ -161,7 +164,8 @@ def test_every_trace_arrives_once_after_an_outage_and_a_restart(
 
 def run_through(path: Path, proxy: Collector, trouble: Callable[[], str]) -> list[str]:
     """Executions before, during and after the outage, by a client that is closed and opened again in its middle."""
-    config = Config(sync_url=proxy.url, **{**QUICK, "sync_token": collector_samples.TOKEN})
+    changes = {"sync_token": collector_samples.TOKEN, "sync_timeout_s": 0.5}
+    config = Config(sync_url=proxy.url, **{**QUICK, **changes})
     ids: list[str] = []
     pause = threading.Event()
 

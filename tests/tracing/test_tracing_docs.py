@@ -1,4 +1,4 @@
-"""The page on traces, executed; and its settings, held against the code."""
+"""Page on traces, executed; settings compared with the code."""
 
 from __future__ import annotations
 
@@ -67,6 +67,8 @@ def test_the_page_names_every_setting_with_its_default() -> None:
 
 
 def as_shown(value: object) -> str:
+    if value is None:
+        return "on for a database on a server"
     if isinstance(value, bool):
         return "on" if value else "off"
     return f"{value:g}" if isinstance(value, float) else str(value)

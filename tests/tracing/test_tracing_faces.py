@@ -1,4 +1,7 @@
-"""What a person sees of traces and their sending: status, `trace sync`, the magics' status."""
+"""Traces and their sending, as a person sees them.
+
+Status, `trace sync`, the magics' status.
+"""
 
 from __future__ import annotations
 

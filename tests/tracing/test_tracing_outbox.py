@@ -1,10 +1,13 @@
-"""The outbox: what is lent to whom, in which order, and what a repetition changes."""
+"""Outbox: what is lent to whom, and in which order.
+
+Also what a repetition changes.
+"""
 
 from __future__ import annotations
 
 import sqlite3
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -25,12 +28,25 @@ TRACE_3 = pytest.mark.requirement("TRACE-3")
 PLENTY = 10_000_000
 
 
+CONFIG = Config(sync_url="http://collector.example", log_wait_s=0.2)
+
+
 @pytest.fixture
-def sender(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sender]:
+def sender(
+    new_database: Callable[[str], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Sender]:
+    """Open a sender, on SQLite and on PostgreSQL."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    made = Sender(tmp_path / "healkit.db", Config(sync_url="http://collector.example", log_wait_s=0.2))
-    yield made
-    made.close()
+    with closing(Sender(new_database("healkit"), CONFIG, wait_s=2.0)) as made:
+        yield made
+
+
+@pytest.fixture
+def sqlite_sender(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sender]:
+    """Open a sender on a file."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    with closing(Sender(tmp_path / "healkit.db", CONFIG, wait_s=2.0)) as made:
+        yield made
 
 
 def claimed(outbox: Outbox, limit: int = 10, max_bytes: int = PLENTY, lease_s: float = 60.0) -> list[str]:
@@ -38,6 +54,7 @@ def claimed(outbox: Outbox, limit: int = 10, max_bytes: int = PLENTY, lease_s: f
 
 
 @TRACE_3
+@pytest.mark.requirement("SCALE-1")
 def test_a_leased_trace_is_not_leased_twice(sender: Sender) -> None:
     ids = sender.record(5)
     other = Outbox(sender.database)
@@ -61,7 +78,7 @@ def test_a_lease_expires(sender: Sender) -> None:
 @TRACE_3
 def test_a_claim_is_bounded_in_bytes_but_holds_one_trace(sender: Sender) -> None:
     ids = sender.record(4)
-    size = len(trace_rows(sender.path)[0]["wire"])
+    size = len(trace_rows(sender)[0]["wire"])
     assert claimed(sender.outbox, max_bytes=2 * size + 50) == ids[:2]
     assert claimed(sender.outbox, max_bytes=1) == ids[2:3]
 
@@ -115,6 +132,7 @@ def test_recording_an_ending_twice_sends_its_trace_once(sender: Sender) -> None:
     assert sender.states() == {begun.trace_id: "sent"}
 
 
+@pytest.mark.slow
 @TRACE_3
 def test_a_late_true_ending_replaces_a_host_died_trace(
     sender: Sender,
@@ -124,9 +142,9 @@ def test_a_late_true_ending_replaces_a_host_died_trace(
     assert sender.recorder.recover_orphans() == 1
     claimed(sender.outbox)
     sender.outbox.settle([DeliveryVerdict(begun.trace_id, "sent")])
-    assert "HOST_DIED" in trace_rows(sender.path)[0]["wire"]
+    assert "HOST_DIED" in trace_rows(sender)[0]["wire"]
     sender.recorder.finish(succeeded(begun), collector)
-    (row,) = trace_rows(sender.path)
+    (row,) = trace_rows(sender)
     assert (row["state"], "HOST_DIED" in row["wire"]) == ("pending", False)
 
 
@@ -137,7 +155,7 @@ def test_refused_calls_and_spooled_endings_have_traces(sender: Sender) -> None:
         refused, trace_id=refused.trace_id[:-1] + ("0" if refused.trace_id[-1] != "0" else "1")
     )
     sender.recorder.refuse(other, failed(other))
-    with locked_by_another_process(sender.path):
+    with locked_by_another_process(sender.database.url):
         assert sender.recorder.finish(succeeded(refused), sender.recorder.collector(refused)) is None
     sender.recorder.ingest()
     assert sender.states() == {other.trace_id: "pending", refused.trace_id: "pending"}
@@ -147,11 +165,10 @@ def test_refused_calls_and_spooled_endings_have_traces(sender: Sender) -> None:
 def test_lone_surrogates_and_nul_are_stored_as_escapes(sender: Sender) -> None:
     begun = sender.begin(arguments='{"a":"\\u0000x"}')
     sender.end(begun)
-    assert "\\u0000" in trace_rows(sender.path)[0]["wire"]
+    assert "\\u0000" in trace_rows(sender)[0]["wire"]
     assert claimed(sender.outbox) == [begun.trace_id]
 
 
-@pytest.mark.slow
 def count_steps(database: Database) -> list[int]:
     """Grows by one for each thousand instructions of SQLite's machine that this database runs from now on."""
     steps: list[int] = []
@@ -165,9 +182,9 @@ def count_steps(database: Database) -> list[int]:
 
 @pytest.mark.slow
 @TRACE_3
-def test_a_claim_is_fast_among_100_000_traces(sender: Sender) -> None:
-    sender.record(1)
-    with closing(sqlite3.connect(sender.path)) as connection, connection:
+def test_a_claim_is_fast_among_100_000_traces(sqlite_sender: Sender) -> None:
+    sqlite_sender.record(1)
+    with closing(sqlite3.connect(sqlite_sender.path)) as connection, connection:
         connection.execute(
             """
             WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100000)
@@ -178,8 +195,8 @@ def test_a_claim_is_fast_among_100_000_traces(sender: Sender) -> None:
             """
         )
     connection.close()
-    steps = count_steps(sender.database)
+    steps = count_steps(sqlite_sender.database)
     for _ in range(20):
-        assert len(claimed(sender.outbox, 100)) == 100
+        assert len(claimed(sqlite_sender.outbox, 100)) == 100
     # Each looks at what waits, some ten instructions a trace, and never at one trace for another.
     assert len(steps) < 40_000

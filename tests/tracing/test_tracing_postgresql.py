@@ -1,4 +1,7 @@
-"""Traces on a real PostgreSQL: stored with the ending, lent and sent as on SQLite."""
+"""Traces on a real PostgreSQL.
+
+They are stored with the ending, and lent and sent as on SQLite.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The wire form of a trace: exactly these names, and nothing believed."""
+"""Wire form of a trace: exactly these names.
+
+Nothing in it is believed.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,7 @@ def sample() -> ExecutionTrace:
 
 
 def damaged(**changes: Any) -> bytes:
-    """The sample with fields replaced, or taken out with `...`."""
+    """Return the sample with fields replaced, or taken out with `...`."""
     plain = json.loads(encode_trace(sample())) | changes
     return json.dumps({name: value for name, value in plain.items() if value is not ...}).encode()
 
@@ -95,9 +98,10 @@ def test_what_is_written_is_read_back_the_same() -> None:
         ({"id": "x"}, "$.id"),
         ({"id": "00000000-0000-4000-8000-000000000000"}, "$.id"),
         ({"id": new_trace_id() + "\n"}, "$.id"),
-        ({"id": ...}, "`id`"),
+        ({"id": ...}, "'id'"),
         ({"parentId": "../../etc"}, "$.parentId"),
-        ({"capabilityId": "a.b.c.d"}, "$.capabilityId"),
+        ({"capabilityId": ""}, "$.capabilityId"),
+        ({"capabilityId": "a" * 1001}, "$.capabilityId"),
         ({"capabilityId": "a.b.c.d.none\n"}, "$.capabilityId"),
         ({"success": 1}, "$.success"),
         ({"durationMs": -1}, "$.durationMs"),

@@ -26,18 +26,18 @@ __all__ = ["QUICK", "Sender", "failed", "started", "succeeded", "trace_rows"]
 
 #: Everything that takes its time in real life, quick.
 QUICK: dict[str, Any] = {
-    "sync_interval_s": 0.05, "sync_backoff_s": 0.02, "sync_backoff_max_s": 0.1, "sync_timeout_s": 0.5,
+    "sync_interval_s": 0.05, "sync_backoff_s": 0.02, "sync_backoff_max_s": 0.1, "sync_timeout_s": 60.0,
     "sync_token": "collector-token",
 }  # fmt: skip
 
 
 class Sender:
-    """A database, its recorder, its outbox, and whatever syncers a test starts on it."""
+    """Database with its recorder, its outbox, and whatever syncers a test starts on it."""
 
-    def __init__(self, place: Path | str, config: Config) -> None:
+    def __init__(self, place: Path | str, config: Config, wait_s: float = 20.0) -> None:
         self.path = Path(place)  # of a file; tests on a server do not ask for it
         self.config = config
-        self.database = Database(place, wait_s=2.0)
+        self.database = Database(place, wait_s=wait_s)
         self.outbox = Outbox(self.database)
         self.notify: Callable[[], None] = lambda: None
         self.recorder = Recorder(self.database, config, Tracer(config), lambda: self.notify())
@@ -57,7 +57,7 @@ class Sender:
 
     @contextlib.contextmanager
     def syncing(self, **changes: Any) -> Iterator[Syncer]:
-        """A syncer on this outbox, closed at the end."""
+        """Run a syncer on this outbox, closed at the end."""
         syncer = Syncer(Outbox(self.database), replaced(self.config, **changes))
         self.notify = syncer.notify
         syncer.start()
@@ -82,8 +82,12 @@ def replaced(config: Config, **changes: Any) -> Config:
     return dataclasses.replace(config, **changes)
 
 
-def trace_rows(path: Path) -> list[dict[str, Any]]:
-    """The traces as another program reads them."""
+def trace_rows(where: Path | Sender) -> list[dict[str, Any]]:
+    """Return the traces, of a file as another program reads them."""
+    if isinstance(where, Sender):
+        with where.database.read() as session:
+            return [dict(row) for row in session.execute(select(TRACES).order_by(TRACES.c.id)).mappings()]
+    path = where
     with contextlib.closing(sqlite3.connect(path)) as connection:
         connection.row_factory = sqlite3.Row
         return [dict(row) for row in connection.execute("SELECT * FROM executiontrace ORDER BY id")]
