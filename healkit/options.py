@@ -47,19 +47,19 @@ class Option:
 
 
 # The tool and how it is run.
-PERSONA = Option("persona", "whom the tool is for", default="default")
+PERSONA = Option("persona", "the persona that the tool is for", default="default")
 ARGS = Option("args", "the arguments, a JSON object", metavar="JSON")
-TIMEOUT = Option("timeout", "wall time, instead of the tool's own", float, metavar="SECONDS")
-RECORD = Option("record", "write a run folder of it", bool, default=False)
+TIMEOUT = Option("timeout", "limit on wall time, instead of the tool's own", float, metavar="SECONDS")
+RECORD = Option("record", "record this execution as a run folder", bool, default=False)
 
 # Saving it.
-DESCRIPTION = Option("description", "what it is for; by default its docstring", default="")
+DESCRIPTION = Option("description", "description of the tool; by default its docstring", default="")
 SQL = Option("sql", "the code is one SQL query with :name parameters", bool, default=False)
-DRAFT = Option("draft", "keep it even if it does not parse; it cannot be run", bool, default=False)
-REASON = Option("reason", "why; kept in the history", default="")
+DRAFT = Option("draft", "save it even if it does not parse; a draft cannot be run", bool, default=False)
+REASON = Option("reason", "the reason; kept in the history", default="")
 EXAMPLE = Option(
     "example",
-    'what a call has to do: {"arguments": {…}, "result": …}, by default its doctest lines',
+    'an example that each revision has to pass: {"arguments": {…}, "result": …}; by default its doctests',
     metavar="JSON",
     many=True,
 )
@@ -68,46 +68,68 @@ EXAMPLE = Option(
 GRANTS = (
     Option("read", "a path it may read", metavar="PATH", many=True),
     Option("write", "a path it may read and write", metavar="PATH", many=True),
-    Option("memory", "memory, instead of the configured", int, metavar="MB"),
-    Option("cpu", "processor time; the same", int, metavar="S"),
-    Option("timeout", "wall time; the same", float, metavar="S"),
+    Option("memory", "memory limit, instead of the configured one", int, metavar="MB"),
+    Option("cpu", "limit on processor time, instead of the configured one", int, metavar="S"),
+    Option("timeout", "limit on wall time, instead of the configured one", float, metavar="S"),
     Option(
-        "packages", "the installed packages it sees, or none, or all (the default)", metavar="A,B", many=True
+        "packages", "installed packages that it sees, or none, or all (the default)", metavar="A,B", many=True
     ),
-    Option("calls", "what it may call through mcp, as server.tool, or none", metavar="X.*", many=True),
+    Option("calls", "tools that it may call through mcp, as server.tool, or none", metavar="X.*", many=True),
     Option("python", "another interpreter to run it in", metavar="PATH"),
+    Option(
+        "own_grants",
+        "keep its grants when another tool calls it; by default it has those that its caller has too",
+        metavar="yes|no",
+    ),
 )
-CLEAR = Option("clear", "take back all that are not named", bool, default=False)
+CLEAR = Option("clear", "take back all grants that are not named", bool, default=False)
 
 # The log.
-TOOL_FILTER = Option("tool", "only of this tool")
-PERSONA_FILTER = Option("persona", "only of this persona")
-SINCE = Option("since", "2h, 3d, or a date or time in ISO 8601", metavar="TIME")
-FINGERPRINT = Option("fingerprint", "only of this failure; --group lists them", metavar="F")
+TOOL_FILTER = Option("tool", "only this tool")
+PERSONA_FILTER = Option("persona", "only this persona")
+SINCE = Option("since", "from this time on: 2h, 3d, or a date or time in ISO 8601", metavar="TIME")
+FINGERPRINT = Option("fingerprint", "only this failure; --group lists the fingerprints", metavar="F")
 #: Which executions are meant; `parsing.read_filters` reads them.
 FILTERS = (
-    Option("status", "how they ended: SUCCESS, FAILURE or RUNNING", choices=STATUSES),
+    Option("status", "only this status: SUCCESS, FAILURE or RUNNING", choices=STATUSES),
     TOOL_FILTER,
     PERSONA_FILTER,
     SINCE,
-    Option("until", "the same; exclusive", metavar="TIME"),
-    Option("text", 'only with these words, or "a phrase", in the traceback', metavar="WORDS"),
+    Option("until", "before this time: 2h, 3d, or a date or time in ISO 8601", metavar="TIME"),
+    Option("text", 'only tracebacks with these words, or "a phrase"', metavar="WORDS"),
     FINGERPRINT,
-    Option("run", "only of this run", metavar="RUN"),
+    Option("run", "only this run", metavar="RUN"),
 )
-TRIALS = Option("tried", "also a healing's trials and searches", bool, default=False, flag="--trials")
-BEFORE = Option("before", "only older than that row", int, metavar="ROW")
-GROUP = Option("group", "failures grouped by what went wrong", bool, default=False)
+TRIALS = Option("tried", "include the trials and searches of healings", bool, default=False, flag="--trials")
+BEFORE = Option("before", "only rows older than this one", int, metavar="ROW")
+GROUP = Option("group", "group similar failures", bool, default=False)
 SUMMARY = Option("summary", "runs, failures and durations of each tool", bool, default=False)
-LIMIT = Option("limit", "at most so many rows", int, default=20, metavar="N")
+LIMIT = Option("limit", "number of rows at most", int, default=20, metavar="N")
 NOTEBOOK = Option("notebook", "write the newest one as a notebook that runs without healkit", metavar="FILE")
 MARKDOWN = Option("markdown", "print the newest one as a bug report in Markdown", bool, default=False)
 
+# Summaries.
+TOP = Option("top", "number of entries in each list at most", int, default=10, metavar="N")
+
+# Decisions.
+TOOLS = Option("tools", "tools that may be chosen; by default all of the group decide", metavar="A,B")
+PLAN = Option("plan", "file with the choices, a JSON list", metavar="FILE")
+CHOOSER = Option("chooser", "who chooses where there is no plan: person or model", metavar="WHO")
+SHARE = Option("share", "column whose distinct values the chooser is told", metavar="COLUMN", many=True)
+ALIAS = Option("alias", "other names of an entity", metavar="NAME=A,B", many=True)
+HEAL_TOOLS = Option(
+    "heal", "heal a tool that fails, where a patch passes every check, and run it again", bool, default=False
+)
+ANALYSIS = Option("analysis", "let the configured model write an analysis of the result", bool, default=False)
+
 # Healing.
 ADVISORS = Option(
-    "advisors", "who is asked, in this order: peers,rules,search,model,person", metavar="WHO", flag="--with"
+    "advisors",
+    "advisors to ask, in this order: peers,rules,search,model,person",
+    metavar="WHO",
+    flag="--with",
 )
-BUDGET = Option("budget", "seconds for all of it", float, metavar="SECONDS")
-AUTO = Option("auto", "keep a cure without asking", bool, default=False)
-DRY_RUN = Option("dry_run", "show the best patch, keep nothing", bool, default=False)
-LOG_ID = Option("log_id", "the failure that is meant", int, metavar="ROW")
+BUDGET = Option("budget", "time limit for the healing", float, metavar="SECONDS")
+AUTO = Option("auto", "keep a fix with no regressions without asking", bool, default=False)
+DRY_RUN = Option("dry_run", "show the best patch, save nothing", bool, default=False)
+LOG_ID = Option("log_id", "log row of the failure to heal; by default the newest", int, metavar="ROW")

@@ -7,18 +7,21 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from healkit.contracts.filters import GROUP_FILTERS, NAMES, STATUSES, SUMMARY_FILTERS, Filters
 from healkit.errors import ArgumentsInvalid, UsageInvalid, did_you_mean
-from healkit.options import GRANTS
+from healkit.options import GRANTS, Option
 
 _PAIRS = {")": "(", "]": "[", "}": "{"}
 _AGO = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
-_LABEL = re.compile(r"(?P<name>[^.@]+)(?:\.(?P<persona>[^@]+))?(?:@(?P<revision>\d+))?")
+_LABEL = re.compile(r"(?P<name>[^.@]+?)(?:\.(?P<persona>[^@]+?))?(?:(?:@|\s+v)(?P<revision>\d+))?")
+#: Words for a decision's chooser.
+CHOOSERS = ("person", "model")
+_PLAN_HINT = 'A choice is {"type": "finalize", "finalViewName": "sales"}, or another of docs/decisions.md.'
 
 
 def split_words(line: str, *, partial: bool = False) -> list[str]:
@@ -84,8 +87,49 @@ def parse_arguments(text: str, flag: str = "--args") -> dict[str, Any]:
     return value
 
 
+def read_steps(text: str, source: str) -> list[Any]:
+    """Read a plan, a JSON list of choices; raise `UsageInvalid`, which names the source."""
+    try:
+        steps = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise UsageInvalid(
+            f"{source} is not JSON: {error.msg}, at line {error.lineno}, column {error.colno}."
+        ) from None
+    except RecursionError:
+        raise UsageInvalid(f"{source} is nested too deeply to be read.") from None
+    if not isinstance(steps, list):
+        raise UsageInvalid(f"{source} must hold a JSON list of choices.", hint=_PLAN_HINT)
+    return steps
+
+
+def read_aliases(words: Sequence[str] | None) -> dict[str, list[str]]:
+    """Read `META=FB,Facebook`, any number of times, as the other names of each entity."""
+    found: dict[str, list[str]] = {}
+    for word in words or ():
+        name, _, others = word.partition("=")
+        listed = split_commas(others)
+        if not name.strip() or not listed:
+            raise UsageInvalid(f"Not an alias: {word!r}.", hint="Write NAME=A,B, such as META=FB,Facebook.")
+        found.setdefault(name.strip(), []).extend(listed)
+    return found
+
+
+def split_commas(text: str) -> list[str]:
+    """Split `a, b` into its parts, without blank ones."""
+    return [part for piece in text.split(",") if (part := piece.strip())]
+
+
+def chooser_of(plan: list[Any] | None, who: str | None) -> list[Any] | str:
+    """Return a decision's chooser: the plan or the word, of which exactly one must be given."""
+    if (plan is None) == (who is None):
+        raise UsageInvalid("A decision needs a plan or a chooser, and not both.", hint=_PLAN_HINT)
+    if who not in (None, *CHOOSERS):
+        raise UsageInvalid(f"Not a chooser: {who!r}.", hint=f"Write {' or '.join(CHOOSERS)}.")
+    return who if plan is None and who is not None else plan or []
+
+
 def split_label(text: str) -> tuple[str, str | None, int | None]:
-    """Split `fibonacci.teacher@2` into name, persona and revision; the last two are None where not given."""
+    """Split `fibonacci.teacher@2`, or `fibonacci v2`, into name, persona and revision; None for those not given."""
     match = _LABEL.fullmatch(text)
     if match is None:
         raise UsageInvalid(
@@ -95,10 +139,11 @@ def split_label(text: str) -> tuple[str, str | None, int | None]:
 
 
 def parse_revision(text: str) -> int:
-    """Read `2` or `@2` as a number."""
-    if not text.lstrip("@").isdecimal():
-        raise UsageInvalid(f"{text!r} is no revision.", hint="Write a number, such as 2 or @2.")
-    return int(text.lstrip("@"))
+    """Read `2`, `v2` or `@2` as a number."""
+    number = text.removeprefix("@").removeprefix("v")
+    if not number.isdecimal():
+        raise UsageInvalid(f"Not a revision: {text!r}.", hint="Write a number, such as 2, v2 or @2.")
+    return int(number)
 
 
 def parse_since(text: str, now: datetime | None = None) -> datetime:
@@ -112,7 +157,7 @@ def parse_since(text: str, now: datetime | None = None) -> datetime:
         return datetime.fromisoformat(text.strip()).astimezone(UTC)
     except (ValueError, OverflowError):
         raise UsageInvalid(
-            f"{text!r} is no time.", hint="Write 2h, 3d, 2025-03-01 or 2025-03-01T14:00."
+            f"Not a valid time: {text!r}.", hint="Write 2h, 3d, 2025-03-01 or 2025-03-01T14:00."
         ) from None
 
 
@@ -124,7 +169,7 @@ def read_filters(options: Mapping[str, Any], *, whole_days: bool = False) -> Fil
     texts = {name: str(options[name]).strip() for name in NAMES if options.get(name) not in (None, False)}
     found: dict[str, Any] = {name: text for name, text in texts.items() if text}
     if (status := found.get("status", "SUCCESS").upper()) not in STATUSES:
-        raise UsageInvalid(f"There is no status {found['status']!r}; it is none of {', '.join(STATUSES)}.")
+        raise UsageInvalid(f"Not a status: {found['status']!r}.", hint=f"Write {', '.join(STATUSES)}.")
     if "status" in found:
         found["status"] = status
     for name in ("since", "until"):
@@ -152,7 +197,7 @@ def parse_age(text: str) -> timedelta:
     """Read `90d`, `12h` or `2w` as a span of time; raise `UsageInvalid` for anything else."""
     match = _AGO.fullmatch(text.strip())
     if match is None:
-        raise UsageInvalid(f"{text!r} is no age.", hint="Write 12h, 90d or 2w.")
+        raise UsageInvalid(f"Not a valid age: {text!r}.", hint="Write 12h, 90d or 2w.")
     try:
         return timedelta(**{_UNITS[match[2]]: float(match[1])})
     except OverflowError:
@@ -167,7 +212,7 @@ def read_grants(options: Mapping[str, Any]) -> dict[str, Any]:
     """Read the grants that were typed, and only those, under the vault's names for them; ignore other options.
 
     `packages` and `calls` may hold several to a word, with commas; `none` alone grants none, `all` all packages, and
-    `default` the default.
+    `default` the default. Raises `UsageInvalid` for an `own_grants` that is neither `yes` nor `no`.
     """
     grants: dict[str, Any] = {}
     for option in GRANTS:
@@ -176,10 +221,19 @@ def read_grants(options: Mapping[str, Any]) -> dict[str, Any]:
             value = _names(value)
         elif option.many:
             value = list(value or ()) or None
+        elif option.name == "own_grants" and value is not None:
+            value = _yes_or_no(option, value)
         if value is not None:
             grants[_GRANT_NAMES.get(option.name, option.name)] = value
     resets = {"packages": (["all"], ["default"]), "calls": (["default"],), "python": ("default",)}
     return {name: None if value in resets.get(name, ()) else value for name, value in grants.items()}
+
+
+def _yes_or_no(option: Option, word: str) -> bool:
+    try:
+        return {"yes": True, "no": False}[word.strip().lower()]
+    except KeyError:
+        raise UsageInvalid(f"{option.long_flag} takes yes or no, not {word!r}.") from None
 
 
 def _names(words: Iterable[str] | None) -> list[str] | None:

@@ -74,12 +74,13 @@ def _parsed(cell: str) -> ast.Module:
     except SyntaxError as error:
         reason = "it holds a magic or a shell command" if _has_magic(cell) else str(error.msg)
         raise UsageInvalid(
-            f"This cell is not plain Python: {reason}.", hint="Mend it, or save it with %%tool NAME --draft."
+            f"This cell is not plain Python: {reason}.",
+            hint="Correct it, or save it with %%tool NAME --draft.",
         ) from None
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names):
             raise UsageInvalid(
-                f"`from {node.module} import *` cannot stand in a function.", hint="Name what is imported."
+                f"'from {node.module} import *' cannot stand in a function.", hint="Name what is imported."
             )
     if not tree.body:
         raise UsageInvalid("This cell is empty.")

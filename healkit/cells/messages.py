@@ -34,18 +34,15 @@ def not_run(name: str, where: str, *, later: bool) -> str:
 def edited(name: str, where: str, older: CellRun) -> str:
     run = f" as In [{older.count}]" if older.count is not None else ""
     failed = " and failed" if older.ok is False else ""
-    return (
-        f"`{name}` is defined in {where} as the notebook has it now. What was run{run} was an earlier text of that "
-        f"cell{failed}."
-    )
+    return f"`{name}` is defined in the current text of {where}. An earlier text of that cell was run{run}{failed}."
 
 
 def failed(name: str, where: str, run: CellRun) -> str:
     if run.ename == "KeyboardInterrupt":
-        return f"`{name}` is defined in {where}, which was interrupted before it got there."
+        return f"`{name}` is defined in {where}, which was interrupted before defining it."
     line = f" at line {run.failed_line}" if run.failed_line is not None else ""
     what = f" ({run.ename}{f': `{run.missing}` was missing' if run.missing else ''})" if run.ename else ""
-    return f"`{name}` is defined in {where}, which failed{line}{what} before it got there."
+    return f"`{name}` is defined in {where}, which failed{line}{what} before defining it."
 
 
 def unwatched(name: str, where: str) -> str:
@@ -56,7 +53,7 @@ def unwatched(name: str, where: str) -> str:
 
 
 def removed(name: str, where: str, by: str) -> str:
-    return f"`{name}` was defined in {where} and {f'taken away since by {by}' if by else 'is not there any more'}."
+    return f"`{name}` was defined in {where} and {f'deleted by {by}' if by else 'no longer exists'}."
 
 
 def removal(history: Sequence[CellRun], name: str) -> str:
@@ -77,31 +74,29 @@ def removal(history: Sequence[CellRun], name: str) -> str:
 
 
 def deleted(name: str, where: str) -> str:
-    return f"`{name}` was defined by {where}, which is not in the notebook any more, or not as it was run."
+    return f"`{name}` was defined by {where}, which was deleted or changed since it ran."
 
 
 def from_earlier(name: str, line: str) -> str:
     return (
-        f"No cell of the notebook defines `{name}` now. Before the kernel was restarted a cell did: `{line}`. It was "
+        f"No cell of the notebook defines `{name}` now. Before the kernel restart, a cell did: `{line}`. It was "
         "deleted or changed since."
     )
 
 
 def conditional(name: str, where: str, binding: Binding) -> str:
     if binding.under.startswith("a call"):
-        return f"`{name}` gets its value in {binding.under}, see {where}; there was none."
-    return (
-        f"`{name}` is defined in {where} only under `{binding.under}`, and that did not happen when it ran."
-    )
+        return f"`{name}` is assigned in {binding.under}, see {where}; there was no such call."
+    return f"`{name}` is defined in {where} only under `{binding.under}`, and that part did not run."
 
 
 def own_later(name: str, binding: Binding) -> str:
-    return f"This cell reads `{name}` before it gives it a value, at line {binding.line}."
+    return f"This cell reads `{name}` before assigning it at line {binding.line}."
 
 
 def own_passed_by(name: str, binding: Binding) -> str:
     under = f"`{binding.under}` (line {binding.line})"
-    return f"This cell gives `{name}` a value only under {under}, and that did not happen."
+    return f"This cell assigns `{name}` only under {under}, and that part did not run."
 
 
 def own_deleted(name: str, line: int) -> str:
@@ -111,12 +106,12 @@ def own_deleted(name: str, line: int) -> str:
 def unreadable(name: str, cell: Cell) -> str:
     ran = " and failed" if cell.state == "failed" else ""
     where = _capitalized(cell.where())
-    return f"{where} seems to define `{name}`, but it is not Python as it stands (SyntaxError){ran}."
+    return f"{where} seems to define `{name}`, but it is not valid Python (SyntaxError){ran}."
 
 
 def imported(name: str, line: str, *, there: bool) -> str:
     lacks = "" if there else " It is not installed here."
-    return f"No cell of this notebook imports `{name}`; the usual line is `{line}`.{lacks}"
+    return f"No cell of this notebook imports `{name}`; the usual import is `{line}`.{lacks}"
 
 
 def inside(name: str, inner: InnerName, label: str) -> str:
@@ -128,7 +123,7 @@ def inside(name: str, inner: InnerName, label: str) -> str:
     if inner.kind == "comprehension":
         return f"`{name}` exists only inside of a comprehension ({place})."
     owner = f"the function `{inner.owner}`" if inner.owner else "a lambda"
-    return f"`{name}` exists only inside of {owner} ({place}), while that runs."
+    return f"`{name}` exists only inside of {owner} ({place}), while it runs."
 
 
 def star(name: str, module: str, cell: Cell) -> str:
@@ -137,21 +132,21 @@ def star(name: str, module: str, cell: Cell) -> str:
 
 def near(name: str, names: Sequence[str]) -> str:
     listed = " or ".join(f"`{one}`" for one in names)
-    return f"Nothing in this notebook defines `{name}`. Something much like it is there: {listed}."
+    return f"No cell of this notebook defines `{name}`. A similar name exists: {listed}."
 
 
 def stale(function: str, count: int, cell: Cell) -> str:
     return (
-        f"`{function}` ran as it was in In [{count}]. {_capitalized(cell.label)} has another text of it by now, which "
-        "has not been run."
+        f"`{function}` ran as defined in In [{count}]. {_capitalized(cell.label)} now has a changed version of it, "
+        "which has not been run."
     )
 
 
 def blocked(cells: Sequence[Cell], definer: Cell) -> str:
     """Return why the cells cannot be run again."""
     if cells[0] is definer:
-        return " Mend that cell first: it would fail again."
-    return f" That needs {cells[0].where()}, which failed; mend that one first."
+        return " Fix that cell first: it would fail again."
+    return f" That needs {cells[0].where()}, which failed; fix that cell first."
 
 
 def lacking(name: str, reader: Cell) -> str:

@@ -52,18 +52,15 @@ class Cell:
 
     @property
     def label(self) -> str:
-        """`cell 3`, or `In [7]` if it is not in the file."""
-        if self.number is not None:
-            return f"cell {self.number}"
+        """`In [7]`, its prompt; `cell 3`, its place in the file, where it has not been run."""
         run = self.run or self.older
-        return f"In [{run.count}]" if run is not None and run.count is not None else "a cell"
+        if run is not None and run.count is not None:
+            return f"In [{run.count}]"
+        return "a cell" if self.number is None else f"cell {self.number}"
 
     def where(self, line: int = 0) -> str:
-        """Return `cell 3 (In [ ]: `prices = load()`)`, with that line or the first one."""
-        run = self.run or self.older
-        prompt = "In [ ]" if run is None and self.saved_count is None else ""
-        if run is not None and run.count is not None and self.number is not None:
-            prompt = f"In [{run.count}]"
+        """Return `cell 3 (In [ ]: `prices = load()`)`, or `In [7] (`…`)`, with that line or the first one."""
+        prompt = "In [ ]" if (self.run or self.older) is None and self.saved_count is None else ""
         text = self.line(line) if line else next(filter(None, map(self.line, range(1, 50))), "")
         told = ": ".join(part for part in (prompt, f"`{text}`" if text else "") if part)
         return f"{self.label} ({told})" if told else self.label

@@ -24,7 +24,7 @@ def _wrong(site: Site, name: str) -> list[ast.Attribute]:
 
 def _renamed(site: Site, node: ast.Attribute, right: str) -> Proposal:
     edits = site.source.replace(node, f"{site.source.segment(node)[: -len(node.attr)]}{right}")
-    return Proposal(f"There is no `.{node.attr}` here; there is `.{right}`.", edits)
+    return Proposal(f"`.{node.attr}` does not exist here; `.{right}` does.", edits)
 
 
 def _near_attribute(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
@@ -71,7 +71,7 @@ def _foreign_method(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
                 outer, ast.stmt | ast.Call
             ):
                 text = f"({text})"
-            yield Proposal(f"A {match['kind']} has no `.{name}`; in Python it is `{text}`.",
+            yield Proposal(f"A {match['kind']} has no `.{name}`; in Python, write `{text}`.",
                       source.replace(whole, text), less=0.05 * number)  # fmt: skip
 
 
@@ -92,7 +92,7 @@ def _dict_attribute(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     for node in _wrong(site, name)[:1]:
         target = f'{site.source.segment(node.value)}["{name}"]'
         yield Proposal(
-            f"`{name}` is a key of the dict, and stands in brackets.", site.source.replace(node, target)
+            f"`{name}` is a key of the dict; use square brackets.", site.source.replace(node, target)
         )
 
 
@@ -105,7 +105,7 @@ def _near_length(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
                 continue
             call = site.source.parents[node]
             whole = call if isinstance(call, ast.Call) and call.func is node else node
-            yield Proposal(f"How long a {match['kind']} is says `len`.",
+            yield Proposal(f"Use `len` for the length of a {match['kind']}.",
                       site.source.replace(whole, f"len({site.source.segment(node.value)})"))  # fmt: skip
 
 
@@ -114,7 +114,7 @@ _TEXT = FixExample("def tool(a):\n    return a.zzyzx()\n", arguments={"a": "b"})
 
 _NEAR_ATTRIBUTE = Fix(
     name="near_attribute",
-    mistake="an attribute or a method is misspelt",
+    mistake="a misspelt attribute or method",
     only=r"^(?:'|module|type object)",
     priority=0.85,
     propose=_near_attribute,
@@ -133,13 +133,17 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "attribute_of_none",
-                what="`.{name}` is asked of `None`, and `None` has nothing of that kind.",
+                what="The code uses `.{name}` on `None`, which has no such attribute.",
                 why=(
-                    "Something that was expected to give an object gave `None`: a function without `return`, a search that found "
-                    "nothing, or a method that changes its object in place (`list.sort`, `list.append`) and returns nothing."
+                    "A value that should be an object is `None`. Common causes: a function without "
+                    "`return`, a search that found nothing, or a method that changes its object in "
+                    "place (`list.sort`, `list.append`) and returns nothing."
                 ),
-                hint="Which call in this line, or above it, gave `None`?",
-                fix="Look at what stands before `.{name}`; test it with `if … is not None:` if nothing found is a normal case.",
+                hint="Which call in this line, or above it, returned `None`?",
+                fix=(
+                    "Check the value before `.{name}`; use `if … is not None:` if finding nothing is a "
+                    "normal case."
+                ),
                 example="import re\nre.match('a', 'b').group()",
             ),
         ),
@@ -151,27 +155,33 @@ PATTERNS: tuple[FailurePattern, ...] = (
             ExplanationText(
                 "attribute_near",
                 what="{kind}{module}{cls} has no `{name}`.",
-                why="It has something much like it: {near}.",
+                why="A similar name exists: {near}.",
                 hint="Compare the spelling.",
-                fix="If {near} was meant, write that in the place of `{name}`.",
+                fix="If you mean {near}, write that instead of `{name}`.",
                 needs="near",
                 example="'text'.uper()",
             ),
             ExplanationText(
                 "attribute_dict",
                 what="A dict has no attribute `{name}`.",
-                why="What a dict holds is found by its key in brackets. A dot asks for a method of the dict itself.",
+                why=(
+                    "The items of a dict are looked up by key in square brackets. A dot looks for an "
+                    "attribute or a method of the dict itself."
+                ),
                 hint="Is `{name}` a key of the dict?",
-                fix='Write `["{name}"]` in the place of `.{name}`.',
+                fix='Write `["{name}"]` instead of `.{name}`.',
                 example="{'zzyzx': 1}.zzyzx",
                 only=r"'dict' object",
             ),
             ExplanationText(
                 "attribute",
                 what="{kind}{module}{cls} has no `{name}`.",
-                why="The value is of another kind than the line expects, or the name has changed with the library's version.",
-                hint="What does `type(…)` say of the value before `.{name}`?",
-                fix="Look at `dir(…)` of the value for what it has.",
+                why=(
+                    "The value has a different type than this line expects, or the library has renamed the "
+                    "attribute."
+                ),
+                hint="What does `type(…)` say about the value before `.{name}`?",
+                fix="Use `dir(…)` to list the attributes of the value.",
                 example="(3).zzyzx",
             ),
         ),
@@ -180,7 +190,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
             _NEAR_ATTRIBUTE,
             Fix(
                 name="foreign_method",
-                mistake="a method is called as another language calls it",
+                mistake="a method name from another language",
                 only=r"^'",
                 priority=0.88,
                 propose=_foreign_method,
@@ -193,7 +203,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
             ),
             Fix(
                 name="dict_attribute",
-                mistake="a dict's key is asked for with a dot",
+                mistake="a dict key that is accessed with a dot",
                 only=r"^'dict' object",
                 priority=0.9,
                 propose=_dict_attribute,
@@ -208,7 +218,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
             ),
             Fix(
                 name="near_length",
-                mistake="the length is asked for as an attribute, misspelt",
+                mistake="a misspelt length attribute",
                 only=r"^'",
                 priority=0.7,
                 propose=_near_length,

@@ -53,7 +53,9 @@ def _keyword(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             start = site.source.span(given)[0]
             edits = [Edit(start, start + len(wrong), right)]
             yield Proposal(
-                f"`{match['function']}` has no `{wrong}`; it has `{right}`.", edits, less=0.05 * number
+                f"`{match['function']}` has no parameter `{wrong}`; it has `{right}`.",
+                edits,
+                less=0.05 * number,
             )
 
 
@@ -68,14 +70,14 @@ def _missing_argument(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             and isinstance(func.value, ast.Name)
             and _is_class(site, func.value.id)
         ):
-            yield Proposal(f"`{func.attr}` is called on the class; it needs an object.",
+            yield Proposal(f"`{func.attr}` is called on the class; it needs an instance.",
                       source.replace(func.value, f"{func.value.id}()"))  # fmt: skip
         if all(name in known for name in names):
             end = source.span(call)[1] - 1
             comma = ", " if call.args or call.keywords else ""
             by_name = bool(call.keywords)
             text = ", ".join(f"{name}={name}" if by_name else name for name in names)
-            yield Proposal(f"`{', '.join(names)}` is missing in the call.", [Edit(end, end, comma + text)])
+            yield Proposal(f"The argument `{', '.join(names)}` is missing.", [Edit(end, end, comma + text)])
     function = _own(site, match["function"])
     if function is not None and len(names) == 1 and not _called(site, match["function"]):
         yield from _optional(site, function, names[0])
@@ -90,7 +92,9 @@ def _optional(site: Site, function: Function, name: str) -> Iterator[Proposal]:
     arg = next(arg for arg in parameters(function) if arg.arg == name)
     end = site.source.span(arg)[1]
     yield Proposal(
-        f"`{name}` need not be given.", [Edit(end, end, " = None" if arg.annotation else "=None")], guard=True
+        f"Give `{name}` the default value `None`.",
+        [Edit(end, end, " = None" if arg.annotation else "=None")],
+        guard=True,
     )
 
 
@@ -105,22 +109,26 @@ def _too_many_arguments(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         start, end = source.span(call.args[0])[0], source.span(call.args[-1])[1]
         inside = source.text[start:end]
         if bare in {"append", "add", "remove", "index", "count"}:
-            yield Proposal(f"`{bare}` takes one value: the tuple of them.", [Edit(start, end, f"({inside})")])
+            yield Proposal(
+                f"`{bare}` takes one argument: a tuple of the values.", [Edit(start, end, f"({inside})")]
+            )
             if bare == "append":
                 func_end = source.span(call.func)[1]
                 edits = [Edit(func_end - 6, func_end, "extend"), Edit(start, end, f"[{inside}]")]
                 yield Proposal("`append` takes one value; `extend` takes a list.", edits, less=0.1)
         elif bare in _TAKE_A_COLLECTION:
-            yield Proposal(f"`{bare}` takes one collection.", [Edit(start, end, f"[{inside}]")])
+            yield Proposal(
+                f"`{bare}` takes one iterable: put the values into a list.", [Edit(start, end, f"[{inside}]")]
+            )
         elif bare == "sorted" and len(call.args) == 2:
             at = source.span(call.args[1])[0]
-            yield Proposal("What to sort by is given as `key=`.", [Edit(at, at, "key=")])
-            yield Proposal("The direction is given as `reverse=`.", [Edit(at, at, "reverse=")], less=0.1)
+            yield Proposal("Pass the sort key as `key=`.", [Edit(at, at, "key=")])
+            yield Proposal("Pass the sort order as `reverse=`.", [Edit(at, at, "reverse=")], less=0.1)
         elif (function := _own(site, bare)) is not None:
             most = len(function.args.args)
             left = source.span(call.args[len(call.args) - 2])[1]
             if len(call.args) == most + 1:
-                yield Proposal(f"`{bare}` takes one value less.", [Edit(left, end, "")], less=0.1)
+                yield Proposal(f"`{bare}` takes one argument fewer.", [Edit(left, end, "")], less=0.1)
 
 
 def _unawaited(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
@@ -140,7 +148,7 @@ def _unawaited(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             edits = source.replace(call, f"asyncio.run({source.segment(call)})")
             if "import asyncio" not in source.text:
                 edits += source.add_import("import asyncio")
-            yield Proposal(f"`{name}` is asynchronous and must be run to its end.", edits)
+            yield Proposal(f"`{name}` is a coroutine function; run it with `asyncio.run`.", edits)
 
 
 def _method_without_self(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
@@ -174,10 +182,10 @@ PATTERNS: tuple[FailurePattern, ...] = (
                 "missing_arguments",
                 what="`{function}` was called without {names}.",
                 why=(
-                    "Every parameter without a default value must be given. For a method, `self` is given by the object: calling it "
-                    "on the class leaves one too few."
+                    "Every parameter without a default value needs an argument. For a method, `self` "
+                    "is passed by the object: a call on the class is one argument short."
                 ),
-                hint="Which value in the call is meant for which parameter?",
+                hint="Which argument belongs to which parameter?",
                 fix="Add {names} to the call, or give the parameter a default value.",
                 example="def area(width, height):\n    return width * height\narea(3)",
             ),
@@ -185,7 +193,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
         fixes=(
             Fix(
                 name="missing_argument",
-                mistake="an argument is missing whose name has a value there",
+                mistake="a missing argument that has the name of a variable",
                 priority=0.8,
                 propose=_missing_argument,
                 example=FixExample(
@@ -206,17 +214,20 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "too_many_arguments",
-                what="`{function}` was given {count:value} and takes {most}.",
-                why="For a method, the object itself counts as the first one: a missing `self` shows in this way.",
-                hint="Count the values in the call and the names in the `def` line.",
-                fix="Take out what is too many, pass it by name, or add a parameter.",
+                what="`{function}` was given {count:value} but takes {most}.",
+                why=(
+                    "For a method, the object itself is the first argument, so a missing `self` also "
+                    "causes this error."
+                ),
+                hint="Compare the arguments in the call with the parameters in the `def` line.",
+                fix="Remove the extra arguments, pass them by name, or add a parameter.",
                 example="def area(width):\n    return width\narea(3, 4)",
             ),
         ),
         fixes=(
             Fix(
                 name="method_without_self",
-                mistake="a method has no place for its object",
+                mistake="a method without `self`",
                 priority=0.9,
                 propose=_method_without_self,
                 example=FixExample(_SELF.format("", "self."), _SELF.format("self, ", "self."), {"a": 1}),
@@ -233,7 +244,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
         fixes=(
             Fix(
                 name="too_many_arguments",
-                mistake="several values are given where one is taken",
+                mistake="several arguments where one is expected",
                 priority=0.8,
                 propose=_too_many_arguments,
                 example=FixExample(
@@ -251,17 +262,20 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "keyword_near",
-                what="`{function}` has no parameter called `{name}`.",
-                why="It has one much like it: {near}.",
+                what="`{function}` has no parameter `{name}`.",
+                why="A similar parameter exists: {near}.",
                 hint="Compare the spelling with the `def` line.",
-                fix="Write {near} in the place of `{name}`.",
+                fix="Write {near} instead of `{name}`.",
                 needs="near",
                 example="def area(width=1):\n    return width\narea(widht=3)",
             ),
             ExplanationText(
                 "keyword",
-                what="`{function}` has no parameter called `{name}`.",
-                why="Its parameters have other names, or it is of another version than the one that was read about.",
+                what="`{function}` has no parameter `{name}`.",
+                why=(
+                    "Its parameters have other names, or a different version of it is installed than the "
+                    "one you read about."
+                ),
                 hint="What does `help({function})` list?",
                 fix="Use one of the names in its `def` line.",
                 example="def area(width=1):\n    return width\narea(zzyzx=3)",
@@ -270,7 +284,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
         fixes=(
             Fix(
                 name="keyword",
-                mistake="an argument is given by a name that the function does not have",
+                mistake="a keyword argument that the function does not have",
                 priority=0.88,
                 propose=_keyword,
                 example=FixExample(
@@ -287,9 +301,9 @@ PATTERNS: tuple[FailurePattern, ...] = (
             ExplanationText(
                 "twice_given",
                 what="`{function}` was given `{name}` twice.",
-                why="Once by its place in the call, and once by its name.",
-                hint="Which value in the call is the first parameter's?",
-                fix="Keep one of the two.",
+                why="It was passed once by position and once by name.",
+                hint="Which argument is the first parameter?",
+                fix="Remove one of the two.",
                 example="def area(width, height=1):\n    return width\narea(3, width=4)",
             ),
         ),
@@ -300,7 +314,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
         fixes=(
             Fix(
                 name="unawaited",
-                mistake="an asynchronous call is not awaited",
+                mistake="a coroutine that is not awaited",
                 priority=0.95,
                 propose=_unawaited,
                 example=FixExample(_WAIT.format("one(a)"), _WAIT.format("(await one(a))"), {"a": 1}),

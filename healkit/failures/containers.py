@@ -17,9 +17,9 @@ def _no_length(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         if isinstance(call.func, ast.Name) and call.func.id == "len" and len(call.args) == 1:
             given = site.source.segment(call.args[0])
             edits = site.source.replace(call.args[0], f"str({given})")
-            yield Proposal("A number has no length; its digits have.", edits)
+            yield Proposal("A number has no length; count its digits instead.", edits)
             yield Proposal(
-                "A number has no length; it is the number itself.", site.source.replace(call, given), 0.1
+                "A number has no length; use the number itself.", site.source.replace(call, given), 0.1
             )
 
 
@@ -31,20 +31,20 @@ def _hashed(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         return
     for node in site.nodes(ast.Subscript):
         yield Proposal(
-            f"A {kind} can be no key; a {frozen} can.",
+            f"A {kind} cannot be a key; a {frozen} can.",
             site.source.wrap(node.slice, f"{frozen}(", ")"),
         )
     for call in site.nodes(ast.Call):
         name = call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")
         if len(call.args) >= 1 and name in {"add", "get", "setdefault"}:
-            yield Proposal(f"A {kind} cannot be in there; a {frozen} can.",
+            yield Proposal(f"A {kind} cannot be an item here; a {frozen} can.",
                       site.source.wrap(call.args[0], f"{frozen}(", ")"))  # fmt: skip
         elif len(call.args) == 1 and name in {"set", "Counter", "frozenset", "fromkeys"}:
-            yield Proposal(f"A {kind} cannot be in there; a {frozen} can.",
+            yield Proposal(f"A {kind} cannot be an item here; a {frozen} can.",
                       site.source.wrap(call.args[0], f"map({frozen}, ", ")"))  # fmt: skip
     for compare in site.nodes(ast.Compare):
         if isinstance(compare.ops[0], ast.In | ast.NotIn):
-            yield Proposal(f"A {kind} cannot be in there; a {frozen} can.",
+            yield Proposal(f"A {kind} cannot be an item here; a {frozen} can.",
                       site.source.wrap(compare.left, f"{frozen}(", ")"))  # fmt: skip
 
 
@@ -65,14 +65,14 @@ def _assigned_into(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         place, new = source.segment(target.slice), source.segment(statement.value)
         after = f"{place} + 1" if not place.isdigit() else str(int(place) + 1)
         text = f"{name} = {name}[:{place}] + {new} + {name}[{after}:]"
-        yield Proposal("A text never changes; it is put together anew.", source.replace(statement, text))
+        yield Proposal("Strings are immutable; build a new one.", source.replace(statement, text))
     elif match["kind"] == "tuple":
         for made in site.assignments(name)[:1]:
-            yield Proposal("A tuple never changes; a list does.", source.wrap(made.value, "list(", ")"))
+            yield Proposal("Tuples are immutable; use a list.", source.wrap(made.value, "list(", ")"))
         if not site.assignments(name) and site.function is not None:
             body = site.function.body
             yield Proposal(
-                "A tuple never changes; a list does.", source.insert_before(body[0], f"{name} = list({name})")
+                "Tuples are immutable; use a list.", source.insert_before(body[0], f"{name} = list({name})")
             )
 
 
@@ -98,10 +98,12 @@ def _listed(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             edits = site.source.wrap(made, left, ")")
             if left == "[":
                 edits = site.source.replace(made, f"[{site.source.segment(made)[1:-1]}]")
-            yield Proposal(f"A {kind} has no places; a list of it has.", edits)
+            yield Proposal(f"A {kind} does not support indexing; a list does.", edits)
             if function == "sorted":
                 yield Proposal(
-                    f"A {kind} has no places; a list of it has.", site.source.wrap(made, "list(", ")"), 0.1
+                    f"A {kind} does not support indexing; a list does.",
+                    site.source.wrap(made, "list(", ")"),
+                    0.1,
                 )
 
 
@@ -110,7 +112,7 @@ _OBJECT = FixExample("def tool(a):\n    return object()[a]\n", arguments={"a": 1
 
 _LISTED = Fix(
     name="listed",
-    mistake="a generator, a set or a view is used like a list",
+    mistake="a generator, a set or a view that is used like a list",
     priority=0.88,
     propose=_listed,
     example=FixExample(
@@ -128,10 +130,10 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "not_subscriptable",
-                what="A `{kind}` has no items that brackets could pick.",
-                why="Lists, text, dicts and tables have items; numbers and most other values do not.",
-                hint="Is the value what you think it is? What does `type(…)` say?",
-                fix="Find where the value is made: there may be one index too many.",
+                what="A `{kind}` does not support indexing with square brackets.",
+                why="Lists, strings, tuples and dicts support it; numbers and most other values do not.",
+                hint="Is the value what you expect? What does `type(…)` say?",
+                fix="Find where the value comes from: there may be one index too many.",
                 example="(3)[0]",
             ),
         ),
@@ -149,16 +151,16 @@ PATTERNS: tuple[FailurePattern, ...] = (
             ExplanationText(
                 "unhashable",
                 what="A `{kind}{other}` cannot be a key of a dict or an item of a set.",
-                why="Keys must never change, and lists, dicts and sets can.",
+                why="Keys must be hashable. Lists, dicts and sets can change, so they are not.",
                 hint="Does the key have to be the whole `{kind}{other}`?",
-                fix="Use `tuple(…)` of a list, or one value out of it, as the key.",
+                fix="Use `tuple(…)` of a list, or a single value from it, as the key.",
                 example="{[1, 2]: 'x'}",
             ),
         ),
         fixes=(
             Fix(
                 name="hashed",
-                mistake="a list is used as a key or put into a set",
+                mistake="a list that is used as a key or put into a set",
                 priority=0.85,
                 propose=_hashed,
                 example=FixExample(
@@ -176,17 +178,17 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "no_assignment",
-                what="An item of a `{kind}` cannot be changed.",
-                why="Tuples and text never change; what looks like a change makes a new one.",
+                what="The items of a `{kind}` cannot be changed.",
+                why="Strings and tuples are immutable: every change creates a new value.",
                 hint="Does it have to be a `{kind}`?",
-                fix="Use a list, or build a new value: `text[:2] + 'x' + text[3:]`.",
+                fix="Use a list, or build a new value from parts of the old one.",
                 example="(1, 2)[0] = 3",
             ),
         ),
         fixes=(
             Fix(
                 name="assigned_into",
-                mistake="a place in a text or a tuple is assigned to",
+                mistake="an assignment to an item of a string or a tuple",
                 only=r"'(?:str|tuple)' object does not support item assignment",
                 priority=0.85,
                 propose=_assigned_into,
@@ -208,16 +210,19 @@ PATTERNS: tuple[FailurePattern, ...] = (
             ExplanationText(
                 "no_len",
                 what="A `{kind}` has no length.",
-                why="Only what has items has a length. A generator does not know how many it will give.",
-                hint="Is the value what you think it is?",
-                fix="Wrap a generator in `list(…)`; for the digits of a number, take `len(str(…))`.",
+                why=(
+                    "Only containers such as lists, strings and dicts have a length. A generator does not "
+                    "know how many values it will yield."
+                ),
+                hint="Is the value what you expect?",
+                fix="Convert a generator with `list(…)`; for the digits of a number, use `len(str(…))`.",
                 example="len(3)",
             ),
         ),
         fixes=(
             Fix(
                 name="no_length",
-                mistake="the length of a number is asked for",
+                mistake="the length of a number",
                 priority=0.8,
                 propose=_no_length,
                 example=FixExample(

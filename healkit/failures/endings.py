@@ -12,9 +12,12 @@ PATTERNS: tuple[FailurePattern, ...] = (
             ExplanationText(
                 "timeout",
                 what="The tool was {what}, and was stopped.",
-                why="A loop may never end, or there is more to do than there was time for. The line is where it was at that moment.",
+                why=(
+                    "A loop may never end, or the work needs more time. The line shown is where the code "
+                    "was when it was stopped."
+                ),
                 hint="Does the loop's condition ever become false?",
-                fix="Mend the loop; or give it more time: `%run_tool NAME --timeout 120`.",
+                fix="Fix the loop, or allow more time: `%run_tool NAME --timeout 120`.",
                 example="while True:\n    pass",
             ),
         ),
@@ -26,10 +29,10 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "cpu",
-                what="The tool used up its processor time: {what}.",
-                why="That is time spent calculating, not waiting; several threads use it up together.",
+                what="The tool used up its CPU time: {what}.",
+                why="CPU time is time spent computing, not waiting; all threads share it.",
                 hint="How does the work grow with the input?",
-                fix="Let it do less at once, or grant more: `%vault grant NAME --cpu SECONDS`.",
+                fix="Do less work in one run, or grant more: `%vault grant NAME --cpu SECONDS`.",
             ),
         ),
         kind="timeout",
@@ -40,10 +43,10 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "memory",
-                what="The tool asked for more memory than it may have.",
-                why="Something in it grows: a list that is never emptied, or a file that is read whole.",
-                hint="What is the largest thing that it holds at once?",
-                fix="Work in pieces, or grant more: `%vault grant NAME --memory MB`.",
+                what="The tool needed more memory than its limit allows.",
+                why="Something grows: a list that is never emptied, or a file that is read all at once.",
+                hint="What is the largest object in memory at one time?",
+                fix="Process the data in chunks, or grant more: `%vault grant NAME --memory MB`.",
                 example="x = 'x' * (1 << 62)",
             ),
         ),
@@ -55,10 +58,13 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "output",
-                what="The tool printed or displayed more than it may.",
-                why="A `print` in a loop that runs long, or a whole table where its head would do.",
-                hint="Who reads all of it?",
-                fix="Return the value instead of printing it, or show the beginning only.",
+                what="The tool printed or displayed more than its limit allows.",
+                why=(
+                    "A common cause is a `print` in a long loop, or a whole table where `.head()` would be "
+                    "enough."
+                ),
+                hint="Do you need all of this output?",
+                fix="Return the value instead of printing it, or show only the beginning.",
             ),
         ),
         kind="limits",
@@ -70,9 +76,37 @@ PATTERNS: tuple[FailurePattern, ...] = (
             ExplanationText(
                 "disk",
                 what="The tool filled its scratch folder.",
-                why="Each run has a folder of its own with a limit, and it is thrown away afterwards.",
-                hint="Which files are needed after the run?",
-                fix="Write less, or grant a folder of yours: `%vault grant NAME --write PATH`.",
+                why="Each run has its own temporary folder with a size limit; it is deleted afterwards.",
+                hint="Which files do you need after the run?",
+                fix="Write less, or grant a folder of your own: `%vault grant NAME --write PATH`.",
+            ),
+        ),
+        kind="limits",
+    ),
+    FailurePattern(
+        ("TOOL_RESULT_UNSUPPORTED",),
+        r"the result holds a value of type (?P<kind>\S+) at (?P<place>.+?), which",
+        explanations=(
+            ExplanationText(
+                "result_kind",
+                what="The tool ran, but its result holds {kind} at {place}, which cannot leave the worker as it is.",
+                why="A result is built again in your process, and never from a pickle.",
+                hint="Which part of it do you need?",
+                fix="Return its parts: numbers, text, lists, dicts, arrays or frames.",
+            ),
+        ),
+        kind="limits",
+    ),
+    FailurePattern(
+        ("TOOL_RESULT_UNSUPPORTED",),
+        r"(?P<what>.*)",
+        explanations=(
+            ExplanationText(
+                "result_shape",
+                what="The tool ran, but its result cannot leave the worker: {what}.",
+                why="A result is built again in your process, and never from a pickle.",
+                hint="Which part of it do you need?",
+                fix="Return its parts: numbers, text, lists, dicts, arrays or frames.",
             ),
         ),
         kind="limits",
@@ -83,10 +117,10 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "result_size",
-                what="The tool worked, and its result is too large to be handed back: {what}.",
-                why="A result is kept in the log and travels as JSON.",
-                hint="Which part of it is needed?",
-                fix="Return a summary, or write a file into a folder that the tool is granted.",
+                what="The tool ran, but its result is too large to return: {what}.",
+                why="A result has a limit in bytes, and so has the row of the log.",
+                hint="Which part of it do you need?",
+                fix="Return a summary, or write a file to a folder that the tool may write to.",
             ),
         ),
         kind="limits",
@@ -97,10 +131,13 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "crash",
-                what="The tool's process died: {what}.",
-                why="That does not happen in Python code, but in a library written in C, or when the machine ran out of memory.",
+                what="The tool's process crashed: {what}.",
+                why=(
+                    "Pure Python code rarely causes this. Usually a library written in C crashed, or the "
+                    "machine ran out of memory."
+                ),
                 hint="Which library was called last?",
-                fix="Run it again; if it dies again, give the library smaller or cleaner input.",
+                fix="Run it again; if it crashes again, give the library smaller or cleaner input.",
             ),
         ),
         kind="crash",
@@ -111,8 +148,8 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "exit",
-                what="The tool's process ended before the tool had returned.",
-                why="`os._exit` ends a process on the spot.",
+                what="The tool's process ended before the tool returned.",
+                why="`os._exit` ends a process immediately.",
                 hint="Which line ends the process?",
                 fix="Let the tool `return`, or raise an exception.",
             ),
@@ -126,12 +163,12 @@ PATTERNS: tuple[FailurePattern, ...] = (
             ExplanationText(
                 "stopped",
                 what="The run was stopped.",
-                why="Somebody pressed Stop, or healkit was closed while the tool ran.",
+                why="Stop was pressed, or healkit was closed while the tool ran.",
                 hint="",
                 fix="Run it again.",
             ),
         ),
-        no_fix="Somebody stopped the run; there is nothing to mend in that.",
+        no_fix="The run was stopped; the code needs no fix.",
     ),
     FailurePattern(
         ("TOOL_PROTOCOL",),
@@ -139,9 +176,12 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "protocol",
-                what="The tool's process sent something that is not part of the protocol, and nothing of it was used.",
-                why="The code wrote to a file descriptor that is not its own.",
-                hint="Does it open or duplicate descriptors by number?",
+                what=(
+                    "The tool's process sent data that is not part of the protocol; healkit ignored all of "
+                    "it."
+                ),
+                why="The code wrote to a file descriptor that does not belong to it.",
+                hint="Does the code open or duplicate file descriptors by number?",
                 fix="Use `open` and `print`.",
             ),
         ),
@@ -152,13 +192,13 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "lost",
-                what="The worker was lost through no fault of the tool.",
+                what="The worker was lost; the tool did not cause this.",
                 why="",
                 hint="",
-                fix="Run it again; `%healkit doctor` looks at the machine.",
+                fix="Run it again; `%healkit doctor` checks the machine.",
             ),
         ),
-        no_fix="The worker was lost through no fault of the code; run the tool again.",
+        no_fix="The worker was lost; the code did not cause this. Run the tool again.",
     ),
     FailurePattern(
         ("HOST_DIED",),
@@ -166,13 +206,16 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "host_died",
-                what="The process that had started the run died while the tool ran.",
-                why="Its kernel was restarted, or the machine went down. What became of the tool is not known.",
+                what="The process that started the run died while the tool ran.",
+                why=(
+                    "Its kernel was restarted, or the machine went down. Whether the tool finished is "
+                    "unknown."
+                ),
                 hint="",
                 fix="Run it again.",
             ),
         ),
-        no_fix="The process that had started the run died; run the tool again.",
+        no_fix="The process that started the run died; run the tool again.",
     ),
     FailurePattern(
         ("SQL_ERROR",),
@@ -180,9 +223,9 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "sql",
-                what="The database refused the statement: {what}.",
-                why="A table or column of that name may not be there, or the statement took too long.",
-                hint="Which tables and columns are there?",
+                what="The database rejected the statement: {what}.",
+                why="A table or column of that name may not exist, or the statement took too long.",
+                hint="Which tables and columns exist?",
                 fix="Correct the statement and patch the tool.",
             ),
         ),
@@ -192,20 +235,30 @@ PATTERNS: tuple[FailurePattern, ...] = (
     FailurePattern(
         ("ARGUMENTS_INVALID",),
         kind="arguments",
-        no_fix="The arguments do not fit the tool's input schema, and the code was not run.",
+        no_fix="The arguments do not match the tool's input schema; the code did not run.",
     ),
     FailurePattern(
         ("ISOLATION_UNAVAILABLE",),
-        no_fix="This machine cannot restrict a worker as asked, and the code was not run.",
+        no_fix="This machine does not support the requested isolation; the code did not run.",
     ),
     FailurePattern(("WORKER_ERROR",), no_fix="The worker failed, not the code; run the tool again."),
     FailurePattern(
         ("WORKER_START_FAILED",),
-        no_fix="No worker could be started; `%healkit doctor`, in a terminal `healkit doctor`, says why.",
+        no_fix=(
+            "No worker could be started; `%healkit doctor`, or `healkit doctor` in a terminal, shows why."
+        ),
+    ),
+    FailurePattern(
+        ("WORKER_NOT_RESTRICTED",),
+        no_fix=(
+            "A worker lacked a layer of its isolation tier, so the code did not run; `healkit doctor` "
+            "tests each layer."
+        ),
     ),
     FailurePattern(("TOOL_NOT_FOUND",), no_fix="There is no such tool."),
+    FailurePattern(("TOOL_REMOVED",), no_fix="The tool was removed from the vault; restore it to run it."),
     FailurePattern(
         ("VAULT_TAMPERED",),
-        no_fix="The stored code was changed outside of healkit; revert to a revision that is whole.",
+        no_fix="The stored code was changed outside of healkit; revert to an intact revision.",
     ),
 )

@@ -33,7 +33,7 @@ def _near_file(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         rights.append((right if nodes[0].value == name else str(Path(folder) / right)) if here else found)
     for number, right in enumerate(dict.fromkeys(rights)):
         edits = site.source.replace(nodes[0], quoted(site, nodes[0], right))
-        yield Proposal(f"There is no file {wrong!r}; there is {right!r}.", edits, less=0.05 * number)
+        yield Proposal(f"The file {wrong!r} does not exist; {right!r} does.", edits, less=0.05 * number)
 
 
 def _files(root: Path) -> list[Path]:
@@ -64,7 +64,9 @@ def _encoding(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     ]
     for call in calls[:2]:
         for number, name in enumerate(names):
-            yield Proposal(f"The text is {name}.", _with_encoding(site, call, name), less=0.05 * number)
+            yield Proposal(
+                f"The file's encoding is {name}.", _with_encoding(site, call, name), less=0.05 * number
+            )
 
 
 def _name(call: ast.Call) -> str:
@@ -100,12 +102,14 @@ def _closed_file(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         first, last = statement.lineno, statement.end_lineno or statement.lineno
         starts = [source.line_start(line) for line in range(first, last + 1)]
         edits = [Edit(at, at, source.indent_unit) for at in starts]
-        yield Proposal("The file is closed at the end of its block, so the line goes into it.", edits)
+        yield Proposal(
+            ("The file is closed at the end of its `with` block, so the line moves into the block."), edits
+        )
 
 
 _ENCODING = Fix(
     name="encoding",
-    mistake="bytes are read as text of another encoding",
+    mistake="bytes that are decoded with the wrong encoding",
     priority=0.85,
     propose=_encoding,
     example=FixExample(
@@ -125,10 +129,10 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "file_near",
-                what="There is no file {path}.",
-                why="In the same folder is a file whose name is much like it: {near}.",
-                hint="Compare the spelling, and what comes after the dot.",
-                fix="If {near} was meant, open that.",
+                what="The file {path} does not exist.",
+                why="The same folder contains a file with a similar name: {near}.",
+                hint="Compare the spelling and the file extension.",
+                fix="If you mean {near}, open that file.",
                 needs="near",
                 example=(
                     "import os, tempfile\nfolder = tempfile.mkdtemp()\nwith open(os.path.join(folder, 'sales.csv'), 'w'):\n"
@@ -137,20 +141,20 @@ PATTERNS: tuple[FailurePattern, ...] = (
             ),
             ExplanationText(
                 "file",
-                what="There is no file {path} that this code can see.",
+                what="The file {path} does not exist, or this code cannot see it.",
                 why=(
-                    "A name without a folder is looked for in the working directory. A tool sees its own scratch folder and what it "
-                    "was granted, nothing else of your disk."
+                    "A relative path is looked up in the working directory. A tool sees only its own "
+                    "temporary folder and the paths that you granted it."
                 ),
-                hint="What does `os.getcwd()` say, and what lies there?",
-                fix="Write the whole path; for a tool, grant it with `%vault grant NAME --read PATH`.",
+                hint="What does `os.getcwd()` return, and which files are there?",
+                fix="Write the full path; for a tool, grant it with `%vault grant NAME --read PATH`.",
                 example="open('zzyzx/not/there')",
             ),
         ),
         fixes=(
             Fix(
                 name="near_file",
-                mistake="a file's name is misspelt, or its folder is missing",
+                mistake="a misspelt file name or a missing folder",
                 only=r"directory: '.+'",
                 priority=0.85,
                 propose=_near_file,
@@ -170,13 +174,17 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "permission",
-                what="The system refused it: {what}.",
+                what="The operating system did not allow this: {what}.",
                 why=(
-                    "The file or service exists and is closed to this code. In a worker that is meant: a tool has no network, starts no "
-                    "process, and writes to its scratch folder only."
+                    "This code has no permission for the file or service. In a worker this is "
+                    "intended: a tool has no network, starts no processes, and writes only to its "
+                    "temporary folder."
                 ),
                 hint="Should this tool be allowed to do that?",
-                fix="Grant it the path (`%vault grant NAME --write PATH`), or let it call a function of yours (`hk.provide`).",
+                fix=(
+                    "Grant it the path (`%vault grant NAME --write PATH`), or let it call a function "
+                    "of yours (`hk.provide`)."
+                ),
                 example="open('/sys/kernel/zzyzx', 'w')",
             ),
         ),
@@ -187,10 +195,10 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "is_folder",
-                what="{path} is a folder, and was to be opened as a file.",
-                why="Only a file can be read or written.",
-                hint="Is the file's name missing at the end of the path?",
-                fix="Add the name; `os.listdir(…)` shows what is in the folder.",
+                what="{path} is a folder, but the code opens it as a file.",
+                why="Only files can be read or written.",
+                hint="Is the file name missing at the end of the path?",
+                fix="Add the name; `os.listdir(…)` lists the files in the folder.",
                 example="open('/')",
             ),
         ),
@@ -201,10 +209,16 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "decode",
-                what="The bytes are not {codec} text: byte {byte} at position {position} cannot be.",
-                why="The file was written in another encoding, or is no text at all: an image, an archive, a spreadsheet.",
+                what="The data is not valid {codec}: byte {byte} at position {position} cannot be decoded.",
+                why=(
+                    "The data was written in another encoding, or it is not text: an image, an archive or "
+                    "a spreadsheet."
+                ),
                 hint="Which program wrote the file?",
-                fix="Try `encoding='cp1252'` or `'latin-1'` for files of older Windows programs; open other files with `'rb'`.",
+                fix=(
+                    "Try `encoding='cp1252'` or `'latin-1'` for files of older Windows programs; open "
+                    "other files with `'rb'`."
+                ),
                 example="b'caf\\xe9'.decode('utf-8')",
             ),
         ),
@@ -221,9 +235,9 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "encode",
-                what="The text has a character that {codec} cannot write.",
-                why="Older encodings know few characters; `utf-8` knows all.",
-                hint="Who is to read the outcome?",
+                what="The text contains a character that {codec} cannot encode.",
+                why="Older encodings have few characters; `utf-8` has all of them.",
+                hint="Which program will read the output?",
                 fix="Write with `encoding='utf-8'`.",
                 example="'ż'.encode('ascii')",
             ),
@@ -236,17 +250,17 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "closed_file",
-                what="The file was used after it had been closed.",
-                why="At the end of its `with` block a file is closed.",
+                what="The file was used after it was closed.",
+                why="A file is closed at the end of its `with` block.",
                 hint="Is the line indented as far as the block?",
-                fix="Move it into the block, or read what is needed before the block ends.",
+                fix="Move the line into the block, or read what you need before the block ends.",
                 example="import io\nf = io.StringIO()\nf.close()\nf.read()",
             ),
         ),
         fixes=(
             Fix(
                 name="closed_file",
-                mistake="a file is used below its block",
+                mistake="a file that is used after its `with` block",
                 priority=0.92,
                 propose=_closed_file,
                 example=FixExample(
@@ -275,10 +289,12 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "no_network",
-                what="Nothing could be reached over the network: {what}.",
-                why="The address does not answer from here. A tool in a worker has no network at all, whatever the address.",
+                what="The network connection failed: {what}.",
+                why=(
+                    "The address does not answer from here. A tool in a worker has no network access at all."
+                ),
                 hint="Does the same request work in a cell of this notebook?",
-                fix="Let a function of yours fetch it and call that from the tool (`hk.provide`).",
+                fix="Let a function of yours fetch the data and call that from the tool (`hk.provide`).",
                 example="import socket\nsocket.create_connection(('127.0.0.1', 1), 5)",
             ),
         ),

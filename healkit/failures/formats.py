@@ -24,7 +24,7 @@ def _python_text(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         if "import ast" not in site.source.text:
             edits += site.source.add_import("import ast")
         if len(call.args) == 1 and not call.keywords:
-            yield Proposal("The text is Python's own, not JSON.", edits)
+            yield Proposal("The string is a Python literal, not JSON.", edits)
 
 
 def _load_or_loads(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
@@ -34,15 +34,15 @@ def _load_or_loads(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     for call in site.calls("load", "loads"):
         func = source.segment(call.func)
         if func.endswith("load") and "'str' object" in message:
-            yield Proposal("A text is read by `loads`; `load` reads files.", source.wrap(call.func, "", "s"))
+            yield Proposal("`loads` reads strings; `load` reads files.", source.wrap(call.func, "", "s"))
         elif func.endswith("loads") and (
             "TextIO" in message or "Buffered" in message or "StringIO" in message
         ):
             at = source.span(call.func)[1]
-            yield Proposal("A file is read by `load`; `loads` reads texts.", [Edit(at - 1, at, "")])
+            yield Proposal("`load` reads files; `loads` reads strings.", [Edit(at - 1, at, "")])
         else:
             yield Proposal(
-                "The value has been read already.",
+                "The value is already parsed.",
                 source.replace(call, source.segment(call.args[0])),
                 less=0.05,
             )
@@ -57,7 +57,7 @@ def _no_json(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             "list" if kind in {"set", "frozenset", "dict_keys", "dict_values", "map", "range"} else "str"
         )
         yield Proposal(
-            f"What JSON has no word for is written by `{function}`.",
+            f"Convert values that JSON does not support with `{function}`.",
             [Edit(end, end, f", default={function}")],
         )
 
@@ -79,7 +79,7 @@ def _date_form(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     for number, form in enumerate(forms[:3]):
         edits = [edit for node in nodes for edit in site.source.replace(node, f'"{form}"')]
         if edits:
-            yield Proposal(f"Dates come in the form {form}.", edits, less=0.05 * number)
+            yield Proposal(f"The dates have the format {form}.", edits, less=0.05 * number)
 
 
 _JSON = "import json\n\n\ndef tool(a):\n    return json.{0}(a)\n"
@@ -92,26 +92,29 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "json_empty",
-                what="There is no JSON at the very beginning of the text.",
-                why="The text is empty, or begins with something else: an error page, a message, a quotation mark of the wrong kind.",
-                hint="What do the first characters look like? Print `repr(text[:80])`.",
-                fix="Find out why the text is not what was expected, before it is read.",
+                what="There is no JSON at the very beginning of the string.",
+                why=(
+                    "The string is empty, or begins with something else: an error page, a message, or the "
+                    "wrong kind of quotation mark."
+                ),
+                hint="What are the first characters? Print their `repr(…)`.",
+                fix="Find out why the input is not JSON before you parse it.",
                 example="import json\njson.loads('')",
                 only=r"Expecting value: line 1 column 1 \(char 0\)",
             ),
             ExplanationText(
                 "json",
-                what="The text stops being JSON in line {line}, column {column}: {what}.",
+                what="Invalid JSON at line {line}, column {column}: {what}.",
                 why="JSON is stricter than Python: double quotes only, no comma after the last item, no comments, `true` and `null`.",
-                hint="What stands right before that place?",
-                fix="Mend the text; what Python printed is read with `ast.literal_eval`.",
+                hint="What comes right before that position?",
+                fix="Fix the string; if Python printed it, read it with `ast.literal_eval`.",
                 example="import json\njson.loads(\"{'a': 1}\")",
             ),
         ),
         fixes=(
             Fix(
                 name="python_text",
-                mistake="Python's own text is read as JSON",
+                mistake="a Python literal that is read as JSON",
                 only=r"Expecting property name enclosed in double quotes|Expecting value|Illegal trailing comma",
                 priority=0.7,
                 propose=_python_text,
@@ -133,7 +136,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
         fixes=(
             Fix(
                 name="load_or_loads",
-                mistake="JSON is read from a text as from a file, or read twice",
+                mistake="a string that is read as a JSON file, or JSON that is read twice",
                 priority=0.92,
                 propose=_load_or_loads,
                 example=FixExample(_JSON.format("load"), _JSON.format("loads"), {"a": "[1]"}),
@@ -147,9 +150,12 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "not_json",
-                what="JSON has no way to write a `{kind}`.",
-                why="JSON knows text, numbers, true and false, null, lists and dicts with text as keys.",
-                hint="What would the reader of the JSON want to see in its place?",
+                what="JSON cannot represent a `{kind}`.",
+                why=(
+                    "JSON supports strings, numbers, true and false, null, lists, and dicts with strings "
+                    "as keys."
+                ),
+                hint="What should the reader of the JSON get instead?",
                 fix="Convert it first: `list(…)`, `str(…)`, `.isoformat()`, `.item()`, `.to_dict()`.",
                 example="import json\njson.dumps({1, 2})",
             ),
@@ -157,7 +163,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
         fixes=(
             Fix(
                 name="no_json",
-                mistake="something is written as JSON that JSON has no word for",
+                mistake="a value that JSON does not support",
                 priority=0.8,
                 propose=_no_json,
                 example=FixExample(
@@ -177,18 +183,30 @@ PATTERNS: tuple[FailurePattern, ...] = (
         r"time data (?P<text>.+?) does not match format (?P<format>'[^']*')|Invalid isoformat string: (?P<iso>.+)",
         explanations=(
             ExplanationText(
+                "iso_format",
+                what="{iso} is not a date or time in ISO format.",
+                why="`fromisoformat` reads only the forms of ISO 8601, where a date begins with its year.",
+                hint="Which form do your dates have?",
+                fix="Parse any other form with a format of its own.",
+                only="Invalid isoformat",
+                example="from datetime import date\ndate.fromisoformat('3.5.2024')",
+            ),
+            ExplanationText(
                 "time_format",
-                what="{text}{iso} is not written in the expected form {format}.",
-                why="Every sign of the form must be matched: `%d` a day, `%m` a month, `%Y` a year of four digits, `%H:%M` a time.",
-                hint="How does the text differ from the form, sign by sign?",
-                fix="Change the form to what the data really look like.",
+                what="{text} does not match the expected format {format}.",
+                why=(
+                    "Every character of the format must match: `%d` is a day, `%m` a month, `%Y` a year of "
+                    "four digits, `%H:%M` a time."
+                ),
+                hint="Where does the string differ from the format?",
+                fix="Change the format to match the data.",
                 example="from datetime import datetime\ndatetime.strptime('3.5.2024', '%Y-%m-%d')",
             ),
         ),
         fixes=(
             Fix(
                 name="date_form",
-                mistake="a date is not written in the form that is read",
+                mistake="a date that does not match its format",
                 only=r"time data '.*' does not match format '",
                 priority=0.85,
                 propose=_date_form,

@@ -25,14 +25,14 @@ def _uncalled(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             continue
         name = node.attr if isinstance(node, ast.Attribute) else node.id
         if isinstance(node, ast.Attribute) and (name in methods or own.get(name) == 1):
-            yield Proposal(f"`.{name}` is named and not called.", source.wrap(node, "", "()"))
+            yield Proposal(f"`.{name}` is not called: add parentheses.", source.wrap(node, "", "()"))
         elif isinstance(called, ast.Subscript) and called.value is node and (name in own or name in BUILTINS):
             start, end = source.span(node)
             inside = source.segment(called)[end - start :].strip()[1:-1]
-            yield Proposal(f"`{name}` is a function and is called with round brackets.",
+            yield Proposal(f"`{name}` is a function; call it with parentheses.",
                       source.replace(called, f"{name}({inside})"))  # fmt: skip
         elif isinstance(node, ast.Name) and own.get(name) == 0:
-            yield Proposal(f"`{name}` is named and not called.", source.wrap(node, "", "()"))
+            yield Proposal(f"`{name}` is not called: add parentheses.", source.wrap(node, "", "()"))
 
 
 def _no_function(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
@@ -44,17 +44,19 @@ def _no_function(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             yield from renamed_variable(site, name)
         if len(call.args) == 1 and kind in {"list", "dict", "str", "tuple"} and not call.keywords:
             text = f"{source.segment(call.func)}[{source.segment(call.args[0])}]"
-            yield Proposal(f"A {kind} is looked into with square brackets.", source.replace(call, text), 0.05)
+            yield Proposal(
+                f"Use square brackets to look something up in a {kind}.", source.replace(call, text), 0.05
+            )
         if not call.args and not call.keywords:
             yield Proposal(
-                f"`{source.segment(call.func)}` is a {kind}, no function.",
+                f"`{source.segment(call.func)}` is a {kind}, not a function.",
                 source.replace(call, source.segment(call.func)),
             )
         if isinstance(call.func, ast.Constant) and kind in {"int", "float"}:
             start = source.span(call.func)[1]
             text = f"{source.segment(call.func)} * {source.text[start : source.span(call)[1]].strip()}"
             yield Proposal(
-                "A number before a bracket is not multiplied with it unless `*` says so.",
+                "A number before a parenthesis needs `*` to multiply.",
                 source.replace(call, text),
             )
 
@@ -66,7 +68,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
         fixes=(
             Fix(
                 name="uncalled",
-                mistake="a function or a method is named and not called",
+                mistake="a function or a method that is named but not called",
                 priority=0.85,
                 propose=_uncalled,
                 example=FixExample(
@@ -84,34 +86,37 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "not_callable_shadow",
-                what="Round brackets come after a `{kind}`, as if it were a function.",
+                what="A `{kind}` is called as if it were a function.",
                 why=(
-                    "Either a variable has taken the name of a function (`list = …`, `sum = …`), or an operator or comma is missing "
-                    "before the bracket, or square brackets were meant."
+                    "A variable has taken the name of a function (`list = …`, `sum = …`), an operator "
+                    "or comma is missing before the parenthesis, or you meant square brackets."
                 ),
-                hint="What does the name before the bracket stand for at this line?",
-                fix="Give the variable another name (`del list` brings Python's own back), or write `[…]` to look something up.",
+                hint="What is the value of the name before the parenthesis on this line?",
+                fix=(
+                    "Rename the variable (`del list` restores the built-in), or write `[…]` to look "
+                    "something up."
+                ),
                 only=r"'(?:list|dict|str|int|float|set|tuple|bool|DataFrame|Series|module)' object",
                 example="list = [1]\nlist('ab')",
             ),
             ExplanationText(
                 "not_callable",
-                what="Round brackets come after a `{kind}`, and that cannot be called.",
-                why="What stands before the bracket is not a function: often it is the outcome of one.",
-                hint="Is there one pair of brackets too many?",
-                fix="Take the brackets away, or call what gives the function.",
+                what="A `{kind}` is called, but it is not callable.",
+                why="The value before the parentheses is not a function: often it is the result of one.",
+                hint="Is there one pair of parentheses too many?",
+                fix="Remove the parentheses, or call the function itself.",
                 example="None()",
             ),
         ),
         fixes=(
             Fix(
                 name="no_function",
-                mistake="a value is called that is no function",
+                mistake="a call of a value that is not a function",
                 priority=0.85,
                 propose=_no_function,
                 example=FixExample(
-                    "def tool(a):\n    list = sorted(a)\n    return list(dict.fromkeys(list))\n",
-                    "def tool(a):\n    list_value = sorted(a)\n    return list(dict.fromkeys(list_value))\n",
+                    "def tool(a, b=list) -> list:\n    list = sorted(a)\n    return list(dict.fromkeys(list))\n",
+                    "def tool(a, b=list) -> list:\n    list_value = sorted(a)\n    return list(dict.fromkeys(list_value))\n",
                     {"a": ["b", "b"]},
                 ),
                 lookalike=FixExample("def tool(a, b):\n    return a(b, b)\n", arguments={"a": 1, "b": 2}),
@@ -124,10 +129,10 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "method_subscript",
-                what="Square brackets come after a function.",
-                why="A function is called with round brackets; square ones look something up.",
-                hint="Which of the two was meant?",
-                fix="Write `(…)`, or put the brackets after the call.",
+                what="Square brackets follow a function.",
+                why="Call a function with parentheses; square brackets look something up.",
+                hint="Do you want to call the function, or to look something up in its result?",
+                fix="Write `(…)`, or put the square brackets after the call.",
                 example="'text'.split[0]",
             ),
         ),

@@ -15,9 +15,7 @@ def _raised_text(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     if isinstance(statement, ast.Raise) and isinstance(
         statement.exc, ast.Constant | ast.JoinedStr | ast.BinOp
     ):
-        yield Proposal(
-            "Only an exception can be raised.", site.source.wrap(statement.exc, "ValueError(", ")")
-        )
+        yield Proposal("Only exceptions can be raised.", site.source.wrap(statement.exc, "ValueError(", ")"))
 
 
 def _unused_value(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
@@ -34,7 +32,7 @@ def _unused_value(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         if isinstance(n, ast.Name) and n.id == target.id and isinstance(n.ctx, ast.Load)
     ]
     if not reads and site.function is not None:
-        yield Proposal(f"Nobody reads `{target.id}`, so the line is left out.", site.source.delete(statement))
+        yield Proposal(f"`{target.id}` is never used, so the line is removed.", site.source.delete(statement))
 
 
 _OTHER = FixExample("def tool(a):\n    return int(a)\n", arguments={"a": "zzyzx"})
@@ -47,10 +45,10 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "running_loop",
-                what="`asyncio.run` was called where an event loop runs already.",
-                why="A notebook has a running loop of its own, and there can be only one in a thread.",
-                hint="Is this cell in a notebook?",
-                fix="Write `await …` in the cell in the place of `asyncio.run(…)`.",
+                what="`asyncio.run` was called while an event loop is running.",
+                why="A notebook already runs an event loop, and a thread can run only one.",
+                hint="Is this a notebook cell?",
+                fix="In a cell, write `await …` instead of `asyncio.run(…)`.",
                 example=(
                     "import asyncio\nasync def a():\n    pass\nasync def b():\n    coroutine = a()\n    try:\n"
                     "        asyncio.run(coroutine)\n    finally:\n        coroutine.close()\nasyncio.run(b())"
@@ -64,13 +62,13 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "recursion",
-                what="A function called itself until there was no room for more calls.",
+                what="A function called itself too many times.",
                 why=(
-                    "Each call waits for the next one. Without a case that answers at once, or when the value never gets there, that "
-                    "has no end."
+                    "Each call waits for the next one. The recursion never ends without a base case, "
+                    "or if the argument never reaches it."
                 ),
-                hint="For which value should the function answer without calling itself?",
-                fix="Begin the function with that case: `if n <= 1: return 1`.",
+                hint="For which value should the function return without calling itself?",
+                fix="Begin the function with that base case: `if n <= 1: return 1`.",
                 example="def f(n):\n    return f(n - 1)\nf(3)",
             ),
         ),
@@ -82,10 +80,10 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "assertion",
-                what="An `assert` did not hold.",
-                why="Whoever wrote the line was sure that its condition is true here. It was not.",
-                hint="Which of the values in the condition is not what was expected?",
-                fix="Find where that value comes from, rather than changing the `assert`.",
+                what="An `assert` failed.",
+                why="The author of this line expected its condition to be true, but it is false.",
+                hint="Which value in the condition is not what you expect?",
+                fix="Find out where that value comes from before you change the `assert`.",
                 example="assert 1 == 2",
             ),
         ),
@@ -97,10 +95,13 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "not_implemented",
-                what="The part that was called has not been written yet.",
-                why="`NotImplementedError` stands where code is still to come, often in a class that others derive from.",
+                what="The code that was called is not implemented yet.",
+                why=(
+                    "`NotImplementedError` marks code that is still to be written, often a method that "
+                    "subclasses must define."
+                ),
                 hint="Which class should define this method?",
-                fix="Write the method, or call the class that has it.",
+                fix="Implement the method, or use a class that has it.",
                 example="raise NotImplementedError",
             ),
         ),
@@ -111,8 +112,8 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "interrupted",
-                what="The code was stopped from outside.",
-                why="Somebody pressed Stop, or Ctrl-C.",
+                what="The run was interrupted.",
+                why="Stop or Ctrl-C was pressed.",
                 example="raise KeyboardInterrupt",
             ),
         ),
@@ -123,7 +124,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
         fixes=(
             Fix(
                 name="raised_text",
-                mistake="a text is raised",
+                mistake="a string that is raised",
                 priority=0.85,
                 propose=_raised_text,
                 example=FixExample(
@@ -148,7 +149,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
         fixes=(
             Fix(
                 name="unused_value",
-                mistake="the line that fails gives a value that nobody reads",
+                mistake="a failing line whose value is never used",
                 priority=0.7,
                 propose=_unused_value,
                 example=FixExample(
@@ -182,7 +183,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
             ExplanationText(
                 "any",
                 what="{ename}: {message}",
-                hint="Read the line it names, and look at the values that were in it.",
+                hint="Read the failing line, and check the values in it.",
             ),
         ),
     ),

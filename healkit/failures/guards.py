@@ -26,7 +26,7 @@ def _guarded(
         text = [*lines, f"if {condition}:", f"{source.indent_unit}return {value!r}"]
         edits = source.insert_before(statement, *text)
         if edits:
-            reason = f"Where {what}, {value!r} is right." if known else f"Where {what}, it returns None."
+            reason = f"Return {value!r} if {what}." if known else f"Return None if {what}."
             yield Proposal(
                 reason, [*edits, *(more or [])], less=0.05 * number if known else 0.6, guard=not known
             )
@@ -64,7 +64,7 @@ def _none(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             yield from _guarded(
                 site,
                 "found is None",
-                f"`{text}` gives nothing",
+                f"`{text}` returns `None`",
                 site.source.replace(base, "found"),
                 f"found = {text}",
             )
@@ -91,7 +91,7 @@ def _zero(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         if site.function is not site.entry or not isinstance(parent, ast.Return):
             test = site.source.atom(divisor)
             edits = site.source.replace(division, f"({site.source.segment(division)} if {test} else 0)")
-            yield Proposal(f"Where `{text}` is 0, it counts as 0.", edits, less=0.65, guard=True)
+            yield Proposal(f"If `{text}` is 0, use 0 as the result.", edits, less=0.65, guard=True)
 
 
 def _empty(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
@@ -109,7 +109,7 @@ def _empty(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             returned = bool(held)
             for value in held or [None]:
                 text = f", {value!r}" if name == "next" else f", default={value!r}"
-                yield Proposal(f"Where there is nothing, {value!r} counts.", [Edit(end, end, text)],
+                yield Proposal(f"If there are no values, use {value!r}.", [Edit(end, end, text)],
                           less=0.0 if returned else 0.6, guard=not returned)  # fmt: skip
         if name in {"max", "min", "mean", "median", "choice", "reduce", "pop", "stdev", "mode"}:
             given = call.args[-1] if call.args else getattr(call.func, "value", None)
@@ -129,7 +129,7 @@ def _no_such_place(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             condition = f"not {base}"
         else:
             condition = f"{site.source.segment(node.slice)} >= len({base})"
-        yield from _guarded(site, condition, f"`{site.source.segment(node.value)}` has no such place")
+        yield from _guarded(site, condition, f"`{site.source.segment(node.value)}` has no such index")
 
 
 _NONE = "import re\n\n\ndef tool(a):\n    match = re.search('b', a)\n{0}    return match.group()\n"
@@ -146,7 +146,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
         fixes=(
             Fix(
                 name="none",
-                mistake="nothing was found, and it is used all the same",
+                mistake="a search result of `None` that is used",
                 priority=0.65,
                 propose=_none,
                 example=FixExample(
@@ -165,20 +165,20 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "zero_division",
-                what="Something was divided by zero.",
+                what="The code divided by zero.",
                 why=(
-                    "The divisor was 0 when this line ran: often the length of an empty list, a count that has not begun, or a start "
-                    "value that the first round of a loop still has."
+                    "The divisor was 0 on this line. Common causes: the length of an empty list, a "
+                    "counter that is still 0, or an initial value on the first iteration."
                 ),
-                hint="Which value in this line can be 0, and in which round?",
-                fix="Handle that case before the line, or ask whether the division is needed at all.",
+                hint="Which value in this line can be 0, and on which iteration?",
+                fix="Handle that case before this line, or check whether the division is needed.",
                 example="1 / 0",
             ),
         ),
         fixes=(
             Fix(
                 name="zero",
-                mistake="something is divided by 0",
+                mistake="a division by 0",
                 priority=0.65,
                 propose=_zero,
                 example=FixExample(
@@ -195,10 +195,13 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "empty_extreme",
-                what="`{function}` was asked for the {function} of nothing.",
-                why="There is no largest or smallest of no values. Often a filter before it has left nothing.",
+                what="`{function}` was called with an empty iterable.",
+                why=(
+                    "An empty iterable has no largest or smallest value. Often a filter has removed "
+                    "everything."
+                ),
                 hint="Why is it empty here?",
-                fix="Say what counts then: `{function}(values, default=0)`.",
+                fix="Give a default: `{function}(…, default=0)`.",
                 example="max([])",
             ),
         ),
@@ -209,7 +212,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
         fixes=(
             Fix(
                 name="empty",
-                mistake="the largest, the first or the mean of nothing",
+                mistake="the largest, first or mean value of an empty collection",
                 priority=0.6,
                 propose=_empty,
                 example=FixExample(
@@ -228,7 +231,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
         fixes=(
             Fix(
                 name="no_such_place",
-                mistake="a place of a list that it does not have",
+                mistake="an index that the list does not have",
                 priority=0.6,
                 propose=_no_such_place,
                 example=FixExample(

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from healkit.contracts.healing import Edit
 from healkit.errors import near_misses
+from healkit.facts.packages import PACKAGES, SAME
 from healkit.failures.known_names import ALIASES, FOREIGN_NAMES, HOMES, MODULES, MOVED
 from healkit.failures.pattern import ExplanationText, FailurePattern, Fix, FixExample, Proposal
 from healkit.failures.site import Site
@@ -41,10 +42,10 @@ def _missing_import(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     if lines[0] and (more := [line for line in others.values() if line]):
         every = site.source.newline.join(sorted([lines[0], *more]))
         yield Proposal(
-            "Several names are used and never imported.", site.source.add_import(every), less=-0.01
+            "Several names are used but never imported.", site.source.add_import(every), less=-0.01
         )
     for number, line in enumerate(filter(None, lines)):
-        reason = f"`{name}` is used and never imported: `{line}` is added."
+        reason = f"`{name}` is used but never imported: `{line}` is added."
         yield Proposal(reason, site.source.add_import(line or ""), less=0.1 * number)
 
 
@@ -60,6 +61,8 @@ def _misspelt_module(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     wrong, _, rest = match["name"].partition(".")
     if site.statement is None or not isinstance(site.statement, ast.Import | ast.ImportFrom):
         return
+    if wrong in PACKAGES or wrong in SAME:  # the name is right, and its package is not installed
+        return
     near = site.near(wrong, [*MODULES, *sys.stdlib_module_names])
     for number, right in enumerate(name for name in near if name != wrong and not name.startswith("_")):
         nodes: list[ast.AST] = [
@@ -73,7 +76,8 @@ def _misspelt_module(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     if rest and wrong in sys.stdlib_module_names:
         text = site.source.segment(site.statement).replace(match["name"], wrong)
         yield Proposal(
-            f"`{wrong}` is no package; it is imported whole.", site.source.replace(site.statement, text)
+            f"`{wrong}` is not a package; import the module itself.",
+            site.source.replace(site.statement, text),
         )
 
 
@@ -118,7 +122,7 @@ def _without_its_module(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
                 and not name.startswith("_")
             ):
                 edits = _renamed(site, name, f"{alias.asname or alias.name}.{name}")
-                yield Proposal(f"`{name}` is called without its module `{alias.name}`.", edits)
+                yield Proposal(f"`{name}` needs the name of its module, `{alias.name}`.", edits)
 
 
 def _misspelt_import(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
@@ -131,7 +135,7 @@ def _misspelt_import(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             *_renamed(site, name, right),
             *site.source.add_import(f"from {HOMES[right]} import {right}"),
         ]
-        yield Proposal(f"`{name}` is nothing; `{right}` is in `{HOMES[right]}`.", edits)
+        yield Proposal(f"`{name}` is not defined; `{right}` is in `{HOMES[right]}`.", edits)
 
 
 _NOTHING = FixExample("def tool(a):\n    return zzyzx(a)\n", arguments={"a": 1})
@@ -141,7 +145,7 @@ _NOTHING = FixExample("def tool(a):\n    return zzyzx(a)\n", arguments={"a": 1})
 MISSING_IMPORTS: tuple[Fix, ...] = (
     Fix(
         name="missing_import",
-        mistake="a module or a well-known name is used and not imported",
+        mistake="a module or a well-known name that is not imported",
         priority=0.95,
         propose=_missing_import,
         example=FixExample(
@@ -154,7 +158,7 @@ MISSING_IMPORTS: tuple[Fix, ...] = (
     ),
     Fix(
         name="without_its_module",
-        mistake="a module's function is called without the module's name",
+        mistake="a function of a module that is called without the module name",
         priority=0.93,
         propose=_without_its_module,
         example=FixExample(
@@ -166,7 +170,7 @@ MISSING_IMPORTS: tuple[Fix, ...] = (
     ),
     Fix(
         name="misspelt_import",
-        mistake="a well-known name is misspelt and not imported either",
+        mistake="a well-known name that is misspelt and not imported",
         priority=0.6,
         propose=_misspelt_import,
         example=FixExample(
@@ -185,8 +189,8 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "module_near",
-                what="There is no module called `{name}`.",
-                why="Python itself has one whose name is much like it: {near}.",
+                what="There is no module named `{name}`.",
+                why="The standard library has a module with a similar name: {near}.",
                 hint="Compare the spelling.",
                 fix="Import {near}.",
                 needs="near",
@@ -194,20 +198,23 @@ PATTERNS: tuple[FailurePattern, ...] = (
             ),
             ExplanationText(
                 "module",
-                what="There is no module called `{name}` here.",
+                what="There is no module named `{name}`.",
                 why=(
-                    "It is not installed in the environment that this code ran in, or the name under which it is imported is another "
-                    "than the one it is installed by. A tool whose packages are granted sees those only."
+                    "It is not installed in the environment that ran this code, or its import name "
+                    "differs from its package name. A tool with granted packages sees only those."
                 ),
                 hint="Does the same import work in a cell of this notebook?",
-                fix="Install the package with `%pip install …`; for a tool, look at its grants with `%vault grant NAME`.",
+                fix=(
+                    "Install the package with `%pip install …`; for a tool, check its grants with `%vault "
+                    "grant NAME`."
+                ),
                 example="import zzyzx_not_there",
             ),
         ),
         fixes=(
             Fix(
                 name="misspelt_module",
-                mistake="a module's name is misspelt",
+                mistake="a misspelt module name",
                 priority=0.9,
                 propose=_misspelt_module,
                 example=FixExample(
@@ -227,8 +234,11 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "attribute_circular",
-                what="The module `{module}` is used while it is still being imported.",
-                why="Two files import each other, or a file of yours has the same name as `{module}` and was imported instead of it.",
+                what="The module `{module}` was used while it was still being imported.",
+                why=(
+                    "Two files import each other, or a file of yours is named `{module}.py` and was "
+                    "imported instead."
+                ),
                 hint="Is there a file `{module}.py` in your folder?",
                 fix="Rename your file, or move one of the two imports into the function that needs it.",
                 example=(
@@ -246,8 +256,8 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "import_near",
-                what="`{module}` has nothing called `{name}`.",
-                why="It has something much like it: {near}.",
+                what="`{module}` has no `{name}`.",
+                why="A similar name exists: {near}.",
                 hint="Compare the spelling.",
                 fix="Import {near}.",
                 needs="near",
@@ -255,20 +265,20 @@ PATTERNS: tuple[FailurePattern, ...] = (
             ),
             ExplanationText(
                 "import",
-                what="`{module}` has nothing called `{name}`.",
+                what="`{module}` has no `{name}`.",
                 why=(
-                    "The name has moved or was renamed with another version of the library, or a file of yours called "
-                    "`{module}.py` was imported in its place."
+                    "The name was moved or renamed in another version of the library, or a file of "
+                    "yours named `{module}.py` was imported instead."
                 ),
-                hint="What does `import {module}; {module}.__file__` say?",
-                fix="Look the name up in the documentation of the version that is installed.",
+                hint="What does `import {module}; {module}.__file__` return?",
+                fix="Look the name up in the documentation of the installed version.",
                 example="from math import zzyzx",
             ),
         ),
         fixes=(
             Fix(
                 name="name_in_module",
-                mistake="a name is imported that the module does not have",
+                mistake="an import of a name that the module does not have",
                 priority=0.9,
                 propose=_name_in_module,
                 example=FixExample(

@@ -49,11 +49,11 @@ def _whole_index(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
                 start, end = source.span(division.left)[1], source.span(division.right)[0]
                 at = source.text.index("/", start, end)
                 yield Proposal(
-                    "`/` always gives a float; `//` gives a whole number.", [Edit(at, at + 1, "//")]
+                    "`/` always returns a float; `//` returns an integer.", [Edit(at, at + 1, "//")]
                 )
     for whole in wholes[:3]:
         if type_of(whole, site.values) not in {"int", "str"}:
-            yield Proposal("The number must be a whole one.", source.wrap(whole, "int(", ")"), less=0.15)
+            yield Proposal("The number must be an integer.", source.wrap(whole, "int(", ")"), less=0.15)
 
 
 def _text_index(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
@@ -63,15 +63,15 @@ def _text_index(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         loop = source.enclosing(node, ast.For)
         key, base = source.segment(node.slice), source.segment(node.value)
         if loop is not None and source.segment(loop.target) == key and source.segment(loop.iter) == base:
-            yield Proposal(f"`{key}` is the item itself, not its place.", source.replace(node, key))
+            yield Proposal(f"`{key}` is the item itself, not its index.", source.replace(node, key))
         elif isinstance(node.slice, ast.Constant):
             yield Proposal(
-                "The list has one item for each; the first is taken.",
+                "A list has no keys; use its first item.",
                 source.replace(node.value, f"{base}[0]"),
                 0.2,
             )
         else:
-            yield Proposal("The place of an item is a number.", source.wrap(node.slice, "int(", ")"))
+            yield Proposal("The index must be a number.", source.wrap(node.slice, "int(", ")"))
 
 
 def _rows(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
@@ -87,12 +87,12 @@ def _rows(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
                 and target.id == name
                 and type_of(iterated, site.values) in {"", "dict"}
             ):
-                yield Proposal("A loop over a dict gives its keys; `.values()` gives what belongs to them.",
+                yield Proposal("Iterating over a dict yields its keys; use `.values()` for the values.",
                           source.wrap(iterated, "", ".values()"))  # fmt: skip
         if isinstance(site.values.get(name), str):
             edits = source.replace(node.value, f"json.loads({name})")
             edits += [] if "import json" in source.text else source.add_import("import json")
-            yield Proposal("The text is JSON and must be read first.", edits, less=0.1)
+            yield Proposal("The string is JSON and must be parsed first.", edits, less=0.1)
 
 
 def _pair_index(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
@@ -100,7 +100,7 @@ def _pair_index(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         if isinstance(node.slice, ast.Tuple):
             places = "".join(f"[{site.source.segment(item)}]" for item in node.slice.elts)
             text = f"{site.source.segment(node.value)}{places}"
-            yield Proposal("A list of lists is looked into step by step.", site.source.replace(node, text))
+            yield Proposal("Index a list of lists one level at a time.", site.source.replace(node, text))
 
 
 PATTERNS: tuple[FailurePattern, ...] = (
@@ -110,7 +110,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
         fixes=(
             Fix(
                 name="whole_index",
-                mistake="a float where a whole number is needed",
+                mistake="a float where an integer is required",
                 priority=0.88,
                 propose=_whole_index,
                 example=FixExample(
@@ -128,20 +128,20 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "index_kind",
-                what="A `{kind}` was asked for an item by a `{other}`.",
+                what="A `{kind}` was indexed with a `{other}`.",
                 why=(
-                    "Items of a `{kind}` are counted: 0, 1, 2 … A division with `/` gives a float even when it comes out even, and "
-                    "a name in brackets is for dicts."
+                    "The indexes of a `{kind}` are integers: 0, 1, 2 … Division with `/` always "
+                    "returns a float. A string in square brackets is for dicts."
                 ),
                 hint="Where does the value in the brackets come from?",
-                fix="Use `//` for whole division; if the data should be a dict, look at how it is made.",
+                fix="Use `//` for integer division; if the data should be a dict, check how it is created.",
                 example="[1, 2, 3][3 / 2]",
             ),
         ),
         fixes=(
             Fix(
                 name="text_index",
-                mistake="a list is looked into by a text",
+                mistake="a list that is indexed with a string",
                 only=r"(?:list|tuple) indices must be integers or slices, not str",
                 priority=0.8,
                 propose=_text_index,
@@ -154,7 +154,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
             ),
             Fix(
                 name="rows",
-                mistake="a text is looked into by a key",
+                mistake="a string that is indexed with a key",
                 only=r"string indices must be integers",
                 priority=0.85,
                 propose=_rows,
@@ -173,7 +173,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
         fixes=(
             Fix(
                 name="pair_index",
-                mistake="a list of lists is looked into with two numbers at once",
+                mistake="a list of lists that is indexed with two numbers at once",
                 priority=0.92,
                 propose=_pair_index,
                 example=FixExample(

@@ -45,13 +45,11 @@ def _ends_early(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         for _, call in _loop_of(site, name):
             stop = call.args[1] if len(call.args) > 1 else call.args[0]
             for text in _shorter(source.segment(stop), step):
-                yield Proposal(
-                    f"The loop ends where `{text}` says, for the list ends there.", source.replace(stop, text)
-                )
+                yield Proposal(f"Stop the loop at `{text}`, where the list ends.", source.replace(stop, text))
             if len(call.args) > 1 and step == 0 and re.fullmatch(r"1", source.segment(call.args[0])):
                 start, end = source.span(call.args[0])[0], source.span(call.args[-1])[1]
                 text = re.sub(r"\s*\+\s*1$", "", source.segment(stop))
-                yield Proposal("The first place of a list is 0.", [Edit(start, end, text)], less=0.05)
+                yield Proposal("The first index of a list is 0.", [Edit(start, end, text)], less=0.05)
         yield from _while_loops(site, name)
 
 
@@ -66,7 +64,7 @@ def _comes_round(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             if stop == f"len({owner})":
                 text = f"({site.source.segment(node.slice)}) % len({owner})"
                 yield Proposal(
-                    "After the last place comes the first again.", site.source.replace(node.slice, text)
+                    "After the last item, start again at the first.", site.source.replace(node.slice, text)
                 )
 
 
@@ -90,7 +88,7 @@ def _while_loops(site: Site, name: str) -> Iterator[Proposal]:
                 ):
                     start, end = site.source.span(compare.left)[1], site.source.span(stop)[0]
                     at = site.source.text.index("<=", start, end)
-                    yield Proposal("The last place is one below the length.", [Edit(at, at + 2, "<")])
+                    yield Proposal("The last index is the length minus 1.", [Edit(at, at + 2, "<")])
 
 
 def _length_as_place(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
@@ -98,17 +96,15 @@ def _length_as_place(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     for node in site.nodes(ast.Subscript):
         text = site.source.segment(node.slice)
         if isinstance(node.slice, ast.Call) and text.startswith("len("):
-            yield Proposal(
-                "The last place is one below the length.", site.source.wrap(node.slice, "", " - 1")
-            )
+            yield Proposal("The last index is the length minus 1.", site.source.wrap(node.slice, "", " - 1"))
         elif isinstance(node.slice, ast.Name) and not _loop_of(site, node.slice.id):
             made = site.assignments(node.slice.id)
             if made and site.source.segment(made[0].value).startswith("len("):
                 yield Proposal(
-                    "The last place is one below the length.", site.source.wrap(node.slice, "", " - 1")
+                    "The last index is the length minus 1.", site.source.wrap(node.slice, "", " - 1")
                 )
             elif node.slice.id in site.values and site.values[node.slice.id] != 0:
-                yield Proposal("Places count from 0.", site.source.wrap(node.slice, "", " - 1"), less=0.2)
+                yield Proposal("Indexes start at 0.", site.source.wrap(node.slice, "", " - 1"), less=0.2)
 
 
 _PLAIN = FixExample("def tool(a):\n    return a[7]\n", arguments={"a": [1]})
@@ -121,12 +117,12 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "index_end",
-                what="The {kind} has no item at that place.",
+                what="The {kind} has no item at that index.",
                 why=(
-                    "The first item has index 0, so the last one has the length minus 1. A loop over `range(len(x))` that reads "
-                    "`x[i + 1]` is one too far at its end, and an empty {kind} has no item at all."
+                    "Indexes start at 0, so the last one is the length minus 1. A loop that also reads "
+                    "the next item goes one too far, and an empty {kind} has no items at all."
                 ),
-                hint="How long is the {kind}, and which index is asked for?",
+                hint="How long is the {kind}, and which index does the code use?",
                 fix="Stop one earlier, or loop over the items themselves: `for item in items:`.",
                 example="[1, 2, 3][3]",
             ),
@@ -138,10 +134,10 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "pop_empty",
-                what="Something was taken out of an empty {kind}.",
-                why="Everything that was in it had been taken out before, or nothing was ever put in.",
+                what="The code removed an item from an empty {kind}.",
+                why="All items were removed before, or none were ever added.",
                 hint="When does the loop that empties it end?",
-                fix="Test it first: `while items:`.",
+                fix="Check it first: `while items:`.",
                 example="[].pop()",
             ),
         ),
@@ -152,10 +148,10 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "index_axis",
-                what="The array has {size:item} along axis {axis}, and number {index} is not one of them.",
-                why="Indexes begin at 0 and end one below the size.",
-                hint="What does `.shape` say?",
-                fix="Let the index end at the size minus 1.",
+                what="The array has {size:item} along axis {axis}; index {index} is out of bounds.",
+                why="Indexes start at 0 and end at the size minus 1.",
+                hint="What does `.shape` return?",
+                fix="Stop at the size minus 1.",
                 example="import numpy\nnumpy.zeros(3)[3]",
             ),
         ),
@@ -167,7 +163,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
         fixes=(
             Fix(
                 name="ends_early",
-                mistake="a loop over places goes on where there are no more",
+                mistake="a loop that continues past the end of the list",
                 priority=0.88,
                 propose=_ends_early,
                 example=FixExample(
@@ -179,7 +175,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
             ),
             Fix(
                 name="comes_round",
-                mistake="after the last place of a list the first is meant",
+                mistake="an index past the end that should wrap to the first item",
                 priority=0.8,
                 propose=_comes_round,
                 example=FixExample(
@@ -191,7 +187,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
             ),
             Fix(
                 name="length_as_place",
-                mistake="the length is taken for the last place",
+                mistake="the length used as the last index",
                 priority=0.85,
                 propose=_length_as_place,
                 example=FixExample(

@@ -29,14 +29,14 @@ def _counted_to(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         if type_of(node, site.values) not in {"", "int"}:
             continue
         if loops or isinstance(node, ast.Call):
-            yield Proposal("A number is counted to by `range`.", site.source.wrap(node, "range(", ")"))
+            yield Proposal("Use `range` to count up to a number.", site.source.wrap(node, "range(", ")"))
         if not loops:
-            yield Proposal(
-                "One number is put into a list of one.", site.source.wrap(node, "[", "]"), less=0.05
-            )
+            yield Proposal("Put the single number into a list.", site.source.wrap(node, "[", "]"), less=0.05)
         if not isinstance(node, ast.Call):
             yield Proposal(
-                "The digits of a number are those of its text.", site.source.wrap(node, "str(", ")"), less=0.1
+                "Convert the number to a string to get its digits.",
+                site.source.wrap(node, "str(", ")"),
+                less=0.1,
             )
 
 
@@ -53,11 +53,11 @@ def _pairs(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             continue
         kind = type_of(source, site.values)
         if kind in {"", "dict"}:
-            yield Proposal("A dict's keys and values come from `.items()`.", site.source.wrap(source, "", ".items()"),
+            yield Proposal("Use `.items()` for the keys and values of a dict.", site.source.wrap(source, "", ".items()"),
                       less=0.0 if kind else 0.05)  # fmt: skip
         if kind != "dict":
             yield Proposal(
-                "The place and the item come from `enumerate`.", site.source.wrap(source, "enumerate(", ")")
+                "Use `enumerate` for the index and the item.", site.source.wrap(source, "enumerate(", ")")
             )
 
 
@@ -68,7 +68,7 @@ def _changed_while_read(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     )
     for loop in loops:
         yield Proposal(
-            "The loop changes what it goes over, so it goes over a copy.",
+            "The loop changes what it iterates over, so it iterates over a copy.",
             site.source.wrap(loop.iter, "list(", ")"),
         )
 
@@ -90,18 +90,20 @@ def _pieces(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         end = source.span(call)[1] - 1
         text = f", {count - 1}" if call.args else f"None, {count - 1}"
         edits = [Edit(end, end, text)]
-        yield Proposal(f"The text is split into {count} pieces at most.", edits)
+        yield Proposal(f"Split the string into at most {count} parts.", edits)
         at = source.span(call.func)[1]
         if call.func.attr == "split" and call.args:
-            yield Proposal("The text is split from its end.", [Edit(at - 5, at, "rsplit"), *edits], less=0.1)
+            yield Proposal("Split the string from the right.", [Edit(at - 5, at, "rsplit"), *edits], less=0.1)
     if isinstance(targets, ast.Tuple) and targets.elts and isinstance(targets.elts[-1], ast.Name):
         last = targets.elts[-1]
-        yield Proposal("The last name takes up the rest.", source.replace(last, f"*{last.id}"), less=0.2)
+        yield Proposal(
+            "Collect the remaining values in the last name.", source.replace(last, f"*{last.id}"), less=0.2
+        )
 
 
 _PAIRS = Fix(
     name="pairs",
-    mistake="a loop takes two values at a time where there is one",
+    mistake="a loop that unpacks two values where there is one",
     only=r"cannot unpack non-iterable|\(expected 2",
     priority=0.85,
     propose=_pairs,
@@ -120,17 +122,17 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "not_iterable",
-                what="A `{kind}{other}` cannot be gone through one by one.",
-                why="`for`, `in`, `list`, `sum` and unpacking need something with items. A number has none.",
-                hint="Should there be `range(…)` around the number, or brackets around the value?",
-                fix="Write `range(n)` to count to n, or `[value]` for a list of one.",
+                what="A `{kind}{other}` cannot be iterated over.",
+                why="`for`, `in`, `list`, `sum` and unpacking need an iterable. A number is not iterable.",
+                hint="Should the number be in `range(…)`, or the value in a list?",
+                fix="Use `range(…)` to count, or put the value into a list.",
                 example="for i in 3:\n    pass",
             ),
         ),
         fixes=(
             Fix(
                 name="counted_to",
-                mistake="a number is gone through one by one",
+                mistake="a number that is iterated over",
                 only=r"'(?:int|float)' object is not iterable",
                 priority=0.88,
                 propose=_counted_to,
@@ -154,10 +156,10 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "unpack_many",
-                what="The left of `=` has {count:name}, and the right has more values.",
+                what="The left side of `=` has {count:name}, but the right side has more values.",
                 why="Unpacking needs exactly as many values as names.",
-                hint="How many pieces does the value on the right have? Print it.",
-                fix="Split once only (`text.split('=', 1)`), or take up the rest with `*rest`.",
+                hint="How many values are on the right? Print them.",
+                fix="Split only once (`.split(…, 1)`), or collect the rest with `*` before the last name.",
                 example="a, b = 'x=y=z'.split('=')",
             ),
         ),
@@ -165,7 +167,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
             _PAIRS,
             Fix(
                 name="pieces",
-                mistake="a text falls into more pieces than there are names",
+                mistake="a string that splits into more parts than there are names",
                 priority=0.9,
                 propose=_pieces,
                 example=FixExample(
@@ -186,10 +188,13 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "unpack_few",
-                what="It takes {count:value}, and there were {got}.",
-                why="Unpacking needs exactly as many values as names. A line without the separator stays in one piece.",
-                hint="Which value is it? Print it before it is taken apart.",
-                fix="Leave such values out, or use `text.partition('=')`, which always gives three.",
+                what="The code expects {count:value} but got {got}.",
+                why=(
+                    "Unpacking needs exactly as many values as names. A string without the separator stays "
+                    "in one piece."
+                ),
+                hint="Which value is it? Print it before you unpack it.",
+                fix="Skip such values, or use `.partition(…)`, which always returns three parts.",
                 example="a, b = 'x'.split('=')",
             ),
         ),
@@ -201,17 +206,20 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "changed_size",
-                what="A collection was changed while a loop went through it.",
-                why="The loop would lose its place, so Python stops it. Lists do not say so: they silently skip items.",
+                what="A collection was changed during iteration.",
+                why=(
+                    "The loop would lose its position, so Python stops it. Lists raise no error: the loop "
+                    "silently skips items."
+                ),
                 hint="Which line in the loop adds or removes something?",
-                fix="Loop over a copy: `for key in list(things):`.",
+                fix="Loop over a copy made with `list(…)`.",
                 example="d = {1: 2}\nfor k in d:\n    d[k + 1] = 0",
             ),
         ),
         fixes=(
             Fix(
                 name="changed_while_read",
-                mistake="a dict or a set is changed while a loop goes through it",
+                mistake="a dict or a set that changes during iteration",
                 priority=0.95,
                 propose=_changed_while_read,
                 example=FixExample(
@@ -229,10 +237,10 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "not_in_list",
-                what="What was looked for is not in there.",
-                why="`index` and `remove` need the value to be there, alike in kind and spelling.",
-                hint="What is in it at this line?",
-                fix="Ask first: `if value in items:`. For text, `find` gives -1 instead of an error.",
+                what="The value was not found.",
+                why="`index` and `remove` need a value that exists, with the same type and spelling.",
+                hint="Which values exist at this line?",
+                fix="Check first, with `in`. For strings, `find` returns -1 instead of an error.",
                 example="[1].remove(2)",
             ),
         ),
@@ -243,10 +251,13 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "stop_iteration",
-                what="`next` was asked for one more, and there was none.",
-                why="The generator or iterator had given everything already; each can be gone through once only.",
-                hint="Was it used up further up, by `list` or a loop?",
-                fix="Give a default: `next(items, None)`; or make the iterator anew.",
+                what="`next` was called on an exhausted iterator.",
+                why=(
+                    "The generator or iterator has already returned all its values; each can be iterated "
+                    "over only once."
+                ),
+                hint="Was it used up earlier, by `list` or a loop?",
+                fix="Give a default: `next(items, None)`, or create the iterator again.",
                 example="next(iter([]))",
             ),
         ),

@@ -47,10 +47,36 @@ def _near_key(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         wrong, [w for w in written if w.isidentifier() and w != wrong]
     )
     related = [k for k in known if wrong and (wrong in k or k in wrong)]
+    kind, read = "column" if _is_column(site) else "key", _read(site, wrong)
     for number, right in enumerate(dict.fromkeys([*near, *related])):
         for node in constants(site, wrong)[:1]:
             edits = site.source.replace(node, quoted(site, node, right))
-            yield Proposal(f"There is no key {wrong!r}; there is {right!r}.", edits, less=0.05 * number)
+            yield Proposal(f"The {kind} {wrong!r} does not exist; {right!r} does.", edits, less=0.05 * number)
+        if len(read) > 1:
+            edits = [edit for node in read for edit in site.source.replace(node, quoted(site, node, right))]
+            text = f"The {kind} {wrong!r} does not exist; {right!r} does. It is used in {len(read)} places."
+            yield Proposal(text, edits, less=0.05 * number + 0.02)
+
+
+def _is_column(site: Site) -> bool:
+    """Return whether the failure tells of a column of a table."""
+    return "column" in (site.failure.facts.get("about", "") if site.failure else "")
+
+
+def _read(site: Site, text: str) -> list[ast.Constant]:
+    """Return the constants with that text that something is looked up by: `row["a"]`, `table.sort_values(["a"])`."""
+    found = []
+    for node in site.all(ast.Constant):
+        if node.value != text:
+            continue
+        place: ast.AST | None = site.source.parents.get(node)
+        while isinstance(place, ast.List | ast.Tuple | ast.keyword):
+            place = site.source.parents.get(place)
+        if isinstance(place, ast.Call) or (
+            isinstance(place, ast.Subscript) and isinstance(place.ctx, ast.Load)
+        ):
+            found.append(node)
+    return found
 
 
 def _subscripts(site: Site) -> list[ast.Subscript]:
@@ -67,7 +93,7 @@ def _counted(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         at, end = source.span(statement)
         sign = source.text[source.span(statement.target)[1] : source.span(statement.value)[0]].strip()[:-1]
         text = f"{base}[{key}] = {base}.get({key}, {start}) {sign} {source.segment(statement.value)}"
-        yield Proposal(f"A key that is not there yet counts as {start}.", [Edit(at, end, text)])
+        yield Proposal(f"A missing key starts at {start}.", [Edit(at, end, text)])
         return
     starts = {
         "append": "[]",
@@ -83,9 +109,7 @@ def _counted(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
                 attr in starts
             ):
                 text = f"{source.segment(owner)}.setdefault({source.segment(key_node)}, {starts[attr]})"
-                yield Proposal(
-                    f"A key that is not there yet begins as {starts[attr]}.", source.replace(place, text)
-                )
+                yield Proposal(f"A missing key starts as {starts[attr]}.", source.replace(place, text))
     if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Subscript):
         target = statement.targets[0]
         inner = [
@@ -93,11 +117,11 @@ def _counted(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         ]
         for node in inner[:1]:
             text = f"{source.segment(node.value)}.get({source.segment(node.slice)}, 0)"
-            yield Proposal("A key that is not there yet counts as 0.", source.replace(node, text))
+            yield Proposal("A missing key starts at 0.", source.replace(node, text))
         if isinstance(target.value, ast.Subscript):
             place = target.value
             text = f"{source.segment(place.value)}.setdefault({source.segment(place.slice)}, {{}})"
-            yield Proposal("A key that is not there yet begins as {}.", source.replace(place, text))
+            yield Proposal("A missing key starts as {}.", source.replace(place, text))
 
 
 def _start(site: Site, op: ast.operator, value: ast.expr) -> str:
@@ -122,7 +146,7 @@ def _other_kind_of_key(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     for node in _subscripts(site)[:2]:
         kind = "str" if number else "int"
         edits = site.source.replace(node.slice, f"{kind}({site.source.segment(node.slice)})")
-        yield Proposal(f"The keys are of another type: `{kind}(…)` of what is looked up.", edits)
+        yield Proposal(f"The keys have another type: convert with `{kind}(…)`.", edits)
 
 
 def _key_default(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
@@ -137,10 +161,10 @@ def _key_default(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         demanded = site.demanded("") if returned and parent is site.statement else []
         for value in demanded:
             text = f"{owner}.get({key}, {value!r})"
-            yield Proposal(f"For a key that is not there, {value!r} is right.", source.replace(node, text))
-        if not demanded:
+            yield Proposal(f"For a missing key, use {value!r}.", source.replace(node, text))
+        if not demanded and not _is_column(site):
             text = f"{owner}.get({key})"
-            yield Proposal("A key that is not there gives None.", source.replace(node, text), guard=True)
+            yield Proposal("For a missing key, use None.", source.replace(node, text), guard=True)
 
 
 def _json_key(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
@@ -155,9 +179,7 @@ def _json_key(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             match node.value:
                 case ast.Subscript(slice=ast.Constant(value=str(name))) if name in names:
-                    yield Proposal(
-                        "Keys that came from JSON are text.", site.source.wrap(node.value, "str(", ")")
-                    )
+                    yield Proposal("Keys from JSON are strings.", site.source.wrap(node.value, "str(", ")"))
     uses = [
         node
         for node in ast.walk(site.source.tree)
@@ -166,7 +188,7 @@ def _json_key(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     ]  # fmt: skip
     if uses:
         edits = [edit for node in uses for edit in site.source.wrap(node, "str(", ")")]
-        yield Proposal("Keys that came from JSON are text.", edits)
+        yield Proposal("Keys from JSON are strings.", edits)
 
 
 _UNKNOWN = FixExample("def tool(a):\n    return a['zzyzx']\n", arguments={"a": {"b": 1}})
@@ -178,42 +200,16 @@ PATTERNS: tuple[FailurePattern, ...] = (
         r"^(?P<key>.*)$",
         explanations=(
             ExplanationText(
-                "key_near",
-                what="There is no key {key}.",
-                why=(
-                    "There is one much like it: {near}. Keys must be alike in every letter, capitals and spaces too, and the text "
-                    "`'12'` is another key than the number `12`."
-                ),
-                hint="Where does the key come from, and where were the keys put in?",
-                fix="If {near} was meant, use that.",
-                needs="near",
-                example="prices = {'apple': 3}\nprices['aple']",
-            ),
-            ExplanationText(
-                "key_known",
-                what="There is no key {key}.",
-                why=(
-                    "The keys there are begin with {known}. Reading a key that is not there is an error, also in `d[key] += 1`, which "
-                    "reads before it writes."
-                ),
-                hint="Should the key be there by now, or is this the first time?",
-                fix="Use `d.get(key, 0)` where a missing key is a normal case, or put the key in first.",
-                needs="known",
-                example="prices = {'apple': 3}\nprices['zzyzx']",
-            ),
-            ExplanationText(
                 "key",
-                what="There is no key {key}.",
-                why="Reading a key that is not there is an error, also in `d[key] += 1`, which reads before it writes.",
-                hint="Which keys are there at this line? `list(d)` shows them.",
-                fix="Use `d.get(key, 0)` where a missing key is a normal case, or put the key in first.",
+                what="The key {key} does not exist.",
+                hint="Which keys exist at this line?",
                 example="counts = {}\ncounts['ada'] += 1",
             ),
         ),
         fixes=(
             Fix(
                 name="near_key",
-                mistake="a key or a column is misspelt",
+                mistake="a misspelt key or column",
                 priority=0.88,
                 propose=_near_key,
                 example=FixExample(
@@ -225,7 +221,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
             ),
             Fix(
                 name="counted",
-                mistake="a key that is not there yet is added to",
+                mistake="a missing key whose value is updated",
                 priority=0.9,
                 propose=_counted,
                 example=FixExample(
@@ -237,7 +233,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
             ),
             Fix(
                 name="other_kind_of_key",
-                mistake="a number is looked up where the keys are text, or the other way round",
+                mistake="a number as the key where the keys are strings, or a string where they are numbers",
                 priority=0.85,
                 propose=_other_kind_of_key,
                 example=FixExample(
@@ -252,7 +248,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
             ),
             Fix(
                 name="key_default",
-                mistake="what is right for a missing key is not said",
+                mistake="a missing key without a default",
                 priority=0.75,
                 propose=_key_default,
                 example=FixExample(
@@ -272,7 +268,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
         fixes=(
             Fix(
                 name="json_key",
-                mistake="a number is looked for among keys of text",
+                mistake="a number as the key where the keys are strings from JSON",
                 priority=0.85,
                 propose=_json_key,
                 example=FixExample(

@@ -9,11 +9,11 @@ not know the messages of the Pythons since.)
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from healkit.contracts.failure import Failure
+from healkit.contracts.failure import FACT_MAX_CHARS, Failure
 from healkit.contracts.healing import apply_edits
-from healkit.contracts.plain_text import count, visible
+from healkit.contracts.labels import place_label
 from healkit.errors import TOOL_CODES
 from healkit.failures import (
     attributes,
@@ -33,6 +33,10 @@ from healkit.failures import (
     names,
     none_values,
     numbers,
+    observed_arrays,
+    observed_columns,
+    observed_tables,
+    observed_values,
     operands,
     shared_values,
     syntax,
@@ -52,10 +56,15 @@ from healkit.failures.pattern import (
     spared,
 )
 from healkit.failures.site import Site
+from healkit.plain_text import count, visible
 
 #: By subject; the first explanation that applies is shown, so the particular comes before the general.
 SUBJECTS: dict[str, tuple[FailurePattern, ...]] = {
     "endings": endings.PATTERNS,
+    "observed_tables": observed_tables.PATTERNS,
+    "observed_columns": observed_columns.PATTERNS,
+    "observed_arrays": observed_arrays.PATTERNS,
+    "observed_values": observed_values.PATTERNS,
     "tables": tables.PATTERNS,
     "imports": imports.PATTERNS,
     "names": names.PATTERNS,
@@ -82,20 +91,28 @@ SUBJECTS: dict[str, tuple[FailurePattern, ...]] = {
 PATTERNS = tuple(pattern for patterns in SUBJECTS.values() for pattern in patterns)
 _VALUE_MAX_CHARS = 120
 _MESSAGE_MAX_CHARS = 400
+_SENTENCE_END = re.compile(r"(?<=[.?!])\s+(?=[A-Z`{])")
+#: Places that stand as a word of their own, so that the sentence needs one of them; not an ending, as in `day{count}`.
+_WORD = re.compile(r"(?<![\w}])(?:\{\w+(?::\w+)?\})+")
 _SUGGESTION = re.compile(r"Did you mean: '([^']+)'\?")
 
 
 class _Piece(str):
-    """A piece of a message; where it is a number, `{size:item}` is that of items."""
+    """A piece of a message; where it is a number, `{size:item}` is that of items.
+
+    `{wanted:bare}` is the piece without its backquotes.
+    """
 
     __slots__ = ()
 
     def __format__(self, noun: str) -> str:
+        if noun == "bare":
+            return self.strip("`")
         return count(int(self), noun) if noun and self.isdecimal() else str(self)
 
 
 def explain(failure: Failure, where: str = "") -> Explanation:
-    """Explain a failure; `where` is its place as it is shown: `line 6 of longest_word@1`."""
+    """Explain a failure; `where` is its place as it is shown: `line 6 of longest_word v1`."""
     if failure.code not in TOOL_CODES:
         why = "healkit refused the call before the tool was run."
         return Explanation("refused", _short(failure.evalue, _MESSAGE_MAX_CHARS), why=why, hint=failure.hint)
@@ -117,13 +134,23 @@ def _filled(
         "ename": _bare(failure.ename),
         "message": _short(failure.evalue, _MESSAGE_MAX_CHARS).rstrip("."),
         "near": _listed(near, " or "),
-        "known": _listed(failure.known, ", "),
-        **{name: _Piece(_short(piece or "")) for name, piece in match.groupdict().items()},
+        **{name: _short(piece or "") for name, piece in match.groupdict().items()},
+        **{name: _short(fact, FACT_MAX_CHARS) for name, fact in failure.facts.items()},
     }
-    what, why, hint, fix = (
-        step.format_map(fields).strip() for step in (text.what, text.why, text.hint, text.fix)
-    )
-    yield Explanation(text.name, what, _where(failure, where), why, hint, fix)
+    what, why, hint, fix = (filled_in(step, fields) for step in (text.what, text.why, text.hint, text.fix))
+    if what:
+        yield Explanation(text.name, what[:1].upper() + what[1:], _where(failure, where), why, hint, fix)
+
+
+def filled_in(step: str, fields: Mapping[str, str]) -> str:
+    """Fill a step's sentences in; leaves out those where the failure has nothing for a place."""
+    pieces = {name: _Piece(text) for name, text in fields.items()}
+    told = [
+        sentence.format_map(pieces)
+        for sentence in _SENTENCE_END.split(step)
+        if all(places[0].format_map(pieces) for places in _WORD.finditer(sentence))
+    ]
+    return " ".join(told).strip()
 
 
 def kind_of(failure: Failure) -> Kind:
@@ -173,7 +200,8 @@ def _texts_for(failure: Failure, near: list[str]) -> Iterator[tuple[ExplanationT
     ended = failure.code in TOOL_CODES and failure.code != "TOOL_EXCEPTION"
     for pattern, match in _matching(failure.code if ended else _bare(failure.ename), failure.evalue):
         for text in pattern.explanations:
-            there = {"": True, "near": bool(near), "known": bool(failure.known)}[text.needs]
+            seen = failure.facts.get("about") == text.name
+            there = {"": True, "near": bool(near), "facts": seen}[text.needs]
             if there and re.search(text.only, failure.evalue, re.DOTALL):
                 yield text, match
 
@@ -193,7 +221,7 @@ def _where(failure: Failure, place: str) -> str:
     frame = failure.tool_frame
     if frame is None:
         return ""
-    place = place or f"line {frame.lineno} of {frame.filename.strip('<>')}, in {frame.name}"
+    place = place or f"line {frame.lineno} of {place_label(frame.filename)}, in {frame.name}"
     line = frame.line.strip()
     text = f"{place}: `{_short(line, 200)}`" if line else place
     return text[:1].upper() + text[1:]

@@ -43,9 +43,7 @@ def _module_of_class(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     if more:
         edits += site.source.replace(statement, f"from datetime import {', '.join(names + more)}")
     if edits:
-        yield Proposal(
-            "`datetime` is the class here, and the other classes of the module stand beside it.", edits
-        )
+        yield Proposal("`datetime` is the class here; import the module's other classes separately.", edits)
 
 
 def _moved(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
@@ -61,7 +59,7 @@ def _moved(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     if edits and home and home != module:
         edits += site.source.add_import(f"import {home}")
     if edits:
-        yield Proposal(f"There is no `{module}.{name}`; it is `{right}`.", edits)
+        yield Proposal(f"`{module}.{name}` does not exist; use `{right}`.", edits)
 
 
 def _submodule(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
@@ -73,7 +71,7 @@ def _submodule(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     if package.joinpath(f"{name}.py").is_file() or package.joinpath(name, "__init__.py").is_file():
         full = "xml.etree.ElementTree" if (module, name) == ("xml", "etree") else f"{module}.{name}"
         yield Proposal(
-            f"`{full}` is a module of its own and must be imported.",
+            f"`{full}` is a submodule and must be imported.",
             site.source.add_import(f"import {full}"),
         )
 
@@ -82,7 +80,7 @@ def _submodule(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 OTHER_MODULES: tuple[Fix, ...] = (
     Fix(
         name="class_of_module",
-        mistake="the module is asked for what its class of the same name has",
+        mistake="a class attribute that is looked up in the module of the same name",
         only=r"^module",
         priority=0.9,
         propose=_class_of_module,
@@ -95,7 +93,7 @@ OTHER_MODULES: tuple[Fix, ...] = (
     ),
     Fix(
         name="moved",
-        mistake="a function is asked of the wrong module, or by an old or foreign name",
+        mistake="a function of another module, or one with an old or foreign name",
         only=r"^module",
         priority=0.9,
         propose=_moved,
@@ -110,7 +108,7 @@ OTHER_MODULES: tuple[Fix, ...] = (
     ),
     Fix(
         name="submodule",
-        mistake="a package's part is used and not imported",
+        mistake="a submodule that is used but not imported",
         only=r"^module",
         priority=0.85,
         propose=_submodule,
@@ -126,7 +124,7 @@ OTHER_MODULES: tuple[Fix, ...] = (
 #: For the class `datetime`, asked for its siblings.
 BESIDE_THE_CLASS = Fix(
     name="module_of_class",
-    mistake="the class `datetime` is asked for what stands beside it in its module",
+    mistake="a class of the module `datetime` that is looked up in the class `datetime`",
     only=r"type object 'datetime\.datetime'",
     priority=0.9,
     propose=_module_of_class,

@@ -39,7 +39,7 @@ def _near_name(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         if right == name or (right in BUILTINS and near_misses(name, [right]) == [] and right not in names):
             continue
         less = 0.02 * number + (0.25 if right not in near else 0.0)
-        yield Proposal(f"`{name}` is nothing here; `{right}` is there.", _put_all(site, wrong, right), less)
+        yield Proposal(f"`{name}` is not defined; `{right}` is.", _put_all(site, wrong, right), less)
         if number >= 4:
             return
 
@@ -47,7 +47,7 @@ def _near_name(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 def _foreign_name(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     name = match["name"]
     if right := FOREIGN_NAMES.get(name):
-        yield Proposal(f"In Python `{name}` is `{right}`.", _put_all(site, _loads(site, name), right))
+        yield Proposal(f"In Python, `{name}` is `{right}`.", _put_all(site, _loads(site, name), right))
 
 
 def _unquoted_key(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
@@ -77,7 +77,7 @@ def _of_self(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     }
     if name in bound_names(owner) or name in stored:
         edits = _put_all(site, _loads(site, name), f"{first}.{name}")
-        yield Proposal(f"`{name}` belongs to the object: `{first}.{name}`.", edits)
+        yield Proposal(f"`{name}` belongs to the object: write `{first}.{name}`.", edits)
 
 
 def _no_self(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
@@ -93,7 +93,7 @@ def with_self(site: Site, function: Function) -> Iterator[Proposal]:
         site.source.text.index("(", site.source.text.index(function.name, site.source.span(function)[0])) + 1
     )
     edits = [Edit(start, start, "self, " if names else "self")]
-    yield Proposal(f"The method `{function.name}` does not take the object that it is called on.", edits)
+    yield Proposal(f"The method `{function.name}` has no `self` parameter.", edits)
 
 
 def _accumulator(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
@@ -130,7 +130,7 @@ def starts_for(site: Site, name: str) -> Iterator[Proposal]:
         outer = loop
     edits = site.source.insert_before(outer, f"{name} = {start}")
     if edits:
-        yield Proposal(f"`{name}` is added to and has no value to begin with: it begins as `{start}`.", edits)
+        yield Proposal(f"`{name}` is updated but has no initial value: start with `{start}`.", edits)
 
 
 def _assigned_before(site: Site, name: str, place: ast.stmt) -> bool:
@@ -170,28 +170,34 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "name_module",
-                what="`{name}` is used here, and nothing of that name has been imported.",
-                why="A module must be imported before its name means anything, in every notebook and in every tool again.",
-                hint="Which line should bring `{name}` in?",
+                what="`{name}` is used but not imported.",
+                why="A module must be imported before you use it, in every notebook and in every tool.",
+                hint="Which import defines `{name}`?",
                 fix="Put an import of `{name}` at the top of the code.",
                 only=rf"name '(?:{_MODULES})'",
                 example="math.sqrt(4)",
             ),
             ExplanationText(
                 "name_near",
-                what="Nothing is called `{name}` here.",
-                why="Python looked for a variable, a function or a module of exactly that name. Something much like it is there: {near}.",
-                hint="Compare the spelling letter by letter, capitals too.",
-                fix="If {near} was meant, write that in the place of `{name}`.",
+                what="`{name}` is not defined.",
+                why=(
+                    "Python found no variable, function or module with exactly this name. A similar name "
+                    "exists: {near}."
+                ),
+                hint="Compare the spelling letter by letter, including upper and lower case.",
+                fix="If you mean {near}, write that instead of `{name}`.",
                 needs="near",
                 example="longest = ''\nprint(longets)",
             ),
             ExplanationText(
                 "name_quotes_or_later",
-                what="Nothing is called `{name}` here.",
-                why="Either it gets its value further down, or in a cell that has not been run, or it was meant as text.",
-                hint="Where does `{name}` get its value, and has that line been run before this one?",
-                fix="Give `{name}` a value above this line; if it is text, write it in quotes.",
+                what="`{name}` is not defined.",
+                why=(
+                    "It is defined further down, or in a cell that has not been run, or it should be a "
+                    "string in quotes."
+                ),
+                hint="Where is `{name}` defined, and did that line run before this one?",
+                fix="Define `{name}` above this line; if it is a string, put it in quotes.",
                 example="print(quite_unknown_thing)",
             ),
         ),
@@ -199,7 +205,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
             *MISSING_IMPORTS,
             Fix(
                 name="near_name",
-                mistake="a name is misspelt",
+                mistake="a misspelt name",
                 priority=0.8,
                 propose=_near_name,
                 example=FixExample(
@@ -211,7 +217,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
             ),
             Fix(
                 name="foreign_name",
-                mistake="a name is another language's",
+                mistake="a name from another language",
                 priority=0.92,
                 propose=_foreign_name,
                 example=FixExample(
@@ -223,7 +229,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
             ),
             Fix(
                 name="unquoted_key",
-                mistake="a key stands without its quotes",
+                mistake="a key without quotes",
                 priority=0.85,
                 propose=_unquoted_key,
                 example=FixExample(
@@ -237,7 +243,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
             ),
             Fix(
                 name="of_self",
-                mistake="an attribute or a method stands without its object",
+                mistake="an attribute or a method without its object",
                 priority=0.88,
                 propose=_of_self,
                 example=FixExample(_SELF.format("self, ", ""), _SELF.format("self, ", "self."), {"a": 1}),
@@ -245,7 +251,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
             ),
             Fix(
                 name="no_self",
-                mistake="a method uses `self` and does not take it",
+                mistake="a method that uses `self` without the parameter",
                 priority=0.9,
                 propose=_no_self,
                 example=FixExample(
@@ -257,7 +263,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
             ),
             Fix(
                 name="accumulator",
-                mistake="something is added to a name that has no value yet",
+                mistake="a name that is updated before it has a value",
                 priority=0.86,
                 propose=_accumulator,
                 example=FixExample(

@@ -36,7 +36,7 @@ def _in_place(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             and len(parent.targets) == 1
             and source.segment(parent.targets[0]) == base
         ):
-            yield Proposal(f"`.{func.attr}` changes `{base}` itself and returns nothing, so nothing is assigned.",
+            yield Proposal(f"`.{func.attr}` changes `{base}` in place and returns `None`, so the assignment is removed.",
                       source.replace(parent, source.segment(call)))  # fmt: skip
             continue
         form = _IN_PLACE[func.attr]
@@ -47,7 +47,7 @@ def _in_place(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             *[source.segment(argument) for argument in call.args], o=source.atom(func.value), a=given
         )
         yield Proposal(
-            f"`.{func.attr}` returns nothing; `{text}` is the changed value.", source.replace(call, text)
+            f"`.{func.attr}` returns `None`; use `{text}` for the changed value.", source.replace(call, text)
         )
 
 
@@ -62,7 +62,7 @@ def _shuffled(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         ):
             continue
         target, given = source.segment(node.targets[0]), source.segment(call.args[0])
-        why = "`shuffle` changes the list itself and returns nothing."
+        why = "`shuffle` changes the list in place and returns `None`."
         if target == given:
             yield Proposal(why, source.replace(node, source.segment(call)))
         else:
@@ -110,20 +110,20 @@ def _with_return(site: Site, function: Function, last: ast.stmt) -> Iterator[Pro
         case ast.Expr(value=ast.Call(func=ast.Name(id="print"), args=[value], keywords=[])):
             text = source.segment(value)
             yield Proposal(
-                f"`{function.name}` prints its value and returns nothing.",
+                f"`{function.name}` prints its value but does not return it.",
                 source.replace(last, f"return {text}"),
             )
         case ast.Expr(value=ast.Call(func=ast.Attribute(value=base, attr=attr))) if attr in _IN_PLACE:
             text = source.segment(base)
-            yield Proposal(f"{why}: it returns `{text}`.", source.insert_after(last, f"return {text}"))
+            yield Proposal(f"{why}: return `{text}`.", source.insert_after(last, f"return {text}"))
         case ast.Expr(value=value) if not isinstance(value, ast.Constant):
-            yield Proposal(f"{why}: it returns the last expression.", source.wrap(last, "return ", ""))
+            yield Proposal(f"{why}: return the last expression.", source.wrap(last, "return ", ""))
         case ast.Assign(targets=[ast.Name(id=name)]) | ast.AugAssign(target=ast.Name(id=name)):
-            yield Proposal(f"{why}: it returns `{name}`.", source.insert_after(last, f"return {name}"))
+            yield Proposal(f"{why}: return `{name}`.", source.insert_after(last, f"return {name}"))
         case ast.For() | ast.While() | ast.With() | ast.Assign():
             for number, name in enumerate(_built(function, last)):
                 edits = source.insert_after(last, f"return {name}")
-                yield Proposal(f"{why}: it returns `{name}`.", edits, less=0.05 * number)
+                yield Proposal(f"{why}: return `{name}`.", edits, less=0.05 * number)
 
 
 def _built(function: Function, last: ast.stmt) -> list[str]:
@@ -150,7 +150,7 @@ _LOOP = "def _sums(a):\n    found = []\n    for n in a:\n        found.append(n 
 
 _IN_PLACE_USED = Fix(
     name="in_place",
-    mistake="the value of a method is used that changes its object and returns nothing",
+    mistake="the value of a method that changes its object in place and returns `None`",
     priority=0.92,
     propose=_in_place,
     example=FixExample(
@@ -162,7 +162,7 @@ _IN_PLACE_USED = Fix(
 )
 _NO_RETURN = Fix(
     name="no_return",
-    mistake="a function ends without a `return`",
+    mistake="a function without `return`",
     priority=0.8,
     propose=_no_return,
     example=FixExample(_LOOP.format(""), _LOOP.format("    return found\n"), {"a": [1]}),
@@ -176,13 +176,13 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "operand_none",
-                what="`{operator}` was asked to work with `None`.",
+                what="`{operator}` was used with `None`.",
                 why=(
-                    "One of the two values is `None`: often what a function without `return` gives, or a dict's `.get` of a key that "
-                    "is not there."
+                    "One of the two values is `None`. Common causes: a function without `return`, or "
+                    "`.get` of a dict with a missing key."
                 ),
                 hint="Which of the two is `None`, and where does it come from?",
-                fix="Give that value a start or a default, or handle `None` before this line.",
+                fix="Give that value an initial value or a default, or handle `None` before this line.",
                 example="None + 1",
             ),
         ),
@@ -193,13 +193,13 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "none_subscript",
-                what="The line looks into `None`.",
+                what="The code looks up an item in `None`.",
                 why=(
-                    "Something that was expected to give a list, a dict or text gave `None`: a function without `return`, or one that "
-                    "found nothing."
+                    "A value that should be a list, a dict or a string is `None`. Common causes: a "
+                    "function without `return`, or one that found nothing."
                 ),
-                hint="Which call gave `None`?",
-                fix="Return the value from that function, or handle the case that there is none.",
+                hint="Which call returned `None`?",
+                fix="Return the value from that function, or handle `None` before this line.",
                 example="None[0]",
             ),
         ),
@@ -211,7 +211,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
             _IN_PLACE_USED,
             Fix(
                 name="shuffled",
-                mistake="the value of `shuffle` is used, which is none",
+                mistake="the value of `shuffle`, which is `None`",
                 priority=0.92,
                 propose=_shuffled,
                 example=FixExample(
@@ -237,7 +237,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
         fixes=(
             Fix(
                 name="in_place_returned",
-                mistake="nothing is returned, because a method that changes its object has no value",
+                mistake="a returned value of a method that changes its object in place",
                 priority=0.9,
                 propose=_in_place,
                 example=FixExample(
@@ -249,7 +249,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
             ),
             Fix(
                 name="nothing_returned",
-                mistake="the tool itself ends without a `return`, or prints its value",
+                mistake="a tool that prints its value or ends without a `return`",
                 priority=0.85,
                 propose=_no_return,
                 example=FixExample(

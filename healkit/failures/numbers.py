@@ -27,13 +27,11 @@ def _number_text(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             yield Proposal(reason, source.replace(given, new))
     for call in _mapped(site)[:1]:
         if re.fullmatch(r"-?\d+\.\d*", text):
-            yield Proposal(
-                f"{text!r} is no whole number; it is read as a float.", source.replace(call.args[0], "float")
-            )
+            yield Proposal(f"{text!r} is not an integer; use `float`.", source.replace(call.args[0], "float"))
         elif not text.strip():
             texts = source.segment(call.args[1])
             yield Proposal(
-                "What is empty is left out.",
+                "Skip empty values.",
                 source.replace(call.args[1], f"(x for x in {texts} if x.strip())"),
             )
 
@@ -41,21 +39,24 @@ def _number_text(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 def _cleaned(text: str, base: str, shown: str) -> Iterator[tuple[str, str]]:
     """Yield a reason and an expression that cleans the text so that it is a number."""
     if re.fullmatch(r"\s*-?\d+\.\d*\s*", text):
-        yield f"{text!r} has a point: it is read as a float first.", f"float({shown})"
+        yield f"{text!r} has a decimal point: convert it with `float` first.", f"float({shown})"
     if re.fullmatch(r"-?\d{1,3}(,\d{3})+(\.\d+)?", text):
-        yield "The commas between thousands are taken out.", f'{base}.replace(",", "")'
+        yield "Remove the thousands separators.", f'{base}.replace(",", "")'
     if re.fullmatch(r"-?\d+,\d+", text):
-        yield "The decimal comma becomes a point.", f'{base}.replace(",", ".")'
+        yield "Replace the decimal comma with a point.", f'{base}.replace(",", ".")'
     if re.fullmatch(r"-?\d{1,3}(\.\d{3})+,\d+", text):
-        yield "The decimal comma becomes a point.", f'{base}.replace(".", "").replace(",", ".")'
+        yield "Replace the decimal comma with a point.", f'{base}.replace(".", "").replace(",", ".")'
     if re.fullmatch(r"-?\d+(_| )\d+", text):
-        yield "The gaps between thousands are taken out.", f'{base}.replace(" ", "")'
+        yield "Remove the spaces between thousands.", f'{base}.replace(" ", "")'
     if match := re.fullmatch(r"([^\d\s.+-]+)\s*-?[\d.]+", text):
-        yield f"{match[1]!r} before the number is taken off.", f"{base}.lstrip({match[1]!r})"
+        yield f"Remove {match[1]!r} before the number.", f"{base}.lstrip({match[1]!r})"
     if match := re.fullmatch(r"-?[\d.]+(\s*)([^\d\s.]+)", text):
-        yield f"{match[2]!r} behind the number is taken off.", f"{base}.rstrip({match[2]!r})"
+        yield f"Remove {match[2]!r} after the number.", f"{base}.rstrip({match[2]!r})"
     if match := re.fullmatch(r"([^\d\s.+-]+)\s*-?\d[\d,]*(\.\d+)?", text):
-        yield "What is no part of the number is taken out.", f'{base}.lstrip({match[1]!r}).replace(",", "")'
+        yield (
+            "Remove everything that is not part of the number.",
+            f'{base}.lstrip({match[1]!r}).replace(",", "")',
+        )
 
 
 def _empty_number(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
@@ -64,7 +65,7 @@ def _empty_number(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         given, whole = site.source.segment(call.args[0]), site.source.segment(call)
         if not match["text"][1:-1].strip():
             text = f"({whole} if {given}.strip() else 0)"
-            yield Proposal("An empty text counts as 0.", site.source.replace(call, text), guard=True)
+            yield Proposal("Treat an empty string as 0.", site.source.replace(call, text), guard=True)
 
 
 _OTHER = FixExample("def tool(a):\n    return int(a)\n", arguments={"a": "zzyzx"})
@@ -77,38 +78,38 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "int_float_text",
-                what="`int` cannot read {text}: it is a number with a point.",
-                why="`int` reads whole numbers only, when it is given text.",
-                hint="Do the digits after the point matter?",
+                what="`int` cannot convert {text}: it has a decimal point.",
+                why="`int` converts only strings that contain an integer.",
+                hint="Do you need the digits after the decimal point?",
                 fix="Write `float(…)`, or `int(float(…))` to cut them off.",
                 example="int('3.5')",
                 only=r"int\(\) with base 10: '-?\d+\.\d*'",
             ),
             ExplanationText(
                 "int_empty",
-                what="An empty text was to be read as a number.",
-                why="A field that was left empty is text with nothing in it, and there is no number in that.",
-                hint="What should an empty field count as?",
-                fix="Handle it before: `int(text) if text.strip() else 0`, or leave the row out.",
+                what="An empty string cannot be converted to a number.",
+                why="An empty field is an empty string, which contains no number.",
+                hint="Which number should an empty field become?",
+                fix="Handle the empty string before this line, or skip the row.",
                 example="int('')",
                 only=r"(?:int\(\) with base 10|to float): ''",
             ),
             ExplanationText(
                 "number_text",
-                what="{text} cannot be read as a number.",
+                what="{text} cannot be converted to a number.",
                 why=(
-                    "Text becomes a number only if there is nothing in it but digits, a sign and perhaps a point. Units, currency "
-                    "signs and commas between thousands have to go first."
+                    "The string may contain only digits, a sign and a decimal point. Remove units, "
+                    "currency signs and thousands separators first."
                 ),
                 hint="Which value is it? Print it with `repr(…)` to see spaces too.",
-                fix="Clean it first, such as `text.replace(',', '').strip()`.",
+                fix="Clean it first, with `.replace(…)` and `.strip()`.",
                 example="float('12 kg')",
             ),
         ),
         fixes=(
             Fix(
                 name="number_text",
-                mistake="a number is read from a text with a point, commas or a unit",
+                mistake="a number with a decimal point, commas or a unit in a string",
                 only=r"(?:base 10|to float): '.*'",
                 priority=0.85,
                 propose=_number_text,
@@ -121,7 +122,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
             ),
             Fix(
                 name="empty_number",
-                mistake="a number is read from an empty text",
+                mistake="a number from an empty string",
                 only=r"(?:base 10|to float): '.*'",
                 priority=0.3,
                 propose=_empty_number,
@@ -140,10 +141,13 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "math_domain",
-                what="The mathematical function has no value there.",
-                why="The square root of a negative number, or the logarithm of 0 or less, is no real number.",
-                hint="Which value was it given?",
-                fix="Test the value first; `cmath` has functions for complex numbers.",
+                what="The function is not defined for this value.",
+                why=(
+                    "The square root of a negative number, or the logarithm of 0 or less, is not a real "
+                    "number."
+                ),
+                hint="Which value was passed?",
+                fix="Check the value first; `cmath` has functions for complex numbers.",
                 example="import math\nmath.sqrt(-1)",
             ),
         ),
@@ -154,10 +158,10 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "overflow",
-                what="A number became too large for its kind.",
-                why="A float ends at about 1.8e308. Powers and factorials get there soon.",
+                what="A number is too large for its type.",
+                why="The largest float is about 1.8e308. Powers and factorials reach it quickly.",
                 hint="Which value grows?",
-                fix="Use whole numbers (`int` has no end), or calculate with logarithms.",
+                fix="Use integers (`int` has no limit), or calculate with logarithms.",
                 example="2.0 ** 10000",
             ),
         ),

@@ -37,7 +37,7 @@ def _operations(site: Site, sign: str) -> list[tuple[ast.expr | None, ast.expr]]
 
 def _wrapped(site: Site, node: ast.expr | None, function: str, less: float = 0.0) -> Iterator[Proposal]:
     if node is not None:
-        reason = f"`{site.source.segment(node)}` is turned into `{function}` first."
+        reason = f"Convert `{site.source.segment(node)}` with `{function}` first."
         yield Proposal(reason, site.source.wrap(node, f"{function}(", ")"), less)
 
 
@@ -60,12 +60,12 @@ def _concatenated(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             if other in _COLLECTIONS:
                 yield from _wrapped(site, right, "list")
             else:
-                yield Proposal(f"`{text}` becomes a list of one.", site.source.wrap(right, "[", "]"))
+                yield Proposal(f"Put `{text}` into a list.", site.source.wrap(right, "[", "]"))
         elif kind == "tuple":
             if other in {"list", "set", "range", "generator"}:
                 yield from _wrapped(site, right, "tuple")
             else:
-                yield Proposal(f"`{text}` becomes a tuple of one.", site.source.wrap(right, "(", ",)"))
+                yield Proposal(f"Put `{text}` into a tuple.", site.source.wrap(right, "(", ",)"))
 
 
 def _unsupported_operand(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
@@ -86,12 +86,14 @@ def _unsupported_operand(site: Site, match: re.Match[str]) -> Iterator[Proposal]
                 yield from _decimal(site, side)
             elif kind == "str" and other == "str" and sign in {"-", "*", "/"} and side is sides[1]:
                 edits = [e for n in sides if n is not None for e in site.source.wrap(n, "float(", ")")]
-                yield Proposal("Both texts are turned into numbers first.", edits)
+                yield Proposal("Convert both strings to numbers first.", edits)
 
 
 def _decimal(site: Site, side: ast.expr | None) -> Iterator[Proposal]:
     if side is not None:
-        yield Proposal("A float and a Decimal do not mix.", site.source.wrap(side, "Decimal(str(", "))"))
+        yield Proposal(
+            "A float and a Decimal cannot be combined.", site.source.wrap(side, "Decimal(str(", "))")
+        )
 
 
 def _summed(site: Site) -> Iterator[Proposal]:
@@ -102,10 +104,12 @@ def _summed(site: Site) -> Iterator[Proposal]:
             for number, kind in enumerate(("int", "float")):
                 edits = site.source.replace(call.args[0], f"map({kind}, {given})")
                 yield Proposal(
-                    "The texts are turned into numbers before they are summed.", edits, less=0.05 * number
+                    "Convert the strings to numbers before you sum them.", edits, less=0.05 * number
                 )
             yield Proposal(
-                "Texts are joined, not summed.", site.source.replace(call, f'"".join({given})'), less=0.1
+                "Join strings with `join`, not `sum`.",
+                site.source.replace(call, f'"".join({given})'),
+                less=0.1,
             )
 
 
@@ -119,7 +123,7 @@ def _other_sign(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             continue
         start, end = site.source.span(left)[1], site.source.span(operand)[0]
         at = site.source.text.index(match["operator"], start, end)
-        yield Proposal(f"Between these `{right}` is meant.", [Edit(at, at + len(match["operator"]), right)])
+        yield Proposal(f"For these values, use `{right}`.", [Edit(at, at + len(match["operator"]), right)])
 
 
 def _other_operator(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
@@ -159,7 +163,7 @@ def _compared(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             comma = ", " if call.args or call.keywords else ""
             for less, key in enumerate(("float", "str")):
                 yield Proposal(
-                    f"All are compared as `{key}`.", [Edit(end, end, f"{comma}key={key}")], 0.2 + 0.1 * less
+                    f"Compare all values as `{key}`.", [Edit(end, end, f"{comma}key={key}")], 0.2 + 0.1 * less
                 )
 
 
@@ -168,9 +172,9 @@ def _joined(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         if isinstance(call.func, ast.Attribute) and call.func.attr == "join" and len(call.args) == 1:
             given = call.args[0]
             if isinstance(given, ast.GeneratorExp | ast.ListComp):
-                yield Proposal("Only texts can be joined.", site.source.wrap(given.elt, "str(", ")"))
+                yield Proposal("Only strings can be joined.", site.source.wrap(given.elt, "str(", ")"))
             else:
-                yield Proposal("Only texts can be joined.", site.source.wrap(given, "map(str, ", ")"))
+                yield Proposal("Only strings can be joined.", site.source.wrap(given, "map(str, ", ")"))
 
 
 def _repeated(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
@@ -198,17 +202,23 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "text_plus_other",
-                what="`+` has a `{kind}` on its left and a `{other}` on its right.",
-                why="`+` joins two values of one kind, or adds two numbers; Python does not guess which of them was meant.",
-                hint="Should the outcome be text or a number?",
-                fix='Turn one into the other: `str(…)` for text, `int(…)` or `float(…)` for a number, or write `f"… {{value}}"`.',
+                what="`+` has a `{kind}` on the left and a `{other}` on the right.",
+                why=(
+                    "`+` joins two values of the same type or adds two numbers; Python does not guess "
+                    "which one you mean."
+                ),
+                hint="Should the result be a string or a number?",
+                fix=(
+                    "Convert one of them: `str(…)` for a string, `int(…)` or `float(…)` for a number, or "
+                    "write an f-string."
+                ),
                 example="'You are ' + 12",
             ),
         ),
         fixes=(
             Fix(
                 name="concatenated",
-                mistake="a text, a list or a tuple, plus something of another kind",
+                mistake="`+` between a string, a list or a tuple and a value of another type",
                 priority=0.9,
                 propose=_concatenated,
                 example=FixExample(
@@ -226,17 +236,20 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "operand_types",
-                what="`{operator}` does not work between a `{left}` and a `{right}`.",
-                why="Both sides must be of kinds that the operator knows together.",
-                hint="What does `type(…)` say of the value that surprises you?",
-                fix="Convert one of them first: values that were typed in, or read from a file, are text until they are converted.",
+                what="`{operator}` is not supported between a `{left}` and a `{right}`.",
+                why="The operator does not support this combination of types.",
+                hint="What does `type(…)` say about each value?",
+                fix=(
+                    "Convert one of them first: typed input and data from text files are strings until you "
+                    "convert them."
+                ),
                 example="'3' - 1",
             ),
         ),
         fixes=(
             Fix(
                 name="unsupported_operand",
-                mistake="an operator between a text and a number, or between a float and a Decimal",
+                mistake="an operator between a string and a number, or between a float and a Decimal",
                 priority=0.85,
                 propose=_unsupported_operand,
                 example=FixExample(
@@ -248,7 +261,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
             ),
             Fix(
                 name="other_operator",
-                mistake="an operator means something else in Python",
+                mistake="an operator that means something else in Python",
                 only=r"for [\^+&|]: '(?:float|dict|set|str|int|bool)' and '(?:float|dict|set|bool|str|int)'",
                 priority=0.8,
                 propose=_other_operator,
@@ -265,17 +278,20 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "compare_types",
-                what="A `{left}` and a `{right}` cannot be put in an order.",
-                why="`{operator}`, `sorted`, `min` and `max` compare values of one kind: numbers with numbers, text with text.",
-                hint="Where do the two kinds come from?",
-                fix="Convert one of them, or leave out the values that are missing.",
+                what="A `{left}` and a `{right}` cannot be ordered.",
+                why=(
+                    "`{operator}`, `sorted`, `min` and `max` compare values of the same type: numbers with "
+                    "numbers, strings with strings."
+                ),
+                hint="Where do the two types come from?",
+                fix="Convert one of them, or skip missing values.",
                 example="max([3, 'four'])",
             ),
         ),
         fixes=(
             Fix(
                 name="compared",
-                mistake="a text and a number are compared",
+                mistake="a comparison of a string with a number",
                 priority=0.85,
                 propose=_compared,
                 example=FixExample(
@@ -293,7 +309,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
         fixes=(
             Fix(
                 name="joined",
-                mistake="something is joined that is no text",
+                mistake="a join of values that are not strings",
                 priority=0.92,
                 propose=_joined,
                 example=FixExample(
@@ -311,7 +327,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
         fixes=(
             Fix(
                 name="repeated",
-                mistake="a text or a list is multiplied with what is no whole number",
+                mistake="a string or a list multiplied by a value that is not an integer",
                 priority=0.8,
                 propose=_repeated,
                 example=FixExample(

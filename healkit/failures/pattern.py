@@ -26,7 +26,7 @@ _TITLES = {
     "where": "Where",
     "why": "Why",
     "hint": "Hint",
-    "fix": "A way to mend it",
+    "fix": "Suggested fix",
 }
 
 #: In the place of an exception type: the tool returns, and the result is wrong.
@@ -85,9 +85,11 @@ class ExplanationText:
     """Sentences that explain a pattern's failures, with places to fill in.
 
     name: unique in the catalogue. what, why, hint, fix: the steps; the named groups of the pattern's message can stand
-    in them, as can `{ename}`, `{message}`, `{near}` (names like the one that was not found) and `{known}` (names that
-    were there). needs: used only where there are such names. only: a narrower regular expression, where not all of the
-    pattern's messages are meant. example: code that fails so; the tests run it and expect this explanation.
+    in them, as can `{ename}`, `{message}` and `{near}` (names like the one that was not found). A sentence is left out
+    where the failure has nothing for one of its places. needs: used only where there are such names; with `facts`,
+    where the failure's facts are about this text, by its name, and they stand in its sentences. only: a narrower
+    regular expression, where not all of the pattern's messages are meant. example: code that fails so; the tests run
+    it and expect this explanation.
     """
 
     name: str
@@ -95,7 +97,7 @@ class ExplanationText:
     why: str = ""
     hint: str = ""
     fix: str = ""
-    needs: Literal["", "near", "known"] = ""
+    needs: Literal["", "near", "facts"] = ""
     only: str = ""
     example: str = ""
 

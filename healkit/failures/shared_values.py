@@ -43,7 +43,7 @@ def _shared_default(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             )
             edits += [*site.source.replace(default, "None"), *above] if above else []
     if edits:
-        yield Proposal("A default that can change is made anew for every call.", edits)
+        yield Proposal("Create the mutable default value in every call.", edits)
 
 
 def _skipping(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
@@ -59,7 +59,7 @@ def _skipping(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
                     | ast.Delete(targets=[ast.Subscript(value=ast.Name(id=found))])
                 ) if found == name:
                     yield Proposal(
-                        "The loop goes over a copy of the list that it changes.",
+                        "The loop iterates over a copy of the list that it changes.",
                         site.source.wrap(loop.iter, "list(", ")"),
                     )
                     return
@@ -81,7 +81,7 @@ def _late_binding(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         at = site.source.text.rindex(":", site.source.span(node)[0], site.source.span(node.body)[0])
         bound = ", ".join(f"{name}={name}" for name in dict.fromkeys(names))
         text = f", {bound}" if own else f" {bound}"
-        yield Proposal("The function keeps the value that the name has now.", [Edit(at, at, text)])
+        yield Proposal("The function keeps the current value of the name.", [Edit(at, at, text)])
 
 
 def _loop(site: Site, node: ast.AST) -> ast.For | ast.ListComp | ast.GeneratorExp | None:
@@ -101,13 +101,13 @@ def _same_rows(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
                 right=times,
             ):
                 text = f"[{site.source.segment(row)} for _ in range({site.source.segment(times)})]"
-                yield Proposal("Each row is a list of its own.", site.source.replace(node, text))
+                yield Proposal("Create a separate list for each row.", site.source.replace(node, text))
             case ast.Call(
                 func=ast.Attribute(value=ast.Name(id="dict"), attr="fromkeys"),
                 args=[keys, ast.List() | ast.Dict() as value],
             ):
                 text = f"{{key: {site.source.segment(value)} for key in {site.source.segment(keys)}}}"
-                yield Proposal("Each key has a list of its own.", site.source.replace(node, text))
+                yield Proposal("Create a separate list for each key.", site.source.replace(node, text))
 
 
 PATTERNS: tuple[FailurePattern, ...] = (
@@ -116,7 +116,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
         fixes=(
             Fix(
                 name="shared_default",
-                mistake="a default that every call shares",
+                mistake="a mutable default value that all calls share",
                 priority=0.9,
                 propose=_shared_default,
                 example=FixExample(
@@ -128,7 +128,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
             ),
             Fix(
                 name="skipping",
-                mistake="a list is changed while a loop goes through it",
+                mistake="a list that changes during iteration",
                 priority=0.9,
                 propose=_skipping,
                 example=FixExample(
@@ -144,7 +144,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
             ),
             Fix(
                 name="late_binding",
-                mistake="functions made in a loop all use its last value",
+                mistake="functions from a loop that all use its last value",
                 priority=0.9,
                 propose=_late_binding,
                 example=FixExample(
@@ -158,7 +158,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
             ),
             Fix(
                 name="same_rows",
-                mistake="one list stands in several places",
+                mistake="one list that is used in several places",
                 priority=0.9,
                 propose=_same_rows,
                 example=FixExample(

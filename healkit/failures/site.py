@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from healkit import values
 from healkit.contracts.failure import Failure, Frame
 from healkit.contracts.healing import Check
 from healkit.errors import ToolShapeError, near_misses
@@ -44,7 +45,7 @@ class Site:
         self.failure = failure
         self.readable = readable
         self._tool_name = tool_name
-        self._checks = checks
+        self._checks = [_in_parts(check) for check in checks]
 
     @cached_property
     def frame(self) -> Frame | None:
@@ -226,6 +227,14 @@ class Site:
             elif isinstance(value, list):
                 pending += value[:_ITEMS_MAX]
         return list(found)
+
+
+def _in_parts(check: Check) -> Check:
+    """Return a check whose frames are dicts of their columns, so that rules find names and values in them."""
+    if not (values.has_tags(check.arguments) or values.has_tags(check.expected)):
+        return check
+    arguments, expected = values.as_parts(check.arguments), values.as_parts(check.expected)
+    return msgspec.structs.replace(check, arguments=arguments, expected=expected)
 
 
 def holds(condition: str, arguments: dict[str, Any]) -> bool:

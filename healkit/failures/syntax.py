@@ -11,10 +11,10 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "never_closed",
-                what="A `{bracket}` is opened and never closed.",
-                why="Python read on to the end of the code and found no bracket to match it.",
-                hint="Where should the bracket end?",
-                fix="Close it; an editor marks the partner of the bracket at the cursor.",
+                what="A `{bracket}` was never closed.",
+                why="Python read to the end of the code and found no matching bracket.",
+                hint="Where should the bracket close?",
+                fix="Close it; most editors highlight the bracket that matches the one at the cursor.",
                 example="print((1 + 2)",
             ),
         ),
@@ -25,10 +25,10 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "unmatched",
-                what="A `{bracket}{closing}` closes something that was not opened so.",
-                why="Brackets close in the reverse order in which they were opened, each by its own kind.",
+                what="The closing `{bracket}{closing}` does not match an opening bracket.",
+                why="Brackets close in the reverse order in which they open, each with its own kind.",
                 hint="Count the brackets of this line from the left.",
-                fix="Take away the one that is too many, or add the one that is missing.",
+                fix="Remove the extra bracket, or add the missing one.",
                 example="print(1))",
             ),
         ),
@@ -39,10 +39,10 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "unterminated_text",
-                what="A text begins with a quotation mark and does not end.",
-                why="It must end with the same mark, in the same line unless there are three of them.",
-                hint="Is there a mark of the same kind inside of the text?",
-                fix="End it, or use the other kind of mark around it.",
+                what="A string is not closed.",
+                why="It must end with the same quotation mark, on the same line unless it is triple-quoted.",
+                hint="Does the string contain the same quotation mark?",
+                fix="Close it, or use the other kind of quotation mark around it.",
                 example="name = 'Ada",
             ),
         ),
@@ -54,7 +54,10 @@ PATTERNS: tuple[FailurePattern, ...] = (
             ExplanationText(
                 "expected_colon",
                 what="A colon is missing.",
-                why="`if`, `else`, `for`, `while`, `def`, `class`, `try` and `with` lines end in one.",
+                why=(
+                    "Lines with `if`, `else`, `for`, `while`, `def`, `class`, `try` and `with` end with a "
+                    "colon."
+                ),
                 hint="Where does the condition end?",
                 fix="Put a `:` at the end of the line.",
                 example="if True\n    pass",
@@ -67,10 +70,10 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "assign_for_compare",
-                what="There is a single `=` where Python cannot store anything.",
-                why="`=` gives a name a value; `==` asks whether two values are equal.",
-                hint="Is it a question or a storing?",
-                fix="Write `==` to compare. To store, the name comes on the left.",
+                what="There is a single `=` where Python cannot assign a value.",
+                why="`=` assigns a value to a name; `==` tests whether two values are equal.",
+                hint="Do you want to compare or to assign?",
+                fix="Write `==` to compare. To assign, put the name on the left.",
                 example="x = 1\nif x = 1:\n    pass",
             ),
         ),
@@ -81,10 +84,13 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "comma",
-                what="Two values stand side by side with nothing between them.",
-                why="Items of a list or of a call are separated by commas, other values by an operator.",
+                what="There is nothing between two values.",
+                why=(
+                    "Separate the items of a list or the arguments of a call with commas, and other values "
+                    "with an operator."
+                ),
                 hint="What belongs between the two?",
-                fix="Put a comma, an operator or a quotation mark there.",
+                fix="Add a comma, an operator or a quotation mark.",
                 example="print(1 2)",
             ),
         ),
@@ -95,8 +101,8 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "print_statement",
-                what="`{name}` is a function, and its brackets are missing.",
-                why="In Python 2 it was written without them; that was given up in 2008.",
+                what="`{name}` is a function, but its parentheses are missing.",
+                why="It was a statement without parentheses in Python 2; Python 3 requires them.",
                 fix="Write `{name}(…)`.",
                 example="print 'hello'",
             ),
@@ -108,10 +114,10 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "outside_function",
-                what="`{word}` stands outside of a {place}.",
+                what="`{word}` is outside of a {place}.",
                 why="The line is not indented as far as the {place} it should belong to.",
-                hint="To which {place} does it belong?",
-                fix="Indent it, or, in a cell, write the value alone in the last line.",
+                hint="Which {place} does it belong to?",
+                fix="Indent it; in a cell, write only the value on the last line.",
                 example="return 1",
             ),
         ),
@@ -122,10 +128,10 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "block_expected",
-                what="After the {what} in line {line}, an indented line must follow.",
-                why="Indentation says what belongs to it, and there must be at least one line.",
-                hint="What should be done there?",
-                fix="Indent the line, or write `pass` for nothing yet.",
+                what="The {what} in line {line} needs an indented block.",
+                why="Indentation marks the block that belongs to it, which needs at least one line.",
+                hint="What should the block do?",
+                fix="Indent the line, or write `pass` for an empty block.",
                 example="def f():\nreturn 1",
             ),
         ),
@@ -136,10 +142,10 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "unexpected_indent",
-                what="The line is indented further than the ones around it.",
-                why="Only after a line that ends in a colon does the code go in.",
-                hint="To which block does the line belong?",
-                fix="Take the spaces away, or find the line that lost its colon.",
+                what="The line is indented further than the lines around it.",
+                why="Only a line that ends with a colon starts an indented block.",
+                hint="Which block does the line belong to?",
+                fix="Remove the spaces, or find the line with the missing colon.",
                 example="a = 1\n  b = 2",
             ),
         ),
@@ -150,10 +156,10 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "unindent",
-                what="The line comes back to a depth that no line above has.",
-                why="All lines of one block begin at the same column.",
+                what="The indentation of this line matches no block above.",
+                why="All lines of a block start at the same column.",
                 hint="Which line above does it belong to?",
-                fix="Indent it exactly as far as that one.",
+                fix="Indent it exactly as far as that line.",
                 example="def f():\n    a = 1\n  b = 2",
             ),
         ),
@@ -164,9 +170,9 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "tabs",
-                what="Tabs and spaces are mixed in the indentation.",
-                why="They can look alike and are not.",
-                fix="Use four spaces everywhere; an editor can convert them.",
+                what="The indentation mixes tabs and spaces.",
+                why="They look the same, but Python treats them differently.",
+                fix="Use four spaces everywhere; most editors can convert tabs.",
                 example="if True:\n\ta = 1\n        b = 2",
             ),
         ),
@@ -177,10 +183,13 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "syntax",
-                what="Python cannot read this line: {what}.",
-                why="The mistake is at the place it names, or just before it: often a bracket, a quotation mark, a comma or an operator.",
-                hint="Read the line aloud, sign by sign, then the line above it.",
-                fix="Make the line shorter until it can be read, then put the rest back.",
+                what="Python cannot parse this line: {what}.",
+                why=(
+                    "The mistake is at that position or just before it: often a bracket, a quotation mark, "
+                    "a comma or an operator."
+                ),
+                hint="Read the line character by character, then the line above it.",
+                fix="Shorten the line until Python can parse it, then put the rest back.",
                 example="x = = 2",
             ),
         ),

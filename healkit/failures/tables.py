@@ -13,29 +13,10 @@ PATTERNS: tuple[FailurePattern, ...] = (
         r"Column not found: (?P<column>.+?)'?$|(?P<several>\[.*\]) not in index|None of \[Index\((?P<none>\[.*?\])",
         explanations=(
             ExplanationText(
-                "column_near",
-                what="The table has no column `{column}{several}{none}`.",
-                why="It has one much like it: {near}. Names must be alike in every letter, spaces and capitals too.",
-                hint="What does `table.columns` list?",
-                fix="If {near} was meant, use that.",
-                needs="near",
-                example=_FRAME + "sales[['region', 'unit']]",
-            ),
-            ExplanationText(
-                "column_known",
-                what="The table has no column `{column}{several}{none}`.",
-                why="Its columns are {known}. Names read from a file may carry spaces or another spelling.",
-                hint="Which of them holds what is needed?",
-                fix="Use one of them, or clean the names: `table.columns = table.columns.str.strip()`.",
-                needs="known",
-                example=_FRAME + "sales.groupby('region')['zzyzx'].sum()",
-            ),
-            ExplanationText(
                 "column",
-                what="The table has no column `{column}{several}{none}`.",
-                why="Names must be alike in every letter, spaces and capitals too.",
-                hint="What does `table.columns` list?",
-                fix="Use one of those names.",
+                what="pandas did not find `{column}{several}{none}`.",
+                why="A label must match in every character and in its type.",
+                hint="Which columns and labels does the table have at this line?",
                 example="import pandas as pd\npd.DataFrame({'a': [1]}).groupby('a')['b'].sum()",
             ),
         ),
@@ -46,10 +27,10 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "iloc_end",
-                what="The table has no row at that place.",
-                why="`iloc` counts rows from 0. A filter may have left none.",
-                hint="How many rows are there? `len(table)` says so.",
-                fix="Test `table.empty` first, or take `table.head(1)`.",
+                what="There is no row or column at that position.",
+                why="`iloc` counts from 0. A filter may have removed all rows.",
+                hint="How many rows and columns are there? Check `.shape`.",
+                fix="Check `.empty` first, or use `.head(1)`.",
                 example=_FRAME + "sales[sales.units > 9].iloc[0]",
             ),
         ),
@@ -60,10 +41,10 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "extreme_of_empty",
-                what="There is no largest or smallest: there are no values.",
-                why="A filter has left nothing, or every value is missing.",
-                hint="Why is it empty here? Look at the table before this line.",
-                fix="Handle the case with `if table.empty:`.",
+                what="There are no values, so there is no largest or smallest.",
+                why="A filter removed everything, or all values are missing.",
+                hint="Why is it empty? Look at the table before this line.",
+                fix="Handle the empty case before this line.",
                 example="import pandas as pd\npd.Series([], dtype=float).idxmax()",
             ),
         ),
@@ -74,10 +55,10 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "truth",
-                what="A whole {kind} was asked whether it is true.",
-                why="It has many values, some true and some not. `and`, `or`, `not` and `if` want one.",
-                hint="Should all of them hold, or any?",
-                fix="Write `&`, `|`, `~` with brackets around each condition, or `.any()` or `.all()`.",
+                what="A whole {kind} was used as a single truth value.",
+                why="It has many values, but `and`, `or`, `not` and `if` need a single one.",
+                hint="Should all of them be true, or any?",
+                fix="Write `&`, `|`, `~` with parentheses around each condition, or `.any()` or `.all()`.",
                 example=_FRAME + "if sales.units > 1:\n    pass",
             ),
         ),
@@ -88,9 +69,9 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "merge_columns",
-                what="The two tables have no column in common to be joined by.",
-                why="Without `on=`, pandas joins by the columns that have the same name in both.",
-                hint="Which column of the one means the same as which of the other?",
+                what="The two tables have no common column to join on.",
+                why="Without `on=`, pandas joins on the columns that have the same name in both tables.",
+                hint="Which column of one table corresponds to which column of the other?",
                 fix="Name them: `left_on='…', right_on='…'`.",
                 example=_FRAME + "sales.merge(pd.DataFrame({'area': ['N']}))",
             ),
@@ -102,10 +83,10 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "merge_types",
-                what="The column to join by is `{left}` in one table and `{right}` in the other.",
-                why="The text `'12'` never equals the number `12`.",
-                hint="Which of the two is right?",
-                fix="Convert one: `table['id'] = table['id'].astype(str)`.",
+                what="The column to join on is `{left}` in one table and `{right}` in the other.",
+                why="Values of these types are never equal.",
+                hint="Which type is right?",
+                fix="Convert one of the two with `.astype(…)`.",
                 example="import pandas as pd\npd.DataFrame({'id': ['1']}).merge(pd.DataFrame({'id': [1]}), on='id')",
             ),
         ),
@@ -116,23 +97,25 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "lengths",
-                what="The columns do not have the same length.",
-                why="In a table, each column has one value for each row.",
-                hint="Which one is shorter, and which rows does it lack?",
-                fix="Fill the gaps with `None`, or join the tables by a key.",
+                what="The columns have different lengths.",
+                why="Each column of a table has one value for each row.",
+                hint="Which column is shorter, and which rows are missing?",
+                fix="Fill the gaps with `None`, or join the tables on a key.",
                 example=_FRAME + "sales['price'] = [1, 2, 3]",
             ),
         ),
     ),
     FailurePattern(
         ("ValueError",),
-        r"operands could not be broadcast together with shapes? (?P<shapes>.+)|shapes (?P<dot>.+?) not aligned|shape mismatch",
+        r"operands could not be broadcast together with shapes? (?P<shapes>.+)|shapes (?P<dot>.+?) not aligned|shape mismatch: (?P<detail>.+?)\.?$",
         explanations=(
             ExplanationText(
                 "broadcast",
-                what="The arrays' shapes do not fit together: {shapes}{dot}.",
-                why="Shapes are compared from their ends; each pair must be equal, or one of the two 1.",
-                hint="Which of the shapes surprises you?",
+                what="The shapes of the arrays do not match: {shapes}{dot}{detail}.",
+                why=(
+                    "Shapes are compared from the right; each pair of sizes must be equal, or one of them 1."
+                ),
+                hint="Which shape is not what you expect?",
                 fix="Use `.reshape(…)`, `.T`, or an axis of length 1: `array[:, None]`.",
                 example="import numpy\nnumpy.zeros(3) + numpy.zeros(4)",
             ),
@@ -144,10 +127,10 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "reshape",
-                what="An array of {size:value} does not fill the shape {shape}.",
-                why="The product of the shape's numbers must be the number of values.",
+                what="An array of {size:value} cannot have the shape {shape}.",
+                why="The product of the sizes in the shape must equal the number of values.",
                 hint="How many values should there be?",
-                fix="Let one number be -1: it is worked out.",
+                fix="Use -1 for one size: numpy works it out.",
                 example="import numpy\nnumpy.zeros(5).reshape(2, 3)",
             ),
         ),
@@ -158,10 +141,10 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "inhomogeneous",
-                what="The lists inside have different lengths, so they make no array.",
-                why="An array is a full grid.",
+                what="The inner lists have different lengths, so they cannot form an array.",
+                why="All rows of an array must have the same length.",
                 hint="Which row is longer or shorter than the others?",
-                fix="Fill the rows up, or keep a list of arrays.",
+                fix="Fill the short rows, or keep a list of arrays.",
                 example="import numpy\nnumpy.array([[1, 2], [3]], dtype=float)",
             ),
         ),
@@ -172,9 +155,9 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "str_accessor",
-                what="`.{accessor}` is for columns of another kind than this one.",
-                why="`.str` works on text, `.dt` on times. A column of numbers has neither.",
-                hint="What does `.dtype` say of the column?",
+                what="`.{accessor}` does not work on a column of this type.",
+                why="`.str` works on strings, `.dt` on dates and times. A column of numbers has neither.",
+                hint="What is the `.dtype` of the column?",
                 fix="Convert it first: `.astype(str)`, or `pd.to_datetime(…)`.",
                 example=_FRAME + "sales.units.str.upper()",
             ),
@@ -186,10 +169,10 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "missing_to_int",
-                what="A missing value cannot become a whole number.",
-                why="A missing value (`NaN`) is a float, and `int` has no such thing.",
-                hint="What should a missing value count as?",
-                fix="Use `.fillna(0)` first, or the type `'Int64'`, which has missing values.",
+                what="A missing or infinite value cannot be converted to an integer.",
+                why="`NaN` and infinity are floats; `int` has no such values.",
+                hint="What should such a value become?",
+                fix="Use `.fillna(0)` first, or the type `'Int64'`, which supports missing values.",
                 example="import pandas as pd\npd.Series([1.0, None]).astype(int)",
             ),
         ),
@@ -200,10 +183,13 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "not_numeric",
-                what="Something was to be calculated over a column of text.",
-                why="A mean or a sum needs numbers. One value that is no number makes a whole column text as it is read.",
-                hint="What does `table.dtypes` say?",
-                fix="Choose the columns, or convert: `pd.to_numeric(column, errors='coerce')`.",
+                what="This calculation is not supported for values of this type.",
+                why=(
+                    "A mean or a sum of strings or dates is not defined, or means something else. A single "
+                    "value that is not a number makes pandas read the whole column as strings."
+                ),
+                hint="What does `.dtypes` show?",
+                fix="Select the numeric columns, or convert them: `pd.to_numeric(…, errors='coerce')`.",
                 example="import pandas as pd\npd.Series(['a', 'b']).mean()",
             ),
         ),
@@ -214,10 +200,10 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "parse_number",
-                what="The value {text} in row {row} cannot be read as a number.",
-                why="`to_numeric` stops at the first value that is none.",
-                hint="What else is in that column that is no number?",
-                fix="Write `errors='coerce'` to make such values missing, or clean them first.",
+                what="The value {text} in row {row} cannot be converted to a number.",
+                why="`to_numeric` stops at the first value that is not a number.",
+                hint="Which other values in that column are not numbers?",
+                fix="Use `errors='coerce'` to turn such values into missing ones, or clean them first.",
                 example="import pandas as pd\npd.to_numeric(pd.Series(['1', 'two']))",
             ),
         ),
@@ -228,10 +214,13 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "parse_date",
-                what="A date cannot be read.",
-                why="Dates are written in many ways, and one value is written in another way than the rest.",
+                what="A date cannot be parsed.",
+                why="Dates come in many formats, and this one does not match the expected format.",
                 hint="Which value is it?",
-                fix="Say the form (`format='%d.%m.%Y'`), or `errors='coerce'` to make it missing.",
+                fix=(
+                    "Give the format with `format=`, or use `errors='coerce'` to turn it into a missing "
+                    "value."
+                ),
                 example="import pandas as pd\npd.to_datetime('no date at all')",
             ),
         ),
@@ -242,10 +231,10 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "empty_file",
-                what="The file is empty.",
-                why="There is not even a line with the names of columns.",
+                what="The file contains no data.",
+                why="There is not even a line with column names.",
                 hint="Was the file written completely? How large is it?",
-                fix="Look at the file before it is read.",
+                fix="Look at the file before you read it.",
                 example="import io\nimport pandas as pd\npd.read_csv(io.StringIO(''))",
             ),
         ),
@@ -256,10 +245,10 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "csv_fields",
-                what="Line {line} of the file has {saw:field}, and the ones before it {expected}.",
-                why="A separator inside of a value, or another separator than the comma, makes pieces that do not belong.",
+                what="Line {line} of the file has {saw:field}; the lines before it have {expected}.",
+                why="A value contains the separator, or the separator is not a comma.",
                 hint="What does that line look like?",
-                fix="Name the separator (`sep=';'`), or skip such lines: `on_bad_lines='warn'`.",
+                fix="Set the separator with `sep=`, or skip such lines: `on_bad_lines='warn'`.",
                 example="import io\nimport pandas as pd\npd.read_csv(io.StringIO('a,b\\n1,2\\n1,2,3\\n'))",
             ),
         ),
@@ -270,10 +259,10 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "duplicate_labels",
-                what="A label stands more than once in the index.",
-                why="Then it does not say which row is meant.",
-                hint="Which labels are there twice? `index[index.duplicated()]` shows them.",
-                fix="Make them unique, sum them up, or call `.reset_index()` first.",
+                what="A label occurs more than once in the index.",
+                why="The label does not identify a single row.",
+                hint="Which labels are duplicates? `index[index.duplicated()]` shows them.",
+                fix="Make them unique, aggregate them, or call `.reset_index()` first.",
                 example="import pandas as pd\npd.Series([1, 2], index=['a', 'a']).reindex(['a', 'b'])",
             ),
         ),

@@ -38,7 +38,7 @@ def _outer_variable(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         return
     changes = [node for node in site.body_nodes(ast.AugAssign) if _is(node.target, name)]
     edits = site.source.insert_before(_first(site.function), f"{word} {name}")
-    reason = f"`{name}` is assigned in `{site.function.name}`, so it is its own there; `{word}` makes it the outer one."
+    reason = f"`{name}` is assigned in `{site.function.name}`, so it is local there; `{word}` makes it refer to the outer variable."
     # A branch that overrides a constant hardly means to change it for good.
     yield Proposal(reason, edits, less=0.0 if changes or word == "nonlocal" else 0.3)
 
@@ -58,7 +58,7 @@ def _own_copy(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     above = site.source.insert_before(first, f"{own} = {name}")
     if above:
         yield Proposal(
-            f"The function has a variable of its own, `{own}`, that begins as the outer `{name}`.",
+            f"The function uses its own variable `{own}`, which starts with the value of the outer `{name}`.",
             edits + above,
         )
 
@@ -89,15 +89,21 @@ def renamed_variable(site: Site, name: str) -> Iterator[Proposal]:
     if not called or not any(isinstance(node.ctx, ast.Store) for node in uses):
         return
     new = next(n for n in (f"{name}_value", f"own_{name}", f"{name}_") if n not in site.names())
-    kept = {id(node) for node in called} | {id(node) for node in _annotations(site)}
+    kept = {id(node) for node in called} | {id(node) for node in _outside(site, site.function)}
     edits = [edit for node in uses if id(node) not in kept for edit in site.source.replace(node, new)]
-    yield Proposal(f"The variable `{name}` hides the function of that name; it is called `{new}` now.", edits)
+    yield Proposal(
+        f"The variable `{name}` hides the function of the same name; it is renamed to `{new}`.", edits
+    )
 
 
-def _annotations(site: Site) -> Iterator[ast.AST]:
-    found = [node.annotation for node in site.body_nodes(ast.AnnAssign)]
-    for annotation in found + [a.annotation for a in site.body_nodes(ast.arg) if a.annotation is not None]:
-        yield from ast.walk(annotation)
+def _outside(site: Site, function: Function) -> Iterator[ast.AST]:
+    """Yield what is read outside of the function's scope: annotations, default values, decorators."""
+    found: list[ast.expr | None] = [node.annotation for node in site.body_nodes(ast.AnnAssign)]
+    found += [arg.annotation for arg in site.body_nodes(ast.arg)]
+    found += [function.returns, *function.args.defaults, *function.args.kw_defaults, *function.decorator_list]
+    for part in found:
+        if part is not None:
+            yield from ast.walk(part)
 
 
 def _one_branch(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
@@ -118,7 +124,7 @@ def _one_branch(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     demanded = [repr(value) for value in site.demanded("") if simple and _simple(value)]
     for number, value in enumerate(dict.fromkeys([*demanded, like, "None"])):
         edits: list[Edit] = site.source.insert_before(first, f"{name} = {value}")
-        reason = f"`{name}` has no value on every way through the function: it begins as `{value}`."
+        reason = f"`{name}` is not assigned on every path through the function: start with `{value}`."
         yield Proposal(reason, edits, less=0.1 * number, guard=value not in demanded)
 
 
@@ -132,7 +138,7 @@ def _moved_up(site: Site, assigned: ast.Assign) -> Iterator[Proposal]:
         target = around
     text = source.segment(assigned)
     if "\n" not in text:
-        yield Proposal("The line that gives the value is moved above the one that reads it.",
+        yield Proposal("The assignment moves above the line that reads it.",
                   [*source.delete(assigned), *source.insert_before(target, text)])  # fmt: skip
 
 
@@ -160,20 +166,20 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "unbound_local",
-                what="The function reads its own variable `{name}` before it has given it a value.",
+                what="The function reads its local variable `{name}` before assigning it.",
                 why=(
-                    "An assignment to `{name}` anywhere in a function makes the name the function's own, everywhere in it. "
-                    "A variable of that name outside is then not looked at."
+                    "An assignment to `{name}` anywhere in a function makes it local to the whole "
+                    "function. Python then ignores a variable of that name outside."
                 ),
-                hint="On which way through the function is `{name}` never assigned?",
-                fix="Assign `{name}` at the top of the function, or give the function's own variable another name.",
+                hint="On which path through the function is `{name}` never assigned?",
+                fix="Assign `{name}` at the top of the function, or rename the local variable.",
                 example="def f(x):\n    if x:\n        y = 1\n    return y\nf(0)",
             ),
         ),
         fixes=(
             Fix(
                 name="outer_variable",
-                mistake="a function changes a variable from outside of it without saying so",
+                mistake="a function that changes an outer variable without `global` or `nonlocal`",
                 priority=0.85,
                 propose=_outer_variable,
                 example=FixExample(
@@ -187,7 +193,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
             ),
             Fix(
                 name="own_copy",
-                mistake="a branch gives an outer constant a value, and makes it local in the others",
+                mistake="an outer constant that becomes local because one branch assigns it",
                 priority=0.8,
                 propose=_own_copy,
                 example=FixExample(
@@ -201,7 +207,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
             ),
             Fix(
                 name="not_begun",
-                mistake="something is added to a local name that has no value yet",
+                mistake="a local name that is updated before it has a value",
                 priority=0.9,
                 propose=_not_begun,
                 example=FixExample(
@@ -215,7 +221,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
             ),
             Fix(
                 name="shadowed_function",
-                mistake="a variable takes the name of the function that gives its value",
+                mistake="a variable with the name of the function that returns its value",
                 priority=0.9,
                 propose=_shadowed_function,
                 example=FixExample(
@@ -229,7 +235,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
             ),
             Fix(
                 name="one_branch",
-                mistake="a name gets its value on one way through the function only",
+                mistake="a name that is assigned on only one path through the function",
                 priority=0.7,
                 propose=_one_branch,
                 example=FixExample(
@@ -250,8 +256,11 @@ PATTERNS: tuple[FailurePattern, ...] = (
         explanations=(
             ExplanationText(
                 "free_variable",
-                what="An inner function reads `{name}` before the function around it has given it a value.",
-                why="The inner function does not remember a value, it looks `{name}` up when it is called.",
+                what="An inner function reads `{name}` before the outer function assigns it.",
+                why=(
+                    "The inner function looks `{name}` up each time it is called; it does not store the "
+                    "value."
+                ),
                 hint="Is the inner function called too early?",
                 fix="Assign `{name}` before the call.",
                 example="def f():\n    def g():\n        return x\n    g()\n    x = 1\nf()",

@@ -25,7 +25,7 @@ def _identity(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         start, end = site.source.span(node.left)[1], site.source.span(right)[0]
         sign = "==" if isinstance(node.ops[0], ast.Is) else "!="
         yield Proposal(
-            f"`is` asks for the same object; `{sign}` compares what it holds.",
+            f"`is` tests for the same object; `{sign}` compares values.",
             [Edit(start, end, f" {sign} ")],
         )
 
@@ -48,7 +48,7 @@ def _thrown_away(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
                     node, f"{name} = {text if function == 'sorted' else f'list({text})'}"
                 )
     if edits:
-        yield Proposal("The value was thrown away; it is kept now.", edits)
+        yield Proposal("Assign the result; it was discarded.", edits)
 
 
 def _float_equality(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
@@ -76,7 +76,7 @@ def _float_equality(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             if re.search(r"^import math$", site.source.text, re.MULTILINE)
             else site.source.add_import("import math")
         )
-        yield Proposal("Floats are compared within a small distance.", edits)
+        yield Proposal("Compare floats with a tolerance.", edits)
 
 
 def _any_of(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
@@ -93,13 +93,13 @@ def _any_of(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             texts = ", ".join(site.source.segment(value) for value in (first.comparators[0], *rest))
             word = "in" if isinstance(first.ops[0], ast.Eq) else "not in"
             text = f"{site.source.segment(first.left)} {word} ({texts})"
-            yield Proposal("Each of the values is compared.", site.source.replace(node, text))
+            yield Proposal("Compare with each of the values.", site.source.replace(node, text))
 
 
 def _too_early(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Move a `return` at the end of a loop's body behind the loop."""
     source = site.source
-    why = "The loop goes on to its end before it returns."
+    why = "The loop runs to its end before it returns."
     loops: list[ast.For | ast.While] = [*site.all(ast.For), *site.all(ast.While)]
     for loop in loops:
         last = loop.body[-1]
@@ -144,7 +144,7 @@ def _first_decides(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         elif source.starts_line(last):
             end = source.line_start((last.end_lineno or 0) + 1)
             edits.append(Edit(source.line_start(last.lineno), end, after))
-        yield Proposal("Every round is looked at before the loop has its answer.", edits)
+        yield Proposal("The loop finishes all iterations before it returns.", edits)
 
 
 def _without_else(site: Site, owner: ast.If, text: str) -> Edit:
@@ -196,7 +196,7 @@ def _no_f(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             at = site.source.span(node)[0]
             edits.append(Edit(at, at, "f"))
     if edits:
-        yield Proposal("Names in braces are filled in only in an f-string.", edits)
+        yield Proposal("Names in braces are replaced only in an f-string.", edits)
 
 
 def _unequal(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
@@ -204,14 +204,17 @@ def _unequal(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     for node in ast.walk(site.source.tree):
         match node:
             case ast.Expr() if edits := stored(site.source, node):
-                yield Proposal("One `=` stores; two only compare.", edits)
+                yield Proposal("`=` assigns; `==` compares.", edits)
             case ast.Assign(
                 targets=[target], value=ast.UnaryOp(op=ast.UAdd() | ast.USub() as op, operand=operand)
             ):
                 start, end = site.source.span(target)[1], site.source.span(operand)[0]
                 sign = "+" if isinstance(op, ast.UAdd) else "-"
                 if f"={sign}" in site.source.text[start:end]:
-                    yield Proposal(f"`={sign}` stores; `{sign}=` adds up.", [Edit(start, end, f" {sign}= ")])
+                    yield Proposal(
+                        f"`={sign}` assigns a signed value; `{sign}=` updates the variable.",
+                        [Edit(start, end, f" {sign}= ")],
+                    )
 
 
 def stored(source: Source, statement: ast.Expr) -> list[Edit]:
@@ -231,7 +234,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
         fixes=(
             Fix(
                 name="identity",
-                mistake="`is` where `==` is meant",
+                mistake="`is` instead of `==`",
                 priority=0.9,
                 propose=_identity,
                 example=FixExample(
@@ -243,7 +246,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
             ),
             Fix(
                 name="thrown_away",
-                mistake="a new text is made and thrown away",
+                mistake="a new string that is not assigned",
                 priority=0.9,
                 propose=_thrown_away,
                 example=FixExample(
@@ -257,7 +260,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
             ),
             Fix(
                 name="float_equality",
-                mistake="floats are compared exactly",
+                mistake="floats compared for exact equality",
                 priority=0.75,
                 propose=_float_equality,
                 example=FixExample(
@@ -281,7 +284,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
             ),
             Fix(
                 name="too_early",
-                mistake="a loop returns in its first round",
+                mistake="a loop that returns on its first iteration",
                 priority=0.7,
                 propose=_too_early,
                 example=FixExample(
@@ -297,7 +300,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
             ),
             Fix(
                 name="first_decides",
-                mistake="the first round of a loop decides either way",
+                mistake="a loop that returns either way on its first iteration",
                 priority=0.8,
                 propose=_first_decides,
                 example=FixExample(
@@ -313,7 +316,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
             ),
             Fix(
                 name="no_f",
-                mistake="names in braces in a text that is no f-string",
+                mistake="names in braces in a string that is not an f-string",
                 priority=0.8,
                 propose=_no_f,
                 example=FixExample(
@@ -325,7 +328,7 @@ PATTERNS: tuple[FailurePattern, ...] = (
             ),
             Fix(
                 name="unequal",
-                mistake="`==` for `=`, or `=+` for `+=`",
+                mistake="`==` instead of `=`, or `=+` instead of `+=`",
                 priority=0.85,
                 propose=_unequal,
                 example=FixExample(

@@ -25,7 +25,7 @@ class Aside:
 
     locals: the variables of the innermost own frame, already cleaned. hidden: how many values were taken out of them.
     history: how often it happened, as one sentence. tip: shown once, at the end. explained: the most that is explained,
-    if given. why and mend: better words than those of the failure catalogue, in their place.
+    if given. why and fix: better words than those of the failure catalogue, in their place.
     """
 
     locals: Sequence[Local] = ()
@@ -34,15 +34,18 @@ class Aside:
     tip: str = ""
     explained: ExplainLevel = "fix"
     why: str = ""
-    mend: str = ""
+    fix: str = ""
 
 
-def history_line(count: int, first_seen: datetime, cured_by: int | None) -> str:
-    """Say how often it happened: `7th time since Tue 17 Nov 2026; last cured by revision 2`; "" for the first time."""
+def history_line(count: int, first_seen: datetime, resolved_by: str) -> str:
+    """Say how often it happened: `7th time since Tue 17 Nov 2026; last resolved by f v2`; "" for the first time.
+
+    resolved_by: the label of the revision that resolved it last; empty where none has.
+    """
     if count < 2:
         return ""
     since = f"{_ordinal(count)} time since {first_seen.strftime('%a')} {first_seen.day} {first_seen.strftime('%b %Y')}"
-    return since + (f"; last cured by revision {cured_by}" if cured_by is not None else "; not cured yet")
+    return since + (f"; last resolved by {resolved_by}" if resolved_by else "; not resolved")
 
 
 def locals_of(aside: Aside) -> list[Part]:

@@ -12,13 +12,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-#: Outcome as a colour: `bad` is red, `warn` amber, `good` green, `info` blue, `quiet` and `ink` grey and black.
-Tone = Literal["", "good", "warn", "bad", "info", "quiet", "ink"]
+#: Outcome as a colour: `bad` is red, `warn` amber, `good` green, `info` blue, `quiet` and `ink` grey and black. `ai` is
+#: purple, for what a model wrote and nothing else.
+Tone = Literal["", "good", "warn", "bad", "info", "ai", "quiet", "ink"]
 
 #: `code`: a short word as it is typed. `label`: the same on a coloured heading. `ticked`: a sentence in which backticks
 #: mark code. `quiet`: secondary. `strong`: bold. `state`: bold on one line. `mark`: highlighted. `moment`: a day and a
-#: time. `unbroken`: on one line.
-Look = Literal["", "code", "label", "ticked", "quiet", "strong", "state", "mark", "moment", "unbroken"]
+#: time. `unbroken`: on one line. `struck`: a claim that is taken back.
+Look = Literal[
+    "", "code", "label", "ticked", "quiet", "strong", "state", "mark", "moment", "unbroken", "struck"
+]
 
 #: `bare`: not a block of its own. `note`: a remark to the reader, set apart. The rest are lines of one kind of
 #: card each, with the spacing that it wants.
@@ -103,7 +106,10 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """Parts that a page opens on a click; a terminal shows its `summary`, its `body`, both or neither."""
+    """Parts that a page opens on a click; a terminal shows its `summary`, its `body`, both or neither.
+
+    `tone` sets a step apart by its colours; its words must say the same.
+    """
 
     summary: Inline
     body: Sequence[Part]
@@ -111,6 +117,7 @@ class Fold:
     is_open: bool = False
     look: Literal["", "step"] = ""
     indent: int = 2
+    tone: Tone = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from healkit.contracts.execution import ExecutionData
 from healkit.contracts.failure import Failure
+from healkit.contracts.labels import place_label
 from healkit.rendering import parts, plain
 from healkit.rendering.asides import Aside, locals_of
 from healkit.rendering.document import (
@@ -112,7 +113,7 @@ def _explanation(execution: ExecutionData, failure: Failure, aside: Aside) -> li
     if explanation is None:
         return []
     if aside.why:
-        explanation = dataclasses.replace(explanation, why=aside.why, hint="", fix=aside.mend)
+        explanation = dataclasses.replace(explanation, why=aside.why, hint="", fix=aside.fix)
     told = explanation.at(execution.explained).at(aside.explained)
     lines: list[Part] = []
     if told.what and told.what.rstrip(".") not in failure.summary:
@@ -122,7 +123,7 @@ def _explanation(execution: ExecutionData, failure: Failure, aside: Aside) -> li
     if told.hint and told.hint != failure.hint:  # healkit's own hint is shown anyway
         lines.append(Line((Span("Hint: ", "strong", plain=""), Span(told.hint, "ticked")), "hint", "hint"))
     if told.fix:
-        lines.append(Fold("A way to mend it", (Line(Span(told.fix, "ticked"), label="mend"),), "body"))
+        lines.append(Fold("Suggested fix", (Line(Span(told.fix, "ticked"), label="fix"),), "body"))
     return [Section(lines)] if lines else []
 
 
@@ -137,7 +138,8 @@ def _frames(failure: Failure, innermost: int | None) -> Section:
             items.append(Line((where, Span(line, "code", plain=f"\n    {line}")), "frame", indent=4))
         else:
             stack = "\n".join(
-                f"{f.filename}, line {f.lineno}, in {f.name}\n    {f.line.strip()}" for f in group.frames
+                f"{place_label(f.filename)}, line {f.lineno}, in {f.name}\n    {f.line.strip()}"
+                for f in group.frames
             )
             folded = Span(group.folded, plain=f"… {group.folded}")
             items.append(Fold(folded, (Code(stack, 240),), "summary", indent=4))

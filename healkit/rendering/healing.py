@@ -5,7 +5,9 @@ The verdict's words are on top, because they are easily misread: a patch that pa
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import textwrap
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 from healkit.contracts.heal_report import HealReportData
 from healkit.contracts.healing import VERDICTS, Attempt
@@ -23,6 +25,7 @@ from healkit.rendering.document import (
     Table,
     Tone,
 )
+from healkit.rendering.parts import Face
 
 #: Number of attempts listed one by one; a search has many that fail.
 _SHOWN_MAX = 8
@@ -30,29 +33,40 @@ _SHOWN_MAX = 8
 _THINK_TIME_LEAST_S = 1.0
 
 _HEADS = {
-    "kept": "a patch was kept",
-    "shown": "a patch was found, and only shown",
-    "pending": "a patch waits for your consent",
-    "declined": "the patch was declined",
+    "kept": "patch accepted",
+    "shown": "patch found, not applied",
+    "pending": "a patch is waiting for your approval",
+    "declined": "patch declined",
     "denied": "the policy forbids the patch",
-    "rolled_back": "the patch was taken back",
-    "not_cured": "nothing that was tried cures it",
+    "rolled_back": "patch rolled back",
+    "not_cured": "no fix found",
     "healthy": "nothing fails any more",
-    "not_mendable": "no change of the code helps",
-    "halted": "the policy ended it",
-    "stopped": "it was stopped",
+    "not_mendable": "changing the code does not help",
+    "halted": "halted by the policy",
+    "stopped": "stopped",
 }
 
 
-def card(report: HealReportData) -> Card:
-    """Build the card of a healing: outcome, verdict, the diff, the other attempts, what to do next."""
+def card(report: HealReportData, face: Face = "terminal") -> Card:
+    """Build the card of a healing: outcome, verdict, the diff, the other attempts, what to do next.
+
+    face: where its text form is read; the commands are those of that face.
+    """
     facts: list[tuple[str, Fact]] = [(name, Span(value, "ticked")) for name, value in report_facts(report)]
-    parts: list[Part] = [Facts([*facts, *_next(report)])]
+    parts: list[Part] = [Facts([*facts, *_next(report, face)])]
     if report.best is not None:
         verdict, diff = VERDICTS[report.best.verdict].words, report.best.diff
         parts.append(Only("html", Card(verdict, tone="info", parts=(Diff(diff),))))
         parts += [Only("text", ""), Only("text", Diff(diff, indent=2))]
-    others = [attempt for attempt in report.attempts if attempt is not report.best]
+    if report.nearest is not None:
+        near = f"nearest: passes {report.nearest.passed} of {plain.count(report.nearest.total, 'check')}"
+        parts.append(Only("html", Card(near, tone="warn", parts=(Diff(report.nearest.diff),))))
+        parts += [
+            Only("text", ""),
+            Only("text", Line(near)),
+            Only("text", Diff(report.nearest.diff, indent=2)),
+        ]
+    others = [attempt for attempt in report.attempts if attempt not in (report.best, report.nearest)]
     if others:
         left = len(others) - _SHOWN_MAX
         more = [Span(f"… and {left:,} more", "quiet")] if left > 0 else []
@@ -70,15 +84,27 @@ def verdict_line(attempt: Attempt) -> str:
     return f"{VERDICTS[attempt.verdict].words}. {meaning(attempt)}".rstrip()
 
 
-def question_text(call: str, choices: Iterable[str]) -> str:
-    """Write a question on patches that disagree, with numbered choices; a face adds how to answer."""
-    lines = (f"  {number}) {choice}" for number, choice in enumerate(choices, 1))
-    return "\n".join((f"Plausible patches disagree. What is right for {call} ?", *lines))
+def question_text(call: str, choices: Iterable[str], tables: Mapping[str, str] = MappingProxyType({})) -> str:
+    """Write a question on patches that disagree, with numbered choices; a face adds how to answer.
+
+    tables: the frames among the arguments, by name.
+    """
+    lines = [f"Plausible patches disagree. What is right for {call} ?"]
+    lines += [f"{name}:\n{textwrap.indent(table, '    ')}" for name, table in tables.items()]
+    for number, choice in enumerate(choices, 1):
+        first, *more = choice.splitlines() or [""]
+        if more:  # a table begins on a line of its own, so that its columns stay below each other
+            lines += [f"  {number})", textwrap.indent(choice, "     ")]
+        else:
+            lines.append(f"  {number}) {first}")
+    return plain.visible("\n".join(lines))
 
 
 def consent_text(best: Attempt) -> str:
     """Write the chosen patch with its reason and verdict; a face asks whether to keep it."""
-    return f"{best.diff}{best.patch.advisor}: {best.patch.reason}\nVerdict: {verdict_line(best)}"
+    return plain.visible(
+        f"{best.diff}{best.patch.advisor}: {best.patch.reason}\nVerdict: {verdict_line(best)}"
+    )
 
 
 def _time(report: HealReportData) -> str:
@@ -90,14 +116,16 @@ def _time(report: HealReportData) -> str:
 
 def meaning(attempt: Attempt) -> str:
     """Say in a sentence or two what the verdict means, and what it leaves open."""
+    if attempt.verdict == "not_cured":
+        return f"{attempt.why[:1].upper()}{attempt.why[1:]}"
     if attempt.verdict == "unproven" and attempt.patch.doubt:
-        return f"It passes every check, but nobody vouches for it. {attempt.patch.doubt}"
+        return f"Passes all checks, but the result may be wrong. {attempt.patch.doubt}"
     verdict = VERDICTS[attempt.verdict]
     return f"{verdict.meaning} {verdict.caveat}".strip()
 
 
 def report_title(report: HealReportData) -> str:
-    """Say what came of it in one line: the tool, the outcome, the verdict."""
+    """Say the result in one line: the tool, the outcome, the verdict."""
     verdict = f": {VERDICTS[report.best.verdict].words}" if report.best is not None else ""
     return f"{report.label}: {_HEADS.get(report.outcome, report.outcome)}{verdict}"
 
@@ -109,9 +137,11 @@ def report_facts(report: HealReportData) -> list[tuple[str, str]]:
     if best is not None:
         found.append(("patch", f"{best.patch.reason} ({best.patch.advisor})"))
         found.append(("means", meaning(best)))
-    checked = plain.count(len(report.checks), "check")
-    tried = plain.count(report.candidates_tried, "candidate")
-    found.append(("held", f"against {checked}; {tried} in {_time(report)}"))
+    total = len(report.checks)
+    if total:
+        passed = f"{total} of {total} passed" if best is not None else f"{total} to pass"
+        found.append(("checks", passed))
+    found.append(("tried", f"{plain.count(report.candidates_tried, 'candidate')} in {_time(report)}"))
     found += [("asked", f"{one.call} is {one.answer or 'not known'}") for one in report.questions]
     found += (
         [("cost", ", ".join(f"{amount:g} {unit}" for unit, amount in report.cost.items()))]
@@ -121,16 +151,19 @@ def report_facts(report: HealReportData) -> list[tuple[str, str]]:
     return [*found, *(("note", note) for note in report.notes)]
 
 
-def _next(report: HealReportData) -> list[tuple[str, Fact]]:
+def _next(report: HealReportData, face: Face) -> list[tuple[str, Fact]]:
     """Say where it is on record, and what can be done next, as each face types it."""
-    told, tool = f'hk.timeline("{report.run_id}")', report.label.partition("@")[0]
-    found = [("record", f"`{told}`", f"{told}, or healkit trace show {report.run_id}")]
+    told, tool = f'hk.timeline("{report.run_id}")', report.label.partition(" ")[0]
+    elsewhere = f", or healkit trace show {report.run_id}" if face == "terminal" else ""
+    found = [("record", f"`{told}`", f"{told}{elsewhere}")]
     if report.outcome == "pending":
         words = [f"healkit requests {word} {report.request_id}" for word in ("accept", "decline")]
         found.append(("next", " or ".join(f"`%{word}`" for word in words), " or ".join(words)))
-    if report.outcome == "kept":
+    if report.outcome == "kept" or (report.outcome == "halted" and report.revision is not None):
         found.append(("undo", f"`%vault undo {tool}`", f"healkit vault undo {tool}"))
-    return [(name, Span(page, "ticked", plain=terminal)) for name, page, terminal in found]
+    if face == "notebook":
+        found = [(name, page, page.replace("`", "")) for name, page, _ in found]
+    return [(name, Span(page, "ticked", plain=typed)) for name, page, typed in found]
 
 
 def report_mark(report: HealReportData) -> str:
@@ -139,7 +172,7 @@ def report_mark(report: HealReportData) -> str:
 
 
 def report_tone(report: HealReportData) -> Tone:
-    """Say how it went: `good` is what somebody has said is right, `warn` what still wants a look, `bad` the rest."""
+    """Say how it went: `good` is what an example says is right, `warn` what you should look at, `bad` the rest."""
     cured = report.best is not None and report.best.verdict == "cured"
     if report.outcome == "healthy" or (report.outcome == "kept" and cured):
         return "good"
@@ -147,10 +180,9 @@ def report_tone(report: HealReportData) -> Tone:
 
 
 def _line(attempt: Attempt) -> str:
-    why = f": {attempt.why}" if attempt.why else ""
-    return plain.one_line(
-        f"{VERDICTS[attempt.verdict].mark} {attempt.patch.advisor}: {attempt.patch.reason}{why}", 160
-    )
+    reason = attempt.patch.reason
+    told = f"{reason.removesuffix('.')}: {attempt.why}" if attempt.why else reason
+    return plain.one_line(f"{VERDICTS[attempt.verdict].mark} {attempt.patch.advisor}: {told}", 160)
 
 
 def _row(attempt: Attempt) -> tuple[str | Span, ...]:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from healkit import values
 from healkit.contracts.entries import RevisionInfo, VaultEntry
 from healkit.contracts.execution import ExecutionData
 from healkit.contracts.records import TRIED_COUNTED_MAX, TRIED_ORIGINS
@@ -26,7 +27,7 @@ from healkit.rendering.document import (
 from healkit.rendering.plain import visible
 
 #: Columns that a narrow page shows without scrolling come first.
-_EXECUTIONS = ("row", "when", "tool", "status", "what came of it", "took", "isolation")
+_EXECUTIONS = ("row", "when", "tool", "status", "result", "took", "isolation")
 _VAULT = ("tool", "persona", "rev", "type", "group", "description")
 _HISTORY = ("rev", "from", "author", "when", "runs", "failed", "code", "reason")
 _STATES: dict[str, tuple[str, Tone]] = {"SUCCESS": ("✓", "good"), "FAILURE": ("✗", "bad")}
@@ -43,7 +44,7 @@ def executions(found: Sequence[ExecutionData], *, left_out: int = 0, ask: str = 
     below = [Span(left_out_line(left_out, ask), "quiet")] if left_out else []
     if not found:
         return Card(parts=("No executions match.", *below))
-    table = Table(_EXECUTIONS, [_execution_row(one) for one in found], cut="what came of it")
+    table = Table(_EXECUTIONS, [_execution_row(one) for one in found], cut="result")
     return Card(tone="info", parts=(table, *below))
 
 
@@ -116,7 +117,7 @@ def _execution_row(one: ExecutionData) -> tuple[Cell, ...]:
     if one.failure is not None:
         came = plain.one_line(one.failure.summary, 160)
     elif one.ok:
-        came = plain.one_line(parts.result_text(one), 160)
+        came = parts.result_line(one, 160)
     return (
         str(one.log_id) if one.log_id is not None else "–",
         Span(plain.moment(one.timestamp), "moment"),
@@ -133,7 +134,7 @@ def _entry_row(found: VaultEntry) -> tuple[Cell, ...]:
     return (
         Span(found.tool_name, "code"),
         found.persona,
-        f"@{found.revision}",
+        f"v{found.revision}",
         found.type,
         found.group or "–",
         Span(plain.one_line(description, 160), "ticked"),
@@ -141,11 +142,11 @@ def _entry_row(found: VaultEntry) -> tuple[Cell, ...]:
 
 
 def _revision_row(revision: RevisionInfo) -> tuple[Cell, ...]:
-    number = f"@{revision.number}{' ● active' if revision.active else ''}{' draft' if revision.draft else ''}"
+    number = f"v{revision.number}{' ● active' if revision.active else ''}{' draft' if revision.draft else ''}"
     failures = str(revision.failures)
     return (
         Span(number, "strong" if revision.active else ""),
-        f"@{revision.parent}" if revision.parent is not None else "–",
+        f"v{revision.parent}" if revision.parent is not None else "–",
         revision.author,
         Span(plain.moment(revision.created_at), "moment"),
         str(revision.runs),
@@ -160,10 +161,12 @@ def _entry_title(found: VaultEntry) -> str:
 
 
 def _entry_facts(found: VaultEntry) -> list[tuple[str, str]]:
-    facts = [("arguments", _signature(found.input_schema))]
+    removed = [("removed", f"{found.removed_at:%Y-%m-%d %H:%M} UTC")] if found.removed_at else []
+    facts = [*removed, ("arguments", _signature(found.input_schema))]
     facts += [("" if i else "grants", line) for i, line in enumerate(_granted(found))]
     for example in found.examples[:_EXAMPLES_MAX]:
-        facts.append(("example", plain.one_line(json.dumps(example, ensure_ascii=False, default=str), 300)))
+        shown = json.dumps(values.with_texts(example), ensure_ascii=False, default=str)
+        facts.append(("example", plain.one_line(shown, 300)))
     if (more := len(found.examples) - _EXAMPLES_MAX) > 0:
         facts.append(("", f"and {plain.count(more, 'more example')}"))
     return [*facts, ("code hash", found.code_hash)]
@@ -176,7 +179,7 @@ def _saved_facts(found: VaultEntry) -> list[tuple[str, str]]:
     flag = "" if found.persona == "default" else f" --persona {found.persona}"
     if found.draft:
         note = "a draft, which cannot be run before it parses"
-        return [*known, ("note", note), ("mend it", f"%vault show {found.tool_name}{flag} --edit")]
+        return [*known, ("note", note), ("fix it", f"%vault show {found.tool_name}{flag} --edit")]
     given = _given(found)
     words = [repr(found.tool_name)] + ([] if found.persona == "default" else [repr(found.persona)])
     call = ", ".join(f"{name!r}: {value}" for name, value in given)
@@ -192,7 +195,10 @@ def _saved_facts(found: VaultEntry) -> list[tuple[str, str]]:
 def _given(found: VaultEntry) -> list[tuple[str, str]]:
     """Write the arguments to run it with: those of its first example where they are short, else their names alone."""
     for example in found.examples[:1]:
-        given = [(str(name), repr(value)) for name, value in dict(example.get("arguments") or {}).items()]
+        arguments = dict(example.get("arguments") or {})
+        if values.has_tags(arguments):
+            break  # no literal can be typed for it
+        given = [(str(name), repr(value)) for name, value in arguments.items()]
         if sum(len(value) for _, value in given) <= _EXAMPLE_MAX_CHARS:
             return given
     names = found.input_schema.get("required") or ()

@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import cache
 
+from healkit.plain_text import TICKED
 from healkit.rendering.document import Tone
 from healkit.rendering.plain import visible
 
@@ -22,6 +23,7 @@ RED, RED_SOFT = "#a8201a", "#fdeceb"
 GREEN, GREEN_SOFT = "#176639", "#e5f4ea"
 AMBER, AMBER_SOFT = "#7a4a00", "#fff3da"
 BLUE, BLUE_SOFT = "#0a4f94", "#e8f1fb"
+PURPLE, PURPLE_SOFT = "#6b2ba0", "#f3eafc"
 MARK = "#ffe08a"
 #: Tone → ink and paper.
 TONES: dict[Tone, tuple[str, str]] = {
@@ -30,25 +32,29 @@ TONES: dict[Tone, tuple[str, str]] = {
     "warn": (AMBER, AMBER_SOFT),
     "bad": (RED, RED_SOFT),
     "info": (BLUE, BLUE_SOFT),
+    "ai": (PURPLE, PURPLE_SOFT),
     "quiet": (MUTED, SOFT),
     "ink": (INK, SOFT),
 }
 
-#: Each colour in the theme: the page's own ink and paper, and mixtures with them, which stay readable on both.
+#: Each colour in the theme: the page's own ink and paper, and mixtures with them, which stay readable on both. No name
+#: holds that of a colour: of an untrusted notebook JupyterLab would keep `var(--hk-red)`, and not what defines it.
 _THEME = {
     INK: ("ink", f"var(--jp-content-font-color1,{INK})"),
     PAPER: ("paper", f"var(--jp-layout-color0,{PAPER})"),
     SOFT: ("soft", "color-mix(in srgb,var(--hk-ink) 7%,var(--hk-paper))"),
     LINE: ("line", "color-mix(in srgb,var(--hk-ink) 22%,var(--hk-paper))"),
     MUTED: ("muted", "color-mix(in srgb,var(--hk-ink) 72%,var(--hk-paper))"),
-    RED: ("red", "color-mix(in srgb,#e5231b 60%,var(--hk-ink))"),
-    RED_SOFT: ("red-soft", "color-mix(in srgb,#e5231b 12%,var(--hk-paper))"),
-    GREEN: ("green", "color-mix(in srgb,#12a150 58%,var(--hk-ink))"),
-    GREEN_SOFT: ("green-soft", "color-mix(in srgb,#12a150 12%,var(--hk-paper))"),
-    AMBER: ("amber", "color-mix(in srgb,#c98500 58%,var(--hk-ink))"),
-    AMBER_SOFT: ("amber-soft", "color-mix(in srgb,#e09600 13%,var(--hk-paper))"),
-    BLUE: ("blue", "color-mix(in srgb,#1a73d9 60%,var(--hk-ink))"),
-    BLUE_SOFT: ("blue-soft", "color-mix(in srgb,#1a73d9 12%,var(--hk-paper))"),
+    RED: ("bad", "color-mix(in srgb,#e5231b 60%,var(--hk-ink))"),
+    RED_SOFT: ("bad-soft", "color-mix(in srgb,#e5231b 12%,var(--hk-paper))"),
+    GREEN: ("good", "color-mix(in srgb,#12a150 58%,var(--hk-ink))"),
+    GREEN_SOFT: ("good-soft", "color-mix(in srgb,#12a150 12%,var(--hk-paper))"),
+    AMBER: ("warn", "color-mix(in srgb,#c98500 58%,var(--hk-ink))"),
+    AMBER_SOFT: ("warn-soft", "color-mix(in srgb,#e09600 13%,var(--hk-paper))"),
+    BLUE: ("info", "color-mix(in srgb,#1a73d9 60%,var(--hk-ink))"),
+    BLUE_SOFT: ("info-soft", "color-mix(in srgb,#1a73d9 12%,var(--hk-paper))"),
+    PURPLE: ("ai", "color-mix(in srgb,#a24df0 60%,var(--hk-ink))"),
+    PURPLE_SOFT: ("ai-soft", "color-mix(in srgb,#a24df0 13%,var(--hk-paper))"),
     MARK: ("mark", "color-mix(in srgb,#f2b600 38%,var(--hk-paper))"),
 }
 _LITERAL = re.compile("|".join(_THEME))
@@ -58,10 +64,28 @@ _CARD = (
     f"background-color:{PAPER};color:{INK};border:1px solid {LINE};border-radius:6px;max-width:960px;"
     "margin:6px 0;font-family:sans-serif;font-size:13px;line-height:1.45;overflow:hidden;overflow-wrap:anywhere"
 )
-#: Names of the theme's colours in a card.
-_DEFINED = ";".join(f"--hk-{name}:{value}" for name, value in _THEME.values())
-#: Code in a sentence, as in Markdown.
-_TICKED = re.compile(r"`([^`\n]+)`")
+#: Names of the theme's colours in a card; those of `ai` within such a card only, which keeps the others small.
+_AI = {PURPLE, PURPLE_SOFT}
+_DEFINED = ";".join(f"--hk-{name}:{value}" for key, (name, value) in _THEME.items() if key not in _AI)
+_DEFINED_AI = ";".join(f"--hk-{name}:{value}" for name, value in (_THEME[key] for key in sorted(_AI)))
+#: Mark → the paths of a picture of it and its colour, which is seen on light and dark: few fonts have these characters.
+_PICTURES = {
+    "🛡": (
+        "%23239159",
+        (
+            "<path d='M8 1 2.5 3v5c0 3.4 2.4 5.9 5.5 7 3.1-1.1 5.5-3.6 5.5-7V3z'/>"
+            "<path d='m5.3 8 2 2 3.4-4' fill='none' stroke='white' stroke-width='1.6'/>"
+        ),
+    ),
+    "🗄": (
+        "%232f7fd0",
+        (
+            "<path d='M2.5 3.5v9c0 1.2 2.5 2.2 5.5 2.2s5.5-1 5.5-2.2v-9z'/>"
+            "<ellipse cx='8' cy='3.5' rx='5.5' ry='2.2' stroke='white' stroke-width='.8'/>"
+            "<path d='M2.5 8c0 1.2 2.5 2.2 5.5 2.2s5.5-1 5.5-2.2' fill='none' stroke='white' stroke-width='.8'/>"
+        ),
+    ),
+}
 _TAG = re.compile(r"<[^>]*>")
 #: A cell with more characters is prose: it may break anywhere, but keeps a width in which it can be read.
 _PROSE_LEAST_CHARS = 40
@@ -101,17 +125,34 @@ def join(children: Iterable[str]) -> Html:
     return Html("".join(c if isinstance(c, Html) else html.escape(visible(c)) for c in children))
 
 
-def card(*children: str, accent: str = LINE) -> Html:
-    """Build the frame around all that healkit shows: own colours, and a bar that says how it went."""
-    return tag("div", *children, style=f"{_DEFINED};{_CARD};border-left:5px solid {accent}")
+def card(*children: str, accent: str = LINE, label: str = "") -> Html:
+    """Build the frame around all that healkit shows: own colours, and a bar that says how it went.
+
+    label: its name for a screen reader, which can then go from card to card.
+    """
+    defined = f"{_DEFINED};{_DEFINED_AI}" if accent in _AI else _DEFINED
+    style = f"{defined};{_CARD};border-left:5px solid {accent}"
+    return tag("div", *children, style=style, **({"role": "region", "aria-label": label} if label else {}))
 
 
 def heading(mark: str, text: str, colour: str, background: str, *below: str) -> Html:
     """Build the first line of a card: a mark and a sentence, and what belongs right under it."""
-    line = tag(
-        "div", tag("b", f"{mark} {text}"), style=f"color:{colour};font-size:15px;overflow-wrap:anywhere"
-    )
+    style = f"color:{colour};font-size:15px;overflow-wrap:anywhere"
+    # A heading by its role: for an element like h3, JupyterLab adds a link and an entry in the table of contents.
+    line = tag("div", tag("b", picture(mark), f" {text}"), style=style, role="heading", **{"aria-level": "3"})
     return tag("div", line, *below, style=f"background-color:{background};color:{INK};padding:8px 12px")
+
+
+def picture(mark: str) -> str:
+    """Return a mark, as a picture where it has one; a page that shows none has the character."""
+    if mark not in _PICTURES:
+        return mark
+    colour, paths = _PICTURES[mark]
+    begin = f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16' fill='{colour}'>"
+    source = f"data:image/svg+xml,{begin}{paths}</svg>"
+    place = "display:inline;vertical-align:-2px;margin:0;max-width:none"
+    image = tag("img", src=source, alt=mark, width="16", height="16", style=place)
+    return Html(image.removesuffix("</img>"))
 
 
 def section(*children: str) -> Html:
@@ -132,7 +173,7 @@ def chip(text: str, colour: str = INK, background: str = SOFT) -> Html:
 
 def ticked(text: str) -> Html:
     """Build text in which what stands in backticks is code."""
-    pieces = _TICKED.split(text)
+    pieces = TICKED.split(text)
     return join(chip(piece) if i % 2 else piece for i, piece in enumerate(pieces))
 
 
@@ -140,7 +181,8 @@ def block(text: str, *, max_height: str = "") -> Html:
     """Build preformatted text that wraps, so that a long line never widens the page."""
     scroll = f";max-height:{max_height};overflow:auto" if max_height else ""
     style = f"{MONO};color:{INK};background-color:{SOFT};padding:6px 8px;margin:2px 0;border-radius:4px"
-    return tag("pre", text, style=f"{style};white-space:pre-wrap;overflow-wrap:anywhere{scroll}")
+    focus = {"tabindex": "0"} if max_height else {}  # so that the arrow keys can scroll it
+    return tag("pre", text, style=f"{style};white-space:pre-wrap;overflow-wrap:anywhere{scroll}", **focus)
 
 
 def fold(summary: str, *children: str, is_open: bool = False) -> Html:
@@ -162,14 +204,19 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[str]], *, narrow_first
     row_style = f"background-color:{PAPER};color:{INK};border:0;border-bottom:1px solid {LINE}"
     head = tag(
         "tr",
-        *(tag("th", h, style=f"{cell};{wraps[0]};color:{MUTED};font-weight:normal") for h in headers),
+        *(
+            tag("th", h, style=f"{cell};{wraps[0]};color:{MUTED};font-weight:normal", scope="col")
+            for h in headers
+        ),
         style=row_style,
     )
     body = []
     for row in rows:
         looks = [f"{cell};{wraps[_is_prose(item)]}" for item in row]
         styles = [f"{look};width:110px" if narrow_first and i == 0 else look for i, look in enumerate(looks)]
-        cells = (tag("td", item, style=look) for item, look in zip(row, styles, strict=True))
+        cells = [tag("td", item, style=look) for item, look in zip(row, styles, strict=True)]
+        if narrow_first and not headers:
+            cells[0] = tag("th", row[0], style=f"{styles[0]};font-weight:normal", scope="row")
         body.append(tag("tr", *cells, style=row_style))
     parts = [tag("thead", head)] if headers else []
     style = "table-layout:auto;border-collapse:collapse;margin:0;font-size:12px;border:0;width:100%"

@@ -2,8 +2,8 @@
 
 A worker has no network and no files, but its outputs are drawn by the user's browser, which has both. So only kinds of
 output that cannot run or fetch anything pass: text, raster images, JSON, HTML cleaned by nh3, and Markdown cleaned by
-`safe_markdown`. Scripts, SVG, widgets and vendor types do not. A kind that was left out is named where nothing else
-would be shown.
+`safe_markdown`. Scripts, SVG, widgets and vendor types do not. Text keeps its colours, and no other control characters.
+A kind that was left out is named where nothing else would be shown.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import json
 import re
 from typing import Any
 
+from healkit.plain_text import drawn
 from healkit.rendering.safe_markdown import safe_markdown, without_active_tex
 
 _IMAGES = frozenset({"image/png", "image/jpeg", "image/gif"})
@@ -101,7 +102,7 @@ def _spared(kind: str, value: Any) -> Any:
 def _safe_value(kind: str, value: Any) -> Any:
     """Return the value of one kind, made safe; None when the kind or the value cannot be."""
     if kind == "application/json":
-        return value if _is_json(value) else None
+        return json.loads(drawn(json.dumps(value, ensure_ascii=False))) if _is_json(value) else None
     text = _text(value)
     if kind == "text/plain":
         return text
@@ -142,7 +143,7 @@ def clean_html(text: str) -> str:
         },
         strip_comments=True,
     )
-    cleaned = without_active_tex(cleaned)
+    cleaned = drawn(without_active_tex(cleaned))  # here, not before: entities are characters now
     return f'<div style="overflow:auto">{cleaned}</div>' if _CSS_OVERFLOWS.search(cleaned) else cleaned
 
 
@@ -176,7 +177,7 @@ def _metadata(metadata: Any, shown: dict[str, Any]) -> dict[str, Any]:
 
 def _text(value: Any) -> str:
     """Join a list of lines, the other form in which nbformat writes text; half a surrogate pair becomes a mark."""
-    joined = "".join(map(_as_text, value)) if isinstance(value, list) else _as_text(value)
+    joined = drawn("".join(map(_as_text, value)) if isinstance(value, list) else _as_text(value))
     return joined if joined.isascii() else _SURROGATE.sub("\ufffd", joined)
 
 

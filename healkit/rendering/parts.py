@@ -5,12 +5,17 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal
 
+import msgspec
+
+from healkit import values
 from healkit.contracts.execution import ExecutionData
 from healkit.contracts.failure import Failure, Frame
+from healkit.contracts.labels import place_label
 from healkit.contracts.records import CallRecord, DecisionRecord, Grants
 from healkit.errors import TOOL_CODES
 from healkit.rendering import plain
@@ -20,11 +25,11 @@ if TYPE_CHECKING:
 
 #: Beginning of a command → its purpose.
 _PURPOSES = {
-    "%vault show": "mend it",
+    "%vault show": "fix it",
     "%vault list": "see what there is",
     "%trace_last_error": "see it again",
-    "%post_mortem": "look into it",
-    "%debug": "look into it (q leaves)",
+    "%post_mortem": "inspect it",
+    "%debug": "inspect it (q leaves)",
     "%run_tool": "run it again",
     "%healkit keep": "make it a tool",
 }
@@ -36,7 +41,17 @@ _COMMAND_MAX_CHARS = 1000
 #: The log keeps arguments that were too long as cut text under this name; they cannot be passed again.
 _CUT_ARGUMENTS = "…"
 #: A call of a tool that is not there: its code cannot be shown, and calling it again is no use.
-_NO_SUCH_TOOL = frozenset({"TOOL_NOT_FOUND", "PERSONA_NOT_FOUND"})
+_NO_SUCH_TOOL = frozenset({"TOOL_NOT_FOUND", "TOOL_REMOVED", "PERSONA_NOT_FOUND"})
+
+
+#: Beginning of a result that the log keeps as a preview.
+_PREVIEW = '{"type":'
+
+
+class _Preview(msgspec.Struct):
+    type: str
+    shape: list[int]
+    first: list[Any]
 
 
 @dataclass(frozen=True)
@@ -49,10 +64,10 @@ class FrameGroup:
 
     @property
     def where(self) -> str:
-        """Place such as `fibonacci@1, line 3, in fibonacci`."""
+        """Place such as `fibonacci v1, line 3, in fibonacci`."""
         frame = self.frames[0]
         times = f"  (× {self.repeats})" if self.repeats > 1 else ""
-        return f"{frame.filename.strip('<>')}, line {frame.lineno}, in {frame.name}{times}"
+        return f"{place_label(frame.filename)}, line {frame.lineno}, in {frame.name}{times}"
 
     @property
     def folded(self) -> str:
@@ -93,14 +108,14 @@ def headline(execution: ExecutionData) -> str:
         return plain.one_line(f"{execution.label} failed: {execution.failure.summary}", 400)
     if execution.status == "RUNNING":
         return f"{execution.label} is running, started {plain.moment(execution.timestamp)}"
-    return f"{execution.label} returned {plain.one_line(result_text(execution), 200)}"
+    return f"{execution.label} returned {result_line(execution, 200)}"
 
 
 def place(execution: ExecutionData) -> str:
-    """Say where it failed: `line 4 of fibonacci@1, in fibonacci`, or an empty text where no frame is the tool's own."""
+    """Say where it failed: `line 4 of fibonacci v1, in fibonacci`, or "" where no frame is the tool's own."""
     frame = execution.failure.tool_frame if execution.failure is not None else None
     return (
-        f"line {frame.lineno} of {frame.filename.strip('<>')}, in {frame.name}" if frame is not None else ""
+        f"line {frame.lineno} of {place_label(frame.filename)}, in {frame.name}" if frame is not None else ""
     )
 
 
@@ -128,6 +143,23 @@ def result_text(execution: ExecutionData) -> str:
     if execution.value is None and execution.result_summary is not None:
         return execution.result_summary
     return plain.value_text(execution.value)
+
+
+def result_line(execution: ExecutionData, limit: int) -> str:
+    """Write the value in one line; of a frame or an array its class and shape."""
+    value, summary = execution.value, execution.result_summary or ""
+    if values.is_tabular(value) and value.shape:
+        return f"a {type(value).__name__}, {shape_text(value.shape)}"
+    if value is None and summary.startswith(_PREVIEW):
+        with suppress(msgspec.MsgspecError):  # a summary that was cut
+            shown = msgspec.json.decode(summary, type=_Preview)
+            return f"a {shown.type}, {shape_text(shown.shape)}"
+    return plain.one_line(result_text(execution), limit)
+
+
+def shape_text(shape: Sequence[int]) -> str:
+    """Write a shape: `1,000 × 3`."""
+    return " × ".join(f"{size:,}" for size in shape)
 
 
 def record_line(execution: ExecutionData) -> str:
@@ -163,6 +195,8 @@ def grant_lines(grants: Grants) -> list[str]:
         lines.append(f"calls {', '.join(grants.calls) or 'none'}")
     if grants.python is not None:
         lines.append(f"python {grants.python}")
+    if grants.own_grants:
+        lines.append("own grants: keeps all of this when another tool calls it")
     return lines
 
 
@@ -193,14 +227,16 @@ def next_steps(execution: ExecutionData, face: Face) -> list[str]:
     if execution.failure is not None and execution.failure.code in _NO_SUCH_TOOL:
         return ["healkit vault list" if face == "terminal" else "%vault list"]
     if face == "terminal":
-        payload = shlex.quote(json.dumps(execution.arguments, ensure_ascii=False))
-        run = f"healkit run {name}{flag}" + (f" --args {payload}" if execution.arguments else "")
-        steps = [f"healkit vault show {name}{flag}", f"healkit vault patch {name} FILE{flag}", run]
+        steps = [f"healkit vault show {name}{flag}", f"healkit vault patch {name} FILE{flag}"]
+        if values.is_plain(execution.arguments):  # what a command line can say
+            payload = shlex.quote(json.dumps(execution.arguments, ensure_ascii=False))
+            steps.append(f"healkit run {name}{flag}" + (f" --args {payload}" if execution.arguments else ""))
     else:
         steps = [f"%vault show {name}{flag} --edit"]
         if execution.failure is not None:
             steps += [f"%trace_last_error {name}{flag}", f"%post_mortem {name}{flag}"]
-        steps.append(f"%run_tool {name}{flag}{_notebook_arguments(execution.arguments)}")
+        if values.is_plain(execution.arguments):
+            steps.append(f"%run_tool {name}{flag}{_notebook_arguments(execution.arguments)}")
     if _CUT_ARGUMENTS in execution.arguments:
         steps.pop()
     return [step for step in steps if len(step) <= _COMMAND_MAX_CHARS]

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from healkit.contracts.plain_text import count, one_line, visible
 from healkit.contracts.records import summarize
+from healkit.plain_text import count, one_line, visible
 
 __all__ = [
     "clipped", "count", "duration", "indent", "moment", "one_line", "spared", "text_table", "value_text",

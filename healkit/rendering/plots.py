@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from healkit.contracts.labels import revision_label
 from healkit.contracts.stats import Ran, ToolSummary
 from healkit.errors import PlotUnavailable
 from healkit.rendering import plain
@@ -72,7 +73,7 @@ def plot_runs(runs: Sequence[Ran], metrics: Sequence[ToolSummary]) -> Plot:
     numbers = list(dict.fromkeys(run.revision for run in runs))
     for number, colour in zip(numbers, _cycle(len(numbers)), strict=True):
         mine = [run for run in runs if run.revision == number]
-        label = "no revision" if number is None else f"revision {number}"
+        label = "no revision" if number is None else f"v{number}"
         failed = [run for run in mine if run.failed]
         rate = 100 * len(failed) / len(mine)
         rates.plot([mine[0].timestamp, mine[-1].timestamp], [rate, rate], "o-", color=colour, label=label)
@@ -123,7 +124,7 @@ def _finished(figure: Figure, rates: Any, times: Any, metrics: Sequence[ToolSumm
 
 
 def _label(row: ToolSummary) -> str:
-    return row.tool_name if row.revision is None else f"{row.tool_name}@{row.revision}"
+    return revision_label(row.tool_name, row.persona or "default", row.revision)
 
 
 def _cycle(count: int) -> list[str]:

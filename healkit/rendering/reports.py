@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from healkit.contracts.doctor import DoctorCheck, DoctorReport, Status
 from healkit.contracts.entries import Blame
+from healkit.contracts.labels import revision_label
 from healkit.rendering import plain
 from healkit.rendering.document import Card, Cell, Diff, Facts, Items, Line, Only, Part, Section, Span, Table
 
@@ -45,7 +46,7 @@ def status(found: Status) -> Card:
     rows += [("tools", f"{found.tools:,}"), ("executions", f"{found.executions:,}")]
     rows += [("failures", f"{found.failures:,}"), ("running", f"{found.running:,}")]
     rows += [("problem", found.problem)] if found.problem else []
-    rows += [("requests", f"{found.requests:,} waiting for your word")] if found.requests else []
+    rows += [("requests", f"{found.requests:,} waiting for your approval")] if found.requests else []
     rows += _trace_rows(found)
     return Card(tone="warn" if found.problem else "info", parts=(Facts(rows, indent=0),))
 
@@ -73,21 +74,33 @@ def diff(name: str, text: str) -> Card:
     return Card(name, tone="info", parts=(Diff(text),), line="")
 
 
+def _last_good(found: Blame) -> str:
+    if found.last_good is None:
+        return "none on record"
+    return f"v{found.last_good}" + (", in other runs" if found.last_good == found.first_failed else "")
+
+
 def blame(name: str, found: Blame) -> Card:
-    """Build the report on which revision first failed so, and which one cured it."""
+    """Build the report on which revision first failed so, and which one resolved it."""
     if not found.count:
         return Card(parts=(f"{name}: no such failure on record.",))
-    cured = found.last_cured_by is not None
-    ending = f"cured by @{found.last_cured_by}" if cured else "not cured yet"
+    resolved = found.last_cured_by is not None
+    ending = (
+        f"resolved by {revision_label(name, 'default', found.last_cured_by)}" if resolved else "not resolved"
+    )
     title = f"{name}: failed {plain.count(found.count, 'time')}, {ending}"
-    first = "–" if found.first_failed is None else f"@{found.first_failed}"
+    first = "–" if found.first_failed is None else f"v{found.first_failed}"
     row = "" if found.first_failed_log_id is None else f", log row {found.first_failed_log_id}"
     rows = [
         ("first failed", f"{first}{row}, {plain.moment(found.first_failed_at)}"),
         ("last failed", plain.moment(found.last_failed_at)),
-        ("last good", "none on record" if found.last_good is None else f"@{found.last_good}"),
+        ("last good", _last_good(found)),
         ("fingerprint", found.fingerprint),
     ]
     return Card(
-        title, "✓" if cured else "✗", "good" if cured else "bad", parts=(Facts(rows, width=14),), line=title
+        title,
+        "✓" if resolved else "✗",
+        "good" if resolved else "bad",
+        parts=(Facts(rows, width=14),),
+        line=title,
     )

@@ -36,9 +36,12 @@ def listing(requests: Sequence[PatchRequest]) -> Card:
     return Card(tone="warn" if pending else "info", parts=(table,))
 
 
-def card(request: PatchRequest, face: Face = "notebook") -> Card:
-    """Build the card of one request: who, why, with which verdict, and the diff; face: where commands are typed."""
-    became = "" if request.revision is None else f", now @{request.revision}"
+def card(request: PatchRequest, face: Face = "notebook", active: int | None = None) -> Card:
+    """Build the card of one request: who, why, with which verdict, and the diff.
+
+    face: where commands are typed. active: the tool's active revision by now, where that is known.
+    """
+    became = "" if request.revision is None else f", {became_of(request, active)}"
     steps = Facts(_steps(request, face))
     parts: list[Part] = [Facts(_facts(request))]
     if steps.rows:
@@ -54,6 +57,13 @@ def card(request: PatchRequest, face: Face = "notebook") -> Card:
         _TONES[request.state],
         parts=parts,
     )
+
+
+def became_of(request: PatchRequest, active: int | None) -> str:
+    """Say which revision an accepted request became, and which one is active where that is another one."""
+    if active is None or active == request.revision:
+        return f"now v{request.revision}"
+    return f"as v{request.revision}; v{active} is active by now"
 
 
 def _row(request: PatchRequest) -> tuple[Cell, ...]:

@@ -11,7 +11,7 @@ from healkit.contracts.runs import Difference, Run, RunDiff
 from healkit.rendering import plain
 from healkit.rendering.document import Card, Code, Facts, Line, Only, Part, Table
 
-_EVENTS = ("seq", "after", "step", "event", "what came of it")
+_EVENTS = ("seq", "after", "step", "event", "result")
 _RUNS = ("run", "begun", "profile", "events", "outcome")
 _MARKS = {True: "✓", False: "✗"}
 #: Values longer than this are cut on screen; the folder holds them whole.
@@ -22,6 +22,8 @@ _GROUPED = {
     "state after": "state_signature_after.",
     "evidence": "evidence_refs.",
 }
+#: Metadata that the facts above the events say, or the evidence.
+_UNSHOWN = {"doc_hash", "execution_mode", "execution_profile", "file_ref", "report_ref"}
 #: Fields that differ because another, named field differs.
 _FOLLOWS = {"state_key", "state_before", "state_after"}
 
@@ -46,7 +48,7 @@ def listing(runs: Sequence[Run]) -> Card:
     rows = []
     for run in runs:
         begun = run.manifest.started_at if run.manifest else None
-        profile = run.manifest.execution_profile if run.manifest else "–"
+        profile = run.manifest.execution_profile.name if run.manifest else "–"
         rows.append((run.path.name, plain.moment(begun), profile, f"{len(run.events):,}", _outcome(run)))
     return Card(tone="info", parts=(Table(_RUNS, rows),))
 
@@ -65,7 +67,7 @@ def problems(run: Run) -> Card:
 
 def diff(found: RunDiff) -> Card:
     """Build where two runs part; − stands for the first of them, + for the second."""
-    same = f"{plain.count(found.same, 'event')} alike (times, durations and ids are not compared)"
+    same = f"{plain.count(found.same, 'event')} the same (times, durations and ids are not compared)"
     lines = [f"− {found.left.run_id}", f"+ {found.right.run_id}"]
     lines += [line for difference in found.differences for line in _difference(difference)]
     number = plain.count(len(found.differences), "difference")
@@ -89,13 +91,13 @@ def _facts(run: Run) -> Iterator[tuple[str, str]]:
     if run.manifest is not None:
         manifest = run.manifest
         yield "begun", f"{plain.moment(manifest.started_at)}, by healkit {manifest.app_version}"
-        yield "profile", f"{manifest.execution_profile}, {manifest.execution_mode}"
+        yield "profile", f"{manifest.execution_profile.name}, {manifest.execution_mode}"
         caps = manifest.policy_defaults
         yield (
             "policy",
             (
-                f"same state {caps.same_state_threshold}, steps {caps.max_steps}, "
-                f"retries {caps.max_retries}, recoveries {caps.max_recoveries}"
+                f"same state {caps.same_state_revisits}, steps {caps.hard_cap_steps}, "
+                f"retries {caps.retries_per_action}, recoveries {caps.recovery_max}"
             ),
         )
         yield "payload", manifest.redaction_policy.payload
@@ -116,17 +118,21 @@ def _what(event: TraceEvent) -> str:
         return f"✗ {event.error.error_code}: {plain.one_line(event.error.message, _VALUE_MAX_CHARS)}{again}"
     if event.action_spec is not None:
         spec = event.action_spec
-        revision = "" if spec.revision is None else f"@{spec.revision}"
+        revision = "" if spec.revision is None else f" v{spec.revision}"
         return f"{spec.kind} {spec.tool_name}{revision} {_value(spec.arguments)}"
-    parts = [_field(key, value) for key, value in {**(event.result or {}), **event.metadata}.items()]
+    known = {} if event.event_type == "run_finished" else event.metadata  # it repeats the result
+    parts = [_field(key, value) for key, value in {**(event.result or {}), **known}.items()]
     if event.evidence_refs:
         parts.append(", ".join(f"{ref.kind} {ref.sha256[:8]}" for ref in event.evidence_refs))
     return ", ".join(part for part in parts if part)
 
 
 def _field(key: str, value: Any) -> str:
-    if value is None or value == "":
+    if value is None or value == "" or key in _UNSHOWN:
         return ""
+    if key == "policy" and isinstance(value, dict):
+        count = value.get("same_state_revisit_count")
+        return "" if count is None else f"same state {_value(count)}"
     if key == "checks" and isinstance(value, dict):
         return " ".join(f"{_MARKS[ok] if isinstance(ok, bool) else '?'} {name}" for name, ok in value.items())
     if key == "duration_ms" and isinstance(value, int | float):

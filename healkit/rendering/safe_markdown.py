@@ -13,6 +13,8 @@ import html
 import re
 import unicodedata
 
+from healkit.plain_text import drawn
+
 #: Schemes of links; a target without a scheme is a place on the same page or server.
 _SCHEMES = frozenset({"http", "https", "mailto"})
 _HTML_START = re.compile(r"<(?=[A-Za-z/!?])")
@@ -56,8 +58,10 @@ def _inactive_command(found: re.Match[str]) -> str:
 
 
 def _decoded_letter(found: re.Match[str]) -> str:
-    """Write entities of letters and digits as these: they could spell a command or a scheme."""
+    """Write entities of letters and digits as these: they could spell a command or a scheme; drop controls."""
     meant = html.unescape(found[0])
+    if drawn(meant) != meant:
+        return ""
     return meant if meant.isascii() and meant.isalnum() else found[0]
 
 

@@ -8,7 +8,17 @@ from healkit.contracts.stats import GroupInfo, ToolSummary
 from healkit.rendering import plain
 from healkit.rendering.document import Card, Table
 
-_GROUPS = ("failures", "tool", "first seen", "last seen", "since", "cured by", "row", "fingerprint", "what")
+_GROUPS = (
+    "failures",
+    "tool",
+    "first seen",
+    "last seen",
+    "since",
+    "resolved by",
+    "row",
+    "fingerprint",
+    "what",
+)
 
 
 def groups(found: Sequence[GroupInfo]) -> Card:
@@ -56,4 +66,4 @@ def _summary_row(row: ToolSummary, asked: Sequence[str]) -> tuple[str, ...]:
 
 
 def _revision(number: int | None) -> str:
-    return "–" if number is None else f"@{number}"
+    return "–" if number is None else f"v{number}"

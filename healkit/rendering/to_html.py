@@ -30,7 +30,7 @@ from healkit.rendering.document import (
     Table,
 )
 from healkit.rendering.markup import Html
-from healkit.rendering.plain import count
+from healkit.rendering.plain import count, one_line
 
 _MONO_LINE = f"{m.MONO};margin-top:4px;white-space:pre-wrap;overflow-wrap:anywhere"
 _LINES: dict[LineLook, str] = {
@@ -66,7 +66,12 @@ def _card(card: Card) -> Html:
     head = []
     if card.title:
         head = [m.heading(card.mark, card.title, ink, paper, *map(_part, card.below))]
-    return m.card(*head, *map(_block, card.parts), accent=ink)
+    return m.card(*head, *map(_block, card.parts), accent=ink, label=_label(card))
+
+
+def _label(card: Card) -> str:
+    """Name the card for a screen reader, with the tool's name where a terminal's first line has it."""
+    return one_line((card.line or card.title).removeprefix(card.mark).strip(), 100)
 
 
 def _block(part: Part) -> Html:
@@ -84,7 +89,7 @@ def _part(part: Part) -> Html:
         case Line(content, look):
             return m.tag("div", _inline(content), style=_LINES[look])
         case Items(items):
-            return m.tag("ul", *(m.tag("li", item) for item in items), style="margin:2px 0")
+            return m.tag("ul", *(m.tag("li", m.ticked(item)) for item in items), style="margin:2px 0")
         case Code(text, height):
             return m.block(text, max_height=f"{height}px" if height else "")
         case Diff():
@@ -132,6 +137,8 @@ def _span(span: Span) -> Html:
         case "mark":
             style = f"color:{m.INK};background-color:{m.MARK};padding:1px 4px"
             return m.tag("mark", text, style=style)
+        case "struck":
+            return m.tag("del", text, style=f"color:{m.MUTED};text-decoration:line-through")
         case "moment":
             return m.moment(text)
         case "unbroken":
@@ -155,23 +162,35 @@ def _fold(fold: Fold) -> Html:
         return m.fold(_inline(fold.summary), *body, is_open=fold.is_open)
     summary = m.tag("summary", _inline(fold.summary), style="cursor:pointer")
     inner = m.tag("div", *body, style=_STEP_BODY)
-    return m.tag("details", summary, inner, open=fold.is_open, style="padding:2px 0")
+    place = "padding:2px 0"
+    if fold.tone:
+        ink, paper = m.TONES[fold.tone]
+        place = (
+            f"padding:3px 8px;margin:2px 0;border-left:4px solid {ink};background-color:{paper};color:{m.INK}"
+        )
+    return m.tag("details", summary, inner, open=fold.is_open, style=place)
 
 
 def _steps(steps: Steps) -> Html:
-    """Write steps within a card's size: in full as far as there is room, then one line each, then counted."""
-    drawn = [_part(step.brief) for step in steps.steps]
-    room = steps.max_chars - sum(map(len, drawn))
-    for at in sorted(range(len(drawn)), key=lambda at: (steps.steps[at].rank, at)):
+    """Write steps within a card's size: in full as far as there is room, then one line each, then counted.
+
+    Steps of rank 0 are always in full; the last of the others make room for them.
+    """
+    drawn = {at: _part(step.brief) for at, step in enumerate(steps.steps)}
+    room = steps.max_chars - sum(map(len, drawn.values()))
+    others = [at for at in drawn if steps.steps[at].rank]
+    for at in sorted(drawn, key=lambda at: (steps.steps[at].rank, at)):
         full = _part(steps.steps[at].full)
         more = len(full) - len(drawn[at])
-        if more <= room:
+        if more <= room or not steps.steps[at].rank:
             drawn[at], room = full, room - more
-    while room < 0:
-        room += len(drawn.pop())
+    gap = len(drawn)
+    while room < 0 and others:
+        gap = others.pop()
+        room += len(drawn.pop(gap))
     if left := len(steps.steps) - len(drawn):
-        drawn.append(m.tag("div", m.muted(f"… {count(left, 'more step')}")))
-    return m.join(drawn)
+        drawn[gap] = m.tag("div", m.muted(f"… {count(left, 'more step')}"))
+    return m.join(drawn[at] for at in sorted(drawn))
 
 
 def _diff(diff: Diff) -> Html:

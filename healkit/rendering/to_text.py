@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from healkit.plain_text import untick
 from healkit.rendering.document import (
     Card,
     Cell,
@@ -43,7 +44,9 @@ def words_of(content: Inline) -> str:
     if isinstance(content, tuple):
         return "".join(map(words_of, content))
     if isinstance(content, Span):
-        content = content.text if content.plain is None else content.plain
+        if content.plain is not None:
+            return visible(content.plain)
+        content = untick(content.text) if content.look in ("ticked", "strong") else content.text
     return visible(content)
 
 
@@ -66,7 +69,7 @@ def _lines(part: Part, width: int | None) -> Iterator[str]:
         case Line():
             yield from _line(part)
         case Items(items):
-            yield from (f"  – {visible(item)}" for item in items)
+            yield from (f"  – {visible(untick(item))}" for item in items)
         case Code(text) | Diff(text):
             yield from _indented(visible(text.rstrip()).lstrip("\n"), part.indent)
         case Table():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from healkit.contracts.labels import place_label
 from healkit.contracts.post_mortem import KeptFrame, Local
 from healkit.rendering.asides import row_of
 from healkit.rendering.document import Card, Code, Fold, Line, Part, Section, Span, Table
@@ -26,10 +27,10 @@ def card(frames: Frames) -> Card:
 
 
 def _frame(frame: KeptFrame, found: Sequence[Local], *, is_open: bool) -> Fold:
-    """Build one frame: `#1  fibonacci@1, line 3, in fibonacci`; `eval(…, frame=1)` takes that number."""
+    """Build one frame: `#1  fibonacci v1, line 3, in fibonacci`; `eval(…, frame=1)` takes that number."""
     rows = [row_of(one, _TYPE_MAX_CHARS, _REPR_MAX_CHARS) for one in found]
     table: Part = Table(("name", "type", "value"), rows, indent=6)
     if not rows:
         table = Line(Span("no locals", "quiet"), "bare", indent=6)
-    where = f"#{frame.number}  {frame.filename.strip('<>')}, line {frame.lineno}, in {frame.name}"
+    where = f"#{frame.number}  {place_label(frame.filename)}, line {frame.lineno}, in {frame.name}"
     return Fold(where, (Code(frame.line, indent=6), table), terminal="both", is_open=is_open)

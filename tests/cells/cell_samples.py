@@ -1,4 +1,4 @@
-"""A small notebook whose cells are really run."""
+"""Small notebook whose cells are really run."""
 
 from __future__ import annotations
 

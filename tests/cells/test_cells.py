@@ -1,4 +1,4 @@
-"""Run order: notebooks as lists of cells and runs, and the advice."""
+"""Run order: notebooks as lists of cells and runs, and advice."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ ADVISED: dict[str, tuple[list[str], list[Step], str, list[int]]] = {
     "further down, and what that needs": ([USE, "base = 1", "prices = [base]"], [1], "later", [2, 3]),
     "edited since it ran": ([LOAD, USE], [(1, "price = [3, 4]"), 2], "edited", [1]),
     "failed, edited since": ([LOAD, USE], [(1, "prices = [3, 4"), 2], "edited", [1]),
-    "failed before it got there": (
+    "failed before defining it": (
         ["rows = 1 / 0\nprices = [rows]", USE],
         [1, 2],
         "failed",
@@ -354,10 +354,7 @@ def test_similar_names_come_last_and_only_from_the_kernel() -> None:
     advice = book.advice(near=("prices", "print"))
     assert advice is not None
     assert (advice.kind, advice.confidence, advice.steps) == ("near", "guess", ())
-    assert (
-        advice.sentence
-        == "Nothing in this notebook defines `prizes`. Something much like it is there: `prices`."
-    )
+    assert advice.sentence == "No cell of this notebook defines `prizes`. A similar name exists: `prices`."
     book = told([LOAD, "prizes = 1", "print(prizes)"], [1, 3])
     asked = book.advice(near=("prices",))
     assert asked is not None

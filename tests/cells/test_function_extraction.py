@@ -91,14 +91,14 @@ def test_an_undefined_name_is_left_in_the_tool():
 @pytest.mark.parametrize(
     ("cell", "value", "said"),
     [
-        ("x", {1, 2}, "`x` is a set, which JSON cannot hold as it is"),
-        ("x", (1, 2), "`x` is a tuple"),
-        ("x", {"deep": [object()]}, "`x` is a dict, which JSON cannot hold as it is"),
+        ("x", {1, 2}, "'x' is a set, which JSON cannot hold as it is"),
+        ("x", (1, 2), "'x' is a tuple"),
+        ("x", {"deep": [object()]}, "'x' is a dict, which JSON cannot hold as it is"),
         ("x", "y" * 2_000_000, "more than 1,000,000 characters"),
         ("x", types.SimpleNamespace(), "SimpleNamespace"),
         ("%run_tool x", 1, "it holds a magic or a shell command"),
         ("x = = 1", 1, "invalid syntax"),
-        ("from math import *", 1, "`from math import \\*` cannot stand in a function"),
+        ("from math import *", 1, "'from math import \\*' cannot stand in a function"),
         ("", 1, "empty"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Rows of the failure catalogue that raise: the other rows still explain, diagnose and propose."""
+"""Rows of the catalogue that raise do not stop the others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fixes: every row fixes the real failure of its own example, and leaves its lookalike alone."""
+"""Fixes: each fixes its example and spares its lookalike."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def folder(tmp_path: Path) -> Path:
 
 
 def filled(example: FixExample, folder: Path) -> FixExample:
-    """The example with the test's own folder in it, where it is about files."""
+    """Return the example with the test's own folder in it, where it is about files."""
     put = {field: getattr(example, field).replace("{folder}", str(folder)) for field in ("before", "after")}
     return dataclasses.replace(example, **put)
 
 
 def case_for(fix: Fix, example: FixExample, folder: Path) -> Case:
-    """The example's case; a fix for wrong results gets one without a failure."""
+    """Return the example's case; a fix for wrong results gets one without a failure."""
     checks = [] if example.right is None else [declared(example.arguments, example.right)]
     case = case_of(example.before, example.arguments, *checks, folders=[str(folder)])
     if fix.name in QUIET:
@@ -47,7 +47,7 @@ def case_for(fix: Fix, example: FixExample, folder: Path) -> Case:
 
 
 def made_by(fix: Fix, case: Case) -> list[str]:
-    """The codes that this fix makes of the case's."""
+    """Return the codes that this fix makes of the case's."""
     site = site_of(case)
     return [
         code

@@ -1,4 +1,4 @@
-"""The syntax rules: code that Python cannot read becomes what was meant."""
+"""Syntax rules: broken code becomes what was meant."""
 
 from __future__ import annotations
 
@@ -235,3 +235,22 @@ def test_draft_tokens_add_up_to_the_text():
     for _ in range(300):
         text = "".join(rng.choice("ab1\"'#\\\n \t([{}]):=+.é\x00🙂") for _ in range(rng.randrange(40)))
         assert "".join(token.text for token in tokens(text)) == text
+
+
+@pytest.mark.parametrize(
+    ("draft", "repaired"),
+    [
+        (
+            "def f(xs)\n    s = sum(xs)\n    return 'total\n",
+            "def f(xs):\n    s = sum(xs)\n    return 'total'\n",
+        ),
+        (
+            "def f(a, b)\n    print('a: ' + a\n    return 'b\n",
+            "def f(a, b):\n    print('a: ' + a)\n    return 'b'\n",
+        ),
+    ],
+    ids=["two", "three"],
+)
+def test_a_mistake_above_the_one_reported_first_is_repaired_too(draft: str, repaired: str) -> None:
+    """H6: an unterminated string is reported before a missing colon above it."""
+    assert next(iter(repairs(draft)))[0] == repaired

@@ -13,7 +13,7 @@ from healkit.runtime.execution import Execution
 
 @pytest.fixture
 def make():
-    """An execution with any fields replaced; a failed one unless a value is given."""
+    """Return a function that makes an execution with any fields replaced; a failed one unless a value is given."""
 
     def build(**fields: Any) -> Execution:
         failed = "value" not in fields and "status" not in fields

@@ -1,4 +1,7 @@
-"""What every subject of rendering is drawn from: records as a log, a vault and a run folder give them."""
+"""Records that every subject of rendering is drawn from.
+
+They are as a log, a vault and a run folder give them.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from typing import Any
 
 from rendering_samples import CALLS, FRAMES, NOW, TRACEBACK
 
+from healkit.contracts.data_views import DataView, ViewColumn
 from healkit.contracts.doctor import DoctorCheck as Tried
 from healkit.contracts.doctor import DoctorReport, Status
 from healkit.contracts.entries import Blame, RevisionInfo, VaultEntry
@@ -21,6 +25,7 @@ from healkit.contracts.records import DecisionRecord, Grants
 from healkit.contracts.requests import PatchRequest
 from healkit.contracts.runs import Problem, Run
 from healkit.contracts.stats import GroupInfo, ToolSummary
+from healkit.contracts.summaries import ColumnSummary, Counted, Found, FrameSummary, Numbers, TextSummary
 from healkit.healing.report import HealReport
 from healkit.runtime.execution import Execution
 from healkit.tracing.reader import read_run
@@ -37,7 +42,7 @@ CODE = '''def average_delay(delays: dict, line: str) -> float:
 GRANTS = Grants(read=("/data/buses",), write=("/tmp/out",), memory_mb=512, timeout_s=7.5,
                 packages=("pandas",), calls=("vault.*", "host.rate"), python="/opt/py312/bin/python")  # fmt: skip
 DIFF = (
-    "--- average_delay@1\n+++ proposed\n@@ -5,4 +5,4 @@\n         if minutes > 0:\n             total += minutes\n"
+    "--- average_delay v1\n+++ proposed\n@@ -5,4 +5,4 @@\n         if minutes > 0:\n             total += minutes\n"
     "             buses += 1\n-    return round(total / buses, 1)\n+    return round(total / buses, 1) if buses else 0.0\n"
 )
 DECISIONS = [
@@ -56,7 +61,7 @@ KEPT = [
 
 
 def execution(**fields: Any) -> Execution:
-    """A failed execution with any fields replaced; a successful one where a value is given."""
+    """Make a failed execution with any fields replaced; a successful one where a value is given."""
     failed = "value" not in fields and "status" not in fields
     base: dict[str, Any] = {
         "tool_name": "fibonacci", "persona": "default", "arguments": {"n": 10}, "trace_id": "0198", "timestamp": NOW,
@@ -145,6 +150,36 @@ SUMS = [
 ]
 
 
+def _found(*entries: tuple[str, int]) -> Found:
+    return Found(sum(n for _, n in entries), len(entries), tuple(Counted(*entry) for entry in entries))
+
+
+SUMMARIES = {
+    "text": TextSummary(
+        characters=12_345, size_bytes=12_400, lines=200, paragraphs=31, sentences=1, words=2_010, distinct_words=804,
+        ngrams={1: _found(("delay", 40), ("bus", 12)), 2: _found(("average delay", 9)), 3: Found(0, 0, ())},
+        entities={"name": _found(("Bank of England", 3), ("<b>Ann\u202e</b>", 1)), "date": _found(("5 March 2024", 1))},
+        numbers=Numbers(3, 2, -2.5, 1200000.0, 400.123456), urls=_found(("https://example.org/a?b=1&c=2", 2)),
+        hosts=_found(("example.org", 2)), citations={"doi": _found(("10.1000/xyz", 1)), "key": _found(("[@doe99]", 1))},
+        hidden={"email": 1_200, "secret-name": 2}, invisible=1, cut=True,
+    ),
+    "empty": TextSummary(0, 0, 0, 0, 0, 0, 0, {1: Found(), 2: Found(), 3: Found()}, {}, Numbers(), Found(), Found(), {}, {}),
+    "frame": FrameSummary(
+        "pandas.DataFrame", (1_000_000, 1_004), 7,
+        (
+            ColumnSummary("price", "float64", 7, 999, -0.5, 1234567.0, 12.25, 3.0, 1.0, 10.5, 20.0),
+            ColumnSummary("big", "int64", 0, 2, 0, 2**62),
+            ColumnSummary("<i>city</i>", "str", 0, 2, min_chars=1, max_chars=1_200, top=(Counted("Rome", 5), Counted("Oslo", 1))),
+            ColumnSummary("parts", "object", 0, types=(Counted("list", 4),)),
+            ColumnSummary("phone", "int64", 0, 2, "[PHONE]", "[PHONE]"),
+        ),
+        left_out=999,
+    ),
+    "array": FrameSummary("numpy.ndarray", (), 0, (ColumnSummary("values", "int64", 0, 1, 3, 3, 3.0, None, 3.0, 3.0, 3.0),)),
+    "no-columns": FrameSummary("pandas.DataFrame", (0, 0), 0, ()),
+}  # fmt: skip
+
+
 def request(**fields: Any) -> PatchRequest:
     base: dict[str, Any] = {
         "id": 7, "tool_name": "average_delay", "persona": "default", "parent": 1, "code": CODE, "code_hash": "ab" * 32,
@@ -176,7 +211,7 @@ REQUESTS = {
 def attempt(number: int, advisor: str, verdict: Any, reason: str, why: str = "", **more: Any) -> Attempt:
     patch = Patch(code=CODE, advisor=advisor, author="search", reason=reason, **more)
     return Attempt(
-        number=number, patch=patch, diff=DIFF, verdict=verdict, why=why, passed=2, total=2, step_id="s2"
+        number=number, patch=patch, diff=DIFF, verdict=verdict, why=why, passed=2, total=2, step_id="step_2"
     )
 
 
@@ -188,8 +223,8 @@ ATTEMPTS = (
 )  # fmt: skip
 DOUBTED = attempt(1, "peers", "unproven", "Takes a peer's code.", doubt="It was written for other data.")
 REPORT = HealReport(
-    tool_name="average_delay", persona="default", label="average_delay@1", outcome="kept",
-    reason="average_delay@2 is active: cured and regression-free.", diagnosis="Line 8 divides by `buses`, which is 0.",
+    tool_name="average_delay", persona="default", label="average_delay v1", outcome="kept",
+    reason="average_delay v2 is active: fixed, no regressions.", diagnosis="Line 8 divides by `buses`, which is 0.",
     attempts=ATTEMPTS, best=ATTEMPTS[2], checks=(Check(origin="failing"), Check(origin="passing")), duration_s=12.3,
     candidates_tried=1_240, run_id="20250301-a1", folder=Path("runs/20250301-a1"), revision=2,
     questions=(Answered("average_delay(line='7')", ("0.0", "None"), "0.0"), Answered("average_delay(line='9')", (), None)),
@@ -212,7 +247,7 @@ REPORTS = {
 
 
 def recorded_run(name: str) -> Run:
-    """A run folder that the real writer wrote, named from this folder so that the name is the same everywhere."""
+    """Read a run folder that the real writer wrote, named from this folder so that the name is the same everywhere."""
     return read_run(Path("recorded", "runs", name))
 
 
@@ -226,7 +261,7 @@ def damaged_run() -> Run:
 
 
 def draft_story(story: dict[str, Any]) -> dict[str, Any]:
-    """The same run as if it was still going on, with no profile of healing."""
+    """Change a run's story as if it was still going on, with no profile of healing."""
     return {
         **story,
         "profile": "test",
@@ -234,3 +269,14 @@ def draft_story(story: dict[str, Any]) -> dict[str, Any]:
         "problems": ["trace.jsonl, line 8: torn"],
         "attempts": [],
     }
+
+
+_COLUMNS = [ViewColumn("city", "str", 0), ViewColumn("minutes", "float64", 12)]
+VIEWS = {
+    "frame": DataView(
+        "view_3f2a91c0b7de", "DataFrame", (1000, 2), _COLUMNS, "average_delay", NOW, "3f2a" * 16, 12_345,
+        Path("healkit.views/3f2a.parquet"), 3,
+    ),
+    "evicted": DataView("delays", "ndarray", (7, 24, 60), [], "user", NOW, "90bc" * 16, 5 * 2**20, None, 1),
+}  # fmt: skip
+PREVIEW = {"columns": ["city", "minutes"], "first": [["Bern", 2.5], ["Basel", float("nan")]]}

@@ -1,4 +1,4 @@
-"""The page about explanations, run from top to bottom."""
+"""Page about explanations, run from top to bottom."""
 
 from __future__ import annotations
 

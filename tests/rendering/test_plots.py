@@ -12,7 +12,7 @@ from healkit.errors import PlotUnavailable
 
 @pytest.fixture(scope="module")
 def used(tmp_path_factory):
-    """A log with four runs of one tool in two revisions."""
+    """Lend a log with four runs of one tool in two revisions."""
     with Healkit(tmp_path_factory.mktemp("plots") / "healkit.db") as healkit:
         healkit.vault.add("inverse", "def inverse(n: int):\n    return 1 / n\n")
         healkit.execute("inverse", arguments={"n": 0})
@@ -39,13 +39,14 @@ def test_one_tool_is_drawn_by_run_and_all_tools_by_day(used, tmp_path):
     for plot in (used.plot("inverse"), used.plot()):
         bundle = plot._repr_mimebundle_()
         assert plot.png().startswith(b"\x89PNG")
-        assert "inverse@1  2     50 %" in bundle["text/plain"]
+        assert "inverse v1  2     50 %" in bundle["text/plain"]
         assert bundle.keys() == {"text/plain", "image/png"}
         labels = {text.get_text() for text in plot.figure.axes[0].get_legend().get_texts()}
         assert len(labels) == 2
     assert used.plot("inverse").save(tmp_path / "plot.svg").stat().st_size > 1000
 
 
+@pytest.mark.slow
 def test_an_empty_log_is_drawn_empty(healkit):
     assert healkit.plot().png().startswith(b"\x89PNG")
 

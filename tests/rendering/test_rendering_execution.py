@@ -13,9 +13,14 @@ from rendering_samples import CALLS, FRAMES
 from healkit.contracts.failure import Failure, Frame
 from healkit.contracts.post_mortem import KeptFrame, Local
 from healkit.failures import explain
+from healkit.failures.lookup import PATTERNS
 from healkit.rendering import execution as cards
 from healkit.rendering import html_of, listings, reports, text_of, variables
+from healkit.rendering.document import Card, Line, Span
 from healkit.rendering.parts import grouped
+
+#: What an untrusted notebook takes away; the words and their order are the same without.
+FOR_SCREEN_READERS = {"role", "aria-label", "aria-level", "scope", "tabindex"}
 
 
 class Elements(HTMLParser):
@@ -38,8 +43,8 @@ class Elements(HTMLParser):
 
 def test_the_message_comes_first_and_names_line_and_revision(make):
     first, second, third, *_ = make().to_text().splitlines()
-    assert first == "✗ fibonacci@1 failed: ValueError: bad"
-    assert second.strip() == "at line 9 of fibonacci@1, in helper"
+    assert first == "✗ fibonacci v1 failed: ValueError: bad"
+    assert second.strip() == "at line 9 of fibonacci v1, in helper"
     assert third.strip() == "return json.loads(text)"
 
 
@@ -55,7 +60,7 @@ def test_a_recursion_is_one_item_with_its_depth():
     deep = Frame("<f@1>", 2, "f", "return f(n - 1)", in_tool=True)
     (group,) = grouped([deep] * 990)
     assert group.repeats == 990
-    assert group.where == "f@1, line 2, in f  (× 990)"
+    assert group.where == "f v1, line 2, in f  (× 990)"
 
 
 def test_the_number_of_frames_can_be_limited():
@@ -95,7 +100,7 @@ def test_other_endings_are_named_with_the_next_step(make):
 
 def test_a_success_shows_its_value_and_its_conversions(make):
     execution = make(value={"a": [1]}, conversions=["$.x: set shown as a list"])
-    assert execution.to_text().startswith("✓ fibonacci@1 returned {'a': [1]}")
+    assert execution.to_text().startswith("✓ fibonacci v1 returned {'a': [1]}")
     assert "$.x: set shown as a list" in execution.to_text()
     assert "$.x: set shown as a list" in execution.to_html()
 
@@ -112,7 +117,7 @@ def test_html_needs_no_style_script_or_roles(make):
         for tag, attributes in Elements(page).seen:
             assert tag in {"div", "b", "code", "mark", "pre", "details", "summary", "table", "thead", "tbody",
                            "tr", "th", "td", "span"}  # fmt: skip
-            assert attributes.keys() <= {"style", "open"}
+            assert attributes.keys() - FOR_SCREEN_READERS <= {"style", "open"}
             assert has_literal_colours(attributes.get("style") or "")
         outer = Elements(page).seen[0][1]["style"] or ""
         assert "background-color:#" in outer
@@ -120,7 +125,7 @@ def test_html_needs_no_style_script_or_roles(make):
 
 
 def has_literal_colours(style: str) -> bool:
-    """Whether each colour of the page's theme follows a literal one, which is left where `var()` is taken away."""
+    """Return whether each colour of the page's theme follows a literal one, which stays where `var()` is removed."""
     literal = set()
     for declaration in style.split(";"):
         name, _, value = declaration.partition(":")
@@ -153,6 +158,7 @@ def _contrast(a: str, b: str) -> float:
     return (high + 0.05) / (low + 0.05)
 
 
+@pytest.mark.slow
 @given(st.text(), st.text(), st.text())
 def test_worker_text_becomes_no_markup_and_moves_no_cursor(evalue, output, line):
     from rendering_samples import NOW
@@ -201,3 +207,27 @@ def test_a_refused_call_is_not_explained_as_failed_code(make):
     text = make(failure=failure).to_text()
     assert text.count("must be integer") == 1
     assert text.count("Pass a number.") == 1
+
+
+def test_an_explanation_as_text_has_no_raw_backticks() -> None:
+    """U7: a page shows code in a sentence as code, and a terminal showed its backticks."""
+    texts = [text for pattern in PATTERNS for text in pattern.explanations]
+    assert len(texts) > 100
+    for text in texts:
+        for sentence in (text.what, text.why, text.hint, text.fix):
+            assert "`" not in text_of(Card("", below=(Line(Span(sentence, "ticked")),))), sentence
+
+
+def test_a_card_is_a_named_region_with_a_heading_and_row_headers(make) -> None:
+    """U8: a card had no heading, no landmark and no row headers."""
+    seen = Elements(html_of(cards.card(make()))).seen
+    frame, attributes = seen[0]
+    assert (frame, attributes["role"]) == ("div", "region")
+    assert attributes["aria-label"] == "fibonacci v1 failed: ValueError: bad"
+    assert [of["aria-level"] for _, of in seen if of.get("role") == "heading"] == ["3"]
+    assert [of["scope"] for name, of in seen if name == "th"].count("row") >= 2
+    columns = [
+        of["scope"] for name, of in Elements(html_of(listings.executions([make()]))).seen if name == "th"
+    ]
+    assert columns
+    assert set(columns) == {"col"}

@@ -42,9 +42,9 @@ def test_a_list_of_executions_is_cut_to_the_terminal(make):
 def test_a_list_says_what_it_leaves_out_and_how_to_list_it(make):
     rows = [make(), make(origin="trial")]
     for write in (text_of, html_of):
-        text = write(listings.executions(rows, left_out=1234, ask="%executions --trials"))
+        text = write(listings.executions(rows, left_out=234, ask="%executions --trials"))
         assert (
-            "1,234 trial runs, such as a healing makes, not listed here; %executions --trials lists them"
+            "234 trial runs, such as a healing makes, not listed here; %executions --trials lists them"
             in text
         )
         assert "trial runs" not in write(listings.executions(rows))
@@ -54,7 +54,7 @@ def test_a_list_says_what_it_leaves_out_and_how_to_list_it(make):
     own, tried = text_of(listings.executions(rows)).splitlines()[1:]
     assert "(trial)" in tried
     assert "(trial)" not in own
-    assert "10,000 or more trial runs" in listings.left_out_line(10_000, "x")
+    assert "1,000 or more trial runs" in listings.left_out_line(1_000, "x")
 
 
 def test_empty_lists_say_so():
@@ -71,9 +71,9 @@ def test_wide_characters_keep_columns_straight(make):
 
 
 def test_an_entry_in_short_says_how_to_run_it():
-    assert repr(ENTRY) == "<VaultEntry fibonacci@2 for 'default': 'def fibonacci(n: int):'>"
+    assert repr(ENTRY) == "<VaultEntry fibonacci v2: 'def fibonacci(n: int):'>"
     assert pretty(ENTRY).splitlines() == [
-        "fibonacci@2 (python)",
+        "fibonacci v2 (python)",
         "  persona  default",
         "  code     def fibonacci(n: int): … 2 lines",
         "  run it   hk.execute_tool('fibonacci', arguments={'n': …})",
@@ -82,7 +82,7 @@ def test_an_entry_in_short_says_how_to_run_it():
     assert pretty([ENTRY]) == f"[{ENTRY!r}]"
     card = ENTRY._repr_html_()
     for words in (
-        "fibonacci@2 (python)",
+        "fibonacci v2 (python)",
         "The n-th.",
         "def fibonacci(n: int): … 2 lines",
         ">%run_tool fibonacci n=…<",
@@ -108,7 +108,7 @@ def test_a_run_command_takes_the_examples_arguments():
 
 def test_an_entry_shows_arguments_grants_and_code():
     text = text_of(listings.entry(ENTRY))
-    assert "fibonacci@2 (python)" in text
+    assert "fibonacci v2 (python)" in text
     assert "n: integer, k: any = 2" in text
     assert "grants       read /data" in text
     assert "2 │     return n" in text
@@ -122,7 +122,7 @@ def test_a_history_marks_the_active_revision_and_its_failures():
         text_of(listings.history("fibonacci", REVISIONS)),
         html_of(listings.history("fibonacci", REVISIONS)),
     )
-    assert "@2 ● active" in text
+    assert "v2 ● active" in text
     assert "base case" in text
     assert "✗ 2" in page
 
@@ -134,11 +134,11 @@ def test_a_diff_marks_its_sides_by_sign_too():
     assert "no difference" in html_of(reports.diff("fibonacci", ""))
 
 
-def test_blame_says_whether_it_was_cured():
+def test_blame_says_whether_it_was_resolved():
     cured = Blame("1:ab", 1, 4, NOW, None, 2, NOW, 3)
-    assert text_of(reports.blame("f", cured)).startswith("f: failed 3 times, cured by @2")
-    assert "cured by @2" in html_of(reports.blame("f", cured))
-    assert "not cured yet" in html_of(reports.blame("f", Blame("1:ab", 1, 4, NOW, None, None, NOW, 1)))
+    assert text_of(reports.blame("f", cured)).startswith("f: failed 3 times, resolved by f v2")
+    assert "resolved by f v2" in html_of(reports.blame("f", cured))
+    assert "not resolved" in html_of(reports.blame("f", Blame("1:ab", 1, 4, NOW, None, None, NOW, 1)))
     assert text_of(reports.blame("f", Blame())) == "f: no such failure on record."
 
 

@@ -1,4 +1,7 @@
-"""What a restricted tool may display in the user's notebook."""
+"""Output that a restricted tool may display to the user.
+
+It appears in the user's notebook.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from healkit.rendering.outputs import safe_output
 
 
 def shown(kind, value, **more):
-    """The data that is left of one display."""
+    """Return the data that is left of one display."""
     output = safe_output({"output_type": "display_data", "data": {kind: value, **more}, "metadata": {}})
     assert output is not None
     return output["data"]
@@ -127,6 +130,7 @@ def test_metadata_keeps_an_images_size_only():
     assert output["metadata"] == {"image/png": {"width": 10}}
 
 
+@pytest.mark.slow
 @given(
     st.dictionaries(st.text(), st.recursive(st.none() | st.text() | st.integers(), st.lists, max_leaves=5))
 )

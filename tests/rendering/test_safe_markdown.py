@@ -1,4 +1,7 @@
-"""Markdown of a tool, attacked in every form of link that CommonMark knows, and drawn by two of its parsers."""
+"""Markdown of a tool, attacked in every form of link.
+
+The forms are those that CommonMark knows; two of its parsers draw the pages.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,7 @@ INERT = word_set(
 
 
 class Page(HTMLParser):
-    """The active parts of a page: schemes of its addresses as a browser reads them, and unexpected elements."""
+    """Active parts of a page: schemes of its addresses as a browser reads them, and unexpected elements."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -114,6 +117,7 @@ PIECES = st.sampled_from((
 ))  # fmt: skip
 
 
+@pytest.mark.slow
 @WORK_1
 @settings(max_examples=600, deadline=None)
 @given(st.lists(PIECES, max_size=14).map("".join))
@@ -171,7 +175,7 @@ def test_no_formula_makes_a_link(kind: str, formula: str) -> None:
 
 
 class Words(HTMLParser):
-    """The text of a page, as its formulas are found in it."""
+    """Text of a page, as its formulas are found in it."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -183,6 +187,7 @@ class Words(HTMLParser):
         self.found.append(data)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece", ["](", "]:", "\\", "&#92;", "!", "](&", "&#", "data ", "]( ", "\\href", "[a]: x", "<"]
 )

@@ -1,4 +1,7 @@
-"""A run as a story: what each event becomes, and what the card holds of it."""
+"""Story of a run: what each event becomes.
+
+Also what the card holds of it.
+"""
 
 from __future__ import annotations
 
@@ -44,24 +47,24 @@ def test_a_healing_is_told_from_its_folder_alone(tmp_path: Path) -> None:
     story = story_of(read_run(healing(tmp_path)))
     assert titles(story) == [
         "A healing begins.",
-        "average_delay@1 failed: ZeroDivisionError: division by zero.",
+        "average_delay v1 failed: ZeroDivisionError: division by zero.",
         "Line 8 divides by buses, which is 0.",
-        "1 of 2 checks holds as it is.",
+        "1 of 2 checks passed as it is.",
         "A rule proposes patch 1.",
-        "Patch 1: silenced only.",
+        "Patch 1: only hides the error.",
         "The search proposes patch 2.",
-        "Patch 2: not cured.",
+        "Patch 2: does not fix it.",
         "The search proposes patch 3.",
-        "Patch 3: cured and regression-free.",
+        "Patch 3: fixed, no regressions.",
         "Patch 3 was accepted: v2 is the active revision.",
-        "The healing ends: a patch was kept.",
+        "The healing ends: patch accepted.",
     ]
     assert [(a["mark"], a["words"], a["advisor"], a["at"]) for a in story["attempts"]] == [
-        ("–", "silenced only", "rules", 4),
-        ("✗", "not cured", "search", 6),
-        ("✓", "cured and regression-free", "search", 8),
+        ("–", "only hides the error", "rules", 4),
+        ("✗", "does not fix it", "search", 6),
+        ("✓", "fixed, no regressions", "search", 8),
     ]
-    assert (story["label"], story["log_id"], story["base"]) == ("average_delay@1", 2, BROKEN)
+    assert (story["label"], story["log_id"], story["base"]) == ("average_delay v1", 2, BROKEN)
     assert story["failing"] == {"lineno": 8, "message": "ZeroDivisionError: division by zero"}
     assert json.loads(json.dumps(story))["steps"][8]["code"] == CURED
 
@@ -87,7 +90,7 @@ def test_a_patch_is_told_with_diff_checks_and_reason(tmp_path: Path) -> None:
     [
         ("declined", "Patch 3 was declined; nothing was changed.", "warn"),
         ("denied", "Patch 3 is forbidden by the policy; nothing was changed.", "warn"),
-        ("pending", "Patch 3 waits for consent, as request 7.", "warn"),
+        ("pending", "Patch 3 is waiting for approval, as request 7.", "warn"),
         ("sealed", "Patch 3 was sealed.", ""),  # of a healkit to come
     ],
 )
@@ -103,16 +106,16 @@ def test_errors_on_the_way_are_told(tmp_path: Path) -> None:
     observed(writer)
     warned = error_object("HEAL_ERROR", "proposal", "the model is busy", utc_now(), severity="warning")
     writer.append("error_raised", step_id=None, error=warned)
-    writer.append("proposal_received", step_id="s2", metadata={"author": "model", "unheard": {"of": 1}})
+    writer.append("proposal_received", step_id="step_2", metadata={"author": "model", "unheard": {"of": 1}})
     broken = error_object("CODE_SYNTAX", "proposal", "line 2 has no colon", utc_now())
-    writer.append("proposal_rejected", step_id="s2", error=broken)
-    writer.append("retry_scheduled", step_id="s3", metadata={"code": "WORKER_LOST", "wait_ms": 300})
-    writer.append("backoff_applied", step_id="s3", metadata={"wait_ms": 300})
-    writer.append("recovery_started", step_id="s3", metadata={"why": "it fails on the road"})
-    writer.append("recovery_finished", step_id="s3", result={"revision": 3})
-    details = {"rule": "same_state", "count": 3, "threshold": 2}
-    halt = error_object("POLICY_HALT", "policy", "Nothing changes it.", utc_now(), details=details)
-    writer.append("policy_halt", step_id="s3", error=halt)
+    writer.append("proposal_rejected", step_id="step_2", error=broken)
+    writer.append("retry_scheduled", step_id="step_3", metadata={"code": "WORKER_LOST", "wait_ms": 300})
+    writer.append("backoff_applied", step_id="step_3", metadata={"wait_ms": 300})
+    writer.append("recovery_started", step_id="step_3", metadata={"why": "it fails on the road"})
+    writer.append("recovery_finished", step_id="step_3", result={"revision": 3})
+    policy = {"reason": "same_state_revisit", "count": 3, "threshold": 2}
+    halt = error_object("POLICY_HALT", "policy", "Nothing changes it.", utc_now(), severity="critical")
+    writer.append("policy_halt", step_id="step_3", error=halt, metadata={"policy": policy})
     story = told(writer)
     assert titles(story)[4:] == [
         "It goes on without this: the model is busy.",
@@ -144,7 +147,7 @@ def test_a_run_without_healing_is_told_too(tmp_path: Path) -> None:
             hk.try_code("divide", "def other(n: int):\n    return n", {"n": 5})
         story = story_of(read_run(run.folder))
     said = titles(story)
-    assert said[1:3] == ["divide@1 failed: ZeroDivisionError: division by zero."] * 2
+    assert said[1:3] == ["divide v1 failed: ZeroDivisionError: division by zero."] * 2
     assert story["steps"][2]["text"][0] == "It ended as it had before."
     assert "divide, as proposed, returned 0." in said
     assert [(a["mark"], a["words"]) for a in story["attempts"]] == [("✓", "worked"), ("✓", "worked")]
@@ -174,7 +177,7 @@ def test_the_card_reads_untrusted_and_as_text(tmp_path: Path) -> None:
     )  # fmt: skip
     writer = begun(tmp_path)
     observed(writer)
-    tried(writer, "s2", patch)
+    tried(writer, "step_2", patch)
     story = told(writer)
     html, text = html_of(card(story)), text_of(card(story))
     assert "<script" not in html
@@ -194,9 +197,9 @@ def test_a_card_stays_small_and_shows_the_decided_patch(tmp_path: Path) -> None:
         long = Tried(
             f"{BROKEN}{lines}", "search", "search", "Adds much.", PATCHES[1].results, "not_cured", "no."
         )
-        tried(writer, f"s{number}", long)
-    tried(writer, "s60", PATCHES[2])
-    writer.append("proposal_accepted", step_id="s60", metadata={"action": "kept", "revision": 2})
+        tried(writer, f"step_{number}", long)
+    tried(writer, "step_60", PATCHES[2])
+    writer.append("proposal_accepted", step_id="step_60", metadata={"action": "kept", "revision": 2})
     html = html_of(card(told(writer)))
     assert len(html) < 30_000
     assert "if buses else 0.0" in html
@@ -206,7 +209,7 @@ def test_a_card_stays_small_and_shows_the_decided_patch(tmp_path: Path) -> None:
 def test_long_values_and_many_checks_are_cut(tmp_path: Path) -> None:
     writer = begun(tmp_path)
     rows = tuple(result("passed", "passing", PASSING, got="x" * 9000) for _ in range(150))
-    tried(writer, "s1", Tried(CURED, "search", "search", "r", rows, "cured"))
+    tried(writer, "step_1", Tried(CURED, "search", "search", "r", rows, "cured"))
     story = told(writer)
     step = story["steps"][2]
     assert ("checks", "150 of 150 passed") in step["facts"]
@@ -222,7 +225,7 @@ def test_every_event_of_a_real_healing_is_told(tmp_path: Path) -> None:
         hk.execute("mean", arguments={"values": [1, 2, 6]})
         report = hk.heal("mean", advisors=["rules"], auto=True)
     story = story_of(read_run(report.folder))
-    assert (story["label"], story["profile"], story["finished"]) == ("mean@1", "heal", True)
+    assert (story["label"], story["profile"], story["finished"]) == ("mean v1", "heal", True)
     assert story["problems"] == []
     assert story["failing"] == {"lineno": 2, "message": "NameError: name 'value' is not defined"}
     kinds = [step["kind"] for step in story["steps"]]
@@ -233,4 +236,4 @@ def test_every_event_of_a_real_healing_is_told(tmp_path: Path) -> None:
     assert (kept["mark"], kept["words"]) == ("✓", report.verdict)
     assert report.best is not None
     assert story["steps"][kept["at"]]["code"] == report.best.patch.code
-    assert story["steps"][-1]["title"] == "The healing ends: a patch was kept."
+    assert story["steps"][-1]["title"] == "The healing ends: patch accepted."

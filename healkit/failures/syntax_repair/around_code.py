@@ -34,10 +34,10 @@ def readings(text: str) -> Iterator[tuple[str, str]]:
     for change, done in (
         (_unfenced, "only what stands between the fences is code"),
         (_without_look_alikes, "characters that only look like python's become python's"),
-        (_without_prompts, "the session's prompts and what it printed are left out"),
-        (_without_numbers, "the numbers before the lines are left out"),
-        (_without_marks, "the marks of a diff or a quotation are left out"),
-        (_without_prose, "the sentences around the code are left out"),
+        (_without_prompts, "the session's prompts and what it printed are removed"),
+        (_without_numbers, "the numbers before the lines are removed"),
+        (_without_marks, "the marks of a diff or a quotation are removed"),
+        (_without_prose, "the sentences around the code are removed"),
         (_dedented, "all lines begin further in than they should"),
     ):
         changed = change(text)

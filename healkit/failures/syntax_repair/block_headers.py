@@ -28,16 +28,18 @@ def changes(draft: Draft, number: int, found: list[DraftToken], far: float) -> I
         if last.text in {";", ",", ".", "=", "::", "->", ")"}:
             yield draft.replaced(last.start, last.end, ":", 0.5 + far, f"`{last.text}` becomes `:` {in_line}")
     if first.text in BLOCK and last.text == ":" and len(found) > 1 and found[-2].text in {";", ",", ".", ":"}:
-        yield draft.replaced(found[-2].start, last.end, ":", 0.5 + far, f"a stray sign is left out {in_line}")
+        yield draft.replaced(
+            found[-2].start, last.end, ":", 0.5 + far, f"a stray character is removed {in_line}"
+        )
     yield from _respelt(draft, first, in_line, far)
     if last.text == ":" and first.text not in BLOCK:
         for word, cost in _missing_head([t.text for t in found]):
             yield draft.replaced(first.start, first.start, f"{word} " if len(found) > 1 else word, cost + far,
                                  f"`{word}` is added {in_line}")  # fmt: skip
-        yield draft.replaced(last.start, last.end, "", 0.8 + far, f"a stray `:` is left out {in_line}")
+        yield draft.replaced(last.start, last.end, "", 0.8 + far, f"a stray `:` is removed {in_line}")
     if last.text in {";", ",", ".", "\\", ":"} and number == draft.line:
         yield draft.replaced(
-            last.start, last.end, "", 0.7 + far, f"a stray `{last.text}` is left out {in_line}"
+            last.start, last.end, "", 0.7 + far, f"a stray `{last.text}` is removed {in_line}"
         )
     if first.text == "else" and last.text == ":" and len(found) > 2:
         yield draft.replaced(first.start, first.end, "elif", 0.6 + far, f"`else` becomes `elif` {in_line}")
@@ -49,7 +51,7 @@ def changes(draft: Draft, number: int, found: list[DraftToken], far: float) -> I
         yield draft.replaced(first.start, first.end, "else", 0.5 + far, f"`elif` becomes `else` {in_line}")
     start, end = lines.start(number), lines.end(number)
     if number == draft.line:
-        yield draft.replaced(start, min(end + 1, len(draft.text)), "", 2.2, f"line {number} is left out")
+        yield draft.replaced(start, min(end + 1, len(draft.text)), "", 2.2, f"line {number} is removed")
 
 
 def _respelt(draft: Draft, first: DraftToken, in_line: str, far: float) -> Iterator[Repair]:

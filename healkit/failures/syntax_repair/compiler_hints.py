@@ -56,7 +56,7 @@ def _reordered(draft: Draft, number: int) -> Iterator[Repair]:
         if named and plain and parts != plain + named:
             inside = ", ".join(part.strip() for part in plain + named)
             yield draft.replaced(
-                opener + 1, end, inside, 0.6, f"what is given by name comes last in line {number}"
+                opener + 1, end, inside, 0.6, f"keyword arguments come last in line {number}"
             )
             if "default" in draft.message:
                 late = [p for i, p in enumerate(parts) if p in plain and any(q in named for q in parts[:i])]
@@ -99,14 +99,14 @@ def _try(draft: Draft, number: int) -> Iterator[Repair]:
         at = lines.end(number)
     if lines.indent(number) == indent:
         yield draft.replaced(
-            at, at, f"{indent}finally:\n{body}pass\n", 1.2, f"the `try` of line {head} is ended"
+            at, at, f"{indent}finally:\n{body}pass\n", 1.2, f"the `try` of line {head} is closed"
         )
     inside = [
         line.removeprefix(body[len(indent) :]) if line.strip() else line
         for line in lines.all[head : number - 1]
     ]
     yield draft.replaced(
-        lines.start(head), lines.start(number), "".join(inside), 1.1, f"the `try` of line {head} is left out"
+        lines.start(head), lines.start(number), "".join(inside), 1.1, f"the `try` of line {head} is removed"
     )
 
 
@@ -124,7 +124,7 @@ def _decimal(draft: Draft, number: int) -> Iterator[Repair]:
         )
         yield Repair(text, 0.8, f"no name begins with a digit, so `{wrong}` is renamed")
         yield draft.replaced(
-            at, at + len(match[0]), f'"{wrong}"', 1.0, f"a text gets its marks in line {number}"
+            at, at + len(match[0]), f'"{wrong}"', 1.0, f"quotation marks are added in line {number}"
         )
 
 
@@ -150,7 +150,7 @@ def _several_types(draft: Draft, number: int) -> Iterator[Repair]:
     if match := re.match(r"(\s*except\s+)([\w., ]+?)(\s+as\s+\w+)?\s*:", line):
         new = f"{match[1]}({match[2]}){match[3] or ''}:"
         yield draft.replaced(
-            start, start + match.end(), new, 0.4, f"the types stand in brackets in line {number}"
+            start, start + match.end(), new, 0.4, f"the types are put in parentheses in line {number}"
         )
 
 

@@ -91,7 +91,7 @@ def _closed(draft: Draft, found: list[DraftToken], opener: DraftToken, far: floa
         yield draft.replaced(opener.end, opener.end, close, 0.5 + far, f"{done}{first}")
     stray = 0.45 if draft.text[opener.end : opener.end + 1] == opener.text else 0.85
     yield draft.replaced(
-        opener.start, opener.end, "", stray + far, f"a stray `{opener.text}` is left out of line {first}"
+        opener.start, opener.end, "", stray + far, f"a stray `{opener.text}` is removed from line {first}"
     )
 
 
@@ -124,7 +124,7 @@ def _opened(
     wanted = CLOSERS[closer.text]
     stray = 0.55 if draft.text[closer.start - 1 : closer.start] == closer.text else 0.7
     yield draft.replaced(
-        closer.start, closer.end, "", stray, f"a stray `{closer.text}` is left out of line {number}"
+        closer.start, closer.end, "", stray, f"a stray `{closer.text}` is removed from line {number}"
     )
     if opener is not None:
         line = draft.where(opener.start)
@@ -207,7 +207,7 @@ def quote_changes(draft: Draft) -> Iterator[Repair]:
     if "unexpected character after line continuation" in message:
         at = draft.text.find("\\", draft.lines.start(draft.line), draft.lines.end(draft.line))
         if at >= 0:
-            yield draft.replaced(at, at + 1, "", 0.8, f"a stray backslash is left out of line {draft.line}")
+            yield draft.replaced(at, at + 1, "", 0.8, f"a stray backslash is removed from line {draft.line}")
 
 
 def _short(draft: Draft, number: int, far: float) -> Iterator[Repair]:
@@ -233,17 +233,21 @@ def _short(draft: Draft, number: int, far: float) -> Iterator[Repair]:
     for place in marks[-4:]:
         at = start + place
         other = "'" if line[place] == '"' else '"'
-        yield draft.replaced(at, at + 1, other, 0.75 + far, f"a quotation mark is exchanged in line {number}")
+        yield draft.replaced(at, at + 1, other, 0.75 + far, f"a quotation mark is replaced in line {number}")
         yield draft.replaced(
-            at, at + 1, "", 0.9 + far, f"a stray quotation mark is left out of line {number}"
+            at, at + 1, "", 0.9 + far, f"a stray quotation mark is removed from line {number}"
         )
         yield draft.replaced(
-            at, at, "\\", 0.85 + far, f"a quotation mark inside of a text is escaped in line {number}"
+            at, at, "\\", 0.85 + far, f"a quotation mark inside of a string is escaped in line {number}"
         )
     for match in re.finditer(r"'([^'\n]*\w'\w[^'\n]*)'", line):  # 'don't'
         at = start + match.start()
         yield draft.replaced(
-            at, at + len(match[0]), f'"{match[1]}"', 0.5 + far, f"the text of line {number} gets other marks"
+            at,
+            at + len(match[0]),
+            f'"{match[1]}"',
+            0.5 + far,
+            f"the quotation marks of the string in line {number} change",
         )
 
 
@@ -252,7 +256,7 @@ def _long(draft: Draft) -> Iterator[Repair]:
     lines, number = draft.lines, draft.line
     match = _TRIPLE.search(lines.line(number), draft.column) or _TRIPLE.search(lines.line(number))
     mark = match[0] if match else '"""'
-    done = f"the text that begins in line {number} is ended"
+    done = f"the string that begins in line {number} is closed"
     for n in range(number, len(lines) + 1):
         line = lines.line(n).rstrip()
         if (
@@ -266,7 +270,7 @@ def _long(draft: Draft) -> Iterator[Repair]:
     if match is not None:
         at = lines.start(number) + match.start()
         yield draft.replaced(at, at + 3, mark[0], 0.9, f"three quotation marks become one in line {number}")
-        yield draft.replaced(at, at + 3, "", 1.1, f"stray quotation marks are left out of line {number}")
+        yield draft.replaced(at, at + 3, "", 1.1, f"stray quotation marks are removed from line {number}")
     end = lines.end(number)
     if lines.line(number).strip() != mark:
         tail = _TAIL.search(lines.line(number))
@@ -301,7 +305,7 @@ def _broken_word(draft: Draft) -> Iterator[Repair]:
         text = draft.lines.line(n)
         if n and re.search(r"\"\"\"|'''", text) is None and len(text.split()) > 2 and '"""' in draft.text:
             at = draft.lines.start(n) + len(draft.lines.indent(n))
-            yield draft.replaced(at, at, '"""', 1.0, f"a text begins in line {n}")
+            yield draft.replaced(at, at, '"""', 1.0, f"a string begins in line {n}")
 
 
 def _fields(draft: Draft) -> Iterator[Repair]:
@@ -320,7 +324,7 @@ def _fields(draft: Draft) -> Iterator[Repair]:
     for match in re.finditer(r"[{}]", line):
         at = start + match.start()
         yield draft.replaced(at, at, match[0], 0.8, f"a brace is doubled in line {number}")
-        yield draft.replaced(at, at + 1, "", 1.0, f"a stray brace is left out of line {number}")
+        yield draft.replaced(at, at + 1, "", 1.0, f"a stray brace is removed from line {number}")
     for match in re.finditer(r"\{[\w.\[\]()]*", line):
         at = start + match.end()
         yield draft.replaced(at, at, "}", 0.7, f"a brace is closed in line {number}")
@@ -334,4 +338,4 @@ def _fields(draft: Draft) -> Iterator[Repair]:
         )
     for match in re.finditer(r"\b[fF](?=[\"'])", line):
         at = start + match.start()
-        yield draft.replaced(at, at + 1, "", 0.9, f"the text of line {number} is no f-string")
+        yield draft.replaced(at, at + 1, "", 0.9, f"the string in line {number} is not an f-string")

@@ -29,7 +29,7 @@ from healkit.failures.syntax_repair import (
     other_languages,
 )
 from healkit.failures.syntax_repair.draft import KEYWORDS, Draft, Repair, code_tokens
-from healkit.pysource.nodes import Function, own_nodes
+from healkit.pysource.nodes import Function, Jump, own_nodes
 from healkit.pysource.scope import bound_names, unknown_names
 from healkit.pysource.source import Source
 
@@ -54,7 +54,10 @@ _NO_FUNCTION = (
 )
 #: Functions that rarely get a condition as an argument.
 _PLAIN_ARGUMENTS = frozenset(("len", "range", "int", "float", "abs", "open", "isinstance", "min", "max"))
-_LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+
+
+#: Messages about tokens that Python reports before any other mistake, wherever they are.
+_REPORTED_FIRST = ("unterminated", "was never closed")
 
 
 class Readable(NamedTuple):
@@ -135,8 +138,14 @@ def _found(code: str) -> Iterator[Readable]:
 
 
 def _further(text: str, stop: CompilerMessage, before: Draft) -> bool:
-    """Return whether Python now reads further; an unclosed bracket is reported where it was opened."""
+    """Return whether Python now reads further, or has one mistake fewer to report.
+
+    An unclosed bracket is reported where it was opened. An unterminated string or an unclosed bracket anywhere below is
+    reported before a mistake of another kind, so the next message may be about a line further up.
+    """
     after = Draft(text, stop)
+    if any(part in before.message and part not in stop.message for part in _REPORTED_FIRST):
+        return True
     if "never closed" in stop.message and "never closed" not in before.message:
         return after.left[0] < before.left[0]
     return after.left < before.left
@@ -317,7 +326,7 @@ def _odd_block(block: list[ast.stmt], module: bool) -> float:
     """Count lines that do nothing, and lines that are never reached."""
     odd = 0.0
     for place, stmt in enumerate(block):
-        if place and isinstance(block[place - 1], _LEAVES):
+        if place and isinstance(block[place - 1], Jump):
             odd += 0.7
         if isinstance(stmt, ast.Expr):
             value = stmt.value

@@ -109,11 +109,13 @@ def _exchanged(draft: Draft, found: list[DraftToken], place: int, near: float) -
     def other(new: str, cost: float, done: str) -> Repair:
         return draft.replaced(token.start, token.end, new, cost + near, f"{done} in {line}")
 
-    yield other("", 0.8 if sign else 1.35, f"a stray `{token.text}` is left out")
+    yield other("", 0.8 if sign else 1.35, f"a stray `{token.text}` is removed")
     for new in _EXCHANGED.get(token.text, ()):
         yield other(new, 0.75, f"`{token.text}` becomes `{new.strip()}`")
     if token.text in KEYWORDS:
-        yield other(f"{token.text}_", 1.1, f"`{token.text}` is no name, and is written `{token.text}_`")
+        yield other(
+            f"{token.text}_", 1.1, f"`{token.text}` is not a valid name, so it becomes `{token.text}_`"
+        )
         for new in _SHORT if token.text in _SHORT else ():
             if new != token.text:
                 yield other(new, 1.0, f"`{token.text}` becomes `{new}`")
@@ -137,15 +139,19 @@ def _with_next(
     if following.text == token.text:
         cost = 0.5 if token.kind in {"op", "other"} else 0.35
         yield draft.replaced(
-            token.start, following.start, "", cost + near, f"a doubled `{token.text}` is left out of {line}"
+            token.start, following.start, "", cost + near, f"a doubled `{token.text}` is removed from {line}"
         )
     swapped = f"{following.text}{gap}{token.text}"
     yield draft.replaced(
-        token.start, following.end, swapped, 1.15 + near, f"two signs change places in {line}"
+        token.start, following.end, swapped, 1.15 + near, f"two tokens are swapped in {line}"
     )
     if token.kind == following.kind == "op" and gap and not gap.strip(" "):
         yield draft.replaced(
-            token.end, following.start, "", 0.7 + near, f"a space inside of a sign is left out of {line}"
+            token.end,
+            following.start,
+            "",
+            0.7 + near,
+            f"a space inside of an operator is removed from {line}",
         )
 
 

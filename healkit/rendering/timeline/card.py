@@ -31,12 +31,12 @@ _INDENT = 7
 def card(story: Mapping[str, Any]) -> Card:
     """Build a story's card: the attempts as a strip, and each step as a fold.
 
-    What was decided about comes first: a card that has room for one patch shows that one.
+    A card without room for every step in full shows the decided patch and the end in full.
     """
     found = story["steps"]
     decided = {step.get("attempt") for step in found if step["kind"] in ("decided", "recovered")} - {None}
     steps = [
-        _step(number, step, rank=int(step.get("attempt") not in decided))
+        _step(number, step, rank=int(step.get("attempt") not in decided and number < len(found)))
         for number, step in enumerate(found, 1)
     ]
     problems = story["problems"]

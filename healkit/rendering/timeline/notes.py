@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import json
+import re
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any
@@ -13,6 +15,7 @@ from healkit.rendering import plain
 
 #: Characters of one code that are shown; the run folder holds the rest.
 CODE_MAX_CHARS = 40_000
+_FRAME = re.compile(r'^ *File "<[^>"]+>", line (\d+)', re.MULTILINE)
 
 
 class Notes:
@@ -25,7 +28,7 @@ class Notes:
         self._actions: dict[str | None, str] = {}
         for event in run.events:
             for ref in event.evidence_refs:
-                self._kept.setdefault((event.step_id, ref.kind), ref.path)
+                self._kept.setdefault((event.step_id, ref.kind), ref.uri)
             if event.action_spec is not None:
                 self._actions.setdefault(event.step_id, event.action_spec.kind)
         self.steps: list[dict[str, Any]] = []
@@ -93,3 +96,19 @@ def _after(start: datetime | None, moment: datetime) -> str:
     """Write the time since the run's beginning; empty where a clock was set back."""
     took = (moment - start).total_seconds() * 1000 if start is not None else -1.0
     return plain.duration(took) if took >= 0 else ""
+
+
+def difference_of(before: str, after: str) -> str:
+    """Write the unified diff of two codes without its two head lines; empty where nothing differs."""
+    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=3)
+    return "\n".join(list(lines)[2:])
+
+
+def failing_line(failure: dict[str, Any]) -> int | None:
+    """Find the innermost line of the tool's own code in a recorded failure, from 1."""
+    frames = failure.get("frames")
+    own = [f for f in frames if isinstance(f, dict) and f.get("in_tool")] if isinstance(frames, list) else []
+    if own and isinstance(own[-1].get("lineno"), int):
+        return int(own[-1]["lineno"])
+    found = _FRAME.findall(str(failure.get("traceback") or ""))
+    return int(found[-1]) if found else None

@@ -7,17 +7,16 @@ is told as far as this one understands it.
 
 from __future__ import annotations
 
-import difflib
-import re
 from typing import Any
 
 from healkit.contracts.events import TraceEvent
+from healkit.contracts.labels import revision_label
 from healkit.contracts.runs import Run
+from healkit.errors import PATCH_CODES
 from healkit.rendering import plain
 from healkit.rendering.timeline import words
-from healkit.rendering.timeline.notes import Notes
+from healkit.rendering.timeline.notes import Notes, difference_of, failing_line
 
-_FRAME = re.compile(r'^ *File "<[^>"]+>", line (\d+)', re.MULTILINE)
 #: Number of a step's checks that are shown; the run folder holds the rest.
 _CHECKS_MAX = 100
 
@@ -35,7 +34,7 @@ def story_of(run: Run) -> dict[str, Any]:
         teller.tell(event)
     return {
         "run_id": run.run_id,
-        "profile": run.manifest.execution_profile if run.manifest else "",
+        "profile": run.manifest.execution_profile.name if run.manifest else "",
         "begun": run.manifest.started_at.isoformat() if run.manifest else "",
         "label": teller.label,
         "tool": teller.tool,
@@ -58,13 +57,13 @@ class Teller(Notes):
 
     def _run_started(self, event: TraceEvent) -> None:
         manifest = self._run.manifest
-        heals = manifest is not None and manifest.execution_profile == "heal"
+        heals = manifest is not None and manifest.execution_profile.name == "heal"
         step = self._step(event, "begun", "A healing begins." if heals else f"Run {self._run.run_id} begins.")
         if manifest is not None:
             caps = manifest.policy_defaults
             step["text"].append(
-                f"It may make {plain.count(caps.max_steps, 'step')}, and see the same failing state "
-                f"{plain.count(caps.same_state_threshold, 'time')}."
+                f"It may make {plain.count(caps.hard_cap_steps, 'step')}, and see the same failing state "
+                f"{plain.count(caps.same_state_revisits, 'time')}."
             )
             step["facts"].append(("begun", plain.moment(manifest.started_at)))
             if manifest.execution_mode != "live":
@@ -86,9 +85,9 @@ class Teller(Notes):
     def _policy_halt(self, event: TraceEvent) -> None:
         said = event.error.message if event.error else "a cap was reached"
         step = self._step(event, "halted", f"The policy halts the run: {words.sentence(said)}", "bad")
-        details = event.error.details if event.error else {}
+        known = _policy_of(event)
         step["facts"] += [
-            (n, words.short(details[n])) for n in ("rule", "count", "threshold") if n in details
+            (name, words.short(known[name])) for name in ("reason", "count", "threshold") if name in known
         ]
 
     # Facts before the first attempt.
@@ -99,7 +98,7 @@ class Teller(Notes):
             if event.step_id not in self._actions:
                 self._observed(event)
             return
-        count = known.get("same_state_count")
+        count = _policy_of(event).get("same_state_revisit_count")
         last = self._earlier(event, "checked", "executed", "refused", "stumbled")
         if last is not None and isinstance(count, int) and count > 1:
             last["text"].append(f"The run has seen this failing state {plain.count(count, 'time')}.")
@@ -115,7 +114,7 @@ class Teller(Notes):
         if isinstance(failure, dict) and failure.get("ename"):
             said = plain.one_line(f"{failure['ename']}: {failure.get('evalue', '')}".rstrip(": "), 400)
             step |= {"title": f"{self.label or 'The tool'} failed: {words.sentence(said)}", "tone": "bad"}
-            line = _failing_line(failure)
+            line = failing_line(failure)
             self.failing = None if line is None else {"lineno": line, "message": said}
         if self.arguments is not None:
             step["facts"].append(("arguments", words.short(self.arguments)))
@@ -126,8 +125,7 @@ class Teller(Notes):
         self.tool = str(state.get("tool_name") or self.tool)
         self.persona = str(state.get("persona") or self.persona)
         revision = state.get("revision")
-        other = "" if self.persona == "default" else f".{self.persona}"
-        self.label = f"{self.tool}{other}" + (f"@{revision}" if isinstance(revision, int) else "")
+        self.label = revision_label(self.tool, self.persona, revision if isinstance(revision, int) else None)
 
     def _inspection_finished(self, event: TraceEvent) -> None:
         found = event.result or {}
@@ -150,11 +148,11 @@ class Teller(Notes):
         base = self._code(event, "code") or self.base
         code = self._code(event, "proposal")
         author, advisor = str(known.get("author", "")), str(known.get("advisor", ""))
-        who = words.AUTHORS.get(author, author or "Somebody")
+        who = words.AUTHORS.get(author, author or "An unknown author")
         number = len(self.attempts) + 1
         step = self._step(
             event, "proposed", f"{who} proposes patch {number}.", attempt=number, code=code, base=base,
-            diff=_difference(base, code) if code else "",
+            diff=difference_of(base, code) if code else "",
         )  # fmt: skip
         step["text"] += [words.sentence(known["reason"])] if known.get("reason") else []
         step["text"] += [] if code else ["Its code was not kept."]
@@ -174,7 +172,7 @@ class Teller(Notes):
             self._judged(event, str(known["verdict"]), str(known.get("why") or ""))
 
     def _proposal_rejected(self, event: TraceEvent) -> None:
-        if event.error is None:
+        if event.error is None or event.error.error_code in PATCH_CODES:
             self._proposal_accepted(event)
             return
         said = words.sentence(event.error.message)
@@ -228,17 +226,15 @@ class Teller(Notes):
             step["checks"].append(words.check_row(came))
         step["held"] += 1
         step["passed"] += came["outcome"] == "passed"
-        step["title"] = (
-            f"{step['passed']} of {plain.count(step['held'], 'check')} "
-            f"{'holds' if step['passed'] == 1 else 'hold'} {'with the patch' if 'attempt' in step else 'as it is'}."
-        )
+        with_what = "with the patch" if "attempt" in step else "as it is"
+        step["title"] = f"{step['passed']} of {plain.count(step['held'], 'check')} passed {with_what}."
 
     def _checked(self, event: TraceEvent) -> dict[str, Any]:
         """Return the step that holds this step's checks; begin one where there is none."""
         step = self._earlier(event, "checked")
         if step is None:
             more = {"checks": [], "held": 0, "passed": 0, **self._number(event)}
-            step = self._step(event, "checked", "It is held against the checks.", **more)
+            step = self._step(event, "checked", "The checks are run.", **more)
         return step
 
     def _compared(self, event: TraceEvent, came: dict[str, Any]) -> None:
@@ -251,7 +247,7 @@ class Teller(Notes):
         spec = event.action_spec
         if spec is None:
             return
-        revision = "" if spec.revision is None else f"@{spec.revision}"
+        revision = "" if spec.revision is None else f" v{spec.revision}"
         label = f"{spec.tool_name}{revision}" if spec.kind != "try" else f"{spec.tool_name}, as proposed,"
         self.tool, self.persona = self.tool or spec.tool_name, spec.persona if not self.tool else self.persona
         self.label = self.label or label
@@ -306,10 +302,15 @@ class Teller(Notes):
 
     def _retry_scheduled(self, event: TraceEvent) -> None:
         known = {**(event.result or {}), **event.metadata}
-        why = words.short(known.get("code") or known.get("error_code") or "a passing trouble")
-        step = self._step(
-            event, "retried", f"It is tried again: {why}, which is no fault of the patch's.", "warn"
+        code = words.short(known.get("code") or known.get("error_code") or "a passing trouble")
+        # A healing retries a patch that lost its worker; any other run, a tool that something outside did not answer.
+        why = (
+            f"{words.short(known['ename'])}, because something outside did not answer"
+            if known.get("ename")
+            else ""
         )
+        why = why or f"{code}, which is no fault of the patch's"
+        step = self._step(event, "retried", f"It is tried again: {why}.", "warn")
         if isinstance(wait := known.get("wait_ms"), int | float):
             step["text"].append(f"After a pause of {plain.duration(float(wait))}.")
 
@@ -328,17 +329,7 @@ class Teller(Notes):
         step["text"].append(said)
 
 
-def _difference(before: str, after: str) -> str:
-    """Write the unified diff of two codes without its two head lines; empty where nothing differs."""
-    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=3)
-    return "\n".join(list(lines)[2:])
-
-
-def _failing_line(failure: dict[str, Any]) -> int | None:
-    """Find the innermost line of the tool's own code in a recorded failure, from 1."""
-    frames = failure.get("frames")
-    own = [f for f in frames if isinstance(f, dict) and f.get("in_tool")] if isinstance(frames, list) else []
-    if own and isinstance(own[-1].get("lineno"), int):
-        return int(own[-1]["lineno"])
-    found = _FRAME.findall(str(failure.get("traceback") or ""))
-    return int(found[-1]) if found else None
+def _policy_of(event: TraceEvent) -> dict[str, Any]:
+    """Return how near a cap the run was; empty where that is not said, or not understood."""
+    known = event.metadata.get("policy")
+    return known if isinstance(known, dict) else {}

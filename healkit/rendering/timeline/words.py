@@ -36,22 +36,22 @@ DECISIONS = {
     "accepted": ("good", "{patch} was accepted: {revision} is the active revision."),
     "declined": ("warn", "{patch} was declined; nothing was changed."),
     "denied": ("warn", "{patch} is forbidden by the policy; nothing was changed."),
-    "pending": ("warn", "{patch} waits for consent, as request {request}."),
+    "pending": ("warn", "{patch} is waiting for approval, as request {request}."),
     "overtaken": ("warn", "{patch} was overtaken: the tool was changed meanwhile. Nothing is lost."),
 }
 #: Outcome of a healing in its last event → the same in words.
 ENDINGS = {
-    "kept": "a patch was kept",
-    "shown": "the best patch was shown, and nothing was kept",
-    "pending": "a patch waits for consent",
-    "declined": "the patch was declined",
+    "kept": "patch accepted",
+    "shown": "patch found, not applied",
+    "pending": "a patch is waiting for approval",
+    "declined": "patch declined",
     "denied": "the policy forbids the patch",
-    "rolled_back": "what was kept was taken back",
-    "not_cured": "nothing that was tried cures it",
-    "healthy": "it does not fail any more",
-    "not_mendable": "no change of the code helps",
-    "halted": "its policy has ended it",
-    "stopped": "it was stopped",
+    "rolled_back": "patch rolled back",
+    "not_cured": "no fix found",
+    "healthy": "nothing fails any more",
+    "not_mendable": "changing the code does not help",
+    "halted": "halted by the policy",
+    "stopped": "stopped",
 }
 PRECONDITIONS = {
     "tool_found": "the tool was found",

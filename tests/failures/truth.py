@@ -1,0 +1,136 @@
+"""Check that an explanation names only what exists.
+
+That is the user's own, or part of Python or a library.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import functools
+import importlib.util
+import keyword
+import re
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from healkit.facts.packages import PACKAGES
+
+#: Words of libraries that may stand in an explanation as such: parameters, types, functions.
+_WORDS = {
+    "aggfunc", "coerce", "columns", "default", "encoding", "errors", "format", "handle_unknown", "ignore", "left_on", "level", "lsuffix",
+    "mixed", "numeric_only", "on", "on_bad_lines", "right_on", "rsuffix", "sep", "sum", "warn", "Int64", "OneHotEncoder",
+    "SimpleImputer", "getcwd", "listdir", "literal_eval", "isoformat", "self", "null", "true", "hk", "provide", "read", "write",
+    "PATH", "LinearRegression", "fit", "nan", "vault", "grant", "NAME", "pip", "install", "latin", "cp1252", "utf", "rb",
+}  # fmt: skip
+#: Pieces of formats, as they are documented.
+_TYPICAL = {"%H:%M", "%d", "%m", "%Y"}
+_NAME = re.compile(r"[^\W\d]\w*")
+
+
+@functools.cache
+def library_words() -> frozenset[str]:
+    """Collect the words of Python, pandas and numpy that an explanation may name."""
+    owners = [
+        builtins,
+        str,
+        list,
+        dict,
+        set,
+        bytes,
+        pd,
+        pd.DataFrame,
+        pd.Series,
+        pd.Index,
+        np,
+        np.linalg,
+        np.ndarray,
+    ]
+    owners += [type(pd.Series(["a"]).str), type(pd.Series(pd.to_datetime(["2024-01-01"])).dt)]
+    found = (
+        {name for owner in owners for name in dir(owner)} | set(keyword.kwlist) | set(sys.stdlib_module_names)
+    )
+    return frozenset(found | _WORDS | {"pd", "np", "iloc", "loc", "at", "cat", "str", "dt", "add_categories"})
+
+
+def untrue(texts: Iterable[str], code: str, names: dict[str, Any], message: str) -> list[str]:
+    """Return the pieces in backquotes that are neither in the code, nor in its values or message, nor a library's."""
+    told = " ".join([code, message, *known_values(names), *imported_names(code)])
+    mine = set(_NAME.findall(told))
+    wrong = []
+    for text in texts:
+        for piece in re.findall(r"`([^`]*)`", text):
+            plain = piece.replace('"', "'")
+            if (
+                piece in _TYPICAL
+                or plain in told.replace('"', "'")
+                or is_module(piece)
+                or piece.rpartition(" ")[2] in PACKAGES.values()
+            ):
+                continue
+            words = set(_NAME.findall(piece)) - mine - library_words() - set(PACKAGES)
+            numbers = {
+                n
+                for n in re.findall(r"(?<![\w.])\d+(?:\.\d+)?", piece)
+                if n not in told and n not in {"0", "1"}
+            }
+            if words or numbers:
+                wrong.append(f"{piece} in {text!r}")
+    return wrong
+
+
+def is_module(name: str) -> bool:
+    """Return whether a module of that name can be imported here."""
+    try:
+        return all(map(str.isidentifier, name.split("."))) and importlib.util.find_spec(name) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+def imported_names(code: str) -> list[str]:
+    """Collect what the modules have from which the code imports names."""
+    modules = [
+        node.module for node in ast.walk(ast.parse(code)) if isinstance(node, ast.ImportFrom) and node.module
+    ]
+    return [name for module in modules for name in dir(sys.modules.get(module))]
+
+
+def known_values(names: dict[str, Any]) -> list[str]:
+    """Write out the values of an example: reprs, labels, types and shapes."""
+    found: list[str] = []
+    for name, value in list(names.items()):
+        if name.startswith("__"):
+            continue
+        found.append(type(value).__name__)
+        if isinstance(value, pd.DataFrame):
+            found += [
+                repr(list(value.columns)),
+                repr(value.index.tolist()),
+                str(value.shape),
+                repr(value.to_dict("list")),
+            ]
+            found += [str(dtype) for dtype in value.dtypes]
+            found += [str(value[column].tolist()) for column in value.columns if value.columns.is_unique]
+        elif isinstance(value, pd.Series):
+            found += [repr(value.tolist()), repr(value.index.tolist()), str(value.shape), str(value.dtype)]
+        elif isinstance(value, np.ndarray):
+            found += [repr(value.tolist()), str(value.shape), str(value.dtype)]
+        else:
+            found.append(repr(value))
+    return found
+
+
+def runs(expression: str, names: dict[str, Any]) -> bool:
+    """Return whether a suggested expression or statement runs where the example failed; one with `…` is not tried."""
+    if "…" in expression or expression.startswith((".", "%")) or is_module(expression):
+        return True
+    try:
+        ast.parse(expression)
+    except SyntaxError:
+        return False
+    exec(expression, dict(names))
+    return True
