@@ -32,6 +32,8 @@ T = TypeVar("T")
 #: Longest wait before signals are looked at. A signal that comes just before the main thread begins to wait for a lock
 #: does not end that wait: CPython only notices it afterwards, so a Ctrl-C would be lost until the work ends.
 _SIGNALS_S = 0.2
+#: Longest wait for the end of work that was stopped.
+_SETTLE_S = 5.0
 
 
 class Stop:
@@ -121,11 +123,23 @@ class BackgroundLoop:
         return future.result()
 
     def wait_for(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Run it in the loop, and wait for its result in this thread."""
-        future = self.submit(coroutine)
-        while not future.done():
-            with contextlib.suppress(TimeoutError):
-                future.exception(timeout=_SIGNALS_S)
+        """Run it in the loop, and wait for its result in this thread; Ctrl-C cancels it, and waits for its end."""
+        over = threading.Event()
+
+        async def work() -> T:
+            try:
+                return await coroutine
+            finally:
+                over.set()
+
+        future = self.submit(work())
+        try:
+            while not over.wait(_SIGNALS_S):
+                pass
+        except BaseException:
+            future.cancel()
+            over.wait(_SETTLE_S)
+            raise
         return future.result()
 
     def close(self) -> None:
@@ -171,7 +185,7 @@ def _next(outputs: queue.SimpleQueue[dict[str, Any] | None]) -> dict[str, Any] |
 def _settle(future: Future[Any]) -> None:
     """Wait for the end of stopped work; its outcome is on record, and a second Ctrl-C need not wait."""
     try:
-        future.exception(timeout=5)
+        future.exception(timeout=_SETTLE_S)
     except (TimeoutError, KeyboardInterrupt):
         future.cancel()
 

@@ -46,4 +46,4 @@ def without_contents(record: AnyRecord) -> AnyRecord:
     traceback = format_frames(record.failure.frames, f"{record.failure.ename}: {NOT_KEPT}")
     failure = replace(record.failure, evalue=NOT_KEPT, traceback=traceback, hint="")
     mark = None if record.fingerprint is None else fingerprint(failure)
-    return replace(record, failure=failure, fingerprint=mark, last_output="")
+    return replace(record, failure=failure, result_summary=failure.summary, fingerprint=mark, last_output="")

@@ -1,7 +1,8 @@
 """Debug tools: in the vault, run as any other tool.
 
 Their code runs in a restricted worker, which sees neither the vault nor the log. Both are read through the bridge, by
-`LogTools`, which only tools with a grant for `healkit.*` may call.
+`LogTools`, which only tools with a grant for `healkit.*` may call, and which shows one persona's records: those of the
+persona that the calling execution runs for.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from healkit.contracts.entries import DEFAULT_PERSONA
 from healkit.contracts.records import Grants
 from healkit.contracts.tools import ToolDefinition
 from healkit.errors import CallRefused, did_you_mean
@@ -38,7 +40,7 @@ BUILTIN_TOOLS: tuple[BuiltinTool, ...] = (
     BuiltinTool(
         "get_last_error",
         '''def get_last_error(tool_name: str | None = None) -> str:
-    """The newest failure on record: tool, time, persona, input and full traceback; optionally of one tool."""
+    """The newest failure on record of this persona, as text; optionally of one tool."""
     return mcp.healkit.last_error(tool_name=tool_name)
 ''',
         "The newest failure on record: tool, time, persona, input and full traceback; optionally of one tool.",
@@ -46,32 +48,32 @@ BUILTIN_TOOLS: tuple[BuiltinTool, ...] = (
     BuiltinTool(
         "list_tools",
         '''def list_tools(persona: str | None = None) -> list:
-    """The tools of the vault with their descriptions; optionally of one persona."""
+    """The tools that this persona can run, with their descriptions; optionally its own or the default ones."""
     return mcp.healkit.tools(persona=persona)
 ''',
-        "The tools of the vault with their descriptions; optionally of one persona.",
+        "The tools that this persona can run, with their descriptions; optionally its own or the default ones.",
     ),
     BuiltinTool(
         "inspect_tool",
-        '''def inspect_tool(tool_name: str, persona: str = "default") -> dict:
-    """One tool: its code, input schema, grants and revisions."""
+        '''def inspect_tool(tool_name: str, persona: str | None = None) -> dict:
+    """One tool that this persona can run: its code, input schema and revisions."""
     return mcp.healkit.inspect(tool_name=tool_name, persona=persona)
 ''',
-        "One tool: its code, input schema, grants and revisions.",
+        "One tool that this persona can run: its code, input schema and revisions.",
     ),
     BuiltinTool(
         "list_executions",
         '''def list_executions(tool_name: str | None = None, status: str | None = None, limit: int = 20) -> list:
-    """The newest executions on record, optionally of one tool or status (SUCCESS, FAILURE, RUNNING)."""
+    """This persona's newest executions, optionally of one tool or status (SUCCESS, FAILURE, RUNNING)."""
     return mcp.healkit.executions(tool_name=tool_name, status=status, limit=limit)
 ''',
-        "The newest executions on record, optionally of one tool or status (SUCCESS, FAILURE, RUNNING).",
+        "This persona's newest executions, optionally of one tool or status (SUCCESS, FAILURE, RUNNING).",
     ),
 )
 
 
 class LogTools:
-    """`mcp.healkit.*`: read-only views of the vault and the log."""
+    """`mcp.healkit.*`: read-only views of the vault and the log, as far as the caller's persona goes."""
 
     server = "healkit"
 
@@ -92,18 +94,22 @@ class LogTools:
             for name, function in self._tools.items()
         ]
 
-    def call(self, tool: str, arguments: dict[str, Any], context: CallContext) -> Any:
-        """Look it up; called by the router on a bridge thread."""
+    def expect(self, tool: str) -> None:
+        """Refuse what is none of them; called by the router."""
         if tool not in self._tools:
             raise CallRefused(f"mcp.healkit has no {tool!r}.{did_you_mean(tool, self._tools)}")
-        return self._tools[tool](**arguments)
 
-    def _last_error(self, tool_name: str | None = None) -> str:
+    def call(self, tool: str, arguments: dict[str, Any], context: CallContext) -> Any:
+        """Look it up; called by the router on a bridge thread."""
+        return self._tools[tool](context.persona, **arguments)
+
+    def _last_error(self, mine: str, /, tool_name: str | None = None) -> str:
         """Return the newest failure as a report."""
-        return last_error_report(self._log(), tool_name)
+        return last_error_report(self._log(), tool_name, mine)
 
-    def _list(self, persona: str | None = None) -> list[dict[str, Any]]:
-        """Name, persona, revision and description of each tool."""
+    def _list(self, mine: str, /, persona: str | None = None) -> list[dict[str, Any]]:
+        """Name, persona, revision and description of each tool that the caller's persona can run."""
+        shown = (DEFAULT_PERSONA, mine) if persona is None else (_visible(persona, mine),)
         return [
             {
                 "tool_name": e.tool_name,
@@ -111,12 +117,13 @@ class LogTools:
                 "revision": e.revision,
                 "description": e.description,
             }
-            for e in self._vault().list(persona)
+            for e in self._vault().list()
+            if e.persona in shown
         ]
 
-    def _inspect(self, tool_name: str, persona: str = "default") -> dict[str, Any]:
+    def _inspect(self, mine: str, /, tool_name: str, persona: str | None = None) -> dict[str, Any]:
         """Return one tool with its code and history."""
-        entry = self._vault().get(tool_name, persona)
+        entry = self._vault().get(tool_name, mine if persona is None else _visible(persona, mine))
         history = self._vault().history(entry.tool_name, entry.persona)
         return {
             "tool_name": entry.tool_name,
@@ -130,11 +137,11 @@ class LogTools:
         }
 
     def _executions(
-        self, tool_name: str | None = None, status: str | None = None, limit: int = 20, tried: bool = False
+        self, mine: str, /, tool_name: str | None = None, status: str | None = None, limit: int = 20
     ) -> list[dict[str, Any]]:
-        """Return the newest rows of the log, without tracebacks; `tried` includes a healing's trials and searches."""
+        """Return the newest rows of the log, without arguments, tracebacks, trials and searches."""
         most = min(max(1, limit), _MAX_ROWS)
-        page = self._log().query(tool=tool_name, status=status, limit=most, tried=tried)
+        page = self._log().query(tool=tool_name, status=status, persona=mine, limit=most, tried=False)
         return [
             {
                 "id": row.id,
@@ -148,3 +155,10 @@ class LogTools:
             }
             for row in page.rows
         ]
+
+
+def _visible(persona: str, mine: str) -> str:
+    """Return the persona, if a tool that runs for `mine` may see its tools; raise `CallRefused`."""
+    if persona not in (mine, DEFAULT_PERSONA):
+        raise CallRefused(f"A tool that runs for {mine!r} sees no tools of {persona!r}.")
+    return persona

@@ -11,9 +11,17 @@ from healkit.rendering.outputs import safe_output
 
 def notebook_display() -> Callable[[dict[str, Any]], None] | None:
     """Return a function that displays one output in the running cell, or None outside of a notebook."""
+    return show if hasattr(_shell(), "kernel") else None
+
+
+def in_ipython() -> bool:
+    """Return True where magics can be typed: in a notebook, or in IPython in a terminal."""
+    return _shell() is not None
+
+
+def _shell() -> Any:
     ipython = sys.modules.get("IPython")
-    shell = None if ipython is None else ipython.get_ipython()
-    return None if shell is None or not hasattr(shell, "kernel") else show
+    return None if ipython is None else ipython.get_ipython()
 
 
 def show(output: dict[str, Any]) -> None:

@@ -6,20 +6,22 @@ import asyncio
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
+from healkit.config import Mode
 from healkit.contracts.execution import ExecutionData
+from healkit.contracts.records import Grants, Started, host_identity, new_trace_id, utc_now
 from healkit.errors import PostMortemError
 from healkit.rendering import parts
+from healkit.runtime.call_events import OnCall
 from healkit.runtime.steps import UNRECORDED, StepListener
 
 if TYPE_CHECKING:
     from healkit.failures import Explanation
     from healkit.rendering.document import Card
+    from healkit.runtime.authority import Caller
     from healkit.runtime.post_mortem import PostMortem
 
-#: `worker` is a Jupyter kernel, `subprocess` a plain interpreter; the restrictions are the same.
-Mode = Literal["worker", "subprocess"]
 #: Gets each output, an nbformat dict, as it comes.
 OnOutput = Callable[[dict[str, Any]], None]
 #: Call that lists trials and searches too.
@@ -30,21 +32,41 @@ _ALL_OF_THEM = "hk.executions(tried=True)"
 class ExecutionRequest:
     """Call, as a face makes it. `on_output` gets nbformat output dicts as they come; `stop` ends the run.
 
-    `code` is run in the place of the stored one, as a candidate that nobody has saved; `step` is told what happens.
+    `code` is run in the place of the stored one, as a candidate that is not saved; `step` is told what happens.
+    `caller` is the execution that makes a nested call; it bounds what the tool may do. `within` are the grants that a
+    nested execution had, where its call is repeated.
     """
 
     tool_name: str
     persona: str = "default"
     arguments: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     timeout_s: float | None = None
-    mode: Mode = "worker"
+    mode: Mode | None = None
     origin: str = "python"
     parent_trace_id: str | None = None
     depth: int = 0
     on_output: OnOutput | None = None
+    on_call: OnCall | None = None
     stop: asyncio.Event | None = None
     code: str | None = None
     step: StepListener = UNRECORDED
+    caller: Caller | None = None
+    within: Grants | None = None
+
+    def started(self) -> Started:
+        """Return the beginning of the record, of which only this request is known yet."""
+        return Started(
+            trace_id=new_trace_id(),
+            timestamp=utc_now(),
+            tool_name=self.tool_name,
+            persona=self.persona,
+            arguments="{}",
+            origin=self.origin,
+            host=host_identity(),
+            deadline=utc_now(),
+            parent_trace_id=self.parent_trace_id,
+            run_id=self.step.run_id,
+        )
 
 
 @dataclasses.dataclass(frozen=True)

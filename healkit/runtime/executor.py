@@ -11,41 +11,44 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from healkit import values
 from healkit.config import MIB, Config
 from healkit.contracts.encoding import to_jsonable
 from healkit.contracts.entries import VaultEntry
 from healkit.contracts.failure import Failure
-from healkit.contracts.fingerprint import fingerprint
-from healkit.contracts.records import (
-    CallRecord,
-    Finished,
-    Started,
-    host_identity,
-    new_trace_id,
-    summarize,
-    utc_now,
-)
+from healkit.contracts.records import CallRecord, Started, summarize_json, utc_now
 from healkit.contracts.rpc import ExecutionComplete, Init
 from healkit.contracts.tools import ToolDefinition
-from healkit.errors import HealkitError
+from healkit.errors import ArgumentsInvalid, HealkitError, ToolRemoved, WorkerNotRestricted
+from healkit.runtime.authority import Caller, allows, bounded
+from healkit.runtime.call_events import announcing
 from healkit.runtime.execution import Execution, ExecutionRequest
-from healkit.runtime.outcomes import failure_of, interruption_of, refusal_of
-from healkit.runtime.recorder import Recorder, Recording
+from healkit.runtime.outcomes import NO_ISOLATION, conclude, end_of, interruption_of, refusal_of
+from healkit.runtime.recorder import Recorder
+from healkit.runtime.recording import Recording
 from healkit.runtime.router import CallContext, CallRouter, Provider
-from healkit.store.arguments import arguments_as_json, validate_arguments
+from healkit.runtime.steps import UNRECORDED
+from healkit.runtime.view_keeper import ViewKeeper
+from healkit.sanitizer.payloads import HEAD_CHARS, WHOLE_MAX_CHARS
+from healkit.store.arguments import PackedArguments, pack_arguments, validate_arguments
 from healkit.store.fast_reads import EntryLookup
-from healkit.store.sql_tools import run_sql
+from healkit.store.sql_tools import READ_LOG, run_sql
+from healkit.values import regions
+from healkit.workers.preloads import library_of
 from healkit.workers.probe import achieved_tier
+from healkit.workers.process import off_loop
 from healkit.workers.sandbox import Tier
 from healkit.workers.worker import Outcome
 
 if TYPE_CHECKING:
+    from healkit.store.data_views import Side
     from healkit.workers.kernel import KernelWorker
     from healkit.workers.pool import Pool
     from healkit.workers.subprocess_worker import SubprocessWorker
@@ -54,6 +57,7 @@ if TYPE_CHECKING:
 SQL_ISOLATION = "read-only connection"
 #: Wait for the records of calls whose answers the worker already had.
 _SETTLE_S = 5.0
+_NULL = msgspec.Raw(b"null")
 _NOT_DRAINED = "Some of what the tool displayed may be missing: its worker did not send it in time."
 
 
@@ -64,7 +68,7 @@ class _Call:
     request: ExecutionRequest
     recording: Recording
     entry: VaultEntry
-    conversions: list[str]
+    arguments: PackedArguments
     timeout_s: float
     calls: list[CallRecord] = dataclasses.field(default_factory=list)
 
@@ -79,6 +83,7 @@ class Executor:
         config: Config,
         database_url: str,
         pool: Callable[[], Pool],
+        views: ViewKeeper,
     ) -> None:
         self.providers: dict[str, Provider] = {}
         self._vault = vault
@@ -86,6 +91,7 @@ class Executor:
         self._config = config
         self._database_url = database_url
         self._pool = pool
+        self._views = views
         #: What the probe has found; None until the first execution has waited for it.
         self._tier: Tier | None = None
 
@@ -95,6 +101,7 @@ class Executor:
         Raises a `HealkitError` when the call itself was wrong or no worker could be started; that too is on record,
         under the error's `log_id`. What the tool does never raises.
         """
+        request = dataclasses.replace(request, mode=request.mode or self._config.mode)
         call = await asyncio.to_thread(self._prepare, request)
         recording = call.recording
         try:
@@ -104,8 +111,11 @@ class Executor:
                 await asyncio.to_thread(self._find_tier, call)
                 await loading
             run = self._run_sql if call.entry.type == "sql" else self._run_python
-            outcome, failure = await run(call)
+            outcome, value, failure = await run(call)
         except HealkitError as error:  # no worker could be started
+            if isinstance(error, WorkerNotRestricted):
+                recording.add(isolation=NO_ISOLATION)
+                await asyncio.to_thread(recording.begin)
             refusal = refusal_of(recording.started, error, recording.elapsed_ms)
             error.log_id = await asyncio.to_thread(recording.fail, refusal)
             raise
@@ -113,38 +123,48 @@ class Executor:
             # Cancelled from outside, or an error of ours: the row must not stay RUNNING for ever.
             recording.fail(interruption_of(recording.started, error, recording.elapsed_ms))
             raise
-        return await self._conclude(call, outcome, failure)
+        return await self._conclude(call, outcome, value, failure)
 
     def _prepare(self, request: ExecutionRequest) -> _Call:
         """Do all that can refuse the call, up to the RUNNING row; on a thread, as it may wait."""
         recording = Recording(
             self._recorder,
-            _started(request),
+            request.started(),
             request.step,
-            leaves_out=lambda tool: self._leaves_out(tool, request.persona),
+            leaves_out=lambda tool: self._vault.leaves_out(tool, request.persona),
         )
         try:
             request.step.admit(recording.started)
-            arguments, conversions = arguments_as_json(request.tool_name, request.arguments)
-            recording.add(arguments=msgspec.json.encode(arguments).decode())
+            arguments = pack_arguments(request.tool_name, request.arguments, self._recorder.secret_columns)
+            recording.add(arguments=arguments.logged.decode())
             entry = self._entry(request)
+            recording.add(tool_name=entry.tool_name)  # the call may have given a former name
             recording.add(revision=entry.revision or None, code_hash=entry.code_hash, grants=entry.grants)
             recording.contents = entry.logged
+            grants, timeout_s = bounded(entry.grants, request, self._config)
+            entry = dataclasses.replace(entry, grants=grants)
+            recording.add(grants=grants)
             recording.observe(entry)
-            validate_arguments(entry, arguments)
-            timeout_s = request.timeout_s or entry.grants.timeout_s or self._config.timeout_s
+            validate_arguments(entry, arguments.plain)
+            if entry.type == "sql" and values.MARK in arguments.sent:
+                raise ArgumentsInvalid(
+                    f"{entry.label} cannot be called: a SQL tool takes JSON only.",
+                    hint="Give text, finite numbers, True, False, None.",
+                )
             recording.add(
                 isolation=SQL_ISOLATION if entry.type == "sql" else self._tier,
                 deadline=utc_now() + timedelta(seconds=timeout_s + self._config.start_timeout_s),
             )
         except HealkitError as error:
+            if isinstance(error, ToolRemoved):
+                recording.contents = error.logged
             error.log_id = recording.refuse(refusal_of(recording.started, error, recording.elapsed_ms))
             raise
         if recording.started.isolation is None:
             recording.begin()  # `_find_tier` records the rest, once the tier is known
         else:
-            recording.begin_step(timeout_s, request.mode)
-        return _Call(request, recording, entry, conversions, timeout_s)
+            recording.begin_step(timeout_s, str(request.mode))
+        return _Call(request, recording, entry, arguments, timeout_s)
 
     def _find_tier(self, call: _Call) -> None:
         """Probe for the tier and add it to the call's record; for the first execution only, and on a thread.
@@ -154,7 +174,7 @@ class Executor:
         """
         self._tier = achieved_tier(self._config)
         call.recording.add(isolation=self._tier)
-        call.recording.begin_step(call.timeout_s, call.request.mode)
+        call.recording.begin_step(call.timeout_s, str(call.request.mode))
 
     def _entry(self, request: ExecutionRequest) -> VaultEntry:
         """Return the tool's active revision, or the candidate to try in its place."""
@@ -170,18 +190,20 @@ class Executor:
         request.step.judged(None)
         return entry
 
-    async def _run_python(self, call: _Call) -> tuple[Outcome, Failure | None]:
+    async def _run_python(self, call: _Call) -> tuple[Outcome, Any, Failure | None]:
         request, entry, recording = call.request, call.entry, call.recording
+        caller = Caller(entry.grants, call.timeout_s, entry.grants.cpu_s or self._config.cpu_s)
         router = CallRouter(
             CallContext(
                 recording.started.trace_id,
                 request.persona,
                 request.depth,
                 min(call.timeout_s, self._config.rpc_timeout_s),
+                caller,
             ),
             self.providers,
             entry.grants,
-            recording.record,
+            announcing(request.on_call, recording.record),
             self._config.max_calls,
             self._config.trace_max_decisions,
         )
@@ -194,67 +216,78 @@ class Executor:
         if request.mode == "subprocess":
             worker = await pool.subprocess_worker(self._config, tier, entry.grants)
         else:
-            worker = await pool.kernel(self._config, tier, entry.grants)
+            worker = await pool.kernel(self._config, tier, entry.grants, library_of(init))
+        if "mcp" in entry.code or request.caller is not None:  # it may call, or is counted to its caller
+            await off_loop(caller.start, worker)
+        if call.arguments.previews and recording.contents:
+            worker.on_sent = partial(self._keep, call, "arguments", call.arguments.sent)
         retained = False
         try:
-            outcome = await worker.run(init, router, on_output=request.on_output, stop=request.stop)
+            outcome = await worker.run(
+                init, router, contents=call.arguments.contents, on_output=request.on_output, stop=request.stop
+            )
             retained = pool.retained.retain(recording.started.trace_id, worker, outcome, self._config)
         finally:
+            if request.caller is not None and not entry.grants.own_grants:
+                await off_loop(caller.charge, request.caller)
             if not retained:
                 pool.retire(worker)
-            if not router.settled:
-                await asyncio.to_thread(router.settle, _SETTLE_S)
-            if recording.has_steps:
-                await asyncio.to_thread(recording.close_journal)
-        call.calls = router.calls
-        return outcome, failure_of(outcome, init)
+            if router.records.settled and not recording.has_steps:
+                _close_calls(router, recording)  # at once
+            else:
+                await asyncio.to_thread(_close_calls, router, recording)
+        call.calls = router.records.calls
+        return outcome, *await conclude(outcome, init)
 
-    async def _run_sql(self, call: _Call) -> tuple[Outcome, Failure | None]:
+    async def _run_sql(self, call: _Call) -> tuple[Outcome, Any, Failure | None]:
         entry = call.entry
         try:
             rows = await asyncio.to_thread(
                 run_sql,
                 self._database_url,
                 entry.code,
-                msgspec.json.decode(call.recording.started.arguments),
+                msgspec.json.decode(call.arguments.sent),
                 row_limit=self._config.sql_row_limit,
                 timeout_s=call.timeout_s,
+                log_of=call.request.persona if allows(entry.grants.call_patterns, READ_LOG) else None,
             )
         except HealkitError as error:
             text = f"{error.message}\n\n{entry.ref.filename}\n{entry.code}"
             failure = Failure(error.code, type(error).__name__, error.message, text, hint=error.hint)
-            return Outcome("complete"), failure
+            return Outcome("complete"), None, failure
         value, conversions = to_jsonable(rows)
         encoded = msgspec.Raw(msgspec.json.encode(value))
-        return Outcome("complete", ExecutionComplete(encoded, conversions=conversions)), None
+        return Outcome("complete", ExecutionComplete(encoded, conversions=conversions)), value, None
 
-    async def _conclude(self, call: _Call, outcome: Outcome, failure: Failure | None) -> Execution:
-        """Record the end and return it as the caller gets it."""
-        recording, complete = call.recording, outcome.complete
-        encoded = bytes(complete.value).decode() if complete is not None and failure is None else "null"
-        finished = Finished(
-            trace_id=recording.started.trace_id,
-            finished_at=utc_now(),
-            duration_ms=recording.elapsed_ms,
-            result_summary=None if failure else summarize(encoded),
-            failure=failure,
-            fingerprint=fingerprint(failure) if failure else None,
-            last_output=outcome.last_output if failure else "",
-        )
-        # On a thread, because it may have to wait for a locked database.
+    async def _conclude(
+        self, call: _Call, outcome: Outcome, value: Any, failure: Failure | None
+    ) -> Execution:
+        """Record the end, on threads: the sanitiser may have to be loaded first, and the database may be locked."""
+        recording, started = call.recording, call.recording.started
+        if failure is not None:
+            failure = await asyncio.to_thread(self._recorder.without_secret_facts, failure)
+        result = outcome.complete if failure is None else None
+        raw = _NULL if result is None else result.value
+        if values.MARK in bytes(raw):  # plain JSON is on record as it came
+            if recording.contents:
+                await off_loop(self._keep, call, "result", bytes(raw), outcome.sealed)
+            raw = msgspec.Raw(await off_loop(values.readable_json, value, self._recorder.secret_columns))
+        # A run's folder has the whole value; a trace of it has no more than this.
+        whole = recording.step is not UNRECORDED or len(raw) <= WHOLE_MAX_CHARS
+        encoded = str(raw, "utf-8") if whole else summarize_json(raw, HEAD_CHARS)
+        last_output = outcome.last_output if failure else ""
+        finished = end_of(started, failure, raw, recording.elapsed_ms, last_output)
         log_id = await asyncio.to_thread(recording.finish, finished, encoded, outcome.outputs, call.calls)
-        given = [f"argument {conversion}" for conversion in call.conversions]
-        returned = [f"result {conversion}" for conversion in (complete.conversions if complete else [])]
-        started = recording.started
+        converted = [] if result is None else [f"result {one}" for one in result.conversions]
         return Execution(
             tool_name=started.tool_name,
             persona=started.persona,
-            arguments=msgspec.json.decode(started.arguments),
+            arguments=values.decode(started.arguments.encode()),
             status=finished.status,
             trace_id=started.trace_id,
             timestamp=started.timestamp,
             log_id=log_id,
-            value=msgspec.json.decode(encoded),
+            value=value,
             failure=failure,
             result_summary=finished.result_summary,
             outputs=outcome.outputs,
@@ -265,7 +298,7 @@ class Executor:
             revision=started.revision,
             origin=started.origin,
             last_output=finished.last_output,
-            conversions=[*given, *returned],
+            conversions=[*(f"argument {one}" for one in call.arguments.notes), *converted],
             warnings=self._warnings(started, recording.step.problem, "" if outcome.drained else _NOT_DRAINED),
             grants=started.grants,
             run_id=started.run_id,
@@ -273,16 +306,13 @@ class Executor:
             explained=self._config.explain,
         )
 
-    def _leaves_out(self, tool: str, persona: str) -> bool:
-        """Return whether that tool of the vault has its contents kept off the record."""
-        try:
-            return not self._vault.lookup(tool, persona).logged
-        except HealkitError:
-            return False
+    def _keep(self, call: _Call, side: Side, encoded: bytes, sealed: Sequence[Any]) -> None:
+        started = call.recording.started
+        self._views.keep(started.trace_id, side, started.tool_name, encoded, sealed)
 
     def _warnings(self, started: Started, *problems: str) -> list[str]:
         """Return what the user should know besides the outcome."""
-        found = [problem for problem in (self._recorder.problem, *problems) if problem]
+        found = [problem for problem in (self._recorder.problem, self._views.problem, *problems) if problem]
         if started.isolation == "process":
             found.append(
                 "This tool ran without isolation (HEALKIT_ISOLATION=process): it could do whatever you can."
@@ -290,25 +320,15 @@ class Executor:
         return found
 
 
+def _close_calls(router: CallRouter, recording: Recording) -> None:
+    """End the records of all calls, and move them into their table; may wait where there were any."""
+    router.records.settle(_SETTLE_S)
+    recording.close_journal()
+
+
 def _load_workers() -> None:
     """Import what starts workers: no execution waits for it before its row is committed."""
     import healkit.workers.pool  # noqa: F401 - to import it is the work
-
-
-def _started(request: ExecutionRequest) -> Started:
-    """Return the record of a call of which only the request is known."""
-    return Started(
-        trace_id=new_trace_id(),
-        timestamp=utc_now(),
-        tool_name=request.tool_name,
-        persona=request.persona,
-        arguments="{}",
-        origin=request.origin,
-        host=host_identity(),
-        deadline=utc_now(),
-        parent_trace_id=request.parent_trace_id,
-        run_id=request.step.run_id,
-    )
 
 
 def _init(call: _Call, definitions: list[ToolDefinition], config: Config) -> Init:
@@ -317,7 +337,7 @@ def _init(call: _Call, definitions: list[ToolDefinition], config: Config) -> Ini
     return Init(
         entry=entry.ref,
         code=entry.code,
-        arguments=msgspec.Raw(call.recording.started.arguments.encode()),
+        arguments=msgspec.Raw(call.arguments.sent),
         definitions=definitions,
         timeout_s=call.timeout_s,
         rpc_timeout_s=config.rpc_timeout_s,
@@ -325,4 +345,6 @@ def _init(call: _Call, definitions: list[ToolDefinition], config: Config) -> Ini
         cpu_s=entry.grants.cpu_s or config.cpu_s,
         result_max_bytes=config.result_max_bytes,
         output_max_bytes=config.output_max_bytes,
+        exact=True,
+        contents=regions.places_of(call.arguments.contents),
     )

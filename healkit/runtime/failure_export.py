@@ -1,9 +1,9 @@
-"""A failure as a notebook of its own, and as a bug report.
+"""Failure as a notebook of its own, and as a bug report.
 
-A notebook of its own, and a bug report. Both must work without healkit, because their readers have neither the vault
-nor the log. So the notebook holds the arguments, the code as it ran, the call that fails (with the tag by which
-nbclient expects an error), and the fixed code where a later revision passed with the same arguments. Calls through the
-bridge are answered with what was recorded of them. Everything goes through the sanitiser first.
+Both must work without healkit, because their readers have neither the vault nor the log. So the notebook holds the
+arguments, the code as it ran, the call that fails (with the tag by which nbclient expects an error), and the fixed code
+where a later revision passed with the same arguments. Calls through the bridge are answered with what was recorded of
+them. Everything goes through the sanitiser first.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ from healkit.pysource.scope import names_in
 from healkit.pysource.shapes import Shape, parse, read_shape
 from healkit.rendering import parts, plain
 from healkit.rendering.plain import visible
+from healkit.runtime.exported_data import ExportedData
+from healkit.runtime.view_keeper import same_data
 from healkit.sanitizer import Sanitizer
 from healkit.sanitizer.payloads import UNLIMITED
 
@@ -71,22 +73,24 @@ class _Clean:
     """Sanitiser for all that is exported, with a count of what it hid."""
 
     def __init__(self) -> None:
-        self._sanitizer = Sanitizer.from_config(Config.from_environment())
+        self.cleaner = Sanitizer.from_config(Config.from_environment())
         self.hidden = 0
 
     def __call__(self, value: Any) -> Any:
-        cleaned = self._sanitizer.clean(value, limit_bytes=UNLIMITED)
+        cleaned = self.cleaner.clean(value, limit_bytes=UNLIMITED)
         self.hidden += sum(cleaned.hidden.values())
         return cleaned.value
 
 
 def passing_replay(log: Log, failed: Execution) -> Any:
     """Return the newest success of a later revision with the very same arguments; None where there is none."""
+    row = None if failed.log_id is None else log.get(failed.log_id)
+    given = failed.arguments if row is None else row.arguments
     for row in log.query(
         status="SUCCESS", tool=failed.tool_name, persona=failed.persona, tried=False, limit=_REPLAYS_MAX
     ):
         later = row.revision is not None and row.revision > (failed.revision or 0)
-        if later and row.arguments == failed.arguments:
+        if later and row.arguments == given and same_data(row.trace_id, failed.trace_id):
             return row
     return None
 
@@ -96,7 +100,7 @@ def write_notebook(failed: Execution, path: str | Path, replay: Execution | None
     file = Path(path)
     if file.exists() and not overwrite:
         raise UsageInvalid(f"There is a file {str(file)!r} already.", hint="Name another one.")
-    book = notebook_of(failed, replay)
+    book = notebook_of(failed, replay, file)
     try:
         file.write_text(nbformat.writes(book), encoding="utf-8")
     except OSError as error:
@@ -106,13 +110,20 @@ def write_notebook(failed: Execution, path: str | Path, replay: Execution | None
     return file
 
 
-def notebook_of(failed: Execution, replay: Execution | None = None) -> Any:
-    """Return the notebook, as nbformat holds it; raises `UsageInvalid` for what did not fail or has no code."""
+def notebook_of(failed: Execution, replay: Execution | None, file: Path) -> Any:
+    """Return the notebook, as nbformat holds it; raises `UsageInvalid` for what did not fail or has no code.
+
+    Frames and arrays in the arguments go into a folder beside `file`.
+    """
     if failed.failure is None or failed.code is None:
         why = "did not fail" if failed.failure is None else "has no code at hand"
         raise UsageInvalid(f"{failed.label} {why}.", hint="Take a failure as hk.last_error() gives it.")
     clean = _Clean()
-    cells = [*_failing_cells(failed, clean), *(_mended_cells(replay, clean) if replay is not None else [])]
+    data = ExportedData(file.with_name(f"{file.stem}_data"), clean)
+    cells = [
+        *_failing_cells(failed, clean, data),
+        *(_fixed_cells(replay, clean) if replay is not None else []),
+    ]
     head = nbformat.v4.new_markdown_cell(_introduction(failed, clean), id="about")
     metadata = {
         "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
@@ -153,7 +164,7 @@ def _introduction(failed: Execution, clean: _Clean) -> str:
     return "\n".join([*lines, *_hidden(clean)])
 
 
-def _failing_cells(failed: Execution, clean: _Clean) -> Iterator[Any]:
+def _failing_cells(failed: Execution, clean: _Clean, data: ExportedData) -> Iterator[Any]:
     failure, code = failed.failure, failed.code or ""
     assert failure is not None
     outputs = []
@@ -165,7 +176,10 @@ def _failing_cells(failed: Execution, clean: _Clean) -> Iterator[Any]:
     error = nbformat.v4.new_output("error", ename=failure.ename, evalue=clean(failure.evalue), traceback=told)
     outputs.append(error)
     yield _markdown("## The arguments", "arguments-text")
-    yield _code(f"arguments = {_literal(clean(failed.arguments))}", "arguments")
+    given = f"arguments = {data.code(failed.trace_id, failed.arguments)}"
+    if data.missing:
+        yield _markdown(f"Their data was not kept: {', '.join(data.missing)}.", "arguments-missing")
+    yield _code("\n".join([*sorted(data.imports), given]), "arguments")
     if prelude := _prelude(failed, clean):
         yield _markdown("What the worker had put there:", "worker-text")
         yield _code(prelude, "worker")
@@ -173,7 +187,7 @@ def _failing_cells(failed: Execution, clean: _Clean) -> Iterator[Any]:
     if shape is None:
         yield _markdown("## The code\n\n" + "\n".join(_fenced(clean(code), "sql")), "code-text")
         yield _markdown(
-            "It is no Python; what came of it:\n\n" + "\n".join(_fenced("\n".join(told), "text")), "failure"
+            "This is not Python. Result:\n\n" + "\n".join(_fenced("\n".join(told), "text")), "failure"
         )
         return
     ended = failure.code == "TOOL_EXCEPTION"
@@ -191,22 +205,22 @@ def _failing_cells(failed: Execution, clean: _Clean) -> Iterator[Any]:
     yield _code(_call(shape, code), "failure", tags, outputs)
 
 
-def _mended_cells(replay: Execution, clean: _Clean) -> Iterator[Any]:
+def _fixed_cells(replay: Execution, clean: _Clean) -> Iterator[Any]:
     shape = _shape(replay)
     if shape is None or replay.code is None:
         return
-    yield _markdown(f"## Mended: {replay.label}\n\nThe same arguments, and a value.", "mended-text")
+    yield _markdown(f"## Fixed: {replay.label}\n\nThe same arguments, and a value.", "fixed-text")
     value = _json_or_text(clean(replay.result_summary or ""))
     shown = [] if value is None else [
         nbformat.v4.new_output("execute_result", data={"text/plain": _literal(value)}, execution_count=None)
     ]  # fmt: skip
     if replay.calls:
-        yield _code(_bridge(replay, clean), "mended-worker")
+        yield _code(_bridge(replay, clean), "fixed-worker")
     if shape.kind == "script":
-        yield _code(f"{clean(replay.code).rstrip()}\nresult", "mended", outputs=shown)
+        yield _code(f"{clean(replay.code).rstrip()}\nresult", "fixed", outputs=shown)
         return
-    yield _code(clean(replay.code), "mended-code")
-    yield _code(_call(shape, replay.code), "mended", outputs=shown)
+    yield _code(clean(replay.code), "fixed-code")
+    yield _code(_call(shape, replay.code), "fixed", outputs=shown)
 
 
 def _prelude(failed: Execution, clean: _Clean) -> str:

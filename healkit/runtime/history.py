@@ -34,7 +34,7 @@ _GROUPS_MAX = 200
 
 @dataclasses.dataclass(frozen=True)
 class Recurrence:
-    """A failure that happened before: how often, since when, and the latest other revision without it."""
+    """A failure that happened before: how often, since when, and the latest other revision that met it and passed."""
 
     count: int
     first_seen: datetime
@@ -123,19 +123,13 @@ class History:
         """Say how often a failure like this one is on record; None where it is the first."""
         assert failed.failure is not None
         log, tool, persona = self._log(), failed.tool_name, failed.persona
-        group = next(
-            iter(log.groups(tool=tool, persona=persona, fingerprint=fingerprint(failed.failure), limit=1)),
-            None,
-        )
+        mark = fingerprint(failed.failure)
+        group = next(iter(log.groups(tool=tool, persona=persona, fingerprint=mark, limit=1)), None)
         if group is None or group.count < 2:
             return None
-        cured = [
-            row.revision
-            for row in log.summary(tool=tool, by=["revision"])
-            if row.revision is not None and not row.failures and (group.first_revision or 0) < row.revision
-        ]
-        before = [number for number in cured if failed.revision is None or number != failed.revision]
-        return Recurrence(group.count, group.first_seen, max(before, default=None))
+        since = group.first_revision or 0
+        cured = [n for n in log.passing_revisions(tool, persona, mark) if since < n != failed.revision]
+        return Recurrence(group.count, group.first_seen, max(cured, default=None))
 
     def first_failures(self, tool: str) -> dict[int, datetime]:
         """Return when each revision of a tool first failed; those that never did are left out."""
@@ -158,35 +152,36 @@ class History:
         return dataclasses.replace(execution, code=code, explained=self._config.explain)
 
 
-def last_error_report(log: Log, tool_name: str | None = None) -> str:
+def last_error_report(log: Log, tool_name: str | None = None, persona: str | None = None) -> str:
     """Write the newest failure with tool, time, persona, input and full traceback, or "No errors found".
 
-    When only the name filter excluded every failure, it says so and names tools that are spelled alike.
+    persona: only its failures. When only the name filter excluded every failure, it says so and names tools that are
+    with similar names.
     """
-    row = log.last_error(tool_name)
+    row = log.last_error(tool_name, persona)
     if row is None:
-        return _nothing_found(log, tool_name)
+        return _nothing_found(log, tool_name, persona)
     execution = execution_of(row, [])
     failure = execution.failure
     code = f" [{failure.code}]" if failure else ""
     return "\n".join(
         [
-            f"Last error: {execution.label}{code}",
+            f"Last error for tool {execution.tool_name!r}:",
             f"Time: {execution.timestamp.isoformat(timespec='seconds')}",
             f"Persona: {execution.persona}",
             f"Input: {row.arguments}",
-            f"Log row: {row.id}",
-            "",
+            f"Log row: {row.id}, {execution.label}{code}",
+            "Traceback:",
             row.error_traceback or "(no traceback was recorded)",
             *([f"\nNext step: {failure.hint}"] if failure and failure.hint else []),
         ]
     )
 
 
-def _nothing_found(log: Log, tool_name: str | None) -> str:
+def _nothing_found(log: Log, tool_name: str | None, persona: str | None) -> str:
     if tool_name is None:
         return "No errors found."
-    others = log.tools_with_errors()
+    others = log.tools_with_errors(persona)
     if not others:
         return f"No errors found for tool {tool_name!r}, nor for any other."
     near = near_misses(tool_name, others)

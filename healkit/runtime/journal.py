@@ -33,7 +33,7 @@ class Journal:
     """Steps of one execution on their way to their tables; safe to use from several threads.
 
     `store` writes records to the tables, or keeps them elsewhere; it must not raise. Where no folder takes the file,
-    every record goes to it at once.
+    every record goes to it at once; so does one that comes after the end, since a call may outlive its worker.
     """
 
     def __init__(self, folders: list[Path], trace_id: str, store: Callable[[list[Step]], None]) -> None:
@@ -45,6 +45,7 @@ class Journal:
         self._since = 0.0
         self._file: Path | None = None
         self._descriptor = -1
+        self._closed = False
 
     def append(self, record: Step) -> None:
         """Put a decision, or a call's beginning or end, on record; when this returns, kill -9 cannot undo it."""
@@ -52,7 +53,7 @@ class Journal:
             if not self._waiting:
                 self._since = time.monotonic()
             self._waiting[_key(record)] = record
-            if not self._write(record) or time.monotonic() - self._since > _FLUSH_AFTER_S:
+            if self._closed or not self._write(record) or time.monotonic() - self._since > _FLUSH_AFTER_S:
                 self._flush()
 
     @property
@@ -63,6 +64,7 @@ class Journal:
     def close(self) -> None:
         """Move what waits to the table and remove the file; before the execution's own end is recorded."""
         with self._lock:
+            self._closed = True
             self._flush()
             if self._descriptor >= 0:
                 os.close(self._descriptor)

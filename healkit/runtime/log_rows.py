@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import math
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from healkit import values
 from healkit.contracts.entries import DEFAULT_PERSONA
 from healkit.contracts.failure import Failure
 from healkit.contracts.fingerprint import fingerprint
+from healkit.contracts.labels import revision_label
 from healkit.contracts.records import (
     NOT_KEPT_OBJECT,
     TRIED_ORIGINS,
@@ -24,7 +29,8 @@ from healkit.contracts.records import (
     is_alive,
     utc_now,
 )
-from healkit.errors import TOOL_CODES, ArgumentsInvalid, DatabaseError, UsageInvalid
+from healkit.errors import TOOL_CODES, ArgumentsInvalid, DatabaseError, UsageInvalid, ViewError
+from healkit.runtime import view_keeper
 from healkit.runtime.execution import Execution
 from healkit.store.database import Database
 from healkit.store.statements import OWNERS
@@ -92,16 +98,37 @@ def persona_served(database: Database, started: Started) -> str:
     return DEFAULT_PERSONA if started.persona not in owners and DEFAULT_PERSONA in owners else started.persona
 
 
+def nested_grants(row: ExecutionLog | None) -> Grants | None:
+    """Return the grants that a nested execution ran with, which its repetition must not exceed; None for another."""
+    return None if row is None or row.parent_trace_id is None else _grants(row.grants)
+
+
 def steps_of(log: Log, trace_id: str) -> list[Step]:
     """List what that execution did between its beginning and its end, as far as the log knows."""
     calls: list[Step] = [_call(call) for call in log.calls(trace_id)]
     return [*calls, *(_decision(decision) for decision in log.decisions(trace_id))]
 
 
+def calls_cut_short(steps: Iterable[Step]) -> list[Step]:
+    """Return the calls among them that have no ending, with the one that their host's death is."""
+    return [
+        msgspec.structs.replace(
+            step, success=False, error_code="HOST_DIED", error="its host died before it had an answer"
+        )
+        for step in steps
+        if isinstance(step, CallRecord) and step.success is None
+    ]
+
+
 def _arguments(stored: Any) -> dict[str, Any]:
     if isinstance(stored, str):  # arguments that were too long to be kept whole are kept as cut text
         return {"…": stored}
-    return stored if isinstance(stored, dict) else {}
+    if not isinstance(stored, dict):
+        return {}
+    try:
+        return dict(values.restore(stored))
+    except values.BadValue:  # what hides secrets may have changed a part of it
+        return stored
 
 
 def _grants(stored: Any) -> Grants:
@@ -161,8 +188,11 @@ def logged(log: Log, log_id: int) -> ExecutionLog:
     return row
 
 
-def arguments_of(row: ExecutionLog) -> dict[str, Any]:
-    """Return the arguments of that execution; raises `ArgumentsInvalid` where the log does not hold all of them."""
+def arguments_of(row: ExecutionLog, *, items_max: float = math.inf) -> dict[str, Any]:
+    """Return the arguments of that execution, with the data in the place of previews.
+
+    items_max: a frame or an array with more items is not loaded. Raises `ArgumentsInvalid` where not all is there.
+    """
     if not isinstance(row.arguments, dict):
         why = "were cut"
     elif row.arguments == json.loads(NOT_KEPT_OBJECT):
@@ -170,11 +200,33 @@ def arguments_of(row: ExecutionLog) -> dict[str, Any]:
     elif _REDACTED in repr(row.arguments):
         why = "had secrets in them, which the log does not keep"
     else:
-        return dict(row.arguments)
+
+        def whole(preview: values.Preview) -> Any:
+            return view_keeper.data_behind(row.trace_id, preview, items_max=items_max)
+
+        try:
+            return dict(values.restore(row.arguments, whole=whole))
+        except ViewError as error:
+            why = f"are not all there: {error.message.rstrip('.')}"
+        except values.BadValue:  # what hides secrets may have changed a part of it
+            why = "cannot be read"
     raise ArgumentsInvalid(
         f"The arguments of log row {row.id} {why}; they cannot be used again.",
         hint=f"Give them anew: hk.execute({row.tool_name!r}, arguments={{…}}).",
     )
+
+
+def result_of(row: ExecutionLog, *, items_max: float = math.inf) -> Any:
+    """Return the result of that execution: readable JSON, or the frame or array itself where it was kept as a view.
+
+    Raises `ValueError` where the record holds no whole JSON.
+    """
+    summary = json.loads(row.result_summary or "")
+    if isinstance(summary, dict) and summary.keys() >= {"type", "shape", "first"}:
+        with contextlib.suppress(ViewError):
+            preview = values.Preview(summary)
+            return view_keeper.data_behind(row.trace_id, preview, side="result", items_max=items_max)
+    return summary
 
 
 def ending_of(row: ExecutionLog) -> Finished | None:
@@ -213,9 +265,16 @@ def why_dead(row: ExecutionLog) -> str:
     return ""
 
 
+def orphans(log: Log) -> Iterator[tuple[Started, list[Step], Finished]]:
+    """Yield the beginning, the steps and the ending of each RUNNING execution whose host is dead."""
+    for row in log.running():
+        if died := why_dead(row):
+            yield started_of(row), steps_of(log, row.trace_id), orphan_ending(row, died)
+
+
 def orphan_ending(row: ExecutionLog, died: str) -> Finished:
     """Return the ending of an orphan: a failure that says what died, and what to do next."""
-    label = f"{row.tool_name}@{row.revision}" if row.revision is not None else row.tool_name
+    label = revision_label(row.tool_name, row.persona, row.revision)
     now = utc_now()
     hint = (
         "What the tool had done by then is unknown. Check its side effects, then run it again with the same "
@@ -223,7 +282,7 @@ def orphan_ending(row: ExecutionLog, died: str) -> Finished:
     )
     text = (
         f"{died}\n"
-        f"{label} for persona {row.persona!r} was started at {_clock(row.timestamp)} and was still RUNNING; "
+        f"{label} was started at {_clock(row.timestamp)} and was still RUNNING; "
         f"this was found at {_clock(now)}.\n"
         f"{hint}\nHostDied: {TOOL_CODES['HOST_DIED']}"
     )

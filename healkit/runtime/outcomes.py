@@ -1,32 +1,86 @@
 """Outcomes as failures and as results of checks.
 
 Each way an execution can end has one code, one wording and one next step. A worker's own account is a claim: its code
-must be one that a worker can know, and its texts are capped.
+must be one that a worker can know, and its texts are capped. A value that breaks a rule is a failure too.
 """
 
 from __future__ import annotations
 
+import itertools
 import signal
 from typing import Any
 
 import msgspec
 
-from healkit.contracts.failure import Failure, format_frames, frames_from_faulthandler
+from healkit import values
+from healkit.contracts import claims
+from healkit.contracts.encoding import type_outline
+from healkit.contracts.failure import (
+    FACT_MAX_CHARS,
+    FACTS_MAX,
+    KNOWN_MAX,
+    NEAR_MAX,
+    Failure,
+    Frame,
+    format_frames,
+    frames_from_faulthandler,
+)
 from healkit.contracts.fingerprint import fingerprint
 from healkit.contracts.healing import Check, CheckOutcome, CheckResult, same_value
-from healkit.contracts.records import Finished, Started, utc_now
-from healkit.contracts.rpc import Init
-from healkit.contracts.suggestions import KNOWN_MAX, NEAR_MAX
+from healkit.contracts.records import Finished, Started, summarize, summarize_json, utc_now
+from healkit.contracts.rpc import OUTLINE_MAX_CHARS, ExecutionComplete, Init
 from healkit.errors import HealkitError
+from healkit.workers.process import off_loop
 from healkit.workers.worker import Outcome
 
 #: Codes that a worker may claim; the host decides all others.
 _CLAIMABLE = {
     "TOOL_EXCEPTION", "TOOL_TIMEOUT", "TOOL_OUT_OF_MEMORY", "TOOL_OUTPUT_LIMIT", "TOOL_RESULT_TOO_LARGE",
+    "TOOL_RESULT_UNSUPPORTED",
 }  # fmt: skip
+#: On the row of an execution whose worker lacked a layer of its tier, and was given nothing to run.
+NO_ISOLATION = "none"
 _TEXT_MAX_CHARS = 200_000
 _FRAMES_MAX = 400
 _NAME_MAX_CHARS = 100
+_LINE_MAX_CHARS, _LINENO_MAX = 2000, 2**31 - 1
+_value = msgspec.json.Decoder().decode
+
+
+async def conclude(outcome: Outcome, init: Init) -> tuple[Any, Failure | None]:
+    """Return the value that an outcome brought, or the failure that it amounts to; the loop waits for no large value.
+
+    A value over the limit of results, or one that cannot be read, is a failure.
+    """
+    if outcome.complete is None or (
+        len(outcome.complete.value) <= claims.SMALL_BYTES and not outcome.contents
+    ):
+        return _conclude(outcome, init)
+    concluded: tuple[Any, Failure | None] = await off_loop(_conclude, outcome, init)
+    return concluded
+
+
+def _conclude(outcome: Outcome, init: Init) -> tuple[Any, Failure | None]:
+    failure = failure_of(outcome, init)
+    if failure is not None or outcome.complete is None:
+        return None, failure
+    value = outcome.complete.value
+    try:
+        if len(value) > init.result_max_bytes:
+            raise claims.BadClaim(f"{len(value):,} bytes; {init.result_max_bytes:,} are allowed")
+        # It was counted with the message that it is a part of.
+        found = values.decode(value, outcome.contents) if init.exact else claims.decode_checked(value, _value)
+        return found, None
+    except (claims.BadClaim, values.BadValue) as error:
+        detail = f"its result breaks a limit or cannot be read: {error}"
+        return None, failure_of(Outcome("protocol", detail=detail, crash_text=outcome.crash_text), init)
+
+
+def outline_of(value: Any, claim: ExecutionComplete | None, init: Init) -> str:
+    """Return what the JSON of a value does not say of its types: read off it where it crossed as it is."""
+    if claim is None or claim.failure is not None:
+        return ""
+    return type_outline(value)[:OUTLINE_MAX_CHARS] if init.exact else claim.outline
 
 
 def failure_of(outcome: Outcome, init: Init) -> Failure | None:
@@ -41,7 +95,7 @@ def failure_of(outcome: Outcome, init: Init) -> Failure | None:
         case "stopped":
             return _observed("TOOL_KILLED", "Stopped", "the run was stopped by the user", "", outcome, init)
         case "output_limit":
-            message = f"it displayed more than {init.output_max_bytes:,} bytes"
+            message = outcome.detail or f"it displayed more than {init.output_max_bytes:,} bytes"
             hint = "Let it show less; HEALKIT_OUTPUT_MAX_BYTES is the limit."
             return _observed("TOOL_OUTPUT_LIMIT", "OutputLimit", message, hint, outcome, init)
         case "disk_limit":
@@ -57,6 +111,21 @@ def failure_of(outcome: Outcome, init: Init) -> Failure | None:
             hint = "The tool wrote to a descriptor that is not its own; nothing of what it sent was used."
             return _observed("TOOL_PROTOCOL", "ProtocolError", outcome.detail, hint, outcome, init)
     return _of_death(outcome, init)
+
+
+def end_of(
+    started: Started, failure: Failure | None, result: msgspec.Raw, duration_ms: float, last_output: str
+) -> Finished:
+    """Return the record of a run's end; `result` is its value as readable JSON."""
+    return Finished(
+        trace_id=started.trace_id,
+        finished_at=utc_now(),
+        duration_ms=duration_ms,
+        result_summary=summarize(failure.summary) if failure else summarize_json(result),
+        failure=failure,
+        fingerprint=fingerprint(failure) if failure else None,
+        last_output=last_output,
+    )
 
 
 def refusal_of(started: Started, error: HealkitError, duration_ms: float) -> Finished:
@@ -87,7 +156,7 @@ def _of_death(outcome: Outcome, init: Init) -> Failure:
         message = f"it used more than {init.cpu_s} s of processor time"
         return _observed("TOOL_CPU_LIMIT", "CpuLimit", message, hint, outcome, init)
     if number == signal.SIGKILL:
-        hint = "Somebody, or the machine when it ran out of memory, killed the process; run it again."
+        hint = "The process was killed from outside, perhaps because the machine ran out of memory; run it again."
     else:
         hint = "That is an error in C code, often a library given what it does not expect."
     return _observed("TOOL_CRASHED", name, f"its process died of {name}", hint, outcome, init)
@@ -102,23 +171,42 @@ def _signal_name(number: int) -> str:
 
 def _observed(code: str, ename: str, message: str, hint: str, outcome: Outcome, init: Init) -> Failure:
     """Return a failure in the host's words, with the stack that `faulthandler` left, if it did."""
-    frames = frames_from_faulthandler(outcome.crash_text, init.entry.filename, init.code)
+    frames = frames_from_faulthandler(outcome.crash_text, init.entry.filename, init.code)[-_FRAMES_MAX:]
     last_line = f"{ename}: {message}"
     return Failure(code, ename, message, format_frames(frames, last_line), frames, hint)
 
 
 def _claimed(failure: Failure) -> Failure:
     """Return the worker's account, with its code checked and its size capped."""
+    code = failure.code if failure.code in _CLAIMABLE else "TOOL_EXCEPTION"
+    return msgspec.structs.replace(capped(failure), code=code)
+
+
+def capped(failure: Failure) -> Failure:
+    """Return a failure that came from elsewhere with its texts and lists cut to size."""
     return msgspec.structs.replace(
         failure,
-        code=failure.code if failure.code in _CLAIMABLE else "TOOL_EXCEPTION",
         ename=failure.ename[:500],
         evalue=failure.evalue[:_TEXT_MAX_CHARS],
         traceback=failure.traceback[:_TEXT_MAX_CHARS],
-        frames=failure.frames[:_FRAMES_MAX],
+        frames=[_capped(frame) for frame in failure.frames[:_FRAMES_MAX]],
         hint=failure.hint[:2000],
         near=[name[:_NAME_MAX_CHARS] for name in failure.near[:NEAR_MAX]],
         known=[name[:_NAME_MAX_CHARS] for name in failure.known[:KNOWN_MAX]],
+        facts={
+            name[:_NAME_MAX_CHARS]: fact[:FACT_MAX_CHARS]
+            for name, fact in itertools.islice(failure.facts.items(), FACTS_MAX)
+        },
+    )
+
+
+def _capped(frame: Frame) -> Frame:
+    return Frame(
+        frame.filename[:_LINE_MAX_CHARS],
+        min(max(frame.lineno, 0), _LINENO_MAX),
+        frame.name[:_LINE_MAX_CHARS],
+        frame.line[:_LINE_MAX_CHARS],
+        frame.in_tool,
     )
 
 
@@ -128,15 +216,30 @@ _DEATH = {
 }  # fmt: skip
 
 
+def is_exact(check: Check) -> bool:
+    """Return whether a check is about more than plain JSON, so that its values cross as they are."""
+    return values.has_tags(check.arguments) or values.has_tags(check.expected)
+
+
 def judged(
-    check: Check, value: Any, failure: Failure | None, duration_s: float = 0.0, trace_id: str = ""
+    check: Check,
+    value: Any,
+    failure: Failure | None,
+    duration_s: float = 0.0,
+    trace_id: str = "",
+    outline: str = "",
 ) -> CheckResult:
     """Return the check's result, from the value that came back or the failure that did instead."""
     outcome: CheckOutcome
     if failure is None:
-        wrong = check.raises or (check.known and not same_value(check.expected, value))
+        exact = is_exact(check)
+        met = values.meets if exact else same_value
+        wrong = check.raises or (check.known and not met(check.expected, value))
         outcome = "wrong" if wrong else "passed"
-        return CheckResult(outcome=outcome, value=value, duration_s=duration_s, trace_id=trace_id)
+        found = values.kept(value) if exact else value
+        return CheckResult(
+            outcome=outcome, value=found, outline=outline, duration_s=duration_s, trace_id=trace_id
+        )
     if failure.code in _TIME:
         outcome = "timeout"
     elif failure.code in _DEATH:

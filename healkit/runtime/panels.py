@@ -6,7 +6,7 @@ Panels belong to the notebook, and nothing below the notebook imports them: the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -93,6 +93,25 @@ class Panels:
         named = run if isinstance(run, str | Path) else run.folder
         found = read_run(find_run(self._runs_dir(), str(named)))
         return find("HealTimeline")(self._healkit, found, teach=teach)
+
+    def decide_panel(self, /, question: str, data: Mapping[str, Any], **more: Any) -> Any:
+        """Return a live panel in which you choose, as a cell's value; it shows what a model would be told, no more.
+
+        It decides as `decide` does, in a thread of its own. The panel's `decision` is the result, None until it ends.
+        more: further arguments of `decide`, such as `tools`; not `chooser`, `ask` and `stop`.
+
+        Raises `UsageInvalid` for an argument that is the panel's own; what `decide` raises is shown in the panel.
+        """
+        return find("DecidePanel")(self._healkit, question, data, **more)
+
+    def audit_panel(self, of: Any) -> Any:
+        """Return an execution on the audit as a live panel, as a cell's value: its steps, its data, its analysis.
+
+        of: what `hk.decide` or `hk.heal` returned, else an execution's id. Only a decision has data and an analysis.
+
+        Raises `UsageInvalid` for what is not on the audit.
+        """
+        return find("AuditPanel")(self._healkit, of)
 
 
 def find(kind: str) -> MakePanel:

@@ -1,4 +1,4 @@
-"""A failed run's worker, as its user asks it.
+"""Worker of a failed run, as its user asks it.
 
 Everything is computed in the worker, under the restrictions of the run and with a time limit for each question; what
 comes back is its claim. A bridged call (`mcp.…`) is not answered any more: the run is over, and on record.

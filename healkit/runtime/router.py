@@ -1,9 +1,7 @@
-"""Router of a worker's calls, with their records.
+"""Router of a worker's calls.
 
-One `CallRouter` for each execution. It decides whether the call is allowed (grants, budget), writes its record before
-anything happens, hands it to the provider, and writes how it ended. From the worker come only the arguments.
-
-The calls of a tool that has proved quick are written once, when they end: two commits would cost more than the call.
+One `CallRouter` for each execution. It decides whether the call is allowed (grants, budget), has its record written
+before anything happens (`runtime.call_records`), and hands it to the provider. From the worker come only the arguments.
 
 A branch decision, `trace.decision(…)`, comes as a call of a server that no provider can be, and is answered like one:
 when it returns in the worker, the decision is in the journal, and kill -9 cannot undo it. Its texts are a claim: types
@@ -13,22 +11,17 @@ are checked, sizes and number capped.
 from __future__ import annotations
 
 import dataclasses
-import fnmatch
 import itertools
 import re
-import threading
-import time
 import traceback
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 import msgspec
 
-from healkit.contracts import rpc
-from healkit.contracts.encoding import to_jsonable
+from healkit import values
+from healkit.contracts import claims, rpc
 from healkit.contracts.records import (
-    CALL_MAX_CHARS,
-    CallRecord,
     DecisionRecord,
     Grants,
     Step,
@@ -37,9 +30,13 @@ from healkit.contracts.records import (
 )
 from healkit.contracts.tools import ToolDefinition
 from healkit.errors import CallRefused, HealkitError, ToolExecutionError, did_you_mean
+from healkit.runtime.authority import Caller, allows, reaches
+from healkit.runtime.call_records import UNANSWERED, CallRecords, OpenCall
 
 _NAME_MAX_CHARS, _CONDITION_MAX_CHARS = 200, 1000
-_decode = msgspec.json.Decoder(rpc.Decision).decode
+#: Limit of a decision's arguments, in bytes.
+_DECISION_MAX_BYTES = 64 * 1024
+_decision = msgspec.json.Decoder(rpc.Decision).decode
 
 
 class Decisions:
@@ -54,8 +51,8 @@ class Decisions:
     def take(self, call: rpc.RpcCall, after_task: str) -> rpc.RpcResult:
         """Put one on record and say so; called on a bridge thread. Never raises."""
         try:
-            said = _decode(call.args)
-        except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+            said = claims.decode(call.args, _decision, max_bytes=_DECISION_MAX_BYTES)
+        except claims.BadClaim as error:
             refused = rpc.RpcError("CALL_REFUSED", "", f"That is no decision: {error}")
             return rpc.RpcResult(call.id, success=False, error=refused)
         number = next(self._numbers)
@@ -78,19 +75,18 @@ class Decisions:
         return rpc.RpcResult(call.id, success=True)
 
 
-#: What a tool may call without a grant: other vault tools and the user's functions, but neither the log nor any MCP
-#: server. Providing a function is a grant of that function; connecting a server must not be one of all it can do.
-DEFAULT_CALLS = ("vault.*", "host.*")
-
-
 @dataclasses.dataclass(frozen=True)
 class CallContext:
-    """Execution that a call comes from; `depth` counts executions above it, from 0."""
+    """Execution that a call comes from; `depth` counts executions above it, from 0.
+
+    caller: bounds what a tool that is called may do.
+    """
 
     trace_id: str
     persona: str
     depth: int
     timeout_s: float
+    caller: Caller | None = None
 
 
 class Provider(Protocol):
@@ -100,6 +96,10 @@ class Provider(Protocol):
 
     def definitions(self, persona: str) -> list[ToolDefinition]:
         """Return its tools as that persona sees them; asked once for each execution whose code mentions `mcp`."""
+        ...
+
+    def expect(self, tool: str) -> None:
+        """Raise `CallRefused` for a tool that it knows it has not; called before the arguments are decoded."""
         ...
 
     def call(self, tool: str, arguments: dict[str, Any], context: CallContext) -> Any:
@@ -121,23 +121,15 @@ class CallRouter:
     ) -> None:
         self._context = context
         self._providers = providers
-        self._patterns = DEFAULT_CALLS if grants.calls is None else grants.calls
-        self._record = record
+        self._patterns = grants.call_patterns
         self._max_calls = max_calls
         self._decisions = Decisions(context.trace_id, max_decisions, record)
         self._numbers = itertools.count(1)
         self._last_task = ""
-        self._lock = threading.Lock()
         self._allowed: set[tuple[str, str]] = set()
-        self._open: dict[int, tuple[CallRecord, float]] = {}
-        self._ended: dict[str, CallRecord] = {}
-        self._answered: set[int] = set()
-        self._recorded = threading.Condition(self._lock)
-
-    @property
-    def calls(self) -> list[CallRecord]:
-        """Calls that have ended, in the order in which they came."""
-        return sorted(self._ended.values(), key=lambda record: int(record.task_id[1:]))
+        self.records = CallRecords(context.trace_id, record)
+        # Without a detour: a tenth of what the host does for a call is calls of functions.
+        self.ended, self.timed_out = self.records.end, self.records.time_out
 
     def definitions(self, code: str = "") -> list[ToolDefinition]:
         """Return what the worker's `mcp` object shows: exactly what a call of it would be allowed to reach.
@@ -159,79 +151,48 @@ class CallRouter:
         """Record, decide, perform; called by the bridge. Never raises."""
         if call.server == rpc.DECISIONS_SERVER:
             return self._decisions.take(call, self._last_task)
-        started = time.perf_counter()
-        task_id = self._last_task = f"t{next(self._numbers)}"
-        record = CallRecord(
-            trace_id=self._context.trace_id,
-            task_id=task_id,
-            server=call.server[:200],
-            tool=call.tool[:200],
-            arguments=summarize(bytes(call.args).decode(errors="replace"), CALL_MAX_CHARS),
-            started_at=utc_now(),
-        )
-        self._open[call.id] = record, started
-        self._record(record)
-        result = self._answer(call, record, started)
-        self._answered.add(call.id)
+        number = next(self._numbers)
+        if number > self._max_calls + 1:  # the first one over the budget is on record, for all of them
+            return rpc.RpcResult(call.id, success=False, error=_told(self._over_budget()))
+        task_id = self._last_task = f"t{number}"
+        unknown = call.server == rpc.UNKNOWN_SERVER
+        server, tool = call.tool.split(".", 1) if unknown and "." in call.tool else (call.server, call.tool)
+        opened = self.records.begin(call, task_id, server, tool)
+        if self.records.over:  # its worker ended before its turn came
+            result = rpc.RpcResult(call.id, success=False, error=UNANSWERED)
+        else:
+            result = self._answer(call, number, opened)
+        opened.answered = True
         return result
 
-    def _answer(self, call: rpc.RpcCall, record: CallRecord, started: float) -> rpc.RpcResult:
-        """Return the answer to the call; what only the host may know goes into its open record."""
+    def _answer(self, call: rpc.RpcCall, number: int, opened: OpenCall) -> rpc.RpcResult:
+        """Return the answer to the call; what only the host may know goes into `opened`."""
         try:
-            value, _ = to_jsonable(self._perform(call, record.task_id))
-            return rpc.RpcResult(call.id, success=True, result=rpc.raw(value))
+            answer, _ = values.encode(self._perform(call, number))
+            return rpc.RpcResult(call.id, success=True, result=msgspec.Raw(answer))
+        except values.CannotCross as error:
+            told = rpc.RpcError(
+                "CALL_FAILED", "AnswerUnsupported", f"the answer holds {error.why} at {error.path}"
+            )
+            return rpc.RpcResult(call.id, success=False, error=told)
         except HealkitError as error:
             if error.__cause__ is not None:  # kept from the worker
-                in_full = f"{error} Cause: {error.__cause__}"
-                self._open[call.id] = msgspec.structs.replace(record, error=in_full), started
+                opened.in_full = self.records.ends_of(f"{error} Cause: {error.__cause__}")
             return rpc.RpcResult(call.id, success=False, error=_told(error))
         except Exception as error:  # noqa: BLE001 - a provider is foreign code
             # Tell the worker what went wrong, without the host's traceback and paths.
             message = str(error)[:10_000]
             told = rpc.RpcError("CALL_FAILED", type(error).__name__, message)
-            in_full = "".join(traceback.format_exception(error))
-            self._open[call.id] = msgspec.structs.replace(record, error=in_full), started
+            opened.in_full = self.records.ends_of("".join(traceback.format_exception(error)))
             return rpc.RpcResult(call.id, success=False, error=told)
 
-    def ended(self, call: rpc.RpcCall, result: rpc.RpcResult, *, late: bool) -> None:
-        """Write how the call ended; called by the bridge once the answer is on its way, or dropped as too late."""
-        with self._lock:
-            found = self._open.get(call.id)
-            if found is None:
-                self._answered.discard(call.id)
-                return
-            record, started = found
-            duration_ms = (time.perf_counter() - started) * 1000
-            ended = _late(record, duration_ms) if late else _ended(record, result, duration_ms)
-            if late or ended.error_code != "CALL_TIMEOUT":
-                del self._open[call.id]
-            else:  # its answer may still come
-                self._open[call.id] = ended, started
-            self._ended[ended.task_id] = ended
-        self._record(ended)
-        with self._recorded:
-            self._answered.discard(call.id)
-            self._recorded.notify_all()
-
-    def settle(self, timeout_s: float) -> None:
-        """Wait until every answer that was given is on record, or the time is up.
-
-        A worker may have its answer, and be done with everything, before the thread that gave it has come to writing
-        that down. Called once the work is over, before its records are closed.
-        """
-        with self._recorded:
-            self._recorded.wait_for(lambda: not self._answered, timeout_s)
-
-    @property
-    def settled(self) -> bool:
-        """True when there is nothing to wait for."""
-        return not self._answered
-
-    def _perform(self, call: rpc.RpcCall, task_id: str) -> Any:
-        if int(task_id[1:]) > self._max_calls:
+    def _perform(self, call: rpc.RpcCall, number: int) -> Any:
+        if number > self._max_calls:
+            raise self._over_budget()
+        if call.server == rpc.UNKNOWN_SERVER:
             raise CallRefused(
-                f"This execution has used up its {self._max_calls:,} calls.",
-                hint="HEALKIT_MAX_CALLS is the limit.",
+                f"This tool may call no mcp.{call.tool}, or there is none.",
+                hint=f"Grant it: hk.vault.set_grants(…, calls=['{call.tool}']).",
             )
         provider = self._providers.get(call.server)
         if provider is None:
@@ -242,19 +203,31 @@ class CallRouter:
                 f"This tool may not call mcp.{call.server}.{call.tool}.",
                 hint=f"Grant it: hk.vault.set_grants(…, calls=['{call.server}.{call.tool}']).",
             )
-        arguments = msgspec.json.decode(call.args)
+        provider.expect(call.tool)
+        try:
+            arguments = values.decode(call.args)
+        except values.BadValue as error:
+            raise CallRefused(
+                f"The arguments of mcp.{call.server}.{call.tool} cannot be read: {error}."
+            ) from None
         if not isinstance(arguments, dict):
             raise CallRefused(f"The arguments of mcp.{call.server}.{call.tool} are not an object.")
         return provider.call(call.tool, arguments, self._context)
 
+    def _over_budget(self) -> CallRefused:
+        return CallRefused(
+            f"This execution has used up its {self._max_calls:,} calls.",
+            hint="HEALKIT_MAX_CALLS is the limit.",
+        )
+
     def _may_reach(self, server: str) -> bool:
         """Return whether a grant names that server, whatever the tool."""
-        return any(fnmatch.fnmatchcase(server, pattern.partition(".")[0]) for pattern in self._patterns)
+        return reaches(self._patterns, server)
 
     def _allows(self, server: str, tool: str) -> bool:
         if (server, tool) in self._allowed:
             return True
-        allowed = any(fnmatch.fnmatchcase(f"{server}.{tool}", pattern) for pattern in self._patterns)
+        allowed = allows(self._patterns, f"{server}.{tool}")
         if allowed:
             self._allowed.add((server, tool))
         return allowed
@@ -265,25 +238,6 @@ def _stand_ins(server: str, code: str, why: str) -> list[ToolDefinition]:
     anything: dict[str, Any] = {"properties": {f"argument_{n}": {} for n in range(1, 10)}}
     names = dict.fromkeys(re.findall(r"\.\s*([^\W\d]\w*)", code))
     return [ToolDefinition(server, name, f"not available: {why}", anything) for name in names]
-
-
-def _ended(record: CallRecord, result: rpc.RpcResult, duration_ms: float) -> CallRecord:
-    error = result.error
-    said = "" if error is None else f"{error.ename}: {error.message}" if error.ename else error.message
-    return msgspec.structs.replace(
-        record,
-        success=result.success,
-        result_summary=summarize(bytes(result.result).decode(), CALL_MAX_CHARS) if result.success else "",
-        error_code=error.code if error else None,
-        error=record.error or said,
-        duration_ms=duration_ms,
-    )
-
-
-def _late(record: CallRecord, duration_ms: float) -> CallRecord:
-    return msgspec.structs.replace(
-        record, error=f"{record.error}; its answer came after {duration_ms / 1000:.1f} s and was dropped"
-    )
 
 
 def _told(error: HealkitError) -> rpc.RpcError:

@@ -9,21 +9,24 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import dataclasses
+import functools
+import time
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, get_args
 
-from healkit.config import Config
+from healkit.config import Config, Mode
 from healkit.contracts.records import Finished
 from healkit.contracts.runs import PolicyDefaults
 from healkit.errors import ConfigError, ToolExecutionError
 from healkit.runtime import background
+from healkit.runtime.call_events import OnCall
 from healkit.runtime.display import notebook_display
-from healkit.runtime.execution import Execution, ExecutionRequest, Mode, OnOutput
+from healkit.runtime.execution import Execution, ExecutionRequest, OnOutput
 from healkit.runtime.executor import Executor
-from healkit.runtime.log_rows import arguments_of, ending_of, logged
+from healkit.runtime.log_rows import arguments_of, ending_of, logged, nested_grants
 from healkit.runtime.router import CallContext
 from healkit.runtime.runs import OpenRun, Runs
-from healkit.runtime.steps import StepKind
+from healkit.runtime.steps import StepKind, StepListener
 from healkit.runtime.trials import Trial, TrialResult, Trials
 
 if TYPE_CHECKING:
@@ -34,7 +37,12 @@ class Runner:
     """Runs tools; `log` is asked for where an earlier execution is repeated."""
 
     def __init__(
-        self, executor: Executor, runs: Runs, trials: Trials, config: Config, log: Callable[[], Log]
+        self,
+        executor: Executor,
+        runs: Runs,
+        trials: Trials,
+        config: Config,
+        log: Callable[[], Log],
     ) -> None:
         self._executor, self._runs, self._trials = executor, runs, trials
         self._config, self._log = config, log
@@ -46,25 +54,30 @@ class Runner:
         arguments: Mapping[str, Any] | None = None,
         *,
         timeout: float | None = None,
-        mode: Mode = "worker",
+        mode: Mode | None = None,
         origin: str = "python",
         on_output: OnOutput | None = None,
+        on_call: OnCall | None = None,
         record: bool | OpenRun | None = None,
     ) -> Execution:
         """Run a tool in a restricted worker and return its outcome; never raises for what the tool does.
 
         mode: `worker` is a Jupyter kernel; `subprocess` a plain fresh interpreter under the same restrictions, which
-            displays nothing.
+            displays nothing. By default as the setting `mode` says.
         timeout: seconds of wall time, instead of the tool's own or the configured one.
         on_output: gets each output (an nbformat dict) as it comes; in a notebook, outputs are displayed by default.
+        on_call: gets a `CallEvent` when a call through the bridge begins (`tool_start`) and when it has ended
+            (`tool_end`), on a thread of healkit's; what it raises is dropped.
         record: a run makes this execution a step of it, True makes it a run of its own, False records no run. None
-            makes it a step of the run around the call, if there is one, else does as `record_runs` says.
+            makes it a step of the run around the call, if there is one, else does as `record_runs` says. In a run, a
+            tool without side effects that failed because something outside did not answer is tried again, as the
+            run's policy allows.
 
         Raises `ToolNotFound`, `PersonaNotFound`, `ArgumentsInvalid`, `VaultTampered`, `CodeDoesNotParse`,
         `IsolationUnavailable` or `WorkerStartFailed` when no tool could be run; those are on record too.
         """
         request = request_for(tool_name, persona, arguments, timeout, origin, mode)
-        return self.execute_request(request, on_output, record)
+        return self.execute_request(dataclasses.replace(request, on_call=on_call), on_output, record)
 
     async def aexecute(
         self,
@@ -73,9 +86,10 @@ class Runner:
         arguments: Mapping[str, Any] | None = None,
         *,
         timeout: float | None = None,  # noqa: ASYNC109 - the tool's limit, kept by the worker, not this coroutine's
-        mode: Mode = "worker",
+        mode: Mode | None = None,
         origin: str = "python",
         on_output: OnOutput | None = None,
+        on_call: OnCall | None = None,
         record: bool | OpenRun | None = None,
     ) -> Execution:
         """Do as `execute`, for async code in any event loop; cancelling it stops the worker.
@@ -83,9 +97,16 @@ class Runner:
         `on_output` is called on healkit's own thread.
         """
         request = request_for(tool_name, persona, arguments, timeout, origin, mode)
-        with self._runs.step(record) as step:
-            work = self._executor.execute(dataclasses.replace(request, on_output=on_output, step=step))
-            return await asyncio.wrap_future(background.loop.submit(work))
+        with self._runs.step(record) as first:
+            step = first
+            while True:
+                request = dataclasses.replace(request, on_output=on_output, on_call=on_call, step=step)
+                work = self._executor.execute(request)
+                execution = await asyncio.wrap_future(background.loop.submit(work))
+                if step.retry_in_s is None:
+                    return execution
+                await asyncio.sleep(step.retry_in_s)
+                step = step.next_try()
 
     def execute_tool(
         self,
@@ -112,17 +133,19 @@ class Runner:
         log_id: int,
         *,
         timeout: float | None = None,
-        mode: Mode = "worker",
+        mode: Mode | None = None,
         on_output: OnOutput | None = None,
         record: bool | OpenRun | None = None,
     ) -> Execution:
         """Run the tool of a logged execution again, at its active revision, with the same arguments.
 
-        A run folder says whether it ended as it had then. Raises `UsageInvalid` where there is no such row,
+        One that another tool had called gets no more grants than it had then. A run folder says whether it ended as it
+        had then. Raises `UsageInvalid` where there is no such row,
         `ArgumentsInvalid` where the log does not hold its arguments whole, and as `execute` does.
         """
         row = logged(self._log(), log_id)
         request = request_for(row.tool_name, row.persona, arguments_of(row), timeout, "rerun", mode)
+        request = dataclasses.replace(request, within=nested_grants(row))
         return self.execute_request(request, on_output, record, "rerun", ending_of(row))
 
     def try_code(
@@ -133,7 +156,7 @@ class Runner:
         *,
         persona: str = "default",
         timeout: float | None = None,
-        mode: Mode = "worker",
+        mode: Mode | None = None,
         on_output: OnOutput | None = None,
         record: bool | OpenRun | None = None,
     ) -> Execution:
@@ -155,10 +178,12 @@ class Runner:
         """Try many pairs of code and arguments, each in a restricted child of its own, and return their results.
 
         A trial has no kernel, no displays and nothing to call; it is restricted and recorded like any execution.
-        parallel: how many at a time; by default as many as there are processors.
-        executor: any `concurrent.futures.Executor`; its workers then do the work, a share each.
+        parallel: how many at a time; by default as many as there are processors, or workers of the executor.
+        executor: any `concurrent.futures.Executor`; its workers then do the work, in shares of about a second. Trials
+            that went down with a worker are `lost` in their results; they are not run again.
 
-        Raises `IsolationUnavailable` or `WorkerStartFailed`; what a trial does never raises.
+        Raises `IsolationUnavailable`, also where a worker's machine cannot restrict trials as this one does,
+        `WorkerStartFailed`, or `ConfigError` for an executor that cannot be used; what a trial does never raises.
         """
         chosen = [trial if isinstance(trial, Trial) else Trial(*trial) for trial in trials]
         return background.loop.wait_for(self._trials.run(chosen, parallel, executor))
@@ -191,14 +216,19 @@ class Runner:
         """Wait for a request's outcome, recorded as a step of a run where one is wanted."""
         if on_output is None and self._config.show_outputs:
             on_output = notebook_display()
-        with self._runs.step(record, kind, earlier) as step:
+        with self._runs.step(record, kind, earlier) as first:
+            step = first
+            while True:
+                execution = background.loop.run(functools.partial(self._start, request, step), on_output)
+                if step.retry_in_s is None:
+                    return execution
+                time.sleep(step.retry_in_s)
+                step = step.next_try()
 
-            def start(emit: OnOutput, stop: asyncio.Event) -> Coroutine[Any, Any, Execution]:
-                return self._executor.execute(
-                    dataclasses.replace(request, on_output=emit, stop=stop, step=step)
-                )
-
-            return background.loop.run(start, on_output)
+    def _start(
+        self, request: ExecutionRequest, step: StepListener, emit: OnOutput, stop: asyncio.Event
+    ) -> Coroutine[Any, Any, Execution]:
+        return self._executor.execute(dataclasses.replace(request, on_output=emit, stop=stop, step=step))
 
     def execute_nested(self, tool_name: str, arguments: dict[str, Any], context: CallContext) -> Any:
         """Run a vault tool that another one calls; called on a bridge thread, which waits."""
@@ -210,6 +240,7 @@ class Runner:
             origin="tool",
             parent_trace_id=context.trace_id,
             depth=context.depth + 1,
+            caller=context.caller,
         )
         return value_or_raise(background.loop.wait_for(self._executor.execute(request)))
 
@@ -220,10 +251,10 @@ def request_for(
     arguments: Mapping[str, Any] | None,
     timeout_s: float | None,
     origin: str,
-    mode: Mode,
+    mode: Mode | None,
 ) -> ExecutionRequest:
     """Return a face's words as a request; raises `ConfigError` for a mode or a time that cannot be."""
-    if mode not in get_args(Mode):
+    if mode not in (None, *get_args(Mode)):
         raise ConfigError(f"mode={mode!r} is none of {', '.join(get_args(Mode))}.")
     if timeout_s is not None and not timeout_s > 0:
         raise ConfigError(f"timeout={timeout_s!r} must be greater than 0 seconds.")

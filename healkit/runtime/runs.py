@@ -9,27 +9,26 @@ from __future__ import annotations
 import contextlib
 import fnmatch
 import functools
-import platform
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from healkit import __version__
 from healkit.config import Config
-from healkit.contracts.encoding import to_jsonable
-from healkit.contracts.events import SCHEMA_VERSION, error_object
+from healkit.contracts.events import EventType, TraceEvent, error_object
 from healkit.contracts.records import Finished, utc_now
-from healkit.contracts.run_policy import Halt, Observation, StepPolicy
-from healkit.contracts.runs import ExecutionMode, PolicyDefaults, RedactionPolicy, RunManifest
+from healkit.contracts.run_policy import Halt, Observation, PolicyVerdict, StepPolicy
+from healkit.contracts.runs import ExecutionMode, PolicyDefaults
 from healkit.contracts.signature import StateSignature
 from healkit.errors import PolicyHalted, RunFolderError, RunNotAllowed
 from healkit.rendering import plain
+from healkit.runtime.run_audit import Appends, RunAudit, StepOf
 from healkit.runtime.steps import UNRECORDED, RunStep, StepKind, StepListener
 from healkit.sanitizer.cleaner import Cleaner
 from healkit.tracing.run_folders import new_run_id
+from healkit.tracing.run_manifests import manifest_for
 from healkit.tracing.writer import RunWriter
 
 #: Runs around the code of this context, innermost last.
@@ -44,33 +43,45 @@ class OpenRun:
     """
 
     def __init__(
-        self, owner: Runs, writer: RunWriter, policy: StepPolicy, allow: Sequence[str], config: Config
+        self,
+        owner: Runs,
+        writer: RunWriter,
+        policy: StepPolicy,
+        allow: Sequence[str],
+        config: Config,
+        audit: RunAudit | None = None,
     ) -> None:
         self.owner = owner
         self.run_id = writer.run_id
         self.folder: Path = writer.folder
         self.cleaner = owner.cleaner
         self.result_max_bytes = config.result_max_bytes
-        self.append = writer.append
+        self.append = writer.append if audit is None else functools.partial(_audited, writer, audit)
         self.keep = writer.keep
-        self._writer = writer
+        self._writer, self._audit = writer, audit
         self._policy = policy
         self._allow = tuple(allow)
         self._lock = threading.Lock()
         self._steps = self._failures = 0
         self._halted: Halt | None = None
+        self._last_state: StateSignature | None = None
         self._fault = ""
 
     @property
     def problem(self) -> str:
         """Sentence on what is missing in the record; empty when nothing is."""
         fault = f"The record of run {self.run_id!r} is not whole: {self._fault}." if self._fault else ""
-        return self._writer.problem or fault
+        return self._writer.problem or fault or (self._audit.problem if self._audit else "")
 
     @property
     def halted(self) -> Halt | None:
         """Reason why the policy has ended the run, or None."""
         return self._halted
+
+    @property
+    def last_step(self) -> str | None:
+        """Id of the newest step, or None before the first."""
+        return f"step_{self._steps}" if self._steps else None
 
     def note(self, what: str) -> None:
         """Remember a mistake of the record's own; called instead of raising it."""
@@ -94,17 +105,36 @@ class OpenRun:
             verdict = self._policy.step()
             if verdict.halt is None:
                 self._steps += 1
-                return f"s{self._steps}"
-        self._halt(verdict.halt, None, None, None)
+                return f"step_{self._steps}"
+        self.halt(verdict.halt, None, None, None)
         raise PolicyHalted(
             f"Run {self.run_id!r} was ended by its policy ({verdict.halt.rule}): {verdict.halt.reason}",
             hint="Change something (the code, the arguments), then begin another run.",
         )
 
-    def seen(self, state_key: str) -> int:
-        """Return how often that failing state was observed in this run."""
+    def policy_facts(self, state_key: str) -> dict[str, int]:
+        """Return how near the run is to its caps: how often that failing state was observed, and the steps taken."""
         with self._lock:
-            return self._policy.seen(state_key)
+            return self._facts(self._policy.seen(state_key))
+
+    def _facts(self, count: int) -> dict[str, int]:
+        caps = self._policy.defaults
+        return {
+            "same_state_revisit_count": count,
+            "same_state_revisit_threshold": caps.same_state_revisits,
+            "steps_taken": self._steps,
+            "hard_cap_steps": caps.hard_cap_steps,
+        }
+
+    def retry(self, action: str, error_code: str, ename: str) -> PolicyVerdict:
+        """Ask the policy whether a failed action may be tried again, and after which pause.
+
+        Refused where no step is left: the outcome reaches the caller then, and not a `PolicyHalted`.
+        """
+        with self._lock:
+            if self._steps >= self._policy.defaults.hard_cap_steps:
+                return PolicyVerdict(refusal="No step is left for another try.")
+            return self._policy.retry(action, error_code, ename)
 
     def observe(
         self,
@@ -117,37 +147,55 @@ class OpenRun:
         with self._lock:
             verdict = self._policy.observe(observation)
             self._failures += observation.failed
-        known = {"phase": "after", "same_state_count": verdict.same_state_count}
+            self._last_state = after
+            known = {"phase": "after", "policy": self._facts(verdict.same_state_count)}
         self.append("observation_captured", step_id=step_id, before=before, after=after, metadata=known)
         if verdict.halt is not None:
-            self._halt(verdict.halt, step_id, before, after)
+            self.halt(verdict.halt, step_id, before, after)
 
-    def finish(self, outcome: str = "completed", reason: str = "") -> None:
-        """Write the end and let go of the folder; called by the `with` block, and safe to call twice."""
+    def finish(
+        self, outcome: str = "completed", reason: str = "", after: StateSignature | None = None
+    ) -> None:
+        """Write the end and let go of the folder; called by the `with` block, and safe to call twice.
+
+        after: the state at the end, where it is not the last that was observed.
+        """
         outcome = "halted" if self._halted else outcome
         came: dict[str, Any] = {"outcome": outcome, "steps": self._steps, "failures": self._failures}
-        self._writer.finish({**came, "reason": reason} if reason else came)
+        ended = self._writer.finish({**came, "reason": reason} if reason else came, after or self._last_state)
+        if self._audit is not None and ended is not None:
+            self._audit.heard(ended)
+            if (head := self._audit.finish()) is not None:
+                self._writer.anchor(head)
         self.owner.forget(self)
 
-    def _halt(
+    def halt(
         self,
         halt: Halt,
         step_id: str | None,
         before: StateSignature | None,
         after: StateSignature | None,
     ) -> None:
+        """Write that the policy has ended the run; the second time does nothing."""
         with self._lock:
             if self._halted is not None:
                 return
             self._halted = halt
-        details = {
-            "rule": halt.rule,
+        known = {
+            "reason": halt.rule,
             "state_key": halt.state_key,
             "count": halt.count,
             "threshold": halt.threshold,
         }
-        error = error_object("POLICY_HALT", "policy", halt.reason, utc_now(), details=details)
-        self.append("policy_halt", step_id=step_id, before=before, after=after, error=error)
+        error = error_object("POLICY_HALT", "policy", halt.reason, utc_now(), severity="critical")
+        self.append(
+            "policy_halt",
+            step_id=step_id,
+            before=before,
+            after=after,
+            error=error,
+            metadata={"policy": known},
+        )
 
     def __enter__(self) -> OpenRun:
         _inside.set((*_inside.get(), self))
@@ -167,20 +215,35 @@ class OpenRun:
         return f"<run {self.run_id}, {state}, {plain.count(self._steps, 'step')}, in {str(self.folder)!r}>"
 
 
+def _audited(writer: RunWriter, audit: RunAudit, event_type: EventType, **known: Any) -> TraceEvent | None:
+    """Write one event as `RunWriter.append` does, and hand it on to the audit."""
+    event = writer.append(event_type, **known)
+    if event is not None:
+        audit.heard(event)
+    return event
+
+
 class Runs:
     """Begins the runs of one `Healkit`.
 
     make_policy: the policy of each new run; the policies live on a higher floor, so they are handed in. make_cleaner:
-    called by the first run, because a sanitiser's tables take a while to read.
+    called by the first run, because a sanitiser's tables take a while to read. audit: called by the first run that is
+    audited.
     """
 
     def __init__(
-        self, config: Config, runs_dir: Path, make_cleaner: Callable[[], Cleaner], make_policy: MakePolicy
+        self,
+        config: Config,
+        runs_dir: Path,
+        make_cleaner: Callable[[], Cleaner],
+        make_policy: MakePolicy,
+        audit: Callable[[], Appends],
     ) -> None:
         self.config = config
         self.runs_dir = runs_dir
         self._make_cleaner = make_cleaner
         self._make_policy = make_policy
+        self._audit = audit
         self._open: set[OpenRun] = set()  # held, so that a forgotten one still gets its end
 
     @functools.cached_property
@@ -196,38 +259,33 @@ class Runs:
         allow: str | Sequence[str] = "*",
         policy: PolicyDefaults | StepPolicy | None = None,
         mode: ExecutionMode = "live",
+        parameters: Mapping[str, Any] | None = None,
+        audited: StepOf | None = None,
     ) -> OpenRun:
         """Begin a run with its folder; raises `RunFolderError`, `RunExists` or `RunLocked`.
 
         policy: caps of this run's own, or the policy itself, of a loop that asks it more than a step does. mode:
-            `dry_run` where whatever comes of it is only shown.
+            `dry_run` where whatever comes of it is only shown. parameters: those of the profile, for the manifest.
+        audited: makes the audit's entries of the run's events; without it, the run is not audited.
         """
         allow = (allow,) if isinstance(allow, str) else allow
         now = utc_now()
         judge = self._make_policy(policy) if isinstance(policy, PolicyDefaults | None) else policy
-        manifest = RunManifest(
-            schema_version=SCHEMA_VERSION,
-            run_id=new_run_id(now) if run_id is None else run_id,
-            started_at=now,
-            execution_profile=to_jsonable(str(profile))[0],
-            execution_mode=mode,
-            policy_defaults=judge.defaults,
-            app_version=__version__,
-            platform={
-                "system": platform.system(),
-                "machine": platform.machine(),
-                "python": platform.python_version(),
-            },
-            allowlist=to_jsonable([str(pattern) for pattern in allow])[0],
-            redaction_policy=RedactionPolicy(
-                "raw" if self.config.trace_raw else "sanitised",
-                self.config.payload_max_bytes,
-                self.config.evidence_max_bytes,
-            ),
+        manifest = manifest_for(
+            new_run_id(now) if run_id is None else run_id,
+            now,
+            profile,
+            self.config,
+            self.cleaner,
+            mode=mode,
+            policy=judge.defaults,
+            allow=allow,
+            parameters=parameters or {},
         )
         durable = self.config.synchronous == "FULL"
         writer = RunWriter(self.runs_dir, manifest, self.cleaner, durable=durable)
-        run = OpenRun(self, writer, judge, allow, self.config)
+        audit = None if audited is None else RunAudit(self._audit(), audited)
+        run = OpenRun(self, writer, judge, allow, self.config, audit)
         self._open.add(run)
         return run
 

@@ -11,46 +11,52 @@ import asyncio
 import contextlib
 import dataclasses
 import os
-import time
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import Executor
 from datetime import timedelta
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
+from healkit import values
 from healkit.config import MIB, Config
+from healkit.contracts import claims
 from healkit.contracts.batches import PASSED, Batch, BatchCheck
 from healkit.contracts.encoding import to_jsonable
 from healkit.contracts.failure import Failure
 from healkit.contracts.healing import Check, CheckResult, Observed
 from healkit.contracts.records import Finished, Started, host_identity, new_trace_id, utc_now
-from healkit.contracts.rpc import Init, raw
+from healkit.contracts.rpc import REPORT_EXTRA_BYTES, Init, raw
 from healkit.contracts.tools import EntryRef
 from healkit.runtime import background
-from healkit.runtime.outcomes import failure_of, judged
-from healkit.runtime.recorder import Recorder, Recording
+from healkit.runtime.outcomes import conclude, is_exact, judged, outline_of
+from healkit.runtime.recorder import Recorder
+from healkit.runtime.recording import Recording
+from healkit.runtime.remote_scoring import run_batch_away
+from healkit.runtime.shares import Settings, slots_of
 from healkit.runtime.trials import Trial, Trials
-from healkit.workers.folders import RunFolders
+from healkit.workers.preloads import preloading
 from healkit.workers.probe import achieved_tier
 from healkit.workers.sandbox import Tier
-from healkit.workers.scoring import Candidate, Draw, Scores, run_batch
-from healkit.workers.trialserver import TrialServers, run_trials
+from healkit.workers.scoring import Draw, Scores, run_batch
+from healkit.workers.trial_runs import run_trials
 
 #: A search's row that says RUNNING for longer may be taken for one of a dead host.
 _DEADLINE_S = 3600.0
-#: Size and time of a share for an executor's worker, which starts a trial server for it.
-_AWAY_FIRST, _AWAY_S = 50, 2.0
 
 
 @dataclasses.dataclass
 class Score:
-    """Score of a search so far: how many candidates, how many passed every check, and each outcome's number."""
+    """Score of a search so far: how many candidates, how many passed every check, and each outcome's number.
+
+    lost: how many were in a share that was lost with its worker, and were tried again.
+    """
 
     candidates: int = 0
     plausible: int = 0
     outcomes: Counter[str] = dataclasses.field(default_factory=Counter)
+    lost: int = 0
 
     def add(self, scores: Scores) -> None:
         """Count some more."""
@@ -59,16 +65,24 @@ class Score:
             self.outcomes.update(letters)
             self.plausible += letters == PASSED * len(letters)
 
+    def lose(self, count: int) -> None:
+        """Count candidates whose share was lost."""
+        self.lost += count
+
     def summary(self) -> dict[str, Any]:
         """Return it for the log."""
-        return {"candidates": self.candidates, "plausible": self.plausible, "outcomes": dict(self.outcomes)}
+        counts = {"candidates": self.candidates, "plausible": self.plausible, "outcomes": dict(self.outcomes)}
+        return counts | ({"lost": self.lost} if self.lost else {})
+
+
+_Line = Annotated[int, msgspec.Meta(ge=0, lt=2**31)]
 
 
 class _Observation(msgspec.Struct, frozen=True):
     """A child's own account of what it ran; a claim."""
 
-    lines: list[int] = []
-    failed_lines: list[int] = []
+    lines: list[_Line] = []
+    failed_lines: list[_Line] = []
     types: dict[str, list[str]] = {}
 
 
@@ -102,19 +116,22 @@ class Searches:
     ) -> Score:
         """Try all candidates that can be drawn, splices of `code`; `on_scores` gets outcomes as they come.
 
-        parallel: how many servers; by default as many as there are processors. executor: any
-        `concurrent.futures.Executor`, whose workers then do the work. Cancelling it ends what runs; what was counted
-        until then is on record.
+        parallel: how many servers; by default as many as there are processors, or workers of the executor. executor:
+        any `concurrent.futures.Executor`, whose workers then do the work. Cancelling it ends what runs; what was
+        counted until then is on record. Raises `ConfigError` for an executor that cannot be used.
         """
         batch = msgspec.structs.replace(self._batch(entry, code, checks, limits_s, every), as_code=as_code)
-        parallel = max(1, parallel or os.cpu_count() or 1)
+        slots = 0 if executor is None else await slots_of(executor, parallel)
+        config = preloading(self._config, [batch])
         score = Score()
         async with self._recorded(entry, {"checks": len(checks)}, score.summary) as tier:
             if executor is None:
                 servers = background.pool_for(self._config).trial_servers
-                coming = run_batch(batch, draw, tier, self._config, servers, parallel)
+                parallel = parallel or os.cpu_count() or 1
+                coming = run_batch(batch, draw, tier, config, servers, parallel)
             else:
-                coming = _run_away(batch, draw, self._config, executor, parallel)
+                settings = Settings.of(config, tier)
+                coming = run_batch_away(batch, draw, settings, executor, slots, score.lose)
             async with contextlib.aclosing(coming):
                 async for scores in coming:
                     score.add(scores)
@@ -149,13 +166,20 @@ class Searches:
     ) -> list[list[CheckResult]]:
         """Run each code with each check, every pair in a process of its own and on record as a trial."""
         trials = [
-            Trial(code, check.arguments, entry.tool_name, limit_s, check.call)
+            Trial(code, values.remade(check.arguments), entry.tool_name, limit_s, check.call, is_exact(check))
             for code in codes
             for check, limit_s in zip(checks, limits_s, strict=True)
         ]
         results = await self._trials.run(trials, parallel, executor, off_record=off_record)
         found = [
-            judged(checks[i % len(checks)], r.value, r.failure, _took_s(r.took_s, r.duration_ms), r.trace_id)
+            judged(
+                checks[i % len(checks)],
+                r.value,
+                r.failure,
+                _took_s(r.took_s, r.duration_ms),
+                r.trace_id,
+                r.outline,
+            )
             for i, r in enumerate(results)
         ]
         return [found[i * len(checks) : (i + 1) * len(checks)] for i in range(len(codes))]
@@ -177,12 +201,13 @@ class Searches:
         found: dict[int, Observed] = {}
         servers = background.pool_for(self._config).trial_servers
         parallel = min(os.cpu_count() or 1, max(len(inits), 1))
-        async with contextlib.aclosing(run_trials(inits, tier, self._config, servers, parallel)) as coming:
+        config = preloading(self._config, inits)
+        async with contextlib.aclosing(run_trials(inits, tier, config, servers, parallel)) as coming:
             async for position, outcome, duration_ms in coming:
-                failure, claim = failure_of(outcome, inits[position]), outcome.complete
-                value = msgspec.json.decode(claim.value) if claim is not None and failure is None else None
+                (value, failure), claim = await conclude(outcome, inits[position]), outcome.complete
                 took_s = _took_s(0.0 if claim is None else claim.took_s, duration_ms)
-                result = judged(checks[position], value, failure, took_s)
+                outline = outline_of(value, claim, inits[position])
+                result = judged(checks[position], value, failure, took_s, outline=outline)
                 seen = _seen(claim.watched if claim is not None else msgspec.Raw(b"null"))
                 if not seen.failed_lines and failure is not None:  # killed before it could tell
                     seen = msgspec.structs.replace(
@@ -211,7 +236,7 @@ class Searches:
         return Init(
             entry=entry,
             code=code,
-            arguments=raw(to_jsonable(check.arguments)[0]),
+            arguments=raw(_sent_arguments(check)),
             definitions=[],
             timeout_s=limit_s,
             rpc_timeout_s=config.rpc_timeout_s,
@@ -221,6 +246,7 @@ class Searches:
             output_max_bytes=config.output_max_bytes,
             call=check.call,
             watch=watch,
+            exact=is_exact(check),
         )
 
     @contextlib.asynccontextmanager
@@ -263,13 +289,18 @@ class Searches:
 
 def _as_sent(check: Check, limit_s: float) -> BatchCheck:
     return BatchCheck(
-        arguments=raw(to_jsonable(check.arguments)[0]),
+        arguments=raw(_sent_arguments(check)),
+        exact=is_exact(check),
         call=check.call,
         known=check.known,
         expected=raw(check.expected),
         raises=check.raises,
         timeout_s=limit_s,
     )
+
+
+def _sent_arguments(check: Check) -> Any:
+    return check.arguments if is_exact(check) else to_jsonable(check.arguments)[0]
 
 
 def _took_s(claimed_s: float, duration_ms: float) -> float:
@@ -281,58 +312,6 @@ def _took_s(claimed_s: float, duration_ms: float) -> float:
 def _seen(claim: msgspec.Raw) -> _Observation:
     """Return what a child says it saw; nothing where that cannot be read."""
     try:
-        return _observation(claim) or _Observation()
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return claims.decode(claim, _observation, max_bytes=REPORT_EXTRA_BYTES) or _Observation()
+    except claims.BadClaim:
         return _Observation()
-
-
-def score_here(batch: Batch, candidates: Sequence[Candidate], config: Config) -> list[str]:
-    """Score candidates in whatever process an executor calls this in; the record is the caller's to write."""
-    letters = [""] * len(candidates)
-    left = iter([candidates])
-
-    async def draw(_count: int) -> Sequence[Candidate]:
-        return next(left, ())
-
-    async def run() -> None:
-        folders = RunFolders()
-        servers = TrialServers(folders)
-        try:
-            async for scores in run_batch(batch, draw, achieved_tier(config), config, servers, 1):
-                for position, row in scores:
-                    letters[position] = row
-        finally:
-            await servers.close()
-            folders.close()
-
-    asyncio.run(run())
-    return letters
-
-
-async def _run_away(
-    batch: Batch, draw: Draw, config: Config, executor: Executor, parallel: int
-) -> AsyncGenerator[Scores, None]:
-    """Score candidates on an executor's workers, a share each at a time; yields each share when it is done."""
-    drawn, size, ended = 0, _AWAY_FIRST, False
-    running: dict[asyncio.Future[list[str]], tuple[int, float]] = {}
-    try:
-        while running or not ended:
-            while not ended and len(running) < parallel:
-                if not (candidates := await draw(size)):
-                    ended = True
-                    break
-                future = asyncio.wrap_future(executor.submit(score_here, batch, candidates, config))
-                running[future] = (drawn, time.perf_counter())
-                drawn += len(candidates)
-            if not running:
-                return
-            done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
-            for future in done:
-                first, began = running.pop(future)
-                letters = future.result()
-                took_s = time.perf_counter() - began
-                size = max(_AWAY_FIRST, min(4 * size, int(len(letters) * _AWAY_S / max(took_s, 0.01))))
-                yield list(enumerate(letters, first))
-    finally:
-        for future in running:
-            future.cancel()

@@ -7,17 +7,19 @@ The executor tells its listener what happens, as it happens; no mistake of the l
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec
 
 import msgspec
 
+from healkit.contracts.catalogue import is_retryable
 from healkit.contracts.entries import VaultEntry
 from healkit.contracts.events import ActionSpec, Stage, error_object
 from healkit.contracts.failure import Failure
 from healkit.contracts.records import CallRecord, Finished, Started, utc_now
 from healkit.contracts.run_policy import Observation
 from healkit.contracts.signature import StateSignature, sign
+from healkit.runtime.step_facts import compared, evidence_of, fault_of, tags_of
 from healkit.store.entries import NO_REVISION
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ P = ParamSpec("P")
 #: Precondition that a refusal's code says was not met; the others are met when the action is compiled.
 _PRECONDITIONS = {
     "TOOL_NOT_FOUND": "tool_found",
+    "TOOL_REMOVED": "tool_found",
     "PERSONA_NOT_FOUND": "tool_found",
     "VAULT_TAMPERED": "code_hash",
     "CODE_SYNTAX": "code_parses",
@@ -38,8 +41,11 @@ _PRECONDITIONS = {
     "SCHEMA_INVALID": "arguments",
     "ISOLATION_UNAVAILABLE": "isolation",
 }
+#: Preconditions of an execution, and its postconditions, in the order in which they are checked.
+_BEFOREHAND = ("tool_found", "code_hash", "code_parses", "arguments", "isolation")
+_AFTERWARDS = ("returned", "is_json", "within_limit")
 #: Codes of checks after the tool has returned.
-_POSTCONDITIONS = {"TOOL_RESULT_TOO_LARGE", "TOOL_PROTOCOL"}
+_POSTCONDITIONS = {"TOOL_RESULT_TOO_LARGE", "TOOL_RESULT_UNSUPPORTED", "TOOL_PROTOCOL"}
 #: Longer values are hashed as they are: they cannot be guessed, and cleaning them would take seconds.
 _CLEANED_HASH_MAX_CHARS = 64 * 1024
 
@@ -49,6 +55,12 @@ class StepListener:
 
     run_id: str | None = None
     problem: str = ""
+    #: Pause before another try that the policy has granted, in seconds; None where the outcome stands.
+    retry_in_s: float | None = None
+
+    def next_try(self) -> StepListener:
+        """Return the listener to that other try; called when the pause is over."""
+        return self
 
     def admit(self, started: Started) -> None:
         """Asked before anything else; raises `PolicyHalted` or `RunNotAllowed` for a step that may not begin."""
@@ -95,9 +107,15 @@ def _quietly(method: Callable[Concatenate[RunStep, P], None]) -> Callable[Concat
 
 
 class RunStep(StepListener):
-    """Recorded execution. `earlier` is the ending that a re-run is compared with, as the log has it."""
+    """Recorded execution.
 
-    def __init__(self, run: OpenRun, kind: StepKind = "run", earlier: Finished | None = None) -> None:
+    earlier: the ending that a re-run is compared with, as the log has it. tries: how often it was tried, this one
+    included.
+    """
+
+    def __init__(
+        self, run: OpenRun, kind: StepKind = "run", earlier: Finished | None = None, tries: int = 1
+    ) -> None:
         self.run = run
         self.run_id = run.run_id
         self.step_id: str | None = None
@@ -110,6 +128,7 @@ class RunStep(StepListener):
         self._prepared = self._started = self._rejected = False
         self._mode = ""
         self._hashed: tuple[str, Any] | None = None
+        self._tries = tries
 
     @property
     def problem(self) -> str:  # type: ignore[override]  # the base has nothing to say, ever
@@ -122,11 +141,7 @@ class RunStep(StepListener):
 
     @_quietly
     def proposed(self, base: VaultEntry, code: str) -> None:
-        known = {
-            "author": "person",
-            "base_revision": base.revision,
-            "base_code_hash": base.code_hash,
-        }
+        known = {"author": "person", "base_revision": base.revision, "base_code_hash": base.code_hash}
         self.run.append("proposal_received", step_id=self.step_id, metadata=known)
         self.run.keep([("code", base.code), ("proposal", code)], step_id=self.step_id)
 
@@ -145,20 +160,17 @@ class RunStep(StepListener):
         self._critical = self._critical or bool(entry.flags.get("side_effects") or entry.grants.write)
         earlier = self._earlier.fingerprint if self._earlier else None
         self._before = self._sign(fingerprint=earlier)
-        count = self.run.seen(self._before.state_key)
-        self.run.append(
-            "observation_captured",
-            step_id=self.step_id,
-            before=self._before,
-            metadata={"phase": "before", "same_state_count": count},
-        )
+        known = {"phase": "before", "policy": self.run.policy_facts(self._before.state_key)}
+        self.run.append("observation_captured", step_id=self.step_id, before=self._before, metadata=known)
         pieces: list[Any] = [("state_before", self._state(self._before, earlier))]
         self.run.keep(pieces, step_id=self.step_id, before=self._before)
 
     @_quietly
     def prepared(self, started: Started, timeout_s: float, mode: str) -> None:
         self._beginning, self._mode, self._prepared = started, mode, True
+        checks = [name for name in _BEFOREHAND if name != "code_parses" or self._kind == "try"]
         spec = ActionSpec(
+            action_id=f"{self.step_id}.{self._kind}",
             kind=self._kind,
             tool_name=started.tool_name,
             persona=started.persona,
@@ -168,16 +180,19 @@ class RunStep(StepListener):
             mode=mode,
             timeout_s=timeout_s,
             isolation=started.isolation,
+            criticality="critical" if self._critical else "normal",
+            preconditions=checks,
+            postconditions=list(_AFTERWARDS),
+            assertions=["same_ending"] if self._earlier is not None else [],
+            tags=tags_of(self._entry),
             grants=msgspec.to_builtins(started.grants),
         )
         self.run.append(
             "action_compiled", step_id=self.step_id, before=self._before, action_spec=spec,
             metadata={"trace_id": started.trace_id},
         )  # fmt: skip
-        checks = dict.fromkeys(("tool_found", "code_hash", "code_parses", "arguments", "isolation"), True)
-        if self._kind != "try":
-            del checks["code_parses"]
-        self.run.append("preconditions_checked", step_id=self.step_id, result={"checks": checks})
+        held = {"checks": dict.fromkeys(checks, True)}
+        self.run.append("preconditions_checked", step_id=self.step_id, before=self._before, result=held)
         if self._critical:
             # Keep it now: a crash in the middle would lose it.
             self.run.keep(self._given(), step_id=self.step_id, before=self._before)
@@ -197,11 +212,8 @@ class RunStep(StepListener):
         code = finished.failure.code
         stage: Stage = "action" if self._started else "proposal" if self._rejected else "preconditions"
         if not self._started and code in _PRECONDITIONS:
-            self.run.append(
-                "preconditions_checked",
-                step_id=self.step_id,
-                result={"checks": {_PRECONDITIONS[code]: False}},
-            )
+            held = {"checks": {_PRECONDITIONS[code]: False}}
+            self.run.append("preconditions_checked", step_id=self.step_id, before=self._before, result=held)
         self._error(finished.failure, stage, None)
         self._conclude(finished, [], [])
 
@@ -212,7 +224,7 @@ class RunStep(StepListener):
         after = self._sign(fingerprint=finished.fingerprint, outputs=[encoded, outputs])
         came = {
             "status": finished.status,
-            "value": finished.result_summary,
+            "value": None if finished.failure else finished.result_summary,
             "code": finished.failure.code if finished.failure else None,
             "duration_ms": round(finished.duration_ms, 3),
             "calls": len(calls),
@@ -222,19 +234,44 @@ class RunStep(StepListener):
         )
         if finished.failure is None:
             fits = len(encoded) <= self.run.result_max_bytes
-            checks = {"returned": True, "is_json": True, "within_limit": fits}
+            checks = dict(zip(_AFTERWARDS, (True, True, fits), strict=True))
             self.run.append(
-                "postconditions_checked", step_id=self.step_id, after=after, result={"checks": checks}
-            )
+                "postconditions_checked", step_id=self.step_id, before=self._before, after=after,
+                result={"checks": checks},
+            )  # fmt: skip
         else:
             stage: Stage = "postconditions" if finished.failure.code in _POSTCONDITIONS else "action"
-            self._error(finished.failure, stage, after)
+            self._error(finished.failure, stage, after, calls)
         self._conclude(finished, outputs, calls, after)
+        if finished.failure is not None:
+            self._ask_again(*fault_of(finished.failure, calls), calls)
 
-    def _error(self, failure: Failure, stage: Stage, after: StateSignature | None) -> None:
+    def _ask_again(self, code: str, ename: str, calls: Sequence[CallRecord]) -> None:
+        """Ask the policy for another try after a passing fault, unless this one may have done something already."""
+        may_have_done = self._critical or any(call.success for call in calls)
+        if self._before is None or may_have_done or not is_retryable(code, ename):
+            return
+        verdict = self.run.retry(self._before.state_key, code, ename)
+        if verdict.granted:
+            known = {"code": code, "ename": ename, "count": self._tries, "wait_ms": verdict.wait_ms}
+            self.run.append("retry_scheduled", step_id=self.step_id, before=self._before, metadata=known)
+            self.retry_in_s = verdict.wait_ms / 1000
+
+    def next_try(self) -> StepListener:
+        """Record that the pause is over; return the step of the next try."""
+        known = {"wait_ms": round((self.retry_in_s or 0.0) * 1000)}
+        self.run.append("backoff_applied", step_id=self.step_id, before=self._before, metadata=known)
+        return RunStep(self.run, self._kind, self._earlier, self._tries + 1)
+
+    def _error(
+        self, failure: Failure, stage: Stage, after: StateSignature | None, calls: Sequence[CallRecord] = ()
+    ) -> None:
         frame = failure.tool_frame
         details = {"ename": failure.ename, "line": frame.lineno if frame else None}
-        error = error_object(failure.code, stage, failure.summary, utc_now(), details=details)
+        again = is_retryable(*fault_of(failure, calls))
+        error = error_object(
+            failure.code, stage, failure.summary, utc_now(), details=details, retryable=again
+        )
         self.run.append("error_raised", step_id=self.step_id, before=self._before, after=after, error=error)
 
     def _conclude(
@@ -249,10 +286,10 @@ class RunStep(StepListener):
         pieces: list[Any] = [("state_after", self._state(after, finished.fingerprint))]
         if finished.failure is not None or self._critical:
             pieces += [] if self._critical and self._prepared else self._given()
-            pieces += _came_of(finished, outputs, calls)
+            pieces += evidence_of(finished, outputs, calls)
         self.run.keep(pieces, step_id=self.step_id, before=self._before, after=after)
         if self._earlier is not None and self._started:
-            result = _compared(self._earlier, finished)
+            result = compared(self._earlier, finished)
             self.run.append("assert_checked", step_id=self.step_id, after=after, result=result)
         failed = finished.failure is not None
         observation = Observation(after.state_key, failed, finished.fingerprint)
@@ -309,34 +346,3 @@ class RunStep(StepListener):
             "mode": self._mode or None,
             "signature": msgspec.to_builtins(signature),
         }
-
-
-def _came_of(finished: Finished, outputs: list[dict[str, Any]], calls: list[CallRecord]) -> list[Any]:
-    """Failure, what was printed and displayed, and the calls made, in full."""
-    pieces: list[Any] = []
-    if finished.failure is not None:
-        pieces.append(("failure", msgspec.to_builtins(finished.failure)))
-    for name in ("stdout", "stderr"):
-        printed = "".join(str(o["text"]) for o in outputs if o.get("name") == name and "text" in o)
-        if name == "stdout" and not printed:
-            printed = finished.last_output
-        pieces += [(name, printed)] if printed else []
-    rich = [output for output in outputs if output.get("output_type") != "stream"]
-    pieces += [("outputs", rich)] if rich else []
-    pieces += [("calls", [_call(record) for record in calls])] if calls else []
-    return pieces
-
-
-def _call(record: CallRecord) -> dict[str, Any]:
-    """Return a call without what differs from run to run."""
-    fields: dict[str, Any] = msgspec.to_builtins(record)
-    return {
-        name: fields[name] for name in fields if name not in {"trace_id", "started_at", "duration_ms", "type"}
-    }
-
-
-def _compared(earlier: Finished, finished: Finished) -> dict[str, Any]:
-    """Compare both endings: the same failure, or success with the same value, as far as the log has it."""
-    expected, found = earlier.fingerprint or earlier.status, finished.fingerprint or finished.status
-    same = expected == found and earlier.result_summary == finished.result_summary
-    return {"expected": expected, "found": found, "same": same}

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
-from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import Executor, Future
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor
 from datetime import timedelta
 from typing import Any
 
 import msgspec
 
+from healkit import values
 from healkit.config import MIB, Config
+from healkit.contracts.claims import BadClaim
 from healkit.contracts.encoding import to_jsonable
 from healkit.contracts.failure import Failure
 from healkit.contracts.records import (
@@ -22,15 +26,24 @@ from healkit.contracts.records import (
     summarize,
     utc_now,
 )
-from healkit.contracts.rpc import Init
+from healkit.contracts.rpc import OUTLINE_MAX_CHARS, Init
 from healkit.contracts.tools import EntryRef
+from healkit.errors import TOOL_CODES, HealkitError, WorkerNotRestricted
 from healkit.runtime import background
-from healkit.runtime.outcomes import failure_of
-from healkit.runtime.recorder import Recorder, Recording
-from healkit.workers.folders import RunFolders
+from healkit.runtime.outcomes import NO_ISOLATION, capped, conclude, outline_of, refusal_of
+from healkit.runtime.recorder import Recorder
+from healkit.runtime.recording import Recording
+from healkit.runtime.shares import Answer, Reply, Settings, Share, decode_trial, error_of, slots_of, spread
+from healkit.store.arguments import pack_arguments
+from healkit.workers.preloads import preloading
 from healkit.workers.probe import achieved_tier
 from healkit.workers.sandbox import Tier
-from healkit.workers.trialserver import TrialServers, run_trials
+from healkit.workers.trial_runs import run_trials
+from healkit.workers.trialserver import TrialServers
+from healkit.workers.worker import LAST_CHARS
+
+#: Code of a trial without a result, through no fault of its own.
+LOST = "WORKER_LOST"
 
 
 class Trial(msgspec.Struct, frozen=True):
@@ -38,7 +51,8 @@ class Trial(msgspec.Struct, frozen=True):
 
     `name` is what a traceback calls it (`<name@0>`); it is also which function of several is meant. `call` is Python
     source to evaluate beside the code instead of calling its entry: statements and a last expression, whose value
-    counts; the code need not have the shape of a tool then.
+    counts; the code need not have the shape of a tool then. Arguments that hold more than plain JSON arrive as they
+    are, and so does the result then; `exact` asks for that too where they are plain.
     """
 
     code: str
@@ -46,6 +60,7 @@ class Trial(msgspec.Struct, frozen=True):
     name: str = "trial"
     timeout_s: float | None = None
     call: str = ""
+    exact: bool = False
 
 
 class TrialResult(msgspec.Struct, frozen=True):
@@ -58,39 +73,48 @@ class TrialResult(msgspec.Struct, frozen=True):
     printed: str = ""
     #: Time the code itself ran, as its worker claims (`ExecutionComplete.took_s`); 0 without a claim.
     took_s: float = 0.0
+    #: What the value's JSON does not say of its types (`ExecutionComplete.outline`).
+    outline: str = ""
 
     @property
     def ok(self) -> bool:
         """True when it returned."""
         return self.failure is None
 
+    @property
+    def lost(self) -> bool:
+        """True when it has no result through no fault of its own: its worker was lost, or never got it."""
+        return self.failure is not None and self.failure.code == LOST
 
-def _started(trial: Trial, config: Config, tier: Tier) -> Started:
-    """Return the write-ahead record of a trial; it has no persona and no revision of its own."""
-    arguments, _ = to_jsonable(trial.arguments)
+
+def _started(trial: Trial, logged: bytes, config: Config, tier: Tier, ahead_s: float) -> Started:
+    """Return the write-ahead record of a trial; it has no persona and no revision of its own.
+
+    logged: its arguments for the log. ahead_s: the longest that it may wait for other trials.
+    """
     now = utc_now()
     return Started(
         trace_id=new_trace_id(),
         timestamp=now,
         tool_name=trial.name,
         persona="default",
-        arguments=msgspec.json.encode(arguments).decode(),
+        arguments=logged.decode(),
         origin="trial",
         host=host_identity(),
-        deadline=now + timedelta(seconds=(trial.timeout_s or config.timeout_s) + config.start_timeout_s),
+        deadline=now + timedelta(seconds=ahead_s + config.start_timeout_s),
         isolation=tier,
     )
 
 
 def _finished(result: TrialResult) -> Finished:
     """Return its end, for the log; without a fingerprint, by which a tool's own failures are grouped."""
-    value = None if result.failure else summarize(msgspec.json.encode(result.value).decode())
+    value = None if result.failure else summarize(values.readable_json(result.value).decode())
     last = result.printed if result.failure else ""
     return Finished(result.trace_id, utc_now(), result.duration_ms, value, result.failure, None, last)
 
 
 async def run_here(
-    trials: list[Trial],
+    inits: list[Init],
     records: list[Started],
     config: Config,
     parallel: int,
@@ -99,31 +123,14 @@ async def run_here(
 ) -> None:
     """Run trials in servers of this process; `on_result` gets position and result as each ends."""
     tier = achieved_tier(config)
-    inits = [_init(trial, record, config) for trial, record in zip(trials, records, strict=True)]
     async for position, outcome, duration_ms in run_trials(inits, tier, config, servers, parallel):
-        failure = failure_of(outcome, inits[position])
+        value, failure = await conclude(outcome, inits[position])
         claim = outcome.complete
-        value = msgspec.json.decode(claim.value) if claim is not None and failure is None else None
         trace_id = records[position].trace_id
         took_s = 0.0 if claim is None else claim.took_s
-        on_result(position, TrialResult(trace_id, duration_ms, value, failure, outcome.last_output, took_s))
-
-
-def run_elsewhere(trials: list[Trial], records: list[Started], config: Config) -> list[TrialResult]:
-    """Run trials in whatever process an executor calls this in; the records are the caller's to write."""
-    results: list[TrialResult | None] = [None] * len(trials)
-
-    async def run() -> None:
-        folders = RunFolders()
-        servers = TrialServers(folders)
-        try:
-            await run_here(trials, records, config, 1, servers, results.__setitem__)
-        finally:
-            await servers.close()
-            folders.close()
-
-    asyncio.run(run())
-    return [result for result in results if result is not None]
+        outline = outline_of(value, claim, inits[position])
+        last = outcome.last_output
+        on_result(position, TrialResult(trace_id, duration_ms, value, failure, last, took_s, outline))
 
 
 class Trials:
@@ -141,68 +148,158 @@ class Trials:
         *,
         off_record: bool = False,
     ) -> list[TrialResult]:
-        """Run all of them; results are in the order of the trials. Raises `IsolationUnavailable`, `WorkerStartFailed`.
+        """Run all of them; results are in the order of the trials.
+
+        Raises `IsolationUnavailable` and `WorkerStartFailed`, and `ConfigError` for an executor that cannot be used.
 
         off_record: their rows hold no contents, as those of a tool that is kept off the record.
         """
         chosen = list(trials)
+        slots = 0 if executor is None else await slots_of(executor, parallel)
         tier = await asyncio.to_thread(achieved_tier, self._config)
-        records = [_started(trial, self._config, tier) for trial in chosen]
+        longest_s = sum(trial.timeout_s or self._config.timeout_s for trial in chosen)
+        packed = [_packed(trial) for trial in chosen]
+        records = [
+            _started(trial, logged, self._config, tier, longest_s)
+            for trial, (_, logged, _) in zip(chosen, packed, strict=True)
+        ]
+        inits = [
+            _init(trial, sent, exact, self._config)
+            for trial, (sent, _, exact) in zip(chosen, packed, strict=True)
+        ]
+        config = preloading(self._config, inits)
         recordings = [Recording(self._recorder, record, contents=not off_record) for record in records]
-        parallel = max(1, min(parallel or os.cpu_count() or 1, len(chosen)))
         results: dict[int, TrialResult] = {}
+        refused: HealkitError | None = None
 
         def take(position: int, result: TrialResult) -> None:
-            results[position] = result
-            recordings[position].finish(_finished(result))
+            failure = self._recorder.without_secret_facts(result.failure)
+            results[position] = msgspec.structs.replace(result, failure=failure)
+            recordings[position].finish(_finished(results[position]))
 
         try:
             for recording in recordings:
                 recording.begin()
             if executor is None:
                 servers = background.pool_for(self._config).trial_servers
-                await run_here(chosen, records, self._config, parallel, servers, take)
+                parallel = max(1, min(parallel or os.cpu_count() or 1, len(chosen)))
+                await run_here(inits, records, config, parallel, servers, take)
             else:
-                await self._hand_out(executor, chosen, records, parallel, take)
+                settings = Settings.of(config, tier)
+                await self._hand_out(executor, inits, recordings, slots, settings, take)
+        except HealkitError as error:
+            refused = error
+            raise
         finally:
             for position in set(range(len(chosen))) - set(results):
-                _give_up(recordings[position])
+                _give_up(recordings[position], refused)
         return [results[position] for position in range(len(chosen))]
 
     async def _hand_out(
         self,
         executor: Executor,
-        trials: list[Trial],
-        records: list[Started],
-        parallel: int,
+        inits: list[Init],
+        recordings: list[Recording],
+        slots: int,
+        settings: Settings,
         take: Callable[[int, TrialResult], None],
     ) -> None:
-        """Spread over an executor's workers, each of which has a trial server of its own for its share."""
-        shares = [range(start, len(trials), parallel) for start in range(parallel)]
-        futures: list[Future[list[TrialResult]]] = [
-            executor.submit(
-                run_elsewhere, [trials[i] for i in share], [records[i] for i in share], self._config
+        """Spread over an executor's workers; a trial whose share was lost fails, and is not run again."""
+        records = [recording.started for recording in recordings]
+        waiting = deque(range(len(inits)))
+
+        async def draw(count: int) -> list[int]:
+            fair = -(-len(waiting) // slots)
+            return [waiting.popleft() for _ in range(min(count, fair))]
+
+        def share_of(positions: Sequence[int]) -> Share:
+            return Share(
+                records[positions[0]].trace_id, settings, [inits[position] for position in positions]
             )
-            for share in shares
-        ]
-        for share, future in zip(shares, futures, strict=True):
-            results: list[TrialResult] = await asyncio.wrap_future(future)
-            for position, result in zip(share, results, strict=True):
-                take(position, result)
+
+        def read(positions: Sequence[int], reply: Reply, took_s: float) -> list[TrialResult]:
+            asked = [(records[position].trace_id, inits[position]) for position in positions]
+            return _read_trials(asked, reply, took_s)
+
+        async with contextlib.aclosing(spread(executor, draw, share_of, read, slots)) as answers:
+            async for positions, answer in answers:
+                for position, result in zip(positions, answer.results, strict=False):
+                    take(position, result)
+                left = positions[len(answer.results) :]
+                if answer.refusal is not None:
+                    raise error_of(answer.refusal, settings.isolation)
+                if answer.lost:
+                    for position in left:
+                        take(position, _lost(recordings[position], answer))
+                else:
+                    waiting.extendleft(reversed(left))
 
 
-def _give_up(recording: Recording) -> None:
+def _lost(recording: Recording, answer: Answer) -> TrialResult:
+    """Return the result of a trial that has none, through no fault of its own."""
+    evalue, hint = f"it was not run: {answer.lost}", "Run the trials that are `lost` again."
+    if answer.sent:
+        evalue, hint = answer.lost, f"{hint} This one may have run in part."
+    failure = Failure(LOST, "WorkerLost", evalue, f"WorkerLost: {evalue}", hint=hint)
+    return TrialResult(recording.started.trace_id, recording.elapsed_ms, failure=failure)
+
+
+def _give_up(recording: Recording, refused: HealkitError | None) -> None:
+    """Record the end of a trial that was not run, or not to its end."""
+    if isinstance(refused, WorkerNotRestricted):
+        recording.add(isolation=NO_ISOLATION)
+        recording.begin()
+    if refused is not None:
+        recording.finish(refusal_of(recording.started, refused, recording.elapsed_ms))
+        return
     said = "the trials were stopped"
     failure = Failure("TOOL_KILLED", "Stopped", said, f"Stopped: {said}")
     trace_id, duration_ms = recording.started.trace_id, recording.elapsed_ms
     recording.finish(Finished(trace_id, utc_now(), duration_ms, None, failure))
 
 
-def _init(trial: Trial, record: Started, config: Config) -> Init:
+def _read_trials(asked: Sequence[tuple[str, Init]], reply: Reply, took_s: float) -> list[TrialResult]:
+    """Return the results of these trials, within the bounds of what was sent; raises `BadClaim`."""
+    if reply.letters or len(reply.trials) > len(asked):
+        raise BadClaim("it is about trials that were not sent")
+    return [_bounded(*one, result, took_s) for one, result in zip(asked, reply.trials, strict=False)]
+
+
+def _bounded(trace_id: str, init: Init, claim: bytes, took_s: float) -> TrialResult:
+    reply = decode_trial(claim, init)
+    if reply.failure is not None and reply.failure.code not in TOOL_CODES:
+        raise BadClaim(f"no failure is of the kind {reply.failure.code[:50]!r}")
+    duration_ms = min(max(reply.duration_ms, 0.0), took_s * 1000)
+    failure = None if reply.failure is None else capped(reply.failure)
+    value = None if failure is not None else reply.value
+    if init.exact:
+        try:
+            value = values.restore(value)
+        except values.BadValue as error:
+            raise BadClaim(f"its value cannot be read: {error}") from None
+    printed, own_s = reply.printed[-LAST_CHARS:], min(max(reply.took_s, 0.0), duration_ms / 1000)
+    return TrialResult(
+        trace_id, duration_ms, value, failure, printed, own_s, reply.outline[:OUTLINE_MAX_CHARS]
+    )
+
+
+def _packed(trial: Trial) -> tuple[bytes, bytes, bool]:
+    """Return a trial's arguments as they are sent, as the log keeps them, and whether they cross as they are.
+
+    Raises `ArgumentsInvalid` for what cannot cross.
+    """
+    if not trial.exact and values.is_plain(trial.arguments):
+        plain = msgspec.json.encode(to_jsonable(trial.arguments)[0])
+        return plain, plain, False
+    packed = pack_arguments(trial.name, trial.arguments, inline=True)
+    return packed.sent, packed.logged, True
+
+
+def _init(trial: Trial, sent: bytes, exact: bool, config: Config) -> Init:
     return Init(
         entry=EntryRef(trial.name, "default", 0, ""),
         code=trial.code,
-        arguments=msgspec.Raw(record.arguments.encode()),
+        arguments=msgspec.Raw(sent),
         definitions=[],
         timeout_s=trial.timeout_s or config.timeout_s,
         rpc_timeout_s=config.rpc_timeout_s,
@@ -211,4 +308,5 @@ def _init(trial: Trial, record: Started, config: Config) -> Init:
         result_max_bytes=config.result_max_bytes,
         output_max_bytes=config.output_max_bytes,
         call=trial.call,
+        exact=exact,
     )

@@ -122,13 +122,51 @@ def add_or_patch(
     )
 
 
+def rename(vault: Vault, old: str, new: str, reason: str = "") -> tuple[VaultEntry, str]:
+    """Rename a tool; return its entry, and a line that says so and names who calls it by the old name."""
+    callers = vault.callers(old)
+    entry = vault.rename(old, new, reason=reason)
+    said = f"{old} is called {entry.tool_name} now, with its revisions and runs. The old name still means it"
+    return entry, f"{said}.{_called_by(old, callers, 'their code is not changed')}"
+
+
+def remove(
+    vault: Vault, name: str, persona: str | None, reason: str, restore: str
+) -> tuple[list[VaultEntry], str]:
+    """Remove a tool; return what was removed, and a line that says so and names who calls it.
+
+    restore: the command that brings it back, as the reader types it.
+    """
+    removed = vault.remove(name, persona, reason=reason)
+    if not removed:
+        return removed, f"{name} was removed already."
+    said = f"{name} removed; its code, revisions and runs are kept, and {restore} {name} brings it back"
+    return removed, f"{said}.{_called_by(name, vault.callers(name), 'those calls fail from now on')}"
+
+
+def restore(vault: Vault, name: str, persona: str | None, reason: str) -> tuple[VaultEntry, str]:
+    """Bring a removed tool back; return its entry, and a line that says so, or that it was not removed."""
+    before = len(vault.name_changes(name))
+    entry = vault.restore(name, persona, reason=reason)
+    restored = len(vault.name_changes(name)) > before
+    return (
+        entry,
+        f"{entry.label} is back" if restored else f"{entry.label} was not removed; nothing has changed",
+    )
+
+
+def _called_by(name: str, callers: Sequence[str], outcome: str) -> str:
+    return f" mcp.vault.{name} is called by {', '.join(callers)}: {outcome}." if callers else ""
+
+
 def _exactly(vault: Vault, name: str, persona: str) -> VaultEntry | None:
     """Return the active revision of exactly that name and persona; None when there is none."""
     try:
         entry = vault.get(name, persona)
     except (ToolNotFound, PersonaNotFound):
         return None
-    return entry if entry.persona == persona else None  # the vault falls back to `default`
+    # The vault falls back to `default`; a removed tool is added anew.
+    return entry if entry.persona == persona and entry.removed_at is None else None
 
 
 def _snake(name: str) -> str:

@@ -1,4 +1,7 @@
-"""Real servers for the tests: over stdio, and over streamable HTTP on a free port."""
+"""Real servers for the tests.
+
+Over stdio, and over streamable HTTP on a free port.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from healkit import Healkit
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """The folder that the workshop serves, with a file in it and a secret beside it."""
+    """Make the folder that the workshop serves, with a file in it and a secret beside it."""
     served = tmp_path / "served"
     served.mkdir()
     (served / "note.txt").write_text("buy tea")
@@ -25,13 +28,13 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def stdio(folder: Path) -> dict[str, Any]:
-    """What connects to the workshop over stdio."""
+    """Return what connects to the workshop over stdio."""
     return {"command": [sys.executable, WORKSHOP, folder]}
 
 
 @pytest.fixture
 def http(folder: Path) -> Iterator[HttpServer]:
-    """The workshop over streamable HTTP."""
+    """Start the workshop over streamable HTTP."""
     server = HttpServer(folder)
     yield server
     server.stop()
@@ -39,7 +42,7 @@ def http(folder: Path) -> Iterator[HttpServer]:
 
 @pytest.fixture
 def older_http(folder: Path) -> Iterator[HttpServer]:
-    """The same in the protocol's older form, with sessions."""
+    """Start the workshop in the protocol's older form, with sessions."""
     server = HttpServer(folder, WORKSHOP_OLDER="1")
     yield server
     server.stop()
@@ -47,7 +50,7 @@ def older_http(folder: Path) -> Iterator[HttpServer]:
 
 @pytest.fixture(params=["stdio", pytest.param("http", marks=pytest.mark.slow)])
 def reached(request: pytest.FixtureRequest) -> dict[str, Any]:
-    """What connects to the workshop, the one way and the other."""
+    """Return what connects to the workshop, over stdio and over HTTP in turn."""
     found = request.getfixturevalue(request.param)
     return {"url": found.url} if request.param == "http" else found
 

@@ -1,4 +1,4 @@
-"""What the tests of MCP servers start, and how they wait for it."""
+"""Servers that the MCP tests start, and how tests wait."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WORKSHOP, PLAIN = str(SERVERS / "workshop.py"), str(SERVERS / "plain.py")
 
 
 def gone(pid: int) -> bool:
-    """Whether that process has ended; what nobody has reaped yet has."""
+    """Return whether that process has ended; a zombie counts as ended."""
     try:
         return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
@@ -29,12 +29,12 @@ def gone(pid: int) -> bool:
 
 
 def plain(mode: str) -> list[str]:
-    """The command of the older server in that mode."""
+    """Return the command of the older server in that mode."""
     return [sys.executable, PLAIN, mode]
 
 
 def state(healkit: Healkit, name: str = "shop") -> str:
-    """How that server is."""
+    """Return the state of that server."""
     return next(status.state for status in healkit.servers() if status.name == name)
 
 
@@ -44,7 +44,7 @@ def _serve(folder: str, port: int) -> None:
 
 
 class HttpServer:
-    """The workshop over HTTP, as a process that can be stopped and started again on the same port."""
+    """Workshop over HTTP, as a process that can be stopped and started again on the same port."""
 
     def __init__(self, folder: Path, **environment: str) -> None:
         with socket.socket() as free:

@@ -1,4 +1,4 @@
-"""How servers are started, told apart, found wanting, and ended."""
+"""Servers: started, told apart, found wanting, and ended."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Run = Callable[..., Any]
 
 
 def closed_port() -> int:
-    """A port on which nothing listens."""
+    """Return a port on which nothing listens."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return free.getsockname()[1]
@@ -148,7 +148,7 @@ def test_a_disconnected_server_has_gone_and_so_have_its_tools(
 
 
 def write_config(path: Path, **servers: Any) -> Path:
-    """A file as most MCP clients have one."""
+    """Write a file as most MCP clients have one."""
     path.write_text(json.dumps({"mcpServers": servers}))
     return path
 
@@ -287,7 +287,7 @@ HOST = """
 
 
 def start_host(tmp_path: Path, folder: Path, ending: str) -> subprocess.Popen[str]:
-    """A process of its own that connects to the workshop and prints the server's process id."""
+    """Start a process of its own that connects to the workshop and prints the server's process id."""
     command = [sys.executable, "-c", textwrap.dedent(HOST) + ending, str(tmp_path / "host.db")]
     return subprocess.Popen(
         [*command, sys.executable, WORKSHOP, str(folder)], stdout=subprocess.PIPE, text=True

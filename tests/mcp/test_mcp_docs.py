@@ -1,4 +1,4 @@
-"""The page on MCP servers, executed."""
+"""Page on MCP servers, executed."""
 
 from __future__ import annotations
 

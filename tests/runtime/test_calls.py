@@ -1,4 +1,7 @@
-"""Calls through the bridge: proxies, providers, and what the host records of them."""
+"""Calls through the bridge: proxies, providers, records.
+
+The records are what the host keeps of them.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,16 @@ from typing import Any
 
 import msgspec
 import pytest
+from mcp_types import Tool
+from sqlalchemy import select
 
 from healkit import Config, Healkit
 from healkit.contracts import rpc
 from healkit.contracts.records import Grants
+from healkit.errors import McpError
+from healkit.runtime.mcp.content import by_identifier
 from healkit.runtime.router import CallContext, CallRouter
+from healkit.store.models import TRACES
 
 
 @pytest.mark.requirement("WORK-7", "WORK-9")
@@ -117,6 +125,7 @@ def test_quick_calls_go_on_while_a_formerly_quick_tool_is_slow(healkit: Healkit)
     assert healkit.execute_tool("mixed") == [True]
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("WORK-4", "WORK-8")
 def test_a_call_that_takes_too_long_times_out_and_its_late_answer_is_dropped_and_traced(
     tmp_path: Path,
@@ -237,6 +246,32 @@ def test_the_worker_side_loads_nothing_heavy() -> None:
     assert done.stdout.strip() == "[]"
 
 
+@pytest.mark.requirement("WORK-7")
+def test_two_tools_of_a_server_with_one_name_in_python_are_refused() -> None:
+    """C7: a server's tools keep their own names; where two of them clash, neither takes the other's place."""
+    tools = [Tool(name=name, input_schema={}) for name in ("read-file", "list", "read_file")]
+    with pytest.raises(McpError, match=r"both be mcp\.shop\.read_file: 'read-file' and 'read_file'"):
+        by_identifier("shop", tools)
+    assert list(by_identifier("shop", tools[:2])) == ["read_file", "list"]
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("WORK-11", "WORK-10")
+def test_the_trace_of_a_thousand_large_calls_stays_under_a_megabyte(healkit: Healkit) -> None:
+    """C7: each call takes and returns 6,000 characters, 12 MB in all."""
+    healkit.provide(lambda text: text, "echo")
+    healkit.vault.add(
+        "chatty", "def chatty():\n    for i in range(1000):\n        mcp.host.echo(text=f'{i} ' * 1500)\n"
+    )
+    execution = healkit.execute("chatty", timeout=100)
+    assert len(execution.calls) == 1000
+    with healkit.database.engine.connect() as connection:
+        (wire,) = connection.execute(
+            select(TRACES.c.wire).where(TRACES.c.trace_id == execution.trace_id)
+        ).scalars()
+    assert 10_000 < len(wire.encode()) <= 1_000_000
+
+
 @pytest.mark.requirement("WORK-11", "WORK-10")
 def test_the_record_of_a_thousand_calls_stays_under_a_megabyte(healkit: Healkit) -> None:
     """Check the size only; benchmarks/bench_bridge.py measures the times of WORK-11."""
@@ -257,12 +292,12 @@ def test_an_ending_waits_for_the_record_of_an_answer_that_was_given() -> None:
     router = CallRouter(context, {}, Grants(), recorded.append, max_calls=10)
     call = rpc.RpcCall(1, "vault", "helper", msgspec.Raw(b"{}"))
     answer = router.handle(call)
-    assert not router.settled
+    assert not router.records.settled
     threading.Timer(0.2, lambda: router.ended(call, answer, late=False)).start()
-    router.settle(30)
-    assert router.settled
+    router.records.settle(30)
+    assert router.records.settled
     assert (
         [record.error_code for record in recorded]
         == [None, "CALL_REFUSED"]
-        == [None, router.calls[0].error_code]
+        == [None, router.records.calls[0].error_code]
     )

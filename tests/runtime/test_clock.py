@@ -1,10 +1,20 @@
-"""A clock that was set back: the newest execution stays the newest (audit R5)."""
+"""Clock that was set back (audit R5).
+
+The newest execution stays the newest.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import itertools
+import shutil
+import sqlite3
 import sys
-from datetime import timedelta
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -12,9 +22,19 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1] / "store"))  # the store's samples are these tests' too
 from store_samples import failed, started, succeeded
 
-from healkit import Healkit
+from healkit import Config, Healkit
 from healkit.contracts.records import utc_now
+from healkit.runtime.recorder import Recorder
+from healkit.store.database import Database
 from healkit.store.log_writer import LogWriter
+
+
+@pytest.fixture
+def healkit(new_database: Callable[[str], str]) -> Iterator[Healkit]:
+    """Open an empty vault and log, on SQLite and on PostgreSQL."""
+    with Healkit(new_database("healkit")) as opened:
+        yield opened
+
 
 BEFORE = [timedelta(seconds=1), timedelta(hours=1), timedelta(hours=23)]
 
@@ -49,7 +69,109 @@ def test_the_newest_failure_is_the_one_inserted_last(healkit: Healkit, by: timed
         last.log_id,
         first.log_id,
     ]
-    assert last.timestamp == healkit.log.get(last.log_id or 0).timestamp  # type: ignore[union-attr]  # it is there
+    row = healkit.log.get(last.log_id or 0)
+    assert row is not None
+    assert row.host is not None
+    assert last.timestamp == row.timestamp
+    if by > timedelta(minutes=5):  # a second has gone by in the meantime
+        said = datetime.fromisoformat(row.host["clock"])
+        assert abs(said - utc_now()) < timedelta(minutes=5) < row.timestamp - said
+
+
+def test_a_time_that_is_what_the_clock_said_has_nothing_beside_it(healkit: Healkit) -> None:
+    """R5: a row says where its time is not its clock's, and only there."""
+    healkit.vault.add("one", "def one():\n    return 1")
+    for _ in range(2):
+        healkit.execute("one")
+    assert [sorted(row.host or {}) for row in healkit.log.query()] == [
+        ["boot_id", "hostname", "pid", "pid_namespace", "started_ticks"]
+    ] * 2
+
+
+def test_what_reports_the_newest_agrees_after_the_clock_was_set_back(healkit: Healkit) -> None:
+    """R5: every face that speaks of the newest or the oldest goes by the order in which executions happened."""
+    healkit.vault.add("divide", "def divide(n):\n    return 1 / n")
+    written_before_the_clock_was_set_back(healkit, timedelta(hours=2))
+    first = healkit.execute("divide", arguments={"n": 0})
+    healkit.vault.patch("divide", "def divide(n):\n    return 1 // n")
+    last = healkit.execute("divide", arguments={"n": 0})
+    assert f"Log row: {last.log_id}" in healkit.last_error_report()
+    assert healkit.vault.blame("divide").last_failed_at == last.timestamp
+    assert [row.id for row in healkit.log.query(tool="divide", limit=1)] == [last.log_id]
+    page = healkit.log.query(limit=1)
+    assert [row.id for row in healkit.log.query(before_id=page.next_before_id, limit=1)] == [first.log_id]
+    assert [row.id for row in healkit.log.query(after_id=first.log_id)] == [last.log_id]
+    assert healkit.log.prune(keep=1).deleted == 3
+    assert [row.id for row in healkit.log.query()] == [last.log_id]
+
+
+def begun_in_turns(
+    recorder: Recorder, by: timedelta, together: threading.Barrier
+) -> list[tuple[float, int, float]]:
+    """Begin executions by a clock that is set back; for each when that began, its row's id, and when it was there."""
+    together.wait(30)
+    rows = []
+    for _ in range(100):
+        asked = time.perf_counter()
+        log_id, _ = recorder.begin(started(timestamp=utc_now() - by))
+        assert log_id is not None
+        rows.append((asked, log_id, time.perf_counter()))
+    return rows
+
+
+def test_two_writers_of_which_one_has_its_clock_set_back_write_in_one_order(
+    new_database: Callable[[str], str],
+) -> None:
+    """R5: a row whose writing began after another was there is listed as newer, whichever process wrote it.
+
+    On SQLite, where writers take turns, the order of times is that of the ids.
+    """
+    url, together = new_database("healkit"), threading.Barrier(2)
+    with contextlib.ExitStack() as stack, ThreadPoolExecutor(2) as threads:
+        databases = [stack.enter_context(contextlib.closing(Database(url, wait_s=20))) for _ in range(2)]
+        config = Config(log_wait_s=20)
+        writers = [stack.enter_context(contextlib.closing(Recorder(each, config))) for each in databases]
+        first, _ = writers[0].begin(started())
+        found = threads.map(begun_in_turns, writers, (timedelta(0), timedelta(hours=1)), [together] * 2)
+        rows = list(itertools.chain.from_iterable(found))
+        listed = databases[0].fetch("SELECT id, timestamp, host FROM executionlog ORDER BY timestamp, id")
+    place = {row["id"]: number for number, row in enumerate(listed)}
+    assert (len(place), place[first]) == (len(rows) + 1, 0)
+    there = sorted(rows, key=lambda row: row[2])
+    for asked, log_id, _ in rows:
+        before = itertools.takewhile(lambda row: row[2] < asked, there)  # noqa: B023 - used at once
+        assert all(place[other] < place[log_id] for _, other, _ in before)
+    if url.startswith("sqlite"):
+        assert list(place) == sorted(place)
+    said = [
+        row["timestamp"] - datetime.fromisoformat(row["host"]["clock"])
+        for row in listed
+        if "clock" in row["host"]
+    ]
+    assert sum(timedelta(minutes=59) < moved < timedelta(minutes=61) for moved in said) == 100
+
+
+def test_a_row_that_waits_for_its_database_has_its_place_in_the_order(
+    tmp_path: Path, empty_database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """R5: an execution that began while the log was locked is newer than the rows of then, also by a late clock."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    path = shutil.copy(empty_database, tmp_path / "healkit.db")
+    with (
+        contextlib.closing(Database(path)) as database,
+        contextlib.closing(Recorder(database, Config(log_wait_s=0.05))) as recorder,
+        contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other,
+    ):
+        first, first_time = recorder.begin(started())
+        other.execute("BEGIN IMMEDIATE")
+        late = started(timestamp=utc_now() - timedelta(hours=1))
+        log_id, time = recorder.begin(late)
+        assert (log_id, time > first_time) == (None, True)
+        other.execute("ROLLBACK")
+        recorder.ingest()
+        rows = database.fetch("SELECT id, timestamp, host FROM executionlog ORDER BY timestamp, id")
+    assert rows[0]["id"] == first
+    assert (rows[1]["timestamp"], rows[1]["host"]["clock"]) == (time, late.timestamp.isoformat())
 
 
 def test_a_clock_that_was_years_ahead_neither_hides_failures_nor_stays_in_force(healkit: Healkit) -> None:

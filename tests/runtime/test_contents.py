@@ -1,4 +1,7 @@
-"""Contents kept off the record: nowhere on disk, and all with the caller."""
+"""Contents kept off the record.
+
+They are nowhere on disk, and the caller has them all.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Nothing is lost: kills, locks, full disks and read-only databases, done for real."""
+"""Durability: nothing is lost.
+
+Kills, locks, full disks and read-only databases, done for real.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from sqlmodel import Session, create_engine, text
 from waiting import wait_until
 
 from healkit import Config, Healkit, ToolExecutionError, execute_tool
-from healkit.app import default_healkit
+from healkit.defaults import default_healkit
 from healkit.errors import ConfigError, DatabaseCorrupt, DatabaseMissing, DatabaseNewer, VaultTampered
 from healkit.workers.folders import RunFolders, sweep
 

@@ -1,4 +1,4 @@
-"""First execution of a process: on record before anything else."""
+"""First execution of a process: on record before all else."""
 
 from __future__ import annotations
 

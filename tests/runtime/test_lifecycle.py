@@ -1,4 +1,7 @@
-"""Nurseries, spares and folders: there when they are needed, and nowhere afterwards."""
+"""Fork servers, spares and folders.
+
+They are there when they are needed, and nowhere afterwards.
+"""
 
 from __future__ import annotations
 
@@ -81,10 +84,17 @@ def test_no_process_and_no_folder_survives(tmp_path: Path, end: str, tier: str) 
 
 
 STARTS = """
-import subprocess, time
-def starts(how: str):
-    child = subprocess.Popen(["sh", "-c", "sleep 300 & sleep 300"], stdout=subprocess.PIPE)
-    mcp.host.started(child.pid)
+import os, subprocess, sys, time
+def starts(how: str, daemon: bool):
+    if daemon:
+        code = "import os, time; os.fork() and os._exit(0); os.setsid(); print(os.getpid(), flush=True); os.fork(); time.sleep(300)"
+        child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, start_new_session=True)
+        mcp.host.started(int(child.stdout.readline()))
+    else:
+        child = subprocess.Popen(["sh", "-c", "sleep 300 & sleep 300"], stdout=subprocess.PIPE)
+        mcp.host.started(child.pid)
+    if how == "dies":
+        os.kill(os.getpid(), 9)
     if how == "hangs":
         time.sleep(300)
     return 1 / (how != "fails")
@@ -93,9 +103,15 @@ def starts(how: str):
 
 @pytest.mark.parametrize("mode", ["worker", pytest.param("subprocess", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
-    "how", ["returns", *(pytest.param(how, marks=pytest.mark.slow) for how in ("fails", "hangs"))]
+    "how", ["returns", *(pytest.param(how, marks=pytest.mark.slow) for how in ("fails", "hangs", "dies"))]
 )
-def test_what_a_tool_starts_without_a_boundary_ends_with_its_run(tmp_path: Path, how: str, mode: str) -> None:
+@pytest.mark.parametrize("daemon", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_what_a_tool_starts_without_a_boundary_ends_with_its_run(
+    tmp_path: Path, how: str, mode: str, daemon: bool
+) -> None:
+    """S8: daemons, which start a session of their own, outlived the run."""
+    if (daemon, how, mode) == (True, "dies", "subprocess"):
+        return  # docs/isolation.md names it: no process is left that knows of them
     with Healkit(tmp_path / "x.db", config=Config(isolation="process", start_timeout_s=30)) as healkit:
         family: list[psutil.Process] = []
 
@@ -105,7 +121,8 @@ def test_what_a_tool_starts_without_a_boundary_ends_with_its_run(tmp_path: Path,
 
         healkit.provide(started)
         healkit.vault.add("starts", STARTS)
-        execution = healkit.execute("starts", arguments={"how": how}, mode=mode, timeout=2)
+        arguments = {"how": how, "daemon": daemon}
+        execution = healkit.execute("starts", arguments=arguments, mode=mode, timeout=5)
         assert execution.ok == (how == "returns")
         assert len(family) >= 2
         wait_until(lambda: running(family) == [])
@@ -139,6 +156,23 @@ def test_a_spare_is_ready_is_never_used_twice_and_is_replaced(tmp_path: Path) ->
         assert len(set(seen)) == 4
 
 
+def test_a_forked_worker_is_known_by_its_number_on_this_machine() -> None:
+    """S3: the host looks into /proc by it; the fork server has another number for it, in a namespace of its own."""
+    config = Config(start_timeout_s=30)
+    warm_up(config)
+
+    async def spares() -> list[tuple[int, int]]:
+        found = [spare for each in background.pool_for(config)._spares.values() for spare in each]
+        return [(spare.process.pid, spare.process.pidfd) for spare in found if spare.fork_server is not None]
+
+    told = background.loop.submit(spares()).result(timeout=60)
+    assert told
+    assert [f"Pid:\t{pid}" in Path(f"/proc/self/fdinfo/{fd}").read_text() for pid, fd in told] == [
+        True
+    ] * len(told)
+
+
+@pytest.mark.slow
 def test_a_spare_for_another_scratch_limit_is_discarded_and_the_next_is_made_for_the_asker(
     tmp_path: Path,
 ) -> None:
@@ -148,7 +182,12 @@ def test_a_spare_for_another_scratch_limit_is_discarded_and_the_next_is_made_for
     def spares() -> list[tuple[int, int]]:
         async def look() -> list[tuple[int, int]]:
             pool = background.pool_for(small)
-            mine = [spare for key, each in pool._spares.items() if key.tier == tier for spare in each]
+            mine = [
+                spare
+                for key, each in pool._spares.items()
+                if key.tier == tier and not key.library  # other tests have asked for spares with pandas
+                for spare in each
+            ]
             return [(spare.sandbox.scratch_mb, id(spare)) for spare in mine]
 
         return background.loop.submit(look()).result(timeout=60)
@@ -198,20 +237,48 @@ def test_the_preloaded_modules_are_there_and_random_numbers_differ(tmp_path: Pat
 
 
 @pytest.mark.slow
+@pytest.mark.requirement("DATA-2")
+def test_a_tool_that_gets_frames_finds_pandas_loaded_from_the_second_call_on(tmp_path: Path) -> None:
+    """Modules of a fork server come before the worker's own; what the worker has imported itself comes after them."""
+    import pandas as pd
+
+    code = (
+        "import sys\ndef ahead(x):\n    names = list(sys.modules)\n"
+        "    return 'pandas' in names and names.index('pandas') < names.index('healkit.workers.inside.kernel_main')\n"
+    )
+    frame = pd.DataFrame({"a": [1, 2], "t": ["x", "y"]})
+    with Healkit(tmp_path / "x.db", config=Config(start_timeout_s=60)) as healkit:
+        healkit.vault.add("ahead", code)
+        wait_until(lambda: healkit.execute_tool("ahead", arguments={"x": frame}))
+        assert not healkit.execute_tool("ahead", arguments={"x": [1]})
+        assert healkit.log.count(status="FAILURE") == 0
+
+
+#: What a notebook did before it unloads the extension: magics on the default database, or a Healkit of its own.
+UNLOADED = {
+    "magics": "    shell.run_cell_magic('tool', 'one', 'def one():\\n    return 1\\n')\n"
+    "    assert shell.run_line_magic('run_tool', 'one') == 1\n",
+    "a Healkit of its own": "    from healkit import Healkit\n"
+    "    with Healkit('own.db') as hk:\n"
+    "        hk.vault.add('one', 'def one():\\n    return 1\\n')\n"
+    "        assert hk.execute_tool('one') == 1\n",
+}
+
+
+@pytest.mark.slow
 @pytest.mark.requirement("FACE-1")
-def test_unloading_the_extension_leaves_no_thread_and_no_process(tmp_path: Path) -> None:
+@pytest.mark.parametrize("by", UNLOADED.values(), ids=UNLOADED)
+def test_unloading_the_extension_leaves_no_thread_and_no_process(tmp_path: Path, by: str) -> None:
     script = (
         "import threading, psutil\nfrom IPython.core.interactiveshell import InteractiveShell\n"
         "shell = InteractiveShell.instance()\nbefore = threading.active_count()\n"
         "for _ in range(2):\n"
-        "    shell.run_line_magic('load_ext', 'healkit')\n"
-        "    shell.run_cell_magic('tool', 'one', 'def one():\\n    return 1\\n')\n"
-        "    assert shell.run_line_magic('run_tool', 'one') == 1\n"
+        f"    shell.run_line_magic('load_ext', 'healkit')\n{by}"
         "    shell.run_line_magic('unload_ext', 'healkit')\n"
         "print(threading.active_count() - before, len(psutil.Process().children(recursive=True)))\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=60,
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=60, cwd=tmp_path,
         env={**os.environ, "HEALKIT_DB": str(tmp_path / "x.db")},
     )  # fmt: skip
     assert done.stdout.splitlines()[-1] == "0 0", done.stdout + done.stderr

@@ -1,4 +1,7 @@
-"""Hosts in two PID namespaces with one host name: neither ends the other's live rows (audit R7)."""
+"""Hosts in two PID namespaces with one host name (audit R7).
+
+Neither ends the other's live rows.
+"""
 
 from __future__ import annotations
 
@@ -38,6 +41,7 @@ folders.close()
 """
 
 
+@pytest.mark.slow
 def test_opening_the_database_in_one_namespace_leaves_the_rows_and_folders_of_the_other(
     tmp_path: Path,
 ) -> None:

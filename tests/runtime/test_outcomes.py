@@ -121,10 +121,7 @@ HANGS = {
 @pytest.mark.requirement("WORK-4")
 @pytest.mark.parametrize(
     "kind",
-    [
-        pytest.param(kind, marks=[] if kind in {"in Python", "in C, deaf to SIGINT"} else [pytest.mark.slow])
-        for kind in HANGS
-    ],
+    [pytest.param(kind, marks=[] if kind == "in Python" else [pytest.mark.slow]) for kind in HANGS],
 )
 def test_a_hang_is_ended_within_a_second_of_its_timeout_and_the_traceback_says_where_it_was(
     healkit: Healkit, kind: str

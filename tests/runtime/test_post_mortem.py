@@ -1,4 +1,4 @@
-"""Questions to a failed run's worker, as restricted as the run."""
+"""Questions to a failed run's worker, restricted as the run."""
 
 from __future__ import annotations
 

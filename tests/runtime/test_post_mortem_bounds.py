@@ -1,4 +1,7 @@
-"""Questions to a failed run's worker are as restricted as the run, and bounded in time and size."""
+"""Bounds of questions to a failed run's worker.
+
+They are as restricted as the run, and bounded in time and size.
+"""
 
 from __future__ import annotations
 

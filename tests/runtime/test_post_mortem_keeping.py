@@ -45,6 +45,7 @@ def command_of(process: psutil.Process) -> str:
         return ""
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("WORK-5")
 def test_a_bounded_number_is_kept_and_the_oldest_goes(tmp_path: Path) -> None:
     config = Config.from_environment({**os.environ, "HEALKIT_POST_MORTEM_KEPT": "2"})
@@ -81,7 +82,7 @@ def test_each_is_kept_for_a_bounded_time_that_a_question_renews(tmp_path: Path) 
 
         assert not gone()
         wait_until(gone)
-        with pytest.raises(PostMortemGone, match=r"nobody asked it anything for 1 s"):
+        with pytest.raises(PostMortemGone, match=r"it was not used for 1 s"):
             asked.frames(), asked.locals()
 
 

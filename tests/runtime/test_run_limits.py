@@ -34,14 +34,22 @@ def test_the_third_time_in_the_same_failing_state_ends_the_run(divide: Healkit) 
     assert (row.status, row.error_code, row.run_id) == ("FAILURE", "POLICY_HALT", run.run_id)
     read = validate_run(run.folder)
     assert read.problems == []
-    counts = [e.metadata["same_state_count"] for e in read.events if e.metadata.get("phase") == "after"]
+    counts = [
+        e.metadata["policy"]["same_state_revisit_count"]
+        for e in read.events
+        if e.metadata.get("phase") == "after"
+    ]
     assert counts == [1, 2, 3]
     (halt,) = [event for event in read.events if event.event_type == "policy_halt"]
     assert halt.error is not None
-    assert (halt.error.error_code, halt.error.stage) == ("POLICY_HALT", "policy")
+    assert (halt.error.error_code, halt.error.stage, halt.error.severity) == (
+        "POLICY_HALT",
+        "policy",
+        "critical",
+    )
     assert halt.state_signature_after is not None
-    assert halt.error.details == {
-        "rule": "same_state", "state_key": halt.state_signature_after.state_key, "count": 3, "threshold": 2,
+    assert halt.metadata["policy"] == {
+        "reason": "same_state_revisit", "state_key": halt.state_signature_after.state_key, "count": 3, "threshold": 2,
     }  # fmt: skip
     assert read.events[-1].result == {"outcome": "halted", "steps": 3, "failures": 3}
     assert divide.execute("divide", arguments={"n": 2}).ok  # the run is over, healkit is not
@@ -49,15 +57,15 @@ def test_the_third_time_in_the_same_failing_state_ends_the_run(divide: Healkit) 
 
 @pytest.mark.requirement("RUN-6")
 def test_a_run_makes_the_steps_it_may_and_no_more(divide: Healkit) -> None:
-    with divide.run(policy=PolicyDefaults(max_steps=2)) as run:
+    with divide.run(policy=PolicyDefaults(hard_cap_steps=2)) as run:
         for _ in range(2):
             assert divide.execute("divide", arguments={"n": 2}).ok
         for _ in range(2):
-            with pytest.raises(PolicyHalted, match="max_steps"):
+            with pytest.raises(PolicyHalted, match="hard_cap_steps"):
                 divide.execute("divide", arguments={"n": 2})
     read = validate_run(run.folder)
     assert read.manifest is not None
-    assert read.manifest.policy_defaults.max_steps == 2
+    assert read.manifest.policy_defaults.hard_cap_steps == 2
     assert types(read).count("policy_halt") == 1
     assert types(read).count("action_started") == 2
 
@@ -87,7 +95,7 @@ def test_a_try_runs_with_the_tools_grants_and_leaves_the_vault_alone(divide: Hea
     assert (row.origin, row.revision, row.status) == ("try", None, "FAILURE")
     assert len(divide.vault.history("divide")) == 1
     assert divide.vault.history("divide")[0].runs == 0
-    with pytest.raises(ArgumentsInvalid, match="`m`"):
+    with pytest.raises(ArgumentsInvalid, match="'m'"):
         divide.try_code("divide", BROKEN, {"n": 1, "m": 3})
     with pytest.raises(ToolNotFound):
         divide.try_code("nothing", BROKEN)
@@ -137,7 +145,7 @@ def test_the_manifest_says_who_wrote_it_under_which_policy(divide: Healkit) -> N
     manifest = validate_run(run.folder).manifest
     assert manifest is not None
     fields = msgspec.to_builtins(manifest)
-    assert (fields["run_id"], fields["execution_profile"], fields["execution_mode"]) == (
+    assert (fields["run_id"], fields["execution_profile"]["name"], fields["execution_mode"]) == (
         run.run_id, "lesson", "live",
     )  # fmt: skip
     assert fields["allowlist"] == ["*"]

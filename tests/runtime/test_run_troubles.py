@@ -1,15 +1,16 @@
-"""Runs under a full disk, a lost folder, a killed host; and what is kept out of them."""
+"""Runs under a full disk, a lost folder, a killed host.
+
+Also what is kept out of them.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -67,17 +68,6 @@ def test_a_folder_that_is_removed_under_a_run_does_not_touch_the_tools_outcome(d
         execution = divide.execute("divide", arguments={"n": 2})
     assert execution.value == 0.5
     assert any("its folder was removed" in warning for warning in execution.warnings)
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    if os.geteuid() != 0:
-        pytest.skip("mounting a tiny disk takes root; run the tests as root to include this one")
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=128k", "tmpfs", str(disk)], check=True)
-    yield disk
-    subprocess.run(["umount", "-l", str(disk)], check=True)
 
 
 def test_a_full_disk_does_not_touch_the_tools_outcome_either(divide: Healkit, small_disk: Path) -> None:

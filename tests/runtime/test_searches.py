@@ -1,4 +1,7 @@
-"""Searches: many variants of one code in one child, every hostile kind of them with an outcome of its own."""
+"""Searches: many variants of one code in one child.
+
+Every hostile kind of them has an outcome of its own.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Trials by the hundred, and the mode without a kernel: the same restrictions, the same record."""
+"""Trials by the hundred, and the mode without a kernel.
+
+Both have the same restrictions and the same record.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +22,7 @@ from healkit.runtime.trials import Trial
 DOUBLE = "def double(n):\n    return n * 2\n"
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("WORK-6")
 def test_results_come_in_the_order_of_the_trials_and_each_is_on_record(healkit: Healkit) -> None:
     results = healkit.trials([(DOUBLE, {"n": n}) for n in range(30)])
@@ -52,10 +56,16 @@ ENDINGS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("WORK-6", "WORK-4")
 def test_every_ending_is_told_apart_with_the_line_it_happened_in(tmp_path: Path) -> None:
-    with Healkit(tmp_path / "x.db", config=Config(memory_mb=128, start_timeout_s=30)) as healkit:
-        results = healkit.trials(Trial(code, {}, "f", timeout_s=1.0) for code, _, _ in ENDINGS)
+    config = Config(memory_mb=128, start_timeout_s=30, grace_s=5)  # in which a busy machine writes a stack
+    with Healkit(tmp_path / "x.db", config=config) as healkit:
+        results = healkit.trials(
+            # What is to be late is so soon; the others get the time that a busy machine needs for them.
+            Trial(code, {}, "f", timeout_s=1.0 if ending == "TOOL_TIMEOUT" else 30.0)
+            for code, ending, _ in ENDINGS
+        )
     for result, (code, ending, ename) in zip(results, ENDINGS, strict=True):
         assert result.failure is not None, code
         assert (result.failure.code, result.failure.ename) == (ending, ename), code

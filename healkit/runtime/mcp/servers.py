@@ -18,8 +18,9 @@ from concurrent.futures import Future, wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from healkit import values
 from healkit.contracts.tools import ToolDefinition
-from healkit.errors import CallTimedOut, ConfigError, McpError, McpUnavailable, did_you_mean
+from healkit.errors import CallRefused, CallTimedOut, ConfigError, McpError, McpUnavailable, did_you_mean
 from healkit.runtime.mcp.spec import START_TIMEOUT_S, ServerSpec, read_specs
 from healkit.runtime.router import CallContext, Provider
 
@@ -97,12 +98,21 @@ class MCPServer:
             ) from None
         return self._known
 
+    def expect(self, tool: str) -> None:
+        """Refuse nothing: only the server knows what it has now; called by the router."""
+
     def call(self, tool: str, arguments: dict[str, Any], context: CallContext) -> Any:
         """Call a tool of the server; called by the router on a bridge thread, several at a time.
 
-        Raises `CallTimedOut` after the context's time (the server is told to stop), `McpUnavailable` and `McpError`.
+        Raises `CallRefused` for arguments that are not JSON, `CallTimedOut` after the context's time (the server is
+        told to stop), `McpUnavailable` and `McpError`.
         The worker learns that a server is unavailable; why is in the error's cause, for the log.
         """
+        if not values.is_plain(arguments):
+            raise CallRefused(
+                f"The arguments of mcp.{self.server}.{tool} hold what is not JSON, which an MCP server takes.",
+                hint="Give text, finite numbers, True, False, None, lists, and dicts with text for keys.",
+            )
         try:
             return self._wait(lambda session: session.call(tool, arguments), context.timeout_s)
         except TimeoutError:

@@ -1,4 +1,6 @@
-"""A server of the older protocol in plain Python, which misbehaves as told.
+"""Server of the older protocol in plain Python.
+
+It misbehaves as told.
 
 plain.py MODE: `ok` (tools in pages, one more after each call of `change`), `chatty` (prints what is no message),
 `garbage` (prints nothing else), `mute` (never answers), `clash`, `endless` (pages without an end), `broken` (answers

@@ -1,4 +1,6 @@
-"""A real server on the official SDK: files of one folder, and tools that fail, wait, change and die.
+"""Real server on the official SDK.
+
+It serves the files of one folder, and tools that fail, wait, change and die.
 
 workshop.py FOLDER [PORT]: over stdio, or over streamable HTTP on that port. With WORKSHOP_OLDER in its environment
 it knows only the older form of the protocol, with a handshake and sessions.

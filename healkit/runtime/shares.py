@@ -1,0 +1,341 @@
+"""Shares of work for the workers of any executor.
+
+Trials and candidates go out in small shares, as JSON: no pickled object of ours crosses in either direction, and of the
+settings only those that a trial server needs. A worker of the executor builds its own restricted trial servers at the
+tier that this machine has, or refuses; it keeps them for the next share. A share ends after about a second, however
+much of it is left, so that little is lost with a worker, and little goes on after a Stop. What comes back is a claim:
+it is bounded and checked before it is used. A share that is lost is never sent again by this module.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import os
+import socket
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from concurrent.futures import Executor
+from typing import Any, TypeVar
+
+import msgspec
+
+from healkit import values
+from healkit.config import Config
+from healkit.contracts import claims
+from healkit.contracts.batches import Batch
+from healkit.contracts.failure import Failure
+from healkit.contracts.healing import Edit
+from healkit.contracts.rpc import REPORT_EXTRA_BYTES, Init
+from healkit.errors import (
+    ConfigError,
+    HealkitError,
+    IsolationUnavailable,
+    WorkerNotRestricted,
+    WorkerStartFailed,
+)
+from healkit.runtime import background
+from healkit.runtime.outcomes import conclude, outline_of
+from healkit.workers.probe import achieved_tier
+from healkit.workers.sandbox import Tier
+from healkit.workers.scoring import Candidate, run_batch
+from healkit.workers.trialserver import TrialServer
+from healkit.workers.worker import Outcome
+
+T = TypeVar("T")
+
+#: Size of the first share, and the time after which a worker begins no more of one.
+_FIRST, SHARE_S = 8, 1.0
+#: Size of a reply after which a worker begins no more of a share.
+_REPLY_BYTES = 8 << 20
+#: Longest text of a foreign error that is shown.
+_SAID_CHARS = 300
+#: Longest wait for what a Dask scheduler says of itself.
+_ASK_S = 30.0
+
+
+class Settings(msgspec.Struct, frozen=True):
+    """Settings of the trial servers, the same on every machine; the tier is the one to be had there."""
+
+    isolation: Tier
+    scratch_mb: int
+    open_files: int
+    preload: tuple[str, ...]
+    start_timeout_s: float
+
+    @classmethod
+    def of(cls, config: Config, tier: Tier) -> Settings:
+        """Take them from the host's configuration, of which nothing else is sent."""
+        return cls(tier, config.scratch_mb, config.open_files, config.preload, config.start_timeout_s)
+
+
+class Share(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Work of one share: trials, or candidates of a batch. `key` is its own, or an executor may reuse a result."""
+
+    key: str
+    settings: Settings
+    trials: list[Init] = []
+    batch: Batch | None = None
+    candidates: list[list[Edit]] = []
+
+
+class TrialReply(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Result of one trial: its value, with tags where the trial is exact, or its failure."""
+
+    duration_ms: float
+    value: Any = None
+    failure: Failure | None = None
+    printed: str = ""
+    took_s: float = 0.0
+    outline: str = ""
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """Reason why a worker of the executor runs nothing more."""
+
+    code: str
+    message: str
+    host: str
+
+
+class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Results of the first trials or candidates of a share, in order; the rest was not started.
+
+    Each trial's is JSON of its own, so that its size and its elements are counted by themselves.
+    """
+
+    trials: list[bytes] = []
+    letters: list[str] = []
+    refusal: Refusal | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Answer:
+    """Answer to a share: results of its first items, or `lost`, the reason why there are none.
+
+    refusal: why that worker runs no more. sent: False for a share that never went out.
+    """
+
+    results: Sequence[Any] = ()
+    refusal: Refusal | None = None
+    lost: str = ""
+    sent: bool = True
+
+
+_decode_share = msgspec.json.Decoder(Share).decode
+_decode_reply = msgspec.json.Decoder(Reply).decode
+_decode_trial = msgspec.json.Decoder(TrialReply).decode
+
+
+def run_share(payload: bytes) -> bytes:
+    """Run a share in whatever process an executor calls this in; the records are the host's to write."""
+    share = _decode_share(payload)
+    settings = share.settings
+    try:
+        config = Config(
+            isolation=settings.isolation, scratch_mb=settings.scratch_mb, open_files=settings.open_files,
+            preload=settings.preload, start_timeout_s=settings.start_timeout_s,
+        )  # fmt: skip
+        tier = achieved_tier(config)
+        reply = background.loop.wait_for(
+            _scored(share, config, tier) if share.batch else _tried(share, config, tier)
+        )
+    except HealkitError as error:
+        reply = Reply(refusal=_refusal(error))
+    return msgspec.json.encode(reply)
+
+
+async def _tried(share: Share, config: Config, tier: Tier) -> Reply:
+    """Run trials one after the other, until none is left or the time of the share is up."""
+    servers = background.pool_for(config).trial_servers
+    server: TrialServer | None = None
+    found: list[bytes] = []
+    refusal, size, began = None, 0, time.monotonic()
+    try:
+        for init in share.trials:
+            if found and (time.monotonic() - began > SHARE_S or size > _REPLY_BYTES):
+                break
+            server = await servers.keep_or_take(server, tier, config)
+            started = time.perf_counter()
+            outcome = await server.run(init)
+            duration_ms = (time.perf_counter() - started) * 1000
+            found.append(msgspec.json.encode(await _result(outcome, init, duration_ms)))
+            size += len(found[-1])
+    except HealkitError as error:
+        if server is not None:
+            await server.close()
+        refusal, server = _refusal(error), None
+    except BaseException:
+        if server is not None:  # perhaps in the middle of a trial
+            await server.close()
+        raise
+    if server is not None:
+        servers.give_back(server)
+    return Reply(found, refusal=refusal)
+
+
+async def _result(outcome: Outcome, init: Init, duration_ms: float) -> TrialReply:
+    (value, failure), claim = await conclude(outcome, init), outcome.complete
+    took_s = 0.0 if claim is None else claim.took_s
+    outline = outline_of(value, claim, init)
+    sent = values.kept(value) if init.exact else value
+    return TrialReply(duration_ms, sent, failure, outcome.last_output, took_s, outline)
+
+
+async def _scored(share: Share, config: Config, tier: Tier) -> Reply:
+    """Score candidates, until none is left or the time of the share is up."""
+    assert share.batch is not None
+    letters: dict[int, str] = {}
+    drawn, began = 0, time.monotonic()
+
+    async def draw(count: int) -> Sequence[Candidate]:
+        nonlocal drawn
+        if drawn and time.monotonic() - began > SHARE_S:
+            return ()
+        first, drawn = drawn, drawn + count
+        return share.candidates[first:drawn]
+
+    servers = background.pool_for(config).trial_servers
+    async for scores in run_batch(share.batch, draw, tier, config, servers, 1):
+        letters.update(scores)
+    return Reply(letters=[letters[position] for position in range(len(letters))])
+
+
+def decode_trial(claim: bytes, init: Init) -> TrialReply:
+    """Return what a worker of the executor says of a trial; raises `BadClaim`."""
+    return claims.decode(claim, _decode_trial, max_bytes=init.result_max_bytes + REPORT_EXTRA_BYTES)
+
+
+def _refusal(error: HealkitError) -> Refusal:
+    return Refusal(error.code, error.message, socket.gethostname())
+
+
+async def spread(
+    executor: Executor,
+    draw: Callable[[int], Awaitable[Sequence[T]]],
+    share_of: Callable[[Sequence[T]], Share],
+    read: Callable[[Sequence[T], Reply, float], Sequence[Any]],
+    slots: int,
+) -> AsyncGenerator[tuple[Sequence[T], Answer], None]:
+    """Have the executor's workers do what can be drawn, so many shares at a time; yield each with its answer.
+
+    draw: returns up to so many items, none when there are no more at the moment; it is asked again after each answer.
+    read: returns the results in a reply that took so many seconds; called in another thread; raises `BadClaim`.
+    Closing it cancels the shares that wait; those that run end by themselves.
+    """
+    size = _FIRST
+    running: dict[asyncio.Future[bytes], tuple[Sequence[T], float, int]] = {}
+    try:
+        while True:
+            while len(running) < slots and (items := await draw(size)):
+                try:  # in a thread: starting a process takes long, and some executors run it on the spot
+                    share = share_of(items)
+                    payload = msgspec.json.encode(share)
+                    future = await asyncio.to_thread(executor.submit, run_share, payload)
+                except Exception as error:  # noqa: BLE001 - each kind of executor has errors of its own
+                    yield items, Answer(lost=f"the executor takes no more work: {_said(error)}", sent=False)
+                else:
+                    running[asyncio.wrap_future(future)] = items, time.perf_counter(), _reply_max_bytes(share)
+            if not running:
+                return
+            done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+            for ended in done:
+                items, began, max_bytes = running.pop(ended)
+                took_s = time.perf_counter() - began
+                answer = await asyncio.to_thread(_answer, ended, max_bytes, items, read, took_s)
+                if answer.results:
+                    fitting = int(len(answer.results) * SHARE_S / max(took_s, 0.01))
+                    size = max(_FIRST, min(4 * size, fitting))
+                yield items, answer
+    finally:
+        for future_left in running:
+            future_left.cancel()
+
+
+def _answer(
+    ended: asyncio.Future[bytes],
+    max_bytes: int,
+    items: Sequence[T],
+    read: Callable[[Sequence[T], Reply, float], Sequence[Any]],
+    took_s: float,
+) -> Answer:
+    """Return what became of a share; whatever cannot be a reply to it counts as none."""
+    if ended.cancelled():
+        return Answer(lost="the executor cancelled it")
+    if (failed := ended.exception()) is not None:
+        return Answer(lost=f"the executor gave no result: {_said(failed)}")
+    try:
+        if not isinstance(payload := ended.result(), bytes):
+            raise claims.BadClaim(f"it is a {type(payload).__name__}")
+        reply = claims.decode(payload, _decode_reply, max_bytes=max_bytes)
+        results = read(items, reply, took_s)
+        if not results and reply.refusal is None:
+            raise claims.BadClaim("it is empty")
+        return Answer(results, reply.refusal)
+    except claims.BadClaim as error:
+        return Answer(lost=f"the executor's result cannot be used: {error}")
+
+
+def _reply_max_bytes(share: Share) -> int:
+    """Return the size that no reply to it can have; JSON has a trial's bytes as text, a third longer."""
+    last = max((init.result_max_bytes for init in share.trials), default=0) + REPORT_EXTRA_BYTES
+    return 2 * (_REPLY_BYTES + last)
+
+
+def error_of(refusal: Refusal, tier: Tier) -> HealkitError:
+    """Return a worker's refusal as an error of this process, with its reason."""
+    host, message = refusal.host[:_SAID_CHARS], refusal.message[:2000]
+    if refusal.code == IsolationUnavailable.code:
+        return IsolationUnavailable(
+            f"A worker of the executor on {host!r} cannot restrict trials as this machine does ({tier}): {message}",
+            hint="Run `healkit doctor` there, or set HEALKIT_ISOLATION to a tier that every machine has.",
+        )
+    kind = WorkerNotRestricted if refusal.code == WorkerNotRestricted.code else WorkerStartFailed
+    return kind(
+        f"A worker of the executor on {host!r} can run no trial: {message}",
+        hint="Run `healkit doctor` there.",
+    )
+
+
+async def slots_of(executor: Executor, parallel: int | None = None) -> int:
+    """Return how many shares to have under way: `parallel`, else as many as the executor has workers.
+
+    Raises `ConfigError` for a Dask scheduler or executor that would run a share again: by default Dask runs a task that
+    was lost with its worker on three others, and reports nothing.
+    """
+    client = getattr(executor, "_client", None)
+    if client is None or not type(executor).__module__.startswith("distributed."):
+        known: int | None = getattr(executor, "_max_workers", None)
+        return parallel or known or os.cpu_count() or 1
+    try:
+        asked = asyncio.to_thread(client.run_on_scheduler, _scheduler_question())
+        allowed_failures, threads = map(int, await asyncio.wait_for(asked, _ASK_S))
+    except Exception as error:
+        raise ConfigError(
+            f"The Dask scheduler could not be asked for its settings: {_said(error)}"
+        ) from error
+    if getattr(executor, "_kwargs", {}).get("retries"):
+        raise ConfigError(
+            "An executor with retries= runs trials again without a record.", hint="Leave it out."
+        )
+    if allowed_failures:
+        raise ConfigError(
+            f"The Dask scheduler runs a task up to {allowed_failures + 1} times when its worker dies.",
+            hint='Before the cluster starts: dask.config.set({"distributed.scheduler.allowed-failures": 0}).',
+        )
+    return parallel or max(1, threads)
+
+
+def _scheduler_question() -> Callable[[Any], tuple[Any, Any]]:
+    """Return what the scheduler is asked; a nested function travels whole, so healkit need not be installed there."""
+
+    def ask(dask_scheduler: Any) -> tuple[Any, Any]:
+        return dask_scheduler.allowed_failures, dask_scheduler.total_nthreads
+
+    return ask
+
+
+def _said(error: BaseException) -> str:
+    """Return an error of foreign code in one bounded line."""
+    first = next(iter(str(error).strip().splitlines()), "")
+    return f"{type(error).__name__}: {first}"[:_SAID_CHARS] if first else type(error).__name__

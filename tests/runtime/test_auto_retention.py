@@ -1,0 +1,69 @@
+"""Retention that runs by itself."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from pathlib import Path
+
+import pytest
+from waiting import wait_until
+
+from healkit import Config, Healkit
+from healkit.contracts.records import Finished, Started, host_identity, new_trace_id, utc_now
+from healkit.store.database import Database
+from healkit.store.log_writer import LogWriter
+
+
+@pytest.fixture
+def database(tmp_path: Path, empty_database: Path) -> Path:
+    """Return a database with twenty finished executions."""
+    path = Path(shutil.copy(empty_database, tmp_path / "healkit.db"))
+    opened = Database(str(path))
+    writer = LogWriter(opened)
+    for _ in range(20):
+        begun = Started(
+            new_trace_id(), utc_now(), "tool", "default", "{}", "python", host_identity(), utc_now()
+        )
+        writer.begin(begun)
+        writer.finish(Finished(begun.trace_id, utc_now(), 1.0, "1"))
+    writer.close()
+    opened.close()
+    return path
+
+
+def threads() -> list[str]:
+    """Name the threads that delete."""
+    return [thread.name for thread in threading.enumerate() if thread.name == "healkit-retention"]
+
+
+@pytest.mark.requirement("LOG-12")
+def test_executions_beyond_a_limit_go_by_themselves(database: Path) -> None:
+    """C5: a limit did nothing until a person called `log.prune`."""
+    config = Config(retention_rows=5, retention_interval_s=0.05)
+    with Healkit(database, config=config) as healkit:
+        wait_until(lambda: healkit.log.count() == 5)
+        assert healkit.status().settings == {"keeps of all runs the newest": "5"}
+        assert len(threads()) == 1
+    assert threads() == []
+
+
+@pytest.mark.requirement("LOG-12")
+def test_nothing_is_deleted_without_a_limit(database: Path) -> None:
+    """C5: not even a thread is there."""
+    with Healkit(database, config=Config(retention_interval_s=0.01)) as healkit:
+        assert threads() == []
+        assert healkit.log.count() == 20
+
+
+@pytest.mark.requirement("LOG-12")
+def test_a_round_that_fails_is_told_and_tried_again(database: Path) -> None:
+    """C5: a database that others hold is no reason to give up."""
+    config = Config(retention_rows=5, retention_interval_s=0.05, log_wait_s=0.05)
+    with Database(str(database)).write() as session:
+        session.connection()  # before the first round, which a busy machine may have ended by the next line
+        with Healkit(database, config=config) as healkit:
+            wait_until(lambda: healkit.retention.problem)
+            session.rollback()
+            wait_until(lambda: healkit.log.count() == 5)
+            wait_until(lambda: not healkit.retention.problem)

@@ -1,0 +1,119 @@
+"""Retries in a run, of what did not answer.
+
+They are made as the policy allows, with their events.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from healkit import Healkit
+from healkit.contracts.catalogue import TRANSIENT, is_retryable
+from healkit.contracts.runs import PolicyDefaults
+from healkit.runtime.runs import OpenRun
+from healkit.tracing.validate import validate_run
+
+QUICK = PolicyDefaults(backoff_ms=(1, 2), same_state_revisits=9)
+GET = "def get():\n    return mcp.host.fetch()\n"
+
+
+class Server:
+    """Host function that fails so many times before it answers."""
+
+    def __init__(self, failures: int, error: type[Exception] = ConnectionError) -> None:
+        self.failures, self.error, self.asked = failures, error, 0
+
+    def fetch(self) -> int:
+        self.asked += 1
+        if self.asked <= self.failures:
+            raise self.error("the server hung up")
+        return self.asked
+
+
+def served(healkit: Healkit, failures: int, error: type[Exception] = ConnectionError, **flags: Any) -> Server:
+    server = Server(failures, error)
+    healkit.provide(server.fetch, "fetch")
+    healkit.vault.add("get", GET, **flags)
+    return server
+
+
+def told(run: OpenRun) -> list[tuple[str | None, str, Any]]:
+    read = validate_run(run.folder)
+    assert read.problems == []
+    return [
+        (event.step_id, event.event_type, event.metadata.get("wait_ms"))
+        for event in read.events
+        if event.event_type in ("retry_scheduled", "backoff_applied")
+    ]
+
+
+@pytest.mark.requirement("RUN-3", "RUN-4")
+def test_what_did_not_answer_is_tried_again_as_the_policy_says(healkit: Healkit) -> None:
+    """C5: a tool that failed by a passing fault was never retried, whatever the policy said."""
+    server = served(healkit, 2)
+    with healkit.run(policy=QUICK) as run:
+        assert healkit.execute("get").value == 3
+    assert server.asked == 3
+    assert told(run) == [
+        ("step_1", "retry_scheduled", 1),
+        ("step_1", "backoff_applied", 1),
+        ("step_2", "retry_scheduled", 2),
+        ("step_2", "backoff_applied", 2),
+    ]
+    errors = [event.error for event in validate_run(run.folder).events if event.error is not None]
+    assert [error.retryable for error in errors] == [True, True]
+    rows = healkit.log.query(tool="get").rows
+    assert [row.status for row in rows] == ["SUCCESS", "FAILURE", "FAILURE"]
+
+
+@pytest.mark.requirement("RUN-6")
+@pytest.mark.parametrize(("retries", "asked"), [(0, 1), (1, 2), (2, 3)])
+def test_an_action_is_retried_so_many_times_and_no_more(healkit: Healkit, retries: int, asked: int) -> None:
+    server = served(healkit, 9)
+    caps = PolicyDefaults(backoff_ms=(1,), retries_per_action=retries, same_state_revisits=9)
+    with healkit.run(policy=caps) as run:
+        execution = healkit.execute("get")
+    assert execution.failure is not None
+    assert "the server hung up" in execution.failure.evalue
+    assert server.asked == asked
+    assert len(told(run)) == 2 * retries
+
+
+def test_no_retry_takes_the_outcome_from_its_caller(healkit: Healkit) -> None:
+    server = served(healkit, 9)
+    with healkit.run(policy=PolicyDefaults(backoff_ms=(1,), hard_cap_steps=1)) as run:
+        assert healkit.execute("get").failure is not None
+    assert (server.asked, told(run)) == (1, [])
+
+
+@pytest.mark.requirement("RUN-4")
+def test_only_a_passing_fault_without_harm_is_retried(healkit: Healkit) -> None:
+    """C5: a first try may have done something, or the failure would be the same again."""
+    server = served(healkit, 9, ValueError)
+    healkit.vault.add("send", GET.replace("get", "send"), side_effects=True)
+    healkit.vault.add("two", "def two():\n    mcp.host.note()\n    return mcp.host.fetch()\n")
+    healkit.provide(lambda: None, "note")
+    with healkit.run(policy=QUICK) as run:
+        healkit.execute("get")
+        server.error = ConnectionResetError
+        healkit.execute("send")
+        healkit.execute("two")
+    healkit.execute("get")  # in no run, so under no policy
+    assert server.asked == 4
+    assert told(run) == []
+
+
+def test_async_code_is_retried_too(healkit: Healkit) -> None:
+    server = served(healkit, 1)
+    with healkit.run(policy=QUICK) as run:
+        execution = asyncio.run(healkit.aexecute("get", record=run))
+    assert (execution.value, server.asked) == (2, 2)
+
+
+def test_what_counts_as_a_passing_fault() -> None:
+    assert all(is_retryable("TOOL_EXCEPTION", ename) for ename in TRANSIENT)
+    assert not is_retryable("TOOL_EXCEPTION", "ValueError")
+    assert not is_retryable("TOOL_TIMEOUT", "TimeoutError")

@@ -1,0 +1,272 @@
+"""Data that tools were given or returned.
+
+It is kept, and there again when it is asked for.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing
+from datetime import timedelta
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from pandas.testing import assert_frame_equal
+from side_by_side import Meet, at_once
+from waiting import wait_until
+
+from healkit import Config, Healkit
+from healkit.errors import ArgumentsInvalid, ConfigError, ViewError, ViewGone, ViewNotFound
+from healkit.runtime.log_rows import arguments_of
+
+pytestmark = pytest.mark.requirement("DATA-3")
+
+TOTAL = "def total(df):\n    return float(df['a'].sum())\n"
+ROWS = 400
+
+
+def frame(seed: int = 0, rows: int = ROWS) -> pd.DataFrame:
+    random_numbers = np.random.default_rng(seed)
+    return pd.DataFrame({"a": random_numbers.normal(size=rows), "t": [f"row {i}" for i in range(rows)]})
+
+
+def files(healkit: Healkit) -> list[Path]:
+    return sorted(healkit.view_keeper.views.folder.iterdir())
+
+
+@pytest.mark.slow
+def test_a_run_on_a_frame_is_had_again_also_tomorrow_and_in_another_process(healkit: Healkit) -> None:
+    healkit.vault.add("total", TOTAL)
+    given = frame()
+    first = healkit.execute("total", arguments={"df": given})
+    assert first.value == given["a"].sum()
+    given["a"] = 0.0  # what the caller does later is not what was passed
+    assert healkit.rerun(first.log_id).value == first.value
+    healkit.close()
+    program = (
+        "import sys; from healkit import Healkit\n"
+        "with Healkit(sys.argv[1]) as healkit: print(repr(healkit.rerun(int(sys.argv[2])).value))"
+    )
+    command = [sys.executable, "-c", program, str(healkit.path), str(first.log_id)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.strip().splitlines()[-1] == repr(first.value)
+
+
+def test_what_a_tool_returns_is_kept_as_it_came_and_not_as_its_caller_changed_it(healkit: Healkit) -> None:
+    healkit.vault.add("twice", "def twice(df):\n    return {'frames': [df[['a']] * 2, df.head(1)]}\n")
+    execution = healkit.execute("twice", arguments={"df": frame()})
+    execution.value["frames"][0].iloc[:] = 0.0
+    used = healkit.views.used(execution.trace_id)
+    assert [view.shape for view in used["arguments"] + used["result"]] == [(ROWS, 2), (ROWS, 1)]
+    assert_frame_equal(healkit.views.load(used["result"][0].name), frame()[["a"]] * 2)
+    assert used["result"][0].created_by == "twice"
+
+
+@pytest.mark.requirement("DECIDE-2")
+def test_the_same_data_is_kept_once_whoever_passes_it(healkit: Healkit) -> None:
+    healkit.vault.add("total", TOTAL)
+    for _ in range(3):
+        healkit.execute("total", arguments={"df": frame()})
+    healkit.views.put(frame(), "sales")
+    views = healkit.views.list()
+    assert [(view.references, view.row_count) for view in views] == [(3, ROWS)] * 2
+    assert {view.file for view in views} == set(files(healkit))
+    assert len(files(healkit)) == 1
+    assert files(healkit)[0].stat().st_mode & 0o777 == 0o600
+    assert files(healkit)[0].parent.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.requirement("DECIDE-2")
+def test_a_name_is_written_once(healkit: Healkit) -> None:
+    view = healkit.views.put(frame(), "sales")
+    assert healkit.views.put(frame(), "sales") == view
+    assert (view.columns[0].name, view.columns[0].dtype, view.columns[0].nulls) == ("a", "float64", 0)
+    with pytest.raises(ViewError, match="'sales' holds other data, and is written once"):
+        healkit.views.put(frame(1), "sales")
+    assert_frame_equal(healkit.views.to_pandas("sales"), frame())
+    with pytest.raises(ViewNotFound, match=r"no data view 'sale'\. Did you mean 'sales'"):
+        healkit.views.get("sale")
+    with pytest.raises(ViewError, match="A dict is no frame"):
+        healkit.views.put({"a": 1}, "other")
+    with pytest.raises(ViewError, match="1 to 200 characters"):
+        healkit.views.put(frame(), "x" * 201)
+    healkit.views.remove("sales")
+    assert (list(healkit.views.list()), files(healkit)) == ([], [])
+
+
+def test_a_tool_that_is_kept_off_the_record_leaves_no_data(healkit: Healkit) -> None:
+    healkit.vault.add("total", TOTAL, log=False)
+    execution = healkit.execute("total", arguments={"df": frame()})
+    assert execution.ok
+    assert list(healkit.views.list()) == []
+    assert not healkit.view_keeper.views.folder.exists()
+
+
+@pytest.mark.slow
+def test_over_the_budget_data_that_nothing_refers_to_goes_first_and_names_never(tmp_path: Path) -> None:
+    config = Config(views_mb=1)
+    with Healkit(tmp_path / "healkit.db", config=config) as healkit:
+        healkit.vault.add("total", TOTAL)
+        numbers = [pd.DataFrame({"a": np.random.default_rng(i).normal(size=40_000)}) for i in range(6)]
+        named = healkit.views.put(numbers[0], "mine")
+        runs = [healkit.execute("total", arguments={"df": numbers[i]}) for i in range(1, 6)]
+        evicted = [view for view in healkit.views.list() if view.file is None]
+        assert 1 <= len(evicted) < 5
+        assert sum(file.stat().st_size for file in files(healkit)) <= 2**20
+        assert healkit.views.get("mine") == named
+        with pytest.raises(ArgumentsInvalid, match="was evicted: all views together were over the budget"):
+            healkit.rerun(runs[0].log_id)
+        assert healkit.rerun(runs[-1].log_id).ok
+        with pytest.raises(ViewError, match="would take more than 1 MB"):
+            healkit.views.put(pd.DataFrame({"a": np.random.default_rng(9).normal(size=120_000)}), "large")
+        again = healkit.execute(
+            "total", arguments={"df": numbers[1]}
+        )  # given once more, it is there once more
+        assert healkit.rerun(runs[0].log_id).value == again.value
+
+
+def test_with_its_executions_data_goes_too(healkit: Healkit) -> None:
+    healkit.vault.add("total", TOTAL)
+    healkit.views.put(frame(7), "mine")
+    for seed in (0, 1):
+        healkit.execute("total", arguments={"df": frame(seed)})
+    healkit.view_keeper.wait()
+    assert healkit.log.prune(older_than=timedelta(0)).deleted == 1  # the newest row always stays
+    assert len(files(healkit)) == 2
+    assert {view.references for view in healkit.views.list()} == {0, 1}
+
+
+def test_columns_with_secrets_are_in_no_preview_and_no_trace(healkit: Healkit) -> None:
+    healkit.vault.add("total", TOTAL)
+    given = frame()
+    given["password"] = "hunter2"
+    given["note"] = "call ghp_16C7e42F292c6912E7710c838347Ae178B4a"
+    execution = healkit.execute("total", arguments={"df": given})
+    healkit.view_keeper.wait()
+    shown = healkit.history.execution(execution.log_id).arguments["df"].shown
+    assert shown["first"][0][2:] == ["(hidden)", "(hidden)"]
+    assert shown["first"][0][1] == "row 0"
+    with closing(sqlite3.connect(healkit.path)) as connection:
+        tables = [
+            name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        ]
+        rows = [str(connection.execute(f"SELECT * FROM {t}").fetchall()) for t in tables if "_fts" not in t]
+    assert "row 0" in "".join(rows)
+    assert "hunter2" not in "".join(rows)
+    assert "ghp_16C7" not in "".join(rows)
+    view = healkit.views.used(execution.trace_id)["arguments"][0]
+    assert "hunter2" not in str(healkit.views.card(view.name))
+    assert healkit.rerun(execution.log_id).value == execution.value
+
+
+def test_data_that_was_not_kept_or_was_removed_says_so(healkit: Healkit) -> None:
+    healkit.vault.add("total", TOTAL)
+    execution = healkit.execute("total", arguments={"df": frame()})
+    (view,) = healkit.views.list()
+    assert view.file is not None
+    view.file.write_bytes(view.file.read_bytes()[:-10])
+    with pytest.raises(ArgumentsInvalid, match="cannot be read: damaged Parquet"):
+        healkit.rerun(execution.log_id)
+    view.file.unlink()
+    with pytest.raises(ViewGone, match="is not on this machine"):
+        healkit.views.load(view.name)
+    healkit.views.remove(view.name)
+    with pytest.raises(ArgumentsInvalid, match="its data was not kept"):
+        healkit.rerun(execution.log_id)
+
+
+def test_where_nothing_can_be_written_the_tool_runs_and_the_next_one_says_so(healkit: Healkit) -> None:
+    healkit.vault.add("total", TOTAL)
+    healkit.view_keeper.views.folder.write_text("a file in the folder's place")
+    assert healkit.execute("total", arguments={"df": frame()}).ok
+    healkit.view_keeper.wait()
+    assert (
+        "Some data of executions was not kept: No data view can be written"
+        in healkit.execute("total", arguments={"df": frame(rows=3)}).warnings[0]
+    )
+    assert "was not kept" in healkit.status().problem
+
+
+def test_no_tool_may_be_granted_the_folder_of_the_data(healkit: Healkit) -> None:
+    healkit.views.put(frame(), "sales")
+    with pytest.raises(ConfigError):
+        healkit.vault.add(
+            "reader", TOTAL.replace("total", "reader"), grants={"read": [str(files(healkit)[0].parent)]}
+        )
+
+
+def put_and_meet(meet: Meet, url: str) -> list[str]:
+    with Healkit(url) as healkit:
+        meet()
+        return [healkit.views.put(frame(seed), f"view {seed}").sha256 for seed in range(5)]
+
+
+@pytest.mark.slow
+def test_processes_that_keep_the_same_data_at_once_make_one_file_of_it(healkit: Healkit) -> None:
+    found = at_once(put_and_meet, *[(healkit.url,)] * 3)
+    assert found[0] == found[1] == found[2]
+    assert sorted(file.stem for file in files(healkit)) == sorted(found[0])
+
+
+@pytest.mark.slow
+def test_after_kill_9_data_is_there_as_it_was_or_is_said_not_to_be(tmp_path: Path) -> None:
+    program = (
+        "import sys; sys.path[:0] = sys.argv[2:]; from test_views import *\n"
+        "with Healkit(sys.argv[1]) as healkit:\n"
+        "    while True: healkit.execute('total', arguments={'df': frame(int(time.time_ns()), 20_000)})\n"
+    )
+    path = tmp_path / "healkit.db"
+    with Healkit(path) as healkit:
+        healkit.vault.add("total", TOTAL)
+    pause = random.Random(20261123)
+    for kills in range(4):
+        command = [
+            sys.executable,
+            "-c",
+            program,
+            str(path),
+            os.path.dirname(__file__),
+            str(Path(__file__).parents[1]),
+        ]
+        process = subprocess.Popen(command, start_new_session=True)
+        wait_until(lambda done=kills: len(set(tmp_path.glob("*.views/*.parquet"))) > 3 * done)
+        time.sleep(pause.random())
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    again = 0
+    with Healkit(path) as healkit:
+        for row in healkit.log.query(limit=1000).rows:
+            try:
+                arguments = arguments_of(row)
+            except ArgumentsInvalid:
+                continue
+            total = arguments["df"]["a"].sum()
+            assert row.status != "SUCCESS" or json.loads(row.result_summary) == total
+            again += 1
+    assert again > 8
+
+
+def test_views_show_themselves(healkit: Healkit, tmp_path: Path) -> None:
+    assert "No data views" in str(healkit.views.list().card())
+    healkit.vault.add("total", TOTAL)
+    execution = healkit.execute("total", arguments={"df": frame()})
+    (given,) = healkit.views.used(execution.trace_id)["arguments"]
+    healkit.views.put(np.zeros((20, 30)), "an array")
+    html = healkit.views.list()._repr_html_()
+    assert "an array" in html
+    assert "400 rows × 2 columns" in html
+    written = healkit.views.export(given.name, tmp_path / "out.csv")
+    assert_frame_equal(pd.read_csv(written), frame())
+    with pytest.raises(ViewError, match="File exists"):
+        healkit.views.export("an array", written)
+    with pytest.raises(ViewError, match="must end with"):
+        healkit.views.export("an array", tmp_path / "out.xls")
