@@ -11,29 +11,38 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from healkit import values
 from healkit.contracts.entries import VaultEntry
 from healkit.contracts.examples import checked_examples
 from healkit.contracts.failure import Failure
 from healkit.contracts.healing import Check, CheckResult
+from healkit.contracts.labels import revision_label
 from healkit.contracts.records import SUMMARY_MAX_CHARS
 from healkit.errors import ArgumentsInvalid, ExamplesInvalid, HealError, VaultError
 from healkit.healing.advisor import Case, Peer
-from healkit.runtime.log_rows import arguments_of, execution_of, logged
+from healkit.runtime.log_rows import arguments_of, execution_of, logged, result_of
 from healkit.store.log_reader import Log
 from healkit.store.models import ExecutionLog
 from healkit.store.vault import Vault
 
 #: Number of recorded runs that passed, and of inputs that failed alike, that become checks.
 _PASSING_MAX, _FAILING_MAX = 30, 3
+#: A recorded frame with more items is no check: each candidate would be tried on it.
+_ITEMS_MAX = 100_000
 #: Number of peers, and of earlier revisions among them: a long history leaves room for others.
 _PEERS_MAX, _REVISIONS_MAX, _REVISIONS_AT_ONCE = 12, 8, 50
-#: Codes of rows in which the tool's own code was not run: the call was wrong, or the machine was.
+#: Limit of the arguments of a recorded run that becomes a check.
+_ARGUMENTS_MAX_BYTES = 4 * 1024 * 1024
+#: Codes of rows in which the tool's own code was not run: the call, the machine or the run around it was at fault.
 _NOT_THE_CODE = {
     "ARGUMENTS_INVALID",
     "TOOL_NOT_FOUND",
+    "TOOL_REMOVED",
     "PERSONA_NOT_FOUND",
     "ISOLATION_UNAVAILABLE",
     "SCHEMA_INVALID",
+    "RUN_NOT_ALLOWED",
+    "POLICY_HALT",
 }
 #: Mark of a cut summary.
 _CUT = "[TRUNCATED, "
@@ -44,8 +53,8 @@ def gather(
 ) -> tuple[Case, int | None]:
     """Gather the case of a tool and the log row of its failure.
 
-    log_id: the failure that is meant; by default the tool's newest. Raises `HealError` where nothing says that the tool
-    fails, and as `vault.lookup` does.
+    log_id: the failure that is meant; by default the tool's newest. Raises `HealError` where the tool has
+    neither a failure nor an example, and as `vault.lookup` does.
     """
     entry = vault.lookup(tool, persona)
     row = _failure_row(log, entry, log_id)
@@ -53,7 +62,7 @@ def gather(
     checks = merged(checks_of(entry), failing_inputs(log, row), passing_runs(log, entry))
     if row is None and not any(check.binding for check in checks):
         raise HealError(
-            f"Nothing says that {entry.label} fails: no failure is on record, and it has no examples.",
+            f"There is no failure of {entry.label} on record, and it has no examples.",
             hint="Run it with the input that fails, or give it examples of what is right.",
         )
     trace_id = "" if row is None else row.trace_id
@@ -127,7 +136,11 @@ def failing_inputs(log: Log, row: ExecutionLog | None) -> list[Check]:
     found: dict[str, Check] = {}
     for failed in rows:
         try:
-            check = Check(origin="failing", arguments=arguments_of(failed), log_id=failed.id)
+            check = Check(
+                origin="failing",
+                arguments=_kept(arguments_of(failed, items_max=_ITEMS_MAX)),
+                log_id=failed.id,
+            )
         except ArgumentsInvalid:  # cut or hidden: it cannot be run again
             continue
         found.setdefault(_key(check), check)
@@ -146,7 +159,10 @@ def passing_runs(log: Log, entry: VaultEntry) -> list[Check]:
         ):
             continue
         try:
-            arguments, expected = arguments_of(row), json.loads(summary)
+            arguments, expected = (
+                _kept(arguments_of(row, items_max=_ITEMS_MAX)),
+                values.kept(result_of(row, items_max=_ITEMS_MAX)),
+            )
         except (ArgumentsInvalid, ValueError):
             continue
         check = Check(origin="passing", arguments=arguments, known=True, expected=expected, log_id=row.id)
@@ -166,13 +182,13 @@ def peers_of(vault: Vault, entry: VaultEntry) -> Iterable[Peer]:
             yield Peer(label, code, same_tool)
 
     for number, code in _earlier(vault, entry):
-        yield from peer(f"{entry.tool_name}@{number}", code, same_tool=True)
+        yield from peer(revision_label(entry.tool_name, entry.persona, number), code, same_tool=True)
         if len(seen) > _REVISIONS_MAX:
             break
     others = [other for other in vault.list() if other.type == entry.type and not other.draft]
     for other in others:
         if other.tool_name == entry.tool_name and other.persona != entry.persona:
-            yield from peer(f"{other.label} for {other.persona}", other.code, same_tool=True)
+            yield from peer(other.label, other.code, same_tool=True)
     takes = _takes(entry)
     for other in others:
         if takes and other.tool_name != entry.tool_name and _takes(other) == takes:
@@ -224,6 +240,15 @@ def _failure_row(log: Log, entry: VaultEntry, log_id: int | None) -> ExecutionLo
             f"Log row {row.id} is no fault of the code: {row.error_code}.", hint="Call it with what it takes."
         )
     return row
+
+
+def _kept(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return arguments in their kept form; raise `ArgumentsInvalid` for more than can be tried thousands of times."""
+    contents: values.Buffers = []
+    encoded, _ = values.encode(arguments, contents)
+    if len(encoded) + sum(memoryview(one).nbytes for one in contents) > _ARGUMENTS_MAX_BYTES:
+        raise ArgumentsInvalid(f"Arguments of more than {_ARGUMENTS_MAX_BYTES:,} bytes are no check.")
+    return {name: values.kept(value) for name, value in arguments.items()}
 
 
 def _takes(entry: VaultEntry) -> Any:

@@ -1,35 +1,27 @@
-"""Checks run on code, and the verdict on a patch.
+"""Checks run on code, and their results in words.
 
 A tool that needs only its arguments is checked in the light mode: each check in a fresh restricted process of its own.
 A tool that calls other tools, reads granted folders or is a SQL statement is checked as a candidate in a worker, as the
 patch editor's Try does. Either way, checks keep their order and share nothing.
-
-The verdicts promise no more than is known. A patch that passes all checks is
-
-- *cured* if an example or an answer says what is right for an input that the broken code got wrong;
-- *unproven* if none does, or if the advisor that proposed it doubts it and no person has answered since;
-- *silenced* if it only keeps the failure from happening, or returns an example's result as a constant.
 """
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
-from healkit.contracts.encoding import to_jsonable
+from healkit import values
+from healkit.contracts.encoding import to_jsonable, type_outline
 from healkit.contracts.entries import NO_GRANTS, VaultEntry
-from healkit.contracts.healing import Check, CheckResult, Patch, Verdict, same_value
+from healkit.contracts.healing import Check, CheckResult
 from healkit.errors import BudgetSpent, HealkitError
 from healkit.healing.advisor import Workbench
 from healkit.runtime.background import Stop
 from healkit.runtime.execution import Execution
+from healkit.runtime.outcomes import is_exact
 
-#: Statements that leave a block.
-_GUARDS = ast.Return | ast.Continue | ast.Break | ast.Pass
 #: Interval at which Stop is checked.
 _TICK_S = 0.05
 #: Runs a tool's candidate with a check's arguments on the execution path; given by the owner of the executor.
@@ -95,10 +87,12 @@ def result_of(check: Check, execution: Execution, duration_s: float) -> CheckRes
     """Convert an execution to a check's result."""
     failure = execution.failure
     if failure is None:
-        right = not check.known or (not check.raises and same_value(check.expected, execution.value))
+        right = not check.known or (not check.raises and values.meets(check.expected, execution.value))
+        kept = values.kept if is_exact(check) else _as_json  # what the example or the record is written in
         return CheckResult(
             outcome="passed" if right else "wrong",
-            value=execution.value,
+            value=kept(execution.value),
+            outline=type_outline(execution.value),
             duration_s=duration_s,
             trace_id=execution.trace_id,
         )
@@ -116,73 +110,8 @@ def result_of(check: Check, execution: Execution, duration_s: float) -> CheckRes
     )
 
 
-def verdict_on(
-    patch: Patch,
-    code: str,
-    checks: Sequence[Check],
-    unpatched: Sequence[CheckResult],
-    patched: Sequence[CheckResult],
-) -> Verdict:
-    """Judge a patch of `code` by the checks' results without it (`unpatched`) and with it (`patched`)."""
-    if any(result.outcome != "passed" for result in patched):
-        return "not_cured"
-    if any(check.binding and was.outcome != "passed" for check, was in zip(checks, unpatched, strict=True)):
-        if copies_answer(code, patch.code, checks):
-            return "silenced"
-        return (
-            "unproven" if patch.doubt and not any(check.origin == "answered" for check in checks) else "cured"
-        )
-    return "silenced" if patch.guard or adds_guard(code, patch.code) else "unproven"
-
-
-def adds_guard(before: str, after: str) -> bool:
-    """Return True if the new code has an exception handler or an early exit more than the old one."""
-    try:
-        old, new = ast.parse(before), ast.parse(after)
-    except (SyntaxError, ValueError, RecursionError):
-        return False  # code that did not parse before had no failure to silence
-    return _handlers(new) > _handlers(old) or _early_exits(new) > _early_exits(old)
-
-
-def copies_answer(before: str, after: str, checks: Sequence[Check]) -> bool:
-    """Return True if only the new code returns an example's answer as a constant.
-
-    A truth value, a number of one digit, None and an empty value may be meant; anything longer is a copied answer.
-    """
-    try:
-        old, new = _constant_answers(ast.parse(before)), _constant_answers(ast.parse(after))
-    except (SyntaxError, ValueError, RecursionError):
-        return False
-    told = [check.expected for check in checks if check.binding and _is_telling(check.expected)]
-    added = [value for value in new if not any(same_value(value, known) for known in old)]
-    return any(same_value(value, expected) for value in added for expected in told)
-
-
-def _constant_answers(tree: ast.Module) -> list[Any]:
-    """Return the literals that are returned, or chosen by a condition, as JSON data."""
-    places = [
-        node.value for node in ast.walk(tree) if isinstance(node, ast.Return) and node.value is not None
-    ]
-    places += [
-        branch
-        for node in ast.walk(tree)
-        if isinstance(node, ast.IfExp)
-        for branch in (node.body, node.orelse)
-    ]
-    found = []
-    for place in places:
-        with contextlib.suppress(ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-            found.append(to_jsonable(ast.literal_eval(place))[0])
-    return found
-
-
-def _is_telling(value: Any) -> bool:
-    """Return False for a value that much code returns as a constant."""
-    if isinstance(value, bool) or value is None:
-        return False
-    if isinstance(value, int | float):
-        return not -10 < value < 10
-    return bool(value)
+def _as_json(value: object) -> object:
+    return to_jsonable(value)[0]
 
 
 def why_not(checks: Sequence[Check], results: Sequence[CheckResult]) -> str:
@@ -207,6 +136,8 @@ def describe(check: Check) -> str:
 
 def _outcome_text(check: Check, result: CheckResult) -> str:
     if result.outcome == "wrong":
+        if differs := "" if check.raises else values.why_different(check.expected, result.value):
+            return f"gives something else: {differs}"
         wanted = check.raises or _short(check.expected)
         return f"gives {result.failure or _short(result.value)} where {wanted} is right"
     said = {"timeout": "does not end in time", "died": "takes its process with it", "not_run": "was not run"}
@@ -214,39 +145,8 @@ def _outcome_text(check: Check, result: CheckResult) -> str:
 
 
 def _short(value: object) -> str:
-    return _short_text(repr(value), 60)
+    return _short_text(values.text_of(value), 60)
 
 
 def _short_text(text: str, limit: int) -> str:
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
-
-
-def _handlers(tree: ast.Module) -> int:
-    suppressing = ("suppress", "contextlib.suppress")
-    return sum(
-        isinstance(node, ast.ExceptHandler)
-        or (isinstance(node, ast.Call) and ast.unparse(node.func) in suppressing)
-        for node in ast.walk(tree)
-    )
-
-
-def _early_exits(tree: ast.Module) -> int:
-    """Count the `if`s that only leave: return a constant, continue, break or pass."""
-    return sum(
-        isinstance(node, ast.If)
-        and len(node.body) == 1
-        and isinstance(node.body[0], _GUARDS)
-        and _fixed(node.body[0])
-        for node in ast.walk(tree)
-    )
-
-
-def _fixed(statement: ast.stmt) -> bool:
-    if not isinstance(statement, ast.Return):
-        return True
-    value = statement.value
-    empty = (
-        isinstance(value, ast.List | ast.Dict | ast.Tuple | ast.Set)
-        and not list(ast.iter_child_nodes(value))[:-1]
-    )
-    return value is None or isinstance(value, ast.Constant) or empty

@@ -14,13 +14,15 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from healkit import values
 from healkit.contracts.heal_report import Answered
 from healkit.contracts.healing import Attempt, Check, CheckResult
 from healkit.healing.advisor import Case, Workbench
-from healkit.healing.checks import Validator, verdict_on, why_not
+from healkit.healing.checks import Validator, why_not
 from healkit.healing.heal_record import HealRecord
-from healkit.healing.inputs import accepted
+from healkit.healing.inputs import accepted, known_inputs
 from healkit.healing.questions import Answer, AskPerson, Question, answered_check, question_on
+from healkit.healing.verdicts import verdict_on
 
 _QUESTIONS_MAX = 3
 #: Time limit of an input that tells patches apart, by the longest check that passed.
@@ -62,7 +64,7 @@ class Disambiguator:
             question = question_on(
                 self._entry.label,
                 plausible,
-                self.case.checks,
+                known_inputs(self._entry, self.case.checks),
                 accepts,
                 self._bench,
                 number,
@@ -101,12 +103,10 @@ class Disambiguator:
         if answer is None:
             said = " or ".join(choices)
             self.note = (
-                f"Plausible patches disagree on {question.call}: {said}. Nobody has said what is right."
+                f"Plausible patches disagree on {question.call}: {said}. None of them is known to be right."
             )
         if self._ask is not None:
-            said = (
-                "" if answer is None else f"raises {answer.raises}" if answer.raises else repr(answer.value)
-            )
+            said = "" if answer is None else _said(answer)
             self.questions.append(Answered(question.call, choices, said or None))
             self._record.replied(question.call, said, time.monotonic() - asked_at)
         return answer
@@ -124,6 +124,10 @@ class Disambiguator:
             passed=sum(result.outcome == "passed" for result in results),
             total=len(results),
         )
+
+
+def _said(answer: Answer) -> str:
+    return f"raises {answer.raises}" if answer.raises else values.text_of(values.kept(answer.value))
 
 
 def _limit_s(base: Sequence[CheckResult]) -> float:

@@ -10,7 +10,9 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from healkit.contracts.events import ActionSpec, EventType, error_object
+from healkit import values
+from healkit.contracts.events import ActionSpec, ErrorObject, EvidenceRef, Stage, error_object
+from healkit.contracts.fingerprint import fingerprint
 from healkit.contracts.healing import Attempt, Check, CheckResult, Patch
 from healkit.contracts.records import utc_now
 from healkit.contracts.run_policy import Observation, PolicyVerdict
@@ -20,14 +22,25 @@ from healkit.healing.advisor import Case
 from healkit.healing.diagnosis import Diagnosis
 from healkit.healing.run_policy import RunPolicy
 from healkit.runtime.runs import OpenRun
+from healkit.runtime.step_facts import tags_of
 from healkit.store.entries import code_hash
 
 #: Advisors that repeat themselves when they are stuck; others enumerate, and their similar failures are no loop.
 _MAY_LOOP = {"model", "agent", "person"}
+#: Checks before a patch is validated, and after.
+_PRECONDITIONS, _POSTCONDITIONS = ("code_parses", "isolation"), ("all_passed",)
+#: Decision against a patch that can be run → the code of its error, and what is said.
+_REJECTED = {
+    "declined": ("PATCH_DECLINED", "A person declined the patch."),
+    "denied": ("PATCH_DENIED", "The policy forbids patches of this tool."),
+}
 
 
 class HealRecord:
-    """Writes one healing into its run, and asks its policy. `policy` is the run's own."""
+    """Writes one healing into its run, and asks its policy. `policy` is the run's own.
+
+    `state` is the state that the tool is in, as far as the healing has got.
+    """
 
     def __init__(self, run: OpenRun, policy: RunPolicy, case: Case) -> None:
         self.run = run
@@ -35,13 +48,19 @@ class HealRecord:
         self._policy = policy
         failing = case.failing[0].arguments if case.failing else {}
         self._arguments: dict[str, Any] = failing
+        mark = None if case.failure is None else fingerprint(case.failure)
+        self._before = self.state = self._sign(case.entry.code_hash, mark)
+        self._after: dict[str, StateSignature] = {}
+        self._inspected: str | None = None
+        self._judged_as: dict[str, str] = {}
 
-    def observed(self, log_id: int | None, fingerprint: str | None) -> str:
+    def observed(self, log_id: int | None) -> str:
         """Record the start: the failure, the code, the checks; return the step's id."""
         entry, failure = self._case.entry, self._case.failure
         step = self.run.admit(entry.tool_name)
-        before = self._sign(entry.code_hash, fingerprint)
-        known = {"phase": "before", "log_id": log_id, "same_state_count": 0, "total": len(self._case.checks)}
+        before = self._before
+        known: dict[str, Any] = {"phase": "before", "log_id": log_id, "total": len(self._case.checks)}
+        known["policy"] = self.run.policy_facts(before.state_key)
         self.run.append("observation_captured", step_id=step, before=before, metadata=known)
         pieces: list[Any] = [("state_before", _state(self._case, before)), ("code", entry.code)]
         pieces += [("arguments", self._arguments)]
@@ -54,18 +73,20 @@ class HealRecord:
                     {"ename": failure.ename, "evalue": failure.evalue, "traceback": failure.traceback},
                 )
             )
-        self.run.keep(pieces, step_id=step, before=before)
+        self._inspected = _uri(self.run.keep(pieces, step_id=step, before=before), "code")
         return step
 
     def inspected(self, step: str, diagnosis: Diagnosis) -> None:
         """Record the diagnosis."""
-        self.run.append("inspection_started", step_id=step)
+        self._inspect(step, {"kind": "diagnosis"})
         found = {"kind": diagnosis.kind, "line": diagnosis.line, "sentence": diagnosis.sentence}
-        self.run.append("inspection_finished", step_id=step, result=found)
+        report = {**found, "function": diagnosis.function, "why_not": diagnosis.why_not}
+        status = "mendable" if diagnosis.fixable else "not_mendable"
+        self._inspection_ends(step, "failure_catalogue", status, report, found)
 
     def measured(self, step: str, checks: Sequence[Check], results: Sequence[CheckResult]) -> None:
         """Record each check's result with the code as it is."""
-        self._asserted(step, checks, results)
+        self._asserted(step, checks, results, None)
 
     def proposed(self, patch: Patch) -> str:
         """Record an advisor's patch; return the step's id, or raise `PolicyHalted` where no further step may begin."""
@@ -86,12 +107,16 @@ class HealRecord:
         """Record a patch that cannot be run as this tool at all."""
         fault = error_object(str(error.code), "proposal", error.message, utc_now())
         self.run.append("proposal_rejected", step_id=step, error=fault, metadata={"verdict": "not_cured"})
+        self._ended_in(step, patch, str(error))
         self._observe(step, patch, str(error))
 
-    def validating(self, step: str, patch: Patch, timeout_s: float, isolation: str | None, mode: str) -> None:
-        """Record that a patch's validation begins."""
+    def validating(
+        self, step: str, patch: Patch, timeout_s: float, isolation: str | None, mode: str, checks: int
+    ) -> None:
+        """Record that a patch's validation begins; checks: how many will be run."""
         entry = self._case.entry
         spec = ActionSpec(
+            action_id=f"{step}.validate",
             kind="validate",
             tool_name=entry.tool_name,
             persona=entry.persona,
@@ -101,103 +126,176 @@ class HealRecord:
             mode=mode,
             timeout_s=timeout_s,
             isolation=isolation,
+            criticality="critical" if entry.flags.get("side_effects") or entry.grants.write else "normal",
+            preconditions=list(_PRECONDITIONS),
+            postconditions=list(_POSTCONDITIONS),
+            assertions=[f"check_{number}" for number in range(1, checks + 1)],
+            tags=tags_of(entry),
         )
-        self.run.append("action_compiled", step_id=step, action_spec=spec)
-        self.run.append(
-            "preconditions_checked", step_id=step, result={"checks": {"code_parses": True, "isolation": True}}
-        )
-        self.run.append("action_started", step_id=step)
+        self.run.append("action_compiled", step_id=step, before=self._before, action_spec=spec)
+        held = {"checks": dict.fromkeys(_PRECONDITIONS, True)}
+        self.run.append("preconditions_checked", step_id=step, before=self._before, result=held)
+        self.run.append("action_started", step_id=step, before=self._before)
 
     def validated(self, step: str, attempt: Attempt, checks: Sequence[Check]) -> None:
         """Record each check's outcome and the verdict; the policy may halt the run."""
-        self._asserted(step, checks, attempt.results)
+        failed = next((r.failure or str(r.value) for r in attempt.results if r.outcome != "passed"), None)
+        after = self._ended_in(step, attempt.patch, failed)
+        self._asserted(step, checks, attempt.results, after)
         came = {
             "passed": attempt.passed,
             "total": attempt.total,
             "duration_ms": round(attempt.duration_s * 1000, 1),
         }
-        self.run.append("action_executed", step_id=step, result=came)
+        self.run.append("action_executed", step_id=step, before=self._before, after=after, result=came)
         plausible = attempt.verdict != "not_cured"
-        met = {"checks": {"all_passed": plausible}, "verdict": attempt.verdict}
-        self.run.append("postconditions_checked", step_id=step, result=met)
-        known = {"verdict": attempt.verdict, "why": attempt.why}
-        event: EventType = "proposal_accepted" if plausible else "proposal_rejected"
-        self.run.append(event, step_id=step, metadata=known)
-        failed = next((r.failure or str(r.value) for r in attempt.results if r.outcome != "passed"), None)
+        met = {"checks": dict.fromkeys(_POSTCONDITIONS, plausible), "verdict": attempt.verdict}
+        self.run.append("postconditions_checked", step_id=step, before=self._before, after=after, result=met)
+        self._judged(step, attempt)
         self._observe(step, attempt.patch, failed)
 
     def answered(self, step: str, attempt: Attempt, check: Check) -> None:
         """Record the outcome of a check that a person's answer added, and the verdict with it."""
-        self._asserted(step, [check], attempt.results[-1:])
-        event: EventType = "proposal_rejected" if attempt.verdict == "not_cured" else "proposal_accepted"
-        self.run.append(event, step_id=step, metadata={"verdict": attempt.verdict, "why": attempt.why})
+        self._asserted(step, [check], attempt.results[-1:], self._after.get(step))
+        self._judged(step, attempt)
+
+    def concluded(self, attempts: Sequence[Attempt]) -> list[Attempt]:
+        """Record and return those whose verdict has changed since: patches disagree, or were not compared."""
+        changed = []
+        for attempt in attempts:
+            step = attempt.step_id
+            if step is not None and self._judged_as.get(step, attempt.verdict) != attempt.verdict:
+                self._judged(step, attempt)
+                changed.append(attempt)
+        return changed
 
     def retrying(self, step: str, action: str, error_code: str, attempt: int) -> PolicyVerdict:
         """Ask the policy for a retry of what failed through no fault of the patch; record its answer."""
         verdict = self._policy.retry(action, error_code)
         if verdict.granted:
             known = {"code": error_code, "count": attempt, "wait_ms": verdict.wait_ms}
-            self.run.append("retry_scheduled", step_id=step, metadata=known)
+            self.run.append("retry_scheduled", step_id=step, before=self._before, metadata=known)
         return verdict
 
     def waited(self, step: str, wait_ms: int) -> None:
         """Record that the pause before a retry is over."""
-        self.run.append("backoff_applied", step_id=step, metadata={"wait_ms": wait_ms})
+        self.run.append("backoff_applied", step_id=step, before=self._before, metadata={"wait_ms": wait_ms})
 
     def recovering(self, step: str, why: str) -> bool:
-        """Ask the policy whether a kept patch may be taken back; record it if so."""
-        granted = self._policy.recovery().granted
-        if granted:
-            self.run.append("recovery_started", step_id=step, metadata={"action": "revert", "why": why})
-        return granted
+        """Ask the policy whether a kept patch may be taken back; record its answer."""
+        verdict = self._policy.recovery()
+        if verdict.halt is not None:
+            self.run.halt(verdict.halt, step, self.state, None)
+        else:
+            known = {"action": "revert", "why": why}
+            self.run.append("recovery_started", step_id=step, before=self.state, metadata=known)
+        return verdict.granted
 
     def recovered(self, step: str, revision: int) -> None:
         """Record that it was taken back."""
-        self.run.append(
-            "recovery_finished", step_id=step, result={"revision": revision, "status": "reverted"}
-        )
+        came = {"revision": revision, "status": "reverted"}
+        self.run.append("recovery_finished", step_id=step, before=self.state, after=self._before, result=came)
+        self.state = self._before
 
     def asking(self, call: str, choices: Sequence[str]) -> None:
         """Record a question, before the person is waited for."""
-        self.run.append(
-            "inspection_started", metadata={"kind": "question", "call": call, "choices": list(choices)}
-        )
+        self._inspect(None, {"kind": "question", "call": call, "choices": list(choices)})
 
     def replied(self, call: str, answer: str, think_time_s: float) -> None:
         """Record the answer, empty for none, and how long the person was waited for."""
-        sentence = f"{call} is {answer}." if answer else f"Nobody could say what is right for {call}."
+        sentence = f"{call} is {answer}." if answer else f"No answer for {call}."
         known = {"kind": "question", "think_time_ms": round(think_time_s * 1000, 1), "line": None}
-        self.run.append("inspection_finished", result={**known, "sentence": sentence})
+        found = {**known, "sentence": sentence}
+        report = {"kind": "question", "call": call, "answer": answer, "sentence": sentence}
+        self._inspection_ends(None, "person", "answered" if answer else "unanswered", report, found)
 
     def decided(self, step: str, action: str, **known: Any) -> None:
         """Record the person's or the policy's decision on the chosen patch."""
-        event: EventType = "proposal_rejected" if action in ("declined", "denied") else "proposal_accepted"
-        self.run.append(event, step_id=step, metadata={"action": action, **known})
+        after = self._after.get(step)
+        if action == "kept" and after is not None:
+            self.state = after
+        error = _fault(*_REJECTED[action], "policy") if action in _REJECTED else None
+        self._judge(step, error, {"action": action, **known})
 
     def error_raised(self, step: str | None, error: HealkitError) -> None:
         """Record that an advisor or a part of the loop failed; the loop goes on."""
         fault = error_object(str(error.code), "proposal", error.message, utc_now(), severity="warning")
         self.run.append("error_raised", step_id=step, error=fault)
 
-    def _asserted(self, step: str, checks: Sequence[Check], results: Sequence[CheckResult]) -> None:
+    def _inspect(self, step: str | None, known: dict[str, Any]) -> None:
+        known = {**known, "file_ref": self._inspected}
+        self.run.append("inspection_started", step_id=step, before=self._before, metadata=known)
+
+    def _inspection_ends(
+        self, step: str | None, profile: str, status: str, report: dict[str, Any], found: dict[str, Any]
+    ) -> None:
+        """Record an inspection's result; its report is evidence, and the event refers to it."""
+        refs = self.run.keep([("report", report)], step_id=step, before=self._before)
+        known = {
+            "status": status,
+            "file_ref": self._inspected,
+            "doc_hash": self._case.entry.code_hash,
+            "criteria_profile": profile,
+            "report_ref": _uri(refs, "report"),
+        }
+        self.run.append(
+            "inspection_finished",
+            step_id=step,
+            before=self._before,
+            result=found,
+            evidence=refs,
+            metadata=known,
+        )
+
+    def _judged(self, step: str, attempt: Attempt) -> None:
+        """Record what the checks say of a patch."""
+        error = None
+        if attempt.verdict == "not_cured":
+            said = attempt.why or "It does not pass every check."
+            numbers = {"passed": attempt.passed, "total": attempt.total}
+            error = _fault("PATCH_NOT_CURED", said, "postconditions", numbers)
+        self._judged_as[step] = attempt.verdict
+        doubt = attempt.patch.doubt if attempt.verdict == "unproven" else ""
+        self._judge(step, error, {"verdict": attempt.verdict, "why": attempt.why or doubt})
+
+    def _judge(self, step: str, error: ErrorObject | None, known: dict[str, Any]) -> None:
+        self.run.append(
+            "proposal_accepted" if error is None else "proposal_rejected", step_id=step, before=self._before,
+            after=self._after.get(step), error=error, metadata=known,
+        )  # fmt: skip
+
+    def _asserted(
+        self,
+        step: str,
+        checks: Sequence[Check],
+        results: Sequence[CheckResult],
+        after: StateSignature | None,
+    ) -> None:
         for number, (check, result) in enumerate(zip(checks, results, strict=True), 1):
             came: dict[str, Any] = {"check": number, "origin": check.origin, "outcome": result.outcome}
-            came |= {"call": check.call} if check.call else {"arguments": check.arguments}
+            came |= {"call": check.call} if check.call else {"arguments": values.shown(check.arguments)}
             if check.known:
-                came["wanted"] = check.raises or check.expected
+                came["wanted"] = check.raises or values.shown(check.expected)
             if result.outcome in ("passed", "wrong") and not result.failure:
-                came["got"] = result.value
+                came["got"] = values.shown(result.value)
             elif result.failure:
                 came["error"] = result.failure
-            self.run.append("assert_checked", step_id=step, result=came)
+            self.run.append("assert_checked", step_id=step, before=self._before, after=after, result=came)
+
+    def _ended_in(self, step: str, patch: Patch, failure: str | None) -> StateSignature:
+        """Sign and remember the state after an attempt."""
+        after = self._sign(code_hash(patch.code), _mark(failure))
+        self._after[step] = after
+        return after
 
     def _observe(self, step: str, patch: Patch, failure: str | None) -> None:
         """Record the state after an attempt; the policy judges it and may end the run."""
-        mark = None if failure is None else digest("failure", failure)
-        after = self._sign(code_hash(patch.code), mark)
-        self.run.keep([("state_after", _state(self._case, after))], step_id=step, after=after)
-        alike = mark if patch.author in _MAY_LOOP else None
-        self.run.observe(Observation(after.state_key, failure is not None, alike), step, None, after)
+        after = self._after[step]
+        pieces: list[Any] = [("state_after", _state(self._case, after))]
+        self.run.keep(pieces, step_id=step, before=self._before, after=after)
+        failed_so = _mark(failure) if patch.author in _MAY_LOOP else None
+        observation = Observation(after.state_key, failure is not None, failed_so)
+        self.run.observe(observation, step, self._before, after)
 
     def _sign(self, digest_of_code: str, fingerprint: str | None) -> StateSignature:
         entry = self._case.entry
@@ -209,6 +307,20 @@ class HealRecord:
             arguments=clean,
             fingerprint=fingerprint,
         )
+
+
+def _mark(failure: str | None) -> str | None:
+    """Return what stands for an attempt's failure in its signature."""
+    return None if failure is None else digest("failure", failure)
+
+
+def _uri(refs: Sequence[EvidenceRef], kind: str) -> str | None:
+    """Return where that kind of evidence is; None where it could not be stored."""
+    return next((ref.uri for ref in refs if ref.kind == kind), None)
+
+
+def _fault(code: str, message: str, stage: Stage, details: dict[str, Any] | None = None) -> ErrorObject:
+    return error_object(code, stage, message, utc_now(), details=details)
 
 
 def _state(case: Case, signature: StateSignature) -> dict[str, Any]:

@@ -13,10 +13,13 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import msgspec
+
+from healkit import values
 from healkit.config import Config
 from healkit.contracts.entries import VaultEntry
 from healkit.contracts.heal_report import Outcome
-from healkit.contracts.healing import VERDICTS, Attempt, Check, same_value
+from healkit.contracts.healing import VERDICTS, Attempt, Check
 from healkit.contracts.requests import PatchRequest
 from healkit.contracts.runs import ExecutionMode, PolicyDefaults
 from healkit.errors import ConfigError, HealkitError, RevisionConflict
@@ -25,13 +28,14 @@ from healkit.healing.advisors import advisors_for
 from healkit.healing.case import gather
 from healkit.healing.checks import TryCode, Validator
 from healkit.healing.consent import decide
+from healkit.healing.heal_audit import heal_steps
 from healkit.healing.heal_record import HealRecord
-from healkit.healing.loop import HealLoop, Listeners, LoopResult
-from healkit.healing.report import HealReport
+from healkit.healing.loop import HealLoop, Listeners
+from healkit.healing.report import HealReport, LoopResult, nothing_cures, report_of, total_cost
 from healkit.healing.run_policy import HEAL_CAPS, RunPolicy
 from healkit.healing.workbench import Bench
 from healkit.runtime.execution import Execution
-from healkit.runtime.runs import OpenRun, Runs
+from healkit.runtime.runs import Runs
 from healkit.store.log_reader import Log
 from healkit.store.requests import Requests
 from healkit.store.vault import Vault
@@ -78,7 +82,7 @@ class Healer:
     requests: Requests
     make_bench: Callable[[VaultEntry, float, threading.Event, Callable[[int], object]], Bench]
     try_code: Callable[[VaultEntry, str, Check], Execution]
-    execute: Callable[[VaultEntry, dict[str, Any]], Execution]
+    execute: Callable[[VaultEntry, Check], Execution]
     isolation: Callable[[], str]
 
     def heal(
@@ -107,7 +111,17 @@ class Healer:
         validating = bench.beside(_VALIDATION_S)
         listeners = _listeners_off_the_clock(dataclasses.replace(listeners, asking=counter.asking), bench)
         mode: ExecutionMode = "dry_run" if request.dry_run else "live"
-        with self.runs.begin("heal", allow=request.tool, policy=policy, mode=mode) as run:
+        asked = {
+            "persona": request.persona,
+            "advisors": [advisor.name for advisor in advisors],
+            "budget_s": request.budget_s,
+            "auto": request.auto,
+        }
+        entry, is_clean = case.entry, not self.config.trace_raw
+        audited = heal_steps(entry.tool_name, contents=entry.logged, is_clean=is_clean)
+        with self.runs.begin(
+            "heal", allow=request.tool, policy=policy, mode=mode, parameters=asked, audited=audited
+        ) as run:
             record = HealRecord(run, policy, case)
             try_code: TryCode = functools.partial(self.try_code, case.entry)
             validator = Validator(case.entry, validating, try_code, stop)
@@ -116,9 +130,11 @@ class Healer:
             found = dataclasses.replace(found, notes=(*(notes if request.named else ()), *found.notes))
             confirm = _off_the_clock(confirm, bench)
             outcome, reason, known = self._decide(request, found, record, log_id, confirm)
-            run.finish("completed", f"{outcome}: {reason}")
-            known["cost"] = _total_cost(found.attempts, advisors)
-            return _report(found, bench, run, outcome, reason, time.monotonic() - started, known)
+            if outcome == "not_cured":
+                reason = nothing_cures(found, bench.tried, request.budget_s, advisors)
+            run.finish("completed", f"{outcome}: {reason}", record.state)
+            known["cost"] = total_cost(found.attempts, advisors)
+            return report_of(found, bench, run, outcome, reason, time.monotonic() - started, known)
 
     def _decide(
         self,
@@ -133,7 +149,7 @@ class Healer:
         if found.outcome is not None:
             return found.outcome, found.reason, {}
         if best is None:
-            return "not_cured", _nothing_cures(found), {}
+            return "not_cured", "", {}
         if request.dry_run:
             return "shown", "It is shown only, as was asked for; nothing was kept.", {}
         entry, step = found.case.entry, best.step_id or ""
@@ -154,7 +170,7 @@ class Healer:
             return self._left_pending(patch_request, record, step)
         if not said:
             if patch_request.state == "pending":
-                self.requests.decline(patch_request.id, "declined when it was proposed")
+                self.requests.decline(patch_request.id, "declined when it was proposed", in_run=True)
             record.decided(step, "declined")
             return "declined", "The patch was declined; nothing was changed.", {}
         return self._apply(found, best, record, log_id, patch_request)
@@ -166,7 +182,7 @@ class Healer:
         known = {"request_id": request.id}
         if request.state != "pending":
             return "declined", f"The same patch was {request.state} before, as request {request.id}.", known
-        return "pending", f"It waits for consent as request {request.id}.", known
+        return "pending", f"It is waiting for approval as request {request.id}.", known
 
     def _apply(
         self,
@@ -184,27 +200,34 @@ class Healer:
             request = self._request(entry, best, record, log_id)
             record.decided(step, request.state, request_id=request.id)
             record.error_raised(step, conflict)
-            reason = f"Somebody changed the tool meanwhile; the patch is kept as request {request.id}."
+            reason = f"The tool was changed meanwhile; the patch is kept as request {request.id}."
             return "pending", reason, {"request_id": request.id}
         record.decided(step, "kept", revision=kept.revision)
         for check in found.case.checks:
             if check.origin == "answered":
                 self.vault.add_example(entry.tool_name, _example_of(check), persona=entry.persona)
         problem = self._problem_of(kept, found.case.checks)
-        if problem and record.recovering(step, problem):
-            back = self.vault.revert(
-                entry.tool_name, entry.revision, persona=entry.persona, reason=f"rolled back: {problem}"
-            )
-            record.recovered(step, back.revision)
-            return "rolled_back", f"It was taken back: {problem}", {"revision": back.revision}
-        return "kept", f"{kept.label} is active: {VERDICTS[best.verdict].words}.", {"revision": kept.revision}
+        if not problem:
+            said = VERDICTS[best.verdict].words
+            return "kept", f"{kept.label} is active: {said}.", {"revision": kept.revision}
+        known: dict[str, Any] = {"best": _refuted(best, problem)}
+        if not record.recovering(step, problem):
+            halt = record.run.halted
+            why = "" if halt is None else f" {halt.reason}"
+            reason = f"{kept.label} fails when it runs ({problem.rstrip('.')}), and stays active.{why}"
+            return "halted", reason, {**known, "revision": kept.revision}
+        back = self.vault.revert(
+            entry.tool_name, entry.revision, persona=entry.persona, reason=f"rolled back: {problem}"
+        )
+        record.recovered(step, back.revision)
+        return "rolled_back", f"It was taken back: {problem}", {**known, "revision": back.revision}
 
     def _keep(
         self, entry: VaultEntry, best: Attempt, log_id: int | None, request: PatchRequest | None
     ) -> VaultEntry:
         """Return the revision with the patch; a pending request for it is accepted in the same transaction."""
         if request is not None and request.state == "pending":
-            accepted = self.requests.accept(request.id)
+            accepted = self.requests.accept(request.id, in_run=True)
             return self.vault.get(entry.tool_name, entry.persona, revision=accepted.revision)
         return self.vault.patch(
             entry.tool_name,
@@ -241,45 +264,15 @@ class Healer:
         if chosen is None or kept.flags.get("side_effects"):
             return ""
         try:
-            execution = self.execute(kept, chosen.arguments)
+            execution = self.execute(kept, chosen)
         except HealkitError as error:
             return error.message
         if execution.failure is not None:
             return execution.failure.summary
-        if chosen.known and not same_value(chosen.expected, execution.value):
-            return f"it returned {execution.value!r} where {chosen.expected!r} is right."
+        if chosen.known and not values.meets(chosen.expected, execution.value):
+            returned = values.text_of(values.kept(execution.value))
+            return f"it returned {returned} where {values.text_of(chosen.expected)} is right."
         return ""
-
-
-def _report(
-    found: LoopResult,
-    bench: Bench,
-    run: OpenRun,
-    outcome: Outcome,
-    reason: str,
-    duration_s: float,
-    known: dict[str, Any],
-) -> HealReport:
-    entry = found.case.entry
-    return HealReport(
-        tool_name=entry.tool_name,
-        persona=entry.persona,
-        label=entry.label,
-        outcome=outcome,
-        reason=reason,
-        diagnosis=found.diagnosis.sentence,
-        attempts=found.attempts,
-        best=found.best,
-        checks=found.case.checks,
-        duration_s=duration_s,
-        think_time_s=bench.think_time_s,
-        candidates_tried=bench.tried + len(found.attempts),
-        run_id=run.run_id,
-        folder=run.folder,
-        questions=found.questions,
-        notes=found.notes,
-        **known,
-    )
 
 
 class _TriedCounter:
@@ -318,24 +311,13 @@ def _off_the_clock(heard: Callable[..., Any] | None, bench: Bench) -> Callable[.
     return off_the_clock
 
 
+def _refuted(best: Attempt, problem: str) -> Attempt:
+    """Return an attempt that passed its checks and then failed on the execution path."""
+    return msgspec.structs.replace(best, verdict="not_cured", why=f"it fails when it runs: {problem}")
+
+
 def _example_of(check: Check) -> dict[str, Any]:
-    right = {"raises": check.raises} if check.raises else {"result": check.expected}
+    right = (
+        {"raises": check.raises} if check.raises else {"result": check.expected}
+    )  # both in their kept form
     return {"arguments": check.arguments, **right}
-
-
-def _nothing_cures(found: LoopResult) -> str:
-    if not found.attempts:
-        return "Nobody who was asked had a patch; it may lack code that no rule can recover."
-    if len(found.attempts) == 1:
-        return "The only patch that was proposed does not pass every check."
-    return f"None of {len(found.attempts)} patches passes every check."
-
-
-def _total_cost(attempts: Sequence[Attempt], advisors: Sequence[Advisor]) -> dict[str, float]:
-    """Add up the cost of all attempts, and of questions asked in vain."""
-    total: dict[str, float] = {}
-    unclaimed = [getattr(advisor, "unclaimed", {}) for advisor in advisors]
-    for cost in (*(attempt.patch.cost for attempt in attempts), *unclaimed):
-        for unit, amount in cost.items():
-            total[unit] = total.get(unit, 0.0) + amount
-    return total

@@ -8,20 +8,33 @@ MacIver and Donaldson, "Test-Case Reduction via Test-Case Generation", ECOOP 202
 
 from __future__ import annotations
 
+import ast
 import itertools
 import json
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from healkit import values
+from healkit.contracts.encoding import is_plain
 from healkit.contracts.entries import VaultEntry
+from healkit.contracts.healing import Check
 from healkit.errors import ArgumentsInvalid, SchemaInvalid
+from healkit.healing.frame_inputs import frame_variants
 from healkit.store.arguments import validate_arguments
 
 Accepts = Callable[[dict[str, Any]], bool]
+#: Values for an empty list, text or dict whose items are not described.
+FILLED: dict[type, tuple[Any, ...]] = {
+    list: ([1], [2, 1, 3], ["b", "a"]),
+    str: ("a", "ab cd"),
+    dict: ({"a": 1}, {"b": "c"}),
+}
 
 
 def accepted(entry: VaultEntry, arguments: dict[str, Any]) -> bool:
     """Return True if the tool's schema accepts the arguments."""
+    if values.has_tags(arguments):
+        arguments = values.for_schema(values.remade(arguments))
     try:
         validate_arguments(entry, arguments)
     except (ArgumentsInvalid, SchemaInvalid):
@@ -29,8 +42,43 @@ def accepted(entry: VaultEntry, arguments: dict[str, Any]) -> bool:
     return True
 
 
-def variants(known: Iterable[dict[str, Any]], accepts: Accepts, limit: int) -> list[dict[str, Any]]:
-    """Return up to `limit` inputs that `accepts` allows, the smallest first, none of them known."""
+def known_inputs(entry: VaultEntry, checks: Iterable[Check]) -> list[dict[str, Any]]:
+    """Return the arguments of the checks; of one that is Python source, those of its call of the tool, if plain."""
+    found = (_called_with(entry, check.call) if check.call else check.arguments for check in checks)
+    return [arguments for arguments in found if arguments is not None]
+
+
+def _called_with(entry: VaultEntry, call: str) -> dict[str, Any] | None:
+    """Return the arguments of the one call of the tool in that source; None where they are not literals."""
+    try:
+        nodes = ast.walk(ast.parse(call))
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+    calls = [
+        node
+        for node in nodes
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id in ("run", entry.tool_name)
+    ]
+    parameters = list(entry.input_schema.get("properties", {}))
+    if len(calls) != 1 or len(calls[0].args) > len(parameters):
+        return None
+    try:
+        given = dict(zip(parameters, map(ast.literal_eval, calls[0].args), strict=False))
+        given |= {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in calls[0].keywords}
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return None  # a name, a starred argument, a calculation
+    return given if is_plain(given) and accepted(entry, given) else None
+
+
+def variants(
+    known: Iterable[dict[str, Any]], accepts: Accepts, limit: int, numbers: tuple[float, ...] = ()
+) -> list[dict[str, Any]]:
+    """Return up to `limit` inputs that `accepts` allows, the smallest first, none of them known.
+
+    numbers: those that a cell of a frame may be at.
+    """
     known = list(known)
     seen = {_key(arguments) for arguments in known}
     found: list[dict[str, Any]] = []
@@ -39,7 +87,7 @@ def variants(known: Iterable[dict[str, Any]], accepts: Accepts, limit: int) -> l
     for _ in range(2):
         made: list[dict[str, Any]] = []
         for arguments in sources:
-            for other in _changed(arguments):
+            for other in _changed(arguments, numbers):
                 key = _key(other)
                 if key not in seen:
                     seen.add(key)
@@ -62,9 +110,14 @@ def _key(arguments: Any) -> str:
     return json.dumps(arguments, sort_keys=True, default=str)
 
 
-def _changed(value: Any) -> Iterator[Any]:
+def _changed(value: Any, numbers: tuple[float, ...] = ()) -> Iterator[Any]:
     """Yield values of the same type, each a small change away."""
-    if isinstance(value, bool):
+    if isinstance(value, dict) and values.TAG in value:
+        yield from frame_variants(value, numbers)
+        return
+    if value in ([], "", {}):
+        yield from FILLED[type(value)]
+    elif isinstance(value, bool):
         yield not value
     elif isinstance(value, int):
         yield from (0, 1, 2, -1, value + 1, value - 1, value * 2, -value)
@@ -76,7 +129,7 @@ def _changed(value: Any) -> Iterator[Any]:
         yield from _lists(value)
     elif isinstance(value, dict):
         for name, item in value.items():
-            for other in _changed(item):
+            for other in _changed(item, numbers):
                 yield {**value, name: other}
 
 
@@ -91,6 +144,7 @@ def _texts(text: str) -> Iterator[str]:
             text.upper(),
             text.lower(),
             text + text[-1],
+            f"{text[0]}-{text[-1]}",
             f" {text}",
         )
     if len(words := text.split()) > 1:

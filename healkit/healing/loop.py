@@ -8,6 +8,7 @@ patch is the healer's.
 from __future__ import annotations
 
 import dataclasses
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -16,23 +17,28 @@ from typing import Any
 from healkit.contracts.catalogue import is_retryable
 from healkit.contracts.diffs import unified_diff
 from healkit.contracts.heal_report import Answered, Outcome
-from healkit.contracts.healing import VERDICTS, Attempt, Check, CheckResult, Patch
-from healkit.errors import BudgetSpent, HealkitError, PolicyHalted
+from healkit.contracts.healing import VERDICTS, Attempt, Check, CheckResult, Patch, Verdict
+from healkit.errors import BudgetSpent, HealError, HealkitError, PolicyHalted
 from healkit.healing.advisor import Advisor, Case, Workbench
 from healkit.healing.case import own_code, settled
-from healkit.healing.checks import Validator, verdict_on, why_not
-from healkit.healing.diagnosis import Diagnosis, diagnose
+from healkit.healing.checks import Validator, why_not
+from healkit.healing.diagnosis import Diagnosis, diagnose, diagnosed_by_examples
 from healkit.healing.disambiguation import Disambiguator
 from healkit.healing.heal_record import HealRecord
 from healkit.healing.questions import AskPerson
+from healkit.healing.report import LoopResult
+from healkit.healing.result_types import doubt_types
+from healkit.healing.unasked_changes import doubt_unasked
+from healkit.healing.verdicts import place_of, uncompared, verdict_on
 from healkit.rendering import plain
 from healkit.store.log_reader import Log
 from healkit.store.vault import Vault
 
 #: How much longer an advisor is asked after a cured patch of its own, in seconds and patches.
 _MORE_S, _MORE_PATCHES = 3.0, 5
-_QUESTIONS_MAX = 3
-_ORDER = {"cured": 0, "unproven": 1, "silenced": 2, "not_cured": 3}
+#: Characters of an advisor's own error that the report quotes.
+_SAID_CHARS = 200
+_log = logging.getLogger(__name__)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,25 +54,6 @@ class Listeners:
     ask: AskPerson | None = None
     before_patch: Callable[[Case, Patch], None] | None = None
     asking: Callable[[str], object] | None = None
-
-
-@dataclasses.dataclass(frozen=True)
-class LoopResult:
-    """Result of the loop; `outcome` is set where there is nothing to decide."""
-
-    case: Case
-    diagnosis: Diagnosis
-    attempts: tuple[Attempt, ...]
-    questions: tuple[Answered, ...]
-    notes: tuple[str, ...]
-    outcome: Outcome | None = None
-    reason: str = ""
-
-    @property
-    def best(self) -> Attempt | None:
-        """Likeliest patch that passes every check; None where none does."""
-        first = self.attempts[0] if self.attempts else None
-        return first if first is not None and first.verdict != "not_cured" else None
 
 
 class HealLoop:
@@ -93,26 +80,42 @@ class HealLoop:
         self._base: list[CheckResult] = []
         self._notes: list[str] = []
         self._questions: list[Answered] = []
+        self._spent = False
+        #: False until each plausible patch was compared with the others.
+        self._compared = False
 
     def search(self, case: Case, log_id: int | None, isolation: str | None) -> LoopResult:
         """Observe, diagnose, and try proposals until there are enough; never raise for an advisor's fault."""
         self._isolation = isolation
-        step = self._record.observed(log_id, None)
+        step = self._record.observed(log_id)
         diagnosis = diagnose(case.entry, case.failure, case.checks)
-        self._record.inspected(step, diagnosis)
-        self._say(diagnosis.sentence)
-        if not diagnosis.mendable:
-            return self._result(case, diagnosis, "not_mendable", diagnosis.why_not)
         try:
-            case = self._settle(case)
+            if (
+                unseen := diagnosis.kind == "wrong_value"
+            ):  # nothing is on record, so its examples tell what happens
+                case = self._settle(case)
+                case, diagnosis = diagnosed_by_examples(case, diagnosis, self._base, self._log)
+            self._record.inspected(step, diagnosis)
+            self._say(diagnosis.sentence)
+            if not diagnosis.fixable:
+                return self._result(case, diagnosis, "not_mendable", diagnosis.why_not)
+            if not unseen:
+                case = self._settle(case)
             self._record.measured(step, case.checks, self._base)
             if case.checks and all(result.outcome == "passed" for result in self._base):
                 return self._result(
                     case, diagnosis, "healthy", "Every check passes as it is; nothing fails any more."
                 )
             case = self._ask_advisors(case)
-            case = self._disambiguate(case)
+            if self._validator.light and not case.entry.flags.get("side_effects"):
+                self._attempts = doubt_unasked(
+                    case.entry, case.checks, self._base, self._attempts, self._bench
+                )
+                case = self._disambiguate(case)
+            else:  # such a tool is run on its checks only
+                self._compared = True
         except BudgetSpent as error:
+            self._spent = True
             self._notes.append(error.message)
         except PolicyHalted as error:
             return self._result(case, diagnosis, "halted", error.message)
@@ -156,21 +159,31 @@ class HealLoop:
             self._say(f"Asking {advisor.name}.")
             if self._listeners.asking is not None:
                 self._listeners.asking(advisor.name)
-            if (listen := getattr(advisor, "listen", None)) is not None:
-                listen(self._say)
             try:
+                if (listen := getattr(advisor, "listen", None)) is not None:
+                    listen(self._say)
                 self._ask(advisor, case)
             except (BudgetSpent, PolicyHalted):
                 raise
-            except HealkitError as error:
-                self._notes.append(f"{advisor.name}: {error}")
-                self._record.error_raised(None, error)
+            except Exception as error:  # noqa: BLE001 - an advisor may be anybody's code; the others are asked as usual
+                self._failed(advisor.name, error)
             finally:
                 self._notes += [f"{advisor.name}: {remark}" for remark in getattr(advisor, "remarks", ())]
             case = dataclasses.replace(case, attempts=tuple(self._attempts))
             if self._enough(case, self._attempts[before:]) or self._record.run.halted is not None:
                 break
         return case
+
+    def _failed(self, name: str, error: Exception) -> None:
+        """Say in the report and in the record that an advisor failed; its patches until then stand."""
+        if not isinstance(error, HealkitError):
+            _log.debug("the advisor %s raised %s", name, type(error).__name__, exc_info=error)
+            said = f"{type(error).__name__}: {' '.join(str(error).split())[:_SAID_CHARS]}".rstrip(": ")
+            error = HealError(
+                f"This advisor failed with {said}.", hint="The other advisors are asked as usual."
+            )
+        self._notes.append(f"{name}: {error}")
+        self._record.error_raised(None, error)
 
     def _ask(self, advisor: Advisor, case: Case) -> None:
         """Try one advisor's patches until it has no more, or there are enough."""
@@ -204,7 +217,9 @@ class HealLoop:
             self._say(f"{patch.advisor}: {patch.reason} Not possible: {error.message}")
             return self._keep(case, patch, step, [], f"it cannot be run as this tool: {error.message}", 0.0)
         started = time.perf_counter()
-        self._record.validating(step, patch, self._bench.left_s, self._isolation, self._validator.mode)
+        self._record.validating(
+            step, patch, self._bench.left_s, self._isolation, self._validator.mode, len(case.checks)
+        )
         results = self._validate(step, patch, case.checks)
         why = why_not(case.checks, results)
         attempt = self._keep(case, patch, step, results, why, time.perf_counter() - started)
@@ -216,7 +231,10 @@ class HealLoop:
     def _keep(
         self, case: Case, patch: Patch, step: str, results: list[CheckResult], why: str, duration_s: float
     ) -> Attempt:
-        verdict = "not_cured" if why else verdict_on(patch, case.entry.code, case.checks, self._base, results)
+        verdict: Verdict = "not_cured"
+        if not why:
+            patch = doubt_types(patch, case.entry, case.checks, self._base, results)
+            verdict = verdict_on(patch, case.entry.code, case.checks, self._base, results)
         attempt = Attempt(
             number=len(self._attempts) + 1,
             patch=patch,
@@ -261,13 +279,12 @@ class HealLoop:
 
     def _disambiguate(self, case: Case) -> Case:
         """Ask what is right where plausible patches disagree; each answer is one more check for all of them."""
-        if case.entry.flags.get("side_effects") or not self._validator.light:
-            return case
         disambiguator = Disambiguator(
             case, self._attempts, self._base, self._validator, self._bench, self._record, self._listeners.ask
         )
         try:
             disambiguator.resolve(self._ranked)
+            self._compared = True
         except BudgetSpent as error:
             self._notes.append(error.message)
         finally:  # keep the answers also where the budget ends in the middle
@@ -281,12 +298,18 @@ class HealLoop:
         order = {advisor.name: place for place, advisor in enumerate(self._advisors)}
         return sorted(
             self._attempts if attempts is None else attempts,
-            key=lambda a: (_ORDER[a.verdict], order.get(a.patch.advisor, 99), -a.patch.rank, a.number),
+            key=lambda a: (place_of(a), order.get(a.patch.advisor, 99), -a.patch.rank, a.number),
         )
 
     def _result(
         self, case: Case, diagnosis: Diagnosis, outcome: Outcome | None = None, reason: str = ""
     ) -> LoopResult:
+        if not self._compared:
+            code, checks = case.entry.code, case.checks
+            self._attempts = [uncompared(attempt, code, checks, self._base) for attempt in self._attempts]
+        for attempt in self._record.concluded(self._attempts):
+            found = VERDICTS[attempt.verdict].words.capitalize()
+            self._say(f"{attempt.patch.advisor}: {attempt.patch.reason} {found}: {attempt.patch.doubt}")
         return LoopResult(
             case,
             diagnosis,
@@ -295,6 +318,8 @@ class HealLoop:
             tuple(self._notes),
             outcome,
             reason,
+            tuple(self._base),
+            self._spent or self._bench.left_s <= 0,
         )
 
     def _say(self, sentence: str) -> None:

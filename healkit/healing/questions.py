@@ -8,22 +8,29 @@ program synthesis", ICSE 2010.)
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from healkit import values
 from healkit.contracts.healing import Attempt, Check, CheckResult, difference
 from healkit.healing.advisor import Workbench
+from healkit.healing.frame_inputs import without_columns
 from healkit.healing.inputs import variants
 
 #: Number of inputs tried for one question, and of patches compared at once.
 _INPUTS_MAX, _PATCHES_MAX = 40, 6
+#: Number of limits in the codes at which cells are put.
+_LIMITS_MAX = 4
+#: How many times the limit of an input the patches get for the results that are shown: they are known to differ there.
+_SHOWN_TIMES = 10.0
 
 
 @dataclasses.dataclass(frozen=True)
 class Question:
-    """Question for what a tool returns for `arguments`; `choices` are the plausible patches' results, as JSON values.
+    """Question for what a tool returns for `arguments`; `choices` are the plausible patches' results.
 
     A choice of `raises` names an exception instead. `label` is the tool's.
     """
@@ -36,8 +43,16 @@ class Question:
     @property
     def call(self) -> str:
         """Call in words: `fibonacci(n=2)`."""
-        given = ", ".join(f"{name}={value!r}" for name, value in self.arguments.items())
-        return f"{self.label.partition('@')[0]}({given})"
+        return values.call_text(self.label.partition(" ")[0], _kept_arguments(self.arguments))
+
+    @property
+    def tables(self) -> dict[str, str]:
+        """Frames among the arguments, as the lines of a table; the other arguments are left out."""
+        return {name: table for name, value in self.arguments.items() if (table := values.table_of(value))}
+
+
+def _kept_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: values.kept(value) for name, value in arguments.items()}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,12 +66,20 @@ class Choice:
     @property
     def text(self) -> str:
         """Text on screen: JSON, or `raises ValueError`."""
-        return f"raises {self.raises}" if self.raises else json.dumps(self.value, ensure_ascii=False)
+        if self.raises:
+            return f"raises {self.raises}"
+        kept = values.kept(self.value)
+        return values.text_of(kept) if values.has_tags(kept) else json.dumps(kept, ensure_ascii=False)
+
+    @property
+    def lines(self) -> str:
+        """Text where there is room: a frame as a table, anything else as `text`."""
+        return self.text if self.raises else values.table_of(self.value) or self.text
 
 
 @dataclasses.dataclass(frozen=True)
 class Answer:
-    """Answer of a person: a JSON value, or the name of an exception."""
+    """Answer of a person: a value, or the name of an exception."""
 
     value: Any = None
     raises: str = ""
@@ -69,7 +92,7 @@ AskPerson = Callable[[Question], "Answer | None"]
 def question_on(
     label: str,
     plausible: Sequence[Attempt],
-    checks: Sequence[Check],
+    known: Sequence[dict[str, Any]],
     accepts: Callable[[dict[str, Any]], bool],
     bench: Workbench,
     number: int,
@@ -77,20 +100,54 @@ def question_on(
 ) -> Question | None:
     """Find the smallest input on which the patches differ; return None where none was found in time.
 
-    limit_s: time limit of each patch on an input.
+    known: the arguments of the checks. limit_s: time limit of each patch on an input.
     """
     codes = [attempt.patch.code for attempt in plausible[:_PATCHES_MAX]]
-    known = [check.arguments for check in checks if not check.call]
-    probes = [
-        Check(origin="answered", arguments=arguments) for arguments in variants(known, accepts, _INPUTS_MAX)
-    ]
+    inputs = variants(known, accepts, _INPUTS_MAX, _limits(codes))
+    probes = [Check(origin="answered", arguments=arguments) for arguments in inputs]
     if len(codes) < 2 or not probes:
         return None
     for probe in _told_apart(codes, probes, bench, limit_s):
-        choices = _choices([row[0] for row in bench.run(codes, [probe], limit_s=limit_s)])
-        if len(choices) > 1:
-            return Question(label, probe.arguments, choices, number)
+        rows = bench.run(codes, [probe], limit_s=_SHOWN_TIMES * limit_s)
+        choices = _choices([row[0] for row in rows])
+        if len({choice.lines for choice in choices}) > 1:  # a person has to see the difference
+            shown, choices = _with_fewer_columns(codes, probe, choices, accepts, bench, limit_s)
+            return Question(label, values.remade(shown.arguments), choices, number)
     return None
+
+
+def _limits(codes: Sequence[str]) -> tuple[float, ...]:
+    """Return the numbers that the codes compare with: patches often differ only there."""
+    found: dict[float, None] = {}
+    for code in codes:
+        for node in ast.walk(ast.parse(code)):
+            parts = [node.left, *node.comparators] if isinstance(node, ast.Compare) else []
+            for part in parts:
+                if isinstance(part, ast.Constant) and type(part.value) in (int, float):
+                    found[part.value] = None  # type: ignore[index]  # a number, as the line above says
+    return tuple(found)[:_LIMITS_MAX]
+
+
+def _with_fewer_columns(
+    codes: Sequence[str],
+    probe: Check,
+    choices: tuple[Choice, ...],
+    accepts: Callable[[dict[str, Any]], bool],
+    bench: Workbench,
+    limit_s: float,
+) -> tuple[Check, tuple[Choice, ...]]:
+    """Return the probe without the columns that no patch reads; on what is left the patches differ as before."""
+    raised = sum(bool(choice.raises) for choice in choices)
+    place = 0
+    while place < len(fewer := [one for one in without_columns(probe.arguments) if accepts(one)]):
+        smaller = Check(origin="answered", arguments=fewer[place])
+        rows = bench.run(codes, [smaller], limit_s=_SHOWN_TIMES * limit_s)
+        found = _choices([row[0] for row in rows])
+        if len(found) == len(choices) and sum(bool(choice.raises) for choice in found) == raised:
+            probe, choices = smaller, found
+        else:
+            place += 1
+    return probe, choices
 
 
 def _told_apart(
@@ -111,9 +168,9 @@ def answered_check(question: Question, answer: Answer) -> Check:
     """Return the answer as a binding check."""
     return Check(
         origin="answered",
-        arguments=question.arguments,
+        arguments=_kept_arguments(question.arguments),
         known=True,
-        expected=answer.value,
+        expected=values.kept(answer.value),
         raises=answer.raises,
     )
 
@@ -141,15 +198,23 @@ def answer_of(question: Question, said: str) -> Answer | None:
 
 def _choices(results: Sequence[CheckResult]) -> tuple[Choice, ...]:
     """Return the patches' results on one input, most common first; a patch that hangs or dies gives no choice."""
-    found: dict[str, Choice] = {}
+    found: list[Choice] = []
     for result in results:
         if result.outcome in ("timeout", "died", "not_run"):
             continue
-        raises = _raised(result)
-        key = f"raises {raises}" if raises else json.dumps(result.value, sort_keys=True)
-        before = found.get(key)
-        found[key] = Choice(result.value, raises, 1 if before is None else before.patches + 1)
-    return tuple(sorted(found.values(), key=lambda choice: -choice.patches))
+        one = Choice(values.remade(result.value), _raised(result))
+        # By its place: two frames cannot be compared with `==`.
+        place = next((place for place, choice in enumerate(found) if _agree(choice, one)), None)
+        if place is None:
+            found.append(one)
+        else:
+            found[place] = dataclasses.replace(found[place], patches=found[place].patches + 1)
+    return tuple(sorted(found, key=lambda choice: -choice.patches))
+
+
+def _agree(one: Choice, other: Choice) -> bool:
+    """Return True if one answer would be right for both: checks compare 0 and 0.0 as equal."""
+    return one.raises == other.raises and values.same(values.kept(one.value), values.kept(other.value))
 
 
 def _raised(result: CheckResult) -> str:

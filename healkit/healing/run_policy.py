@@ -75,34 +75,34 @@ def _if_granted(counted: Callable[[RunHistory, str], int]) -> Callable[[RunHisto
 
 RUN_CAPS: tuple[RunCap, ...] = (
     RunCap(
-        "max_steps",
+        "hard_cap_steps",
         "step",
         _if_granted(lambda history, _: history.steps),
-        lambda defaults: defaults.max_steps,
+        lambda defaults: defaults.hard_cap_steps,
         halts=True,
         reason="The run has made {cap_steps}, which is all it may make.",
     ),
     RunCap(
-        "same_state",
+        "same_state_revisit",
         "observation",
         lambda history, state: history.states[state],
-        lambda defaults: defaults.same_state_threshold,
+        lambda defaults: defaults.same_state_revisits,
         halts=True,
         reason="The same failing state was observed {count_times}; {allowed}. Nothing changes it.",
     ),
     RunCap(
-        "max_retries",
+        "retries_per_action",
         "retry",
         _if_granted(lambda history, action: history.retries[action]),
-        lambda defaults: defaults.max_retries,
+        lambda defaults: defaults.retries_per_action,
         halts=False,
         reason="This action was retried {cap_times} already.",
     ),
     RunCap(
-        "max_recoveries",
+        "recovery_max",
         "recovery",
         _if_granted(lambda history, _: history.recoveries),
-        lambda defaults: defaults.max_recoveries,
+        lambda defaults: defaults.recovery_max,
         halts=True,
         reason="The run has recovered {cap_times}, which is all it may.",
     ),
@@ -186,12 +186,13 @@ class RunPolicy:
         verdict = self._ask("observation", observation.state_key, observation.state_key)
         return dataclasses.replace(verdict, same_state_count=self.seen(observation.state_key))
 
-    def retry(self, action: str, error_code: str) -> PolicyVerdict:
+    def retry(self, action: str, error_code: str, ename: str = "") -> PolicyVerdict:
         """Ask to try the same action again with nothing changed; a grant names the pause before it.
 
-        Refused for an error that is not retryable, and over the cap on retries of one action.
+        ename: the exception's type, where the error is one. Refused for an error that is not retryable, and over the
+        cap on retries of one action.
         """
-        if self.halted is None and not is_retryable(error_code):
+        if self.halted is None and not is_retryable(error_code, ename):
             return PolicyVerdict(refusal=f"{error_code} would be the same again.")
         verdict = self._ask("retry", action)
         if not verdict.granted:

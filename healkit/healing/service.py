@@ -6,19 +6,24 @@ The code that heals is loaded by the first healing: a plain execution has no use
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import dataclasses
 import functools
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+from healkit import values
 from healkit.config import Config
 from healkit.contracts.entries import VaultEntry
 from healkit.contracts.runs import PolicyDefaults
+from healkit.runtime import background
 from healkit.runtime.execution import Execution
+from healkit.runtime.log_rows import nested_grants
 from healkit.runtime.recorder import Recorder
 from healkit.runtime.runner import Runner, request_for
 from healkit.runtime.runs import Runs
+from healkit.runtime.shares import slots_of
 from healkit.workers.probe import achieved_tier
 
 if TYPE_CHECKING:
@@ -72,11 +77,12 @@ class HealService:
         stop: threading.Event | None = None,
         policy: PolicyDefaults | None = None,
         dry_run: bool = False,
+        executor: concurrent.futures.Executor | None = None,
     ) -> HealReport:
         """Look for patches of a failing tool, run its checks on each, and keep the best with your consent.
 
         advisors: names or objects, asked in this order; by default as `heal_advisors` says.
-        auto: keep a patch that is *cured and regression-free* without asking, unless the policy denies it. Without
+        auto: keep a patch that is *fixed, no regressions* without asking, unless the policy denies it. Without
             `auto` and without `confirm`, the patch waits as a request (`hk.requests`).
         budget_s: seconds of wall time for all of it. log_id: the failure that is meant, instead of the newest.
         ask: gets up to three questions where plausible patches disagree. confirm: gets the chosen patch; True, False,
@@ -85,9 +91,10 @@ class HealService:
             number of candidates tried so far, whenever one of them changes. Time spent in `ask` and `confirm` does not
             count against `budget_s`. stop: set it, from any thread, to end the search.
         policy: the caps of the run; over one of them it ends. dry_run: show the best patch, and keep nothing.
+        executor: any `concurrent.futures.Executor`; its workers then try the search's candidates.
 
-        Raises `HealError` where nothing says that the tool fails, `ConfigError` for an unknown advisor, and as
-        `vault.lookup` does. An advisor's or a patch's error is never raised.
+        Raises `HealError` where nothing says that the tool fails, `ConfigError` for an unknown advisor or an
+        executor that cannot be used, and as `vault.lookup` does. An advisor's or a patch's error is never raised.
         """
         from healkit.healing.healer import HealRequest
         from healkit.healing.loop import Listeners
@@ -98,7 +105,10 @@ class HealService:
         request = HealRequest(
             tool_name, persona, names, budget_s, auto, log_id, policy, dry_run, named=advisors is not None
         )
-        return self._healer().heal(request, Listeners(progress, ask, before_patch), confirm, stop, on_tried)
+        if executor is not None:
+            background.loop.wait_for(slots_of(executor))
+        listeners = Listeners(progress, ask, before_patch)
+        return self._healer(executor).heal(request, listeners, confirm, stop, on_tried)
 
     async def aheal(self, *args: Any, **kwargs: Any) -> HealReport:
         """Do as `heal`, for async code, in a thread of its own; cancelling it stops the search."""
@@ -109,35 +119,52 @@ class HealService:
             stop.set()
             raise
 
-    def _healer(self) -> Healer:
+    def _healer(self, executor: concurrent.futures.Executor | None) -> Healer:
         from healkit.healing.healer import Healer
 
         parts = self._parts
         return Healer(
-            parts.config, parts.vault, parts.log, parts.runs, parts.requests, self._bench, self._try, self._execute,
+            parts.config, parts.vault, parts.log, parts.runs, parts.requests,
+            functools.partial(self._bench, executor), self._try, self._execute,
             lambda: achieved_tier(parts.config),
         )  # fmt: skip
 
     def _bench(
-        self, entry: VaultEntry, budget_s: float, stop: threading.Event, on_tried: Callable[[int], object]
+        self,
+        executor: concurrent.futures.Executor | None,
+        entry: VaultEntry,
+        budget_s: float,
+        stop: threading.Event,
+        on_tried: Callable[[int], object],
     ) -> Bench:
         from healkit.healing.workbench import bench_for
 
         recorder, config, off_record = self._parts.recorder, self._parts.config, not entry.logged
-        return bench_for(recorder, config, entry.ref, budget_s, stop, on_tried, off_record=off_record)
+        return bench_for(
+            recorder, config, entry.ref, budget_s, stop, on_tried, executor=executor, off_record=off_record
+        )
 
     def _try(self, entry: VaultEntry, code: str, check: Check) -> Execution:
         """Run a candidate as a trial: what it does is no failure of the tool's."""
-        return self._perform(entry, check.arguments, "trial", code)
+        return self._perform(entry, check, "trial", code)
 
-    def _execute(self, entry: VaultEntry, arguments: dict[str, Any]) -> Execution:
-        return self._perform(entry, arguments, "heal")
+    def _execute(self, entry: VaultEntry, check: Check) -> Execution:
+        return self._perform(entry, check, "heal")
 
-    def _perform(
-        self, entry: VaultEntry, arguments: Mapping[str, Any], origin: str, code: str | None = None
-    ) -> Execution:
-        request = request_for(entry.tool_name, entry.persona, arguments, None, origin, "worker")
-        request = dataclasses.replace(request, code=code)
+    def _perform(self, entry: VaultEntry, check: Check, origin: str, code: str | None = None) -> Execution:
+        """Run the tool with a check's arguments: those of an execution for its persona, and of a nested one as it was.
+
+        For its persona, because the new row holds the same arguments; with the grants of a nested one, because its
+        arguments were its caller's choice.
+        """
+        row = None if check.log_id is None else self._parts.log.get(check.log_id)
+        persona = entry.persona if row is None else row.persona
+        if self._parts.vault.get(entry.tool_name, persona).persona != entry.persona:
+            persona = entry.persona  # it has a tool of its own by now
+        request = request_for(
+            entry.tool_name, persona, values.remade(check.arguments), None, origin, "worker"
+        )
+        request = dataclasses.replace(request, code=code, within=nested_grants(row))
         return self._parts.runner.execute_request(request, _discard, False)
 
 

@@ -1,8 +1,7 @@
 """Workbench: a sync face of batches, with a budget.
 
 An advisor works in a thread of its own and knows no event loop. `Bench` hands its work to healkit's loop, draws
-candidates in the advisor's own thread (a generator of candidates may look at the outcomes of earlier ones), and raises
-`BudgetSpent` out of any call when time is up or Stop was pressed.
+candidates in the advisor's thread (they may depend on earlier outcomes), and raises `BudgetSpent` when time is up.
 """
 
 from __future__ import annotations
@@ -279,6 +278,7 @@ def bench_for(
     stop: threading.Event | None = None,
     on_progress: Callable[[int], object] = lambda _tried: None,
     *,
+    executor: Executor | None = None,
     off_record: bool = False,
 ) -> Bench:
     """Make a bench on healkit's own loop, which records there."""
@@ -289,6 +289,7 @@ def bench_for(
         budget_s=budget_s,
         stop=stop,
         on_progress=on_progress,
+        executor=executor,
         off_record=off_record,
     )
 

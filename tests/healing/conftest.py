@@ -1,4 +1,4 @@
-"""What the tests of the healing share: a vault with a tool that fails."""
+"""Fixtures of healing's tests: a vault with a failing tool."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from healkit import Config, Healkit
 
 @pytest.fixture(scope="session")
 def failing_database(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> Path:
-    """A database with `ratio`, which has failed once and passed once; to be copied."""
+    """Make a database with `ratio`, which has failed once and passed once; to be copied."""
     path = tmp_path_factory.mktemp("failing") / "healkit.db"
     with Healkit(shutil.copy(empty_database, path), config=Config.from_environment(os.environ)) as healkit:
         healkit.vault.add("ratio", BROKEN, examples=EXAMPLES)
@@ -26,7 +26,7 @@ def failing_database(tmp_path_factory: pytest.TempPathFactory, empty_database: P
 
 @pytest.fixture
 def healing(tmp_path: Path, failing_database: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Healkit]:
-    """A vault with `ratio`, which has failed once and passed once."""
+    """Lend a vault with `ratio`, which has failed once and passed once."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     database = shutil.copy(failing_database, tmp_path / "healkit.db")
     with Healkit(database, config=Config.from_environment(os.environ)) as healkit:

@@ -1,4 +1,4 @@
-"""A tool that fails, and an advisor with ideas of its own."""
+"""Tool that fails, and an advisor with ideas of its own."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ STEP_EXAMPLES = [{"arguments": {"n": 10}, "result": 20}, {"arguments": {"n": 3},
 
 
 class Idea:
-    """An advisor that proposes what it is given, in that order, and keeps what it is told of each."""
+    """Advisor that proposes what it is given, in that order, and keeps what it is told of each."""
 
     name = "idea"
 
@@ -56,7 +56,7 @@ class Idea:
 
 
 def events(report: HealReport) -> list[str]:
-    """The types of its events; its record must be in order."""
+    """Return the types of its events; its record must be in order."""
     run = read_run(report.folder)
     assert run.problems == []
     return [event.event_type for event in run.events]

@@ -1,11 +1,15 @@
-"""What a patch is called: the words must never promise more than was seen."""
+"""Names of a patch's verdict.
+
+The words must never promise more than was seen.
+"""
 
 from __future__ import annotations
 
 import pytest
 
 from healkit.contracts.healing import Check, CheckResult, Patch, same_value
-from healkit.healing.checks import adds_guard, verdict_on, why_not
+from healkit.healing.checks import why_not
+from healkit.healing.verdicts import adds_guard, verdict_on
 
 PASSED, RAISED, WRONG = (CheckResult(outcome=outcome) for outcome in ("passed", "raised", "wrong"))
 BEFORE = "def f(x):\n    return 1 / x\n"
@@ -37,6 +41,15 @@ def patch(code: str = AFTER, *, guard: bool = False, doubt: str = "") -> Patch:
         # What its own advisor would not vouch for is no cure, unless somebody was asked.
         ([DECLARED], [RAISED], [PASSED], patch(doubt="Chance."), "unproven"),
         ([DECLARED, ANSWERED], [RAISED, WRONG], [PASSED, PASSED], patch(doubt="Chance."), "cured"),
+        # H10: one answer that the broken code meets too lifted every doubt; a second one, or one that it fails, does.
+        ([DECLARED, ANSWERED], [RAISED, PASSED], [PASSED, PASSED], patch(doubt="Chance."), "unproven"),
+        (
+            [DECLARED, ANSWERED, ANSWERED],
+            [RAISED, PASSED, PASSED],
+            [PASSED, PASSED, PASSED],
+            patch(doubt="Chance."),
+            "cured",
+        ),
         # Where an example demands the guarded value, the guard is the cure.
         ([DECLARED], [RAISED], [PASSED], patch(guard=True), "cured"),
     ],
@@ -84,6 +97,10 @@ def test_a_silencing_patch_is_recognised(after: str, hides: bool) -> None:
         ("def f(x):\n    if not x:\n        return []\n    return 1 / x\n", [], False),
         ("def f(x):\n    return 'An' + 'n' if x == 0 else 1 / x\n", "Ann", False),
         ("def f(x):\n    limit = 42\n    return limit\n", 42, False),
+        ("def f(x):\n    if x == 0:\n        return 8.0\n    return 1 / x\n", 8.0, True),
+        ("def f(x):\n    return 1 / x if x else 0.25\n", 0.25, True),
+        ("def f(x):\n    if x == 0:\n        return 1\n    return 1 / x\n", 1, False),
+        ("def f(x):\n    return 2\n", 2, False),
     ],
 )
 def test_a_copied_answer_is_no_cure(after: str, expected: object, copied: bool) -> None:
@@ -91,6 +108,26 @@ def test_a_copied_answer_is_no_cure(after: str, expected: object, copied: bool) 
     assert verdict_on(patch(after), BEFORE, [check], [RAISED], [PASSED]) == (
         "silenced" if copied else "cured"
     )
+
+
+@pytest.mark.parametrize(
+    ("after", "idle"),
+    [
+        ("def f(x):\n    return 0 if x else 0\n", True),
+        ("def f(x):\n    if x:\n        return x\n    return x\n", True),
+        ("def f(x):\n    if x:\n        x = 1\n    else:\n        x = 1\n    return x\n", True),
+        ("def f(x):\n    return 0\n    return 1 / x\n", True),
+        ("def f(x):\n    for y in x:\n        break\n        x = y\n    return x\n", True),
+        ("def f(x):\n    if x:\n        return 0\n    return x\n", False),
+        ("def f(x):\n    if x:\n        raise ValueError(x)\n    return x\n", False),
+    ],
+)
+def test_a_patch_that_makes_code_idle_is_no_cure(after: str, idle: bool) -> None:
+    """H3: the same on both sides of a condition, or statements that are never reached, only hide the failure."""
+    assert verdict_on(patch(after), BEFORE, [DECLARED], [RAISED], [PASSED]) == (
+        "silenced" if idle else "cured"
+    )
+    assert verdict_on(patch(BEFORE), after, [DECLARED], [RAISED], [PASSED]) == "cured"
 
 
 def test_the_reason_names_the_input_and_its_result() -> None:

@@ -1,4 +1,7 @@
-"""The consent policy: deny beats allow beats ask, and only a cure is ever allowed ahead."""
+"""Consent policy: deny beats allow, and allow beats ask.
+
+Only a cure is ever allowed ahead.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page on consent, executed."""
+"""Page on consent, executed."""
 
 from __future__ import annotations
 

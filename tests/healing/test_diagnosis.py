@@ -1,10 +1,16 @@
-"""Diagnoses: what kind of mistake, on which line, and whether code can mend it."""
+"""Diagnoses, and what they say of a mistake.
+
+Its kind, its line, and whether code can fix it.
+"""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 from failing_tools import declared, entry_of, run
 
+from healkit import Healkit
 from healkit.contracts.catalogue import catalogue
 from healkit.contracts.failure import Failure
 from healkit.gallery import LESSONS
@@ -16,7 +22,7 @@ RAISING = {
     "import": ("    import ramdom\n", "import", 2, "ramdom"),
     "import_from": ("    from math import sqroot\n", "import", 2, "sqroot"),
     "name": ("    total = 1\n    return totl\n", "name", 3, "totl"),
-    "unbound": ("    if x:\n        y = 1\n    return y\n", "name", 4, "own variable `y`"),
+    "unbound": ("    if x:\n        y = 1\n    return y\n", "name", 4, "local variable `y`"),
     "attribute": ("    return [].apend(x)\n", "attribute", 2, "apend"),
     "key": ("    return {'a': 1}['b']\n", "key", 2, "'b'"),
     "path": ("    return open('not/there')\n", "path", 2, "not/there"),
@@ -38,7 +44,7 @@ def test_a_diagnosis_names_the_line_of_the_tools_own_code(body, kind, line, part
     code = HEAD + body
     _, failure = run(code, {})
     found = diagnose(entry_of(code), failure)
-    assert (found.kind, found.line, found.mendable) == (kind, line, True)
+    assert (found.kind, found.line, found.fixable) == (kind, line, True)
     assert part in found.sentence
     assert found.sentence.endswith(".")
     assert "\n" not in found.sentence
@@ -58,7 +64,7 @@ def test_unreadable_code_is_a_syntax_error_whatever_is_on_record(code):
     for failure in (None, Failure("TOOL_EXCEPTION", "ValueError", "old", "ValueError: old")):
         found = diagnose(entry_of(code), failure)
         assert found.kind == "syntax"
-        assert found.mendable
+        assert found.fixable
         assert found.sentence.startswith("Python cannot read")
 
 
@@ -72,7 +78,7 @@ def test_without_a_failure_a_known_result_makes_it_a_wrong_value():
     entry = entry_of("def tool(x):\n    return x\n")
     assert diagnose(entry, None, [declared({"x": 1}, 2)]).kind == "wrong_value"
     nothing = diagnose(entry, None, [])
-    assert not nothing.mendable
+    assert not nothing.fixable
     assert nothing.why_not
 
 
@@ -88,7 +94,7 @@ def test_without_a_failure_a_known_result_makes_it_a_wrong_value():
 )
 def test_an_ending_caused_by_the_code_can_be_fixed(code, kind):
     found = diagnose(entry_of("def tool():\n    pass\n"), Failure(code, "X", "so it ended", "so it ended"))
-    assert (found.kind, found.mendable) == (kind, True)
+    assert (found.kind, found.fixable) == (kind, True)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +104,7 @@ def test_an_ending_caused_by_the_code_can_be_fixed(code, kind):
 def test_an_ending_not_caused_by_the_code_says_why_no_fix_helps(code):
     assert code in catalogue()
     found = diagnose(entry_of("def tool():\n    pass\n"), Failure(code, "X", "it was so", "it was so"))
-    assert not found.mendable
+    assert not found.fixable
     assert found.why_not.endswith(".")
 
 
@@ -107,6 +113,52 @@ def test_every_lesson_of_the_gallery_has_a_diagnosis(lesson):
     _, failure = run(lesson.code, lesson.failing, lesson.name)
     entry = entry_of(lesson.code, lesson.name)
     found = diagnose(entry, failure, [declared(x["arguments"], x["result"]) for x in lesson.examples])
-    assert found.mendable
+    assert found.fixable
     assert (found.kind == "wrong_value") == (lesson.ename is None)
     assert found.kind != "other"
+
+
+@pytest.mark.parametrize(
+    "example",
+    [{"arguments": {"xs": [1, 2, 3]}, "result": 2}, {"call": "mean([1, 2, 3])", "result": 2}],
+    ids=["arguments", "call"],
+)
+def test_examples_are_run_before_anything_is_said_of_them(healkit: Healkit, example: dict[str, Any]) -> None:
+    """H2: without a run on record, what an example raises is diagnosed, and the rules see it."""
+    code = "def mean(xs: list):\n    total = sum(xs)\n    return totl / len(xs)\n"
+    healkit.vault.add("mean", code, examples=[example])
+    report = healkit.heal("mean", advisors=["rules"], auto=True)
+    assert "`totl`" in report.diagnosis
+    assert (report.outcome, report.attempts[0].patch.code) == ("kept", code.replace("totl", "total"))
+
+
+def test_an_example_kept_off_the_record_is_diagnosed_by_its_one_line(healkit: Healkit) -> None:
+    healkit.vault.add(
+        "mean",
+        "def mean(xs):\n    return totl\n",
+        examples=[{"arguments": {"xs": []}, "result": 0}],
+        log=False,
+    )
+    assert "`totl`" in healkit.heal("mean", advisors=["rules"]).diagnosis
+
+
+def test_what_the_examples_of_a_tool_with_side_effects_give_is_not_claimed(healkit: Healkit) -> None:
+    healkit.vault.add(
+        "mean",
+        "def mean(xs):\n    return totl\n",
+        examples=[{"arguments": {"xs": []}, "result": 0}],
+        side_effects=True,
+    )
+    assert healkit.heal("mean", advisors=["rules"]).diagnosis == "What its examples give is not known."
+
+
+def test_annotations_are_evaluated_as_python_does(healkit: Healkit) -> None:
+    """H1: a name that only an annotation lacks fails as in Python, and its import is the fix."""
+    healkit.vault.add("first", "def first(xs: List[int]):\n    return xs[0]\n")
+    failed = healkit.execute("first", arguments={"xs": [3]})
+    assert failed.failure is not None
+    assert failed.failure.summary == "NameError: name 'List' is not defined"
+    report = healkit.heal("first", advisors=["rules"])
+    assert report.best is not None
+    assert report.best.patch.code.startswith("from typing import List\n")
+    assert healkit.execute("first", arguments={"xs": [3]}, mode="subprocess").failure is not None

@@ -1,4 +1,7 @@
-"""The examiner of healing: what it counts as right, and the programs that it makes."""
+"""Examiner of healing: what it counts as right.
+
+Also the programs that it makes.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 @pytest.fixture(scope="module")
 def heal():
-    """The benchmark's modules, which are scripts' and not the package's."""
+    """Import the benchmark's modules, which are scripts' and not the package's."""
     sys.path.insert(0, str(BENCHMARKS))
     try:
         from heal import measuring, mutants, programs, quixbugs, quixbugs_inputs, scoring, summary

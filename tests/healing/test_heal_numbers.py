@@ -1,4 +1,4 @@
-"""The page of numbers says what the kept results say.
+"""Page of numbers, compared with the kept results.
 
 `HEALKIT_REGENERATE=1 pytest tests/healing/test_heal_numbers.py` writes its tables anew; the diff is then reviewed.
 """
@@ -24,7 +24,7 @@ TABLE = re.compile(r"<!-- ([\w ,]+) -->\n(.*?)<!-- /\1 -->", re.DOTALL)
 
 @pytest.fixture(scope="module")
 def bench():
-    """The benchmark and its tables, which are scripts' and not the package's."""
+    """Import the benchmark and its tables, which are scripts' and not the package's."""
     sys.path.insert(0, str(ROOT / "benchmarks"))
     try:
         import bench_heal
@@ -71,7 +71,7 @@ def test_the_benchmark_accepts_every_command_of_the_page(bench: Any) -> None:
 
 
 def _table(tables: Any, results: dict[str, Any], name: str) -> str:
-    """A table between its marks, `overview`, `conditions` or `<set> by_<group>`."""
+    """Return a table between its marks, `overview`, `conditions` or `<set> by_<group>`."""
     if name in ("overview", "conditions"):
         text = getattr(tables, name)(results)
     else:

@@ -1,4 +1,4 @@
-"""The page on healing, executed."""
+"""Page on healing, executed."""
 
 from __future__ import annotations
 

@@ -1,9 +1,13 @@
-"""Other inputs for a tool: small, of the same kind, and never one that is known already."""
+"""Other inputs for a tool: small and of the same kind.
+
+None of them is known already.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,6 +21,7 @@ VALUES = st.recursive(
 ARGUMENTS = st.dictionaries(st.sampled_from(["a", "b", "text"]), VALUES, min_size=1, max_size=3)
 
 
+@pytest.mark.slow
 @given(ARGUMENTS)
 def test_variants_are_new_distinct_and_smallest_first(known: dict[str, Any]) -> None:
     found = variants([known], lambda _: True, 30)

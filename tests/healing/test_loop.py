@@ -1,4 +1,7 @@
-"""The healing loop from failure to revision, with advisors that have exactly the ideas they are given."""
+"""Healing loop from failure to revision.
+
+The advisors have exactly the ideas that they are given.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from healkit.healing.report import HealReport
 def test_auto_keeps_a_cure_and_the_report_is_complete(healing: Healkit) -> None:
     idea = Idea(WRONG, MENDED)
     report = healing.heal("ratio", advisors=[idea], auto=True)
-    assert (report.outcome, report.verdict, report.revision) == ("kept", "cured and regression-free", 2)
+    assert (report.outcome, report.verdict, report.revision) == ("kept", "fixed, no regressions", 2)
     assert report.verdict_code == "cured"
     assert healing.execute_tool("ratio", arguments={"a": 1, "b": 0}) == 0.0
     best, other = report.attempts
@@ -29,18 +32,17 @@ def test_auto_keeps_a_cure_and_the_report_is_complete(healing: Healkit) -> None:
     ]
     assert (other.verdict, other.why) == (
         "not_cured",
-        "the example (a=1, b=0): gives 0.0 where 0.0 is right" if False else other.why,
+        "the example (a=6, b=3): gives 0.5 where 2.0 is right",
     )
-    assert "the example (a=6, b=3): gives 0.5 where 2.0 is right" in other.why
     assert [attempt and attempt.verdict for attempt in idea.told] == ["not_cured", "cured"]
     assert report.cost == {"ideas": 2}
     revision = healing.vault.history("ratio")[-1]
-    assert (revision.author, revision.reason) == ("rule", "Idea 2. [cured and regression-free]")
+    assert (revision.author, revision.reason) == ("rule", "Idea 2. [fixed, no regressions]")
     failed = healing.log.query(tool="ratio", status="FAILURE").rows[-1]
     assert revision.motivating_log_id == failed.id
     assert healing.vault.blame("ratio").last_cured_by == 2
     text = str(report)
-    assert "cured and regression-free" in text
+    assert "fixed, no regressions" in text
     assert "+    return a / b if b else 0.0" in text
     assert report.run_id in text
 
@@ -77,11 +79,13 @@ def test_progress_is_told_in_sentences(tmp_path: Path) -> None:
         )
         alone = healkit.heal("ratio", advisors=[Idea(SILENT)], dry_run=True)
     assert "1 check, of which 1 fails as it is." in said
-    assert "idea: Idea 1. Not cured (the example (a=1, b=0): gives None where 0.0 is right)." in said
-    assert "idea: Idea 1. Cured and regression-free." in said
+    assert "idea: Idea 1. Does not fix it (the example (a=1, b=0): gives None where 0.0 is right)." in said
+    assert "idea: Idea 1. Fixed, no regressions." in said
     assert counted == [("idea", 0), ("idea", 0)]
-    assert "against 1 check;" in str(report)
-    assert alone.reason == "The only patch that was proposed does not pass every check."
+    assert "checks     1 of 1 passed" in str(report)
+    assert alone.reason.startswith(
+        "No fix found: 1 candidate, nothing left to try. Still failing: the example"
+    )
 
 
 @pytest.mark.requirement("HEAL-3")
@@ -89,7 +93,7 @@ def test_a_patch_without_a_right_answer_is_unproven(healing: Healkit) -> None:
     healing.vault.add("bare", BROKEN.replace("ratio", "bare"))
     healing.execute("bare", arguments={"a": 1, "b": 0})
     report = healing.heal("bare", advisors=[Idea(MENDED.replace("ratio", "bare"))])
-    assert (report.verdict_code, report.verdict) == ("unproven", "cured but unproven")
+    assert (report.verdict_code, report.verdict) == ("unproven", "passes all checks, unverified")
 
 
 @pytest.mark.requirement("HEAL-1")
@@ -111,7 +115,7 @@ def test_a_random_recorded_value_is_no_check(healing: Healkit) -> None:
         "dice", advisors=[Idea("import random\ndef dice(n):\n    return random.random()\n")]
     )
     assert [check.origin for check in report.checks] == ["failing"]
-    assert report.verdict == "cured but unproven"
+    assert report.verdict == "passes all checks, unverified"
 
 
 @pytest.mark.requirement("HEAL-1")
@@ -121,7 +125,7 @@ def test_recorded_values_of_a_wrong_tool_do_not_count(healing: Healkit) -> None:
     )
     assert healing.execute("double", arguments={"n": 10}).value == 12
     report = healing.heal("double", advisors=[Idea("def double(n):\n    return n * 2\n")], auto=True)
-    assert (report.outcome, report.verdict) == ("kept", "cured and regression-free")
+    assert (report.outcome, report.verdict) == ("kept", "fixed, no regressions")
     assert [check.origin for check in report.checks] == ["declared"]
 
 
@@ -129,7 +133,7 @@ def test_a_tool_with_side_effects_is_neither_run_nor_searched_on(healing: Healki
     healing.vault.set_flags("ratio", side_effects=True)
     rows = len(healing.log.query().rows)
     report = healing.heal("ratio", advisors=[Idea(WRONG, author="search"), Idea(MENDED)], auto=True)
-    assert (report.outcome, report.verdict) == ("pending", "cured but unproven")
+    assert (report.outcome, report.verdict) == ("pending", "passes all checks, unverified")
     assert any("never searched on" in note for note in report.notes)
     assert len(healing.log.query().rows) == rows
 
@@ -150,15 +154,31 @@ def test_a_person_is_an_advisor_like_any_other(healing: Healkit) -> None:
     assert "is right" in shown[1][1]
 
 
-def test_peers_an_earlier_revision_and_another_tool_are_proposed(healing: Healkit) -> None:
-    healing.vault.add("quotient", MENDED.replace("ratio", "quotient"))
-    report = healing.heal("ratio", advisors=["peers"], auto=True)
-    assert (report.outcome, report.verdict) == ("kept", "cured and regression-free")
-    assert "quotient@1" in report.attempts[0].patch.reason
+def test_another_tool_is_a_replacement_that_is_asked_about(healing: Healkit) -> None:
+    """H5: another program is no repair: it keeps the tool's signature, and a person decides."""
+    typed = (
+        "from typing import Any\ndef ratio(a: int, b: int, more: Any = None) -> float:\n    return a / b\n"
+    )
+    healing.vault.patch("ratio", typed)
+    healing.vault.add("quotient", typed.replace("ratio", "quotient").replace("a / b", "a / b if b else 0.0"))
+    report = healing.heal("ratio", advisors=["peers"], auto=True, confirm=lambda _: True)
+    other = next(attempt for attempt in report.attempts if "quotient v1" in attempt.patch.reason)
+    assert (other.verdict, other.patch.reason) == (
+        "unproven",
+        "Replace the tool by quotient v1, another program.",
+    )
+    assert report.outcome == "kept"
+    schema = healing.vault.get("ratio", revision=2).input_schema
+    assert healing.vault.get("ratio").input_schema == schema
+    assert healing.execute_tool("ratio", arguments={"a": 1, "b": 0}) == 0.0
+
+
+def test_an_earlier_revision_of_the_tool_is_proposed(healing: Healkit) -> None:
+    healing.vault.patch("ratio", MENDED)
     healing.vault.patch("ratio", BROKEN, reason="broken again")
     healing.execute("ratio", arguments={"a": 1, "b": 0})
     again = healing.heal("ratio", advisors=["peers"], auto=True)
-    assert again.attempts[0].patch.reason == "Go back to ratio@2."
+    assert again.attempts[0].patch.reason == "Go back to ratio v2."
 
 
 @pytest.mark.requirement("RUN-3")
@@ -179,13 +199,15 @@ def test_every_type_of_event_is_written_by_some_path_of_the_loop(healing: Healki
     note("halted", healing.heal("ratio", advisors=[Idea(*[WRONG] * 9, author="model")]))
     missing = set(EVENT_TYPES) - set(found)
     # A lost worker: `test_a_lost_worker_is_retried_but_a_wrong_patch_is_not` shows these two.
-    assert missing == {"retry_scheduled", "backoff_applied"}, found
+    decisions = {name for name in EVENT_TYPES if name.startswith("trace.")}  # tests/decisions has them
+    assert missing == {"retry_scheduled", "backoff_applied"} | decisions, found
 
 
 def test_the_examples_of_the_tool_are_what_its_author_wrote(healing: Healkit) -> None:
     assert healing.vault.get("ratio").examples == EXAMPLES
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("HEAL-1")
 def test_a_tool_that_calls_others_is_validated_in_a_worker(
     healing: Healkit,

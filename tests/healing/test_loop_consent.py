@@ -1,4 +1,7 @@
-"""Who decides about a patch: the person, `--auto`, a request that waits; and what is on record of it."""
+"""Decisions about a patch, and the record of them.
+
+The person decides, or `--auto`, or a request that waits.
+"""
 
 from __future__ import annotations
 
@@ -92,7 +95,7 @@ def test_auto_does_not_keep_a_silencing_patch(healing: Healkit) -> None:
     healing.execute("bare", arguments={"a": 1, "b": 0})
     idea = Idea(SILENT.replace("ratio", "bare"))
     report = healing.heal("bare", advisors=[idea], auto=True)
-    assert (report.outcome, report.verdict) == ("pending", "silenced only")
+    assert (report.outcome, report.verdict) == ("pending", "only hides the error")
     assert healing.vault.get("bare").revision == 1
 
 
@@ -104,6 +107,8 @@ def test_a_patch_that_fails_in_use_is_taken_back(healing: Healkit) -> None:
     report = healing.heal("ratio", advisors=[Idea(treacherous)], auto=True)
     assert report.outcome == "rolled_back"
     assert "ZeroDivisionError" in report.reason
+    assert (report.verdict, report.plausible) == ("does not fix it", ())
+    assert "it fails when it runs: ZeroDivisionError" in report.attempts[0].why
     assert healing.vault.get("ratio").code == BROKEN
     assert [info.author for info in healing.vault.history("ratio")] == ["person", "rule", "person"]
     assert {"recovery_started", "recovery_finished"} <= set(events(report))
@@ -123,7 +128,7 @@ def test_a_concurrent_change_is_not_overwritten(healing: Healkit) -> None:
 @pytest.mark.requirement("RUN-1")
 def test_a_dry_run_shows_the_patch_and_keeps_nothing(healing: Healkit) -> None:
     report = healing.heal("ratio", advisors=[Idea(MENDED)], auto=True, dry_run=True)
-    assert (report.outcome, report.verdict) == ("shown", "cured and regression-free")
+    assert (report.outcome, report.verdict) == ("shown", "fixed, no regressions")
     manifest = read_run(report.folder).manifest
     assert manifest is not None
     assert manifest.execution_mode == "dry_run"

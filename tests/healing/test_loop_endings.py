@@ -1,20 +1,28 @@
-"""How a healing ends before it has found anything: the policy, Stop, the budget, a lost worker, a wrong wish."""
+"""Endings of a healing before it has found anything.
+
+The policy, Stop, the budget, a lost worker, a wrong wish.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import re
 import threading
+from collections.abc import Generator
+from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
-from healing_samples import BROKEN, MENDED, WRONG, Idea, events
+from healing_samples import BROKEN, MENDED, STEP, STEP_EXAMPLES, WRONG, Idea, events
 from trial_server_samples import children_of_trial_servers, trial_servers
 from waiting import wait_until
 
 from healkit import Healkit
+from healkit.contracts.healing import Attempt, Patch
 from healkit.contracts.runs import PolicyDefaults
 from healkit.errors import ConfigError, HealError
+from healkit.healing.advisor import Case, Workbench
 from healkit.tracing.reader import read_run
 
 
@@ -28,7 +36,7 @@ def test_a_healthy_tool_is_left_alone(healing: Healkit) -> None:
 
 def test_a_failure_that_no_code_fixes_ends_at_once(healing: Healkit) -> None:
     healing.vault.add("slow", "import time\ndef slow():\n    time.sleep(60)\n")
-    with pytest.raises(HealError, match="Nothing says that slow@1 fails"):
+    with pytest.raises(HealError, match="There is no failure of slow v1 on record"):
         healing.heal("slow")
     with pytest.raises(HealError, match="no failure of 'slow'"):
         healing.heal("slow", log_id=1)
@@ -44,6 +52,90 @@ def test_a_bad_request_is_refused_before_anything_runs(healing: Healkit) -> None
     assert not list(healing.runs_dir.glob("*"))
 
 
+ODD = "def odd(n):\n    total = n\n    return total\n"
+ODD_EXAMPLES = [{"arguments": {"n": n}, "result": result} for n, result in [(1, 7), (2, 19), (3, 5)]]
+
+
+@pytest.mark.parametrize(
+    ("budget_s", "said"),
+    [
+        (1e-9, r"nothing was tried in 1e-09 s, budget used up\."),
+        (0.8, r"[\d,]+ candidates? in 0\.8 s, budget used up\."),
+    ],
+    ids=["nothing tried", "budget spent"],
+)
+def test_a_spent_budget_says_how_far_it_got(healing: Healkit, budget_s: float, said: str) -> None:
+    """H9: the reason tells a budget that was too small from a search that has ended, and names what fails."""
+    healing.vault.add("odd", ODD, examples=ODD_EXAMPLES)
+    report = healing.heal("odd", advisors=["search"], budget_s=budget_s)
+    assert report.outcome == "not_cured"
+    assert re.search(said, report.reason)
+    assert "Still failing: the example (n=1): gives 1 where 7 is right." in report.reason
+    assert report.reason.endswith("Raise it: budget_s=….")
+
+
+def test_a_healing_without_a_proposal_says_that_nothing_was_tried(healing: Healkit) -> None:
+    """H9: an advisor that has nothing to propose is told from a search that has ended."""
+    report = healing.heal("ratio", advisors=[Idea()])
+    assert report.reason == (
+        "No fix found: no advisor had a patch. Still failing: the example (a=1, b=0): raises ZeroDivisionError: "
+        "division by zero. Ask the search too, edit the code, or ask a model."
+    )
+
+
+@pytest.mark.requirement("HEAL-3")
+def test_patches_that_nothing_was_compared_with_are_no_cure(healing: Healkit) -> None:
+    """H10: with the budget spent before plausible patches were compared, the first one was called fixed."""
+    healing.vault.add("step", STEP, examples=STEP_EXAMPLES)
+    idea = Idea(STEP.replace("> 10", "> 4"), STEP.replace("> 10", ">= 10"))
+    said: list[str] = []
+    report = healing.heal("step", advisors=[idea], auto=True, budget_s=1e-9, progress=said.append)
+    assert "unverified: There was no time left" in said[-1]
+    assert (report.outcome, report.verdict) == ("pending", "passes all checks, unverified")
+    assert report.best is not None
+    assert report.best.patch.doubt == "There was no time left to compare it with other patches."
+    judged = [
+        (event.step_id, event.metadata["verdict"])
+        for event in read_run(report.folder).events
+        if event.event_type == "proposal_accepted" and "verdict" in event.metadata
+    ]
+    assert [verdict for step, verdict in judged if step == report.best.step_id] == ["cured", "unproven"]
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("HEAL-3")
+def test_a_search_with_a_short_budget_claims_nothing(healing: Healkit) -> None:
+    """H10: the search vouched for the first patch that passed, though time ended it after a few candidates."""
+    code = "import time\n\n\ndef total(a, b):\n    time.sleep(0.3)\n    return a - b\n"
+    examples = [{"arguments": {"a": a, "b": b}, "result": a + b} for a, b in [(2, 3), (4, 1), (7, 7)]]
+    healing.vault.add("total", code, examples=examples)
+    report = healing.heal("total", advisors=["search"], auto=True, budget_s=15)
+    assert (report.outcome, report.verdict) == ("pending", "passes all checks, unverified"), str(report)
+    assert report.best is not None
+    assert "no time left" in report.best.patch.doubt
+
+
+def test_advisors_with_nothing_left_show_the_nearest_patch(healing: Healkit) -> None:
+    """H9: where nothing passes every check, the patch that passes most is shown, and what is still wrong."""
+    healing.vault.add("odd", ODD, examples=ODD_EXAMPLES)
+    half = ODD.replace("total = n", "total = 7 if n == 1 else n")
+    report = healing.heal("odd", advisors=[Idea(ODD.replace("= n", "= -n"), half)])
+    assert "No fix found: 2 candidates, nothing left to try." in report.reason
+    assert report.nearest is not None
+    assert (report.nearest.patch.code, report.nearest.passed, report.best) == (half, 1, None)
+    assert "nearest: passes 1 of 3 checks" in str(report)
+    assert "+    total = 7 if n == 1 else n" in str(report)
+    assert "nearest: passes 1 of 3 checks" in report._repr_html_()
+
+
+@pytest.mark.slow
+def test_the_search_shows_how_near_it_came(healing: Healkit) -> None:
+    healing.vault.add("odd", ODD, examples=ODD_EXAMPLES)
+    report = healing.heal("odd", advisors=["search"], budget_s=8)
+    assert report.nearest is not None
+    assert (report.nearest.patch.author, report.nearest.verdict) == ("search", "not_cured")
+
+
 @pytest.mark.requirement("RUN-6", "RUN-3")
 def test_the_policy_halts_a_repeating_advisor(healing: Healkit) -> None:
     report = healing.heal("ratio", advisors=[Idea(*[WRONG] * 9, author="model")], auto=True)
@@ -52,17 +144,22 @@ def test_the_policy_halts_a_repeating_advisor(healing: Healkit) -> None:
     assert "policy_halt" in events(report)
     (halt,) = [event for event in read_run(report.folder).events if event.event_type == "policy_halt"]
     assert halt.error is not None
-    assert (halt.error.error_code, halt.error.details["rule"], halt.error.details["threshold"]) == (
+    assert (
+        halt.error.error_code,
+        halt.metadata["policy"]["reason"],
+        halt.metadata["policy"]["threshold"],
+    ) == (
         "POLICY_HALT",
-        "same_state",
+        "same_state_revisit",
         2,
     )
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("RUN-6")
 def test_the_caps_of_a_healing_can_be_given(healing: Healkit) -> None:
     ideas = [BROKEN.replace("a / b", f"a / b - a / b + {n}") for n in range(9)]
-    report = healing.heal("ratio", advisors=[Idea(*ideas)], policy=PolicyDefaults(max_steps=4))
+    report = healing.heal("ratio", advisors=[Idea(*ideas)], policy=PolicyDefaults(hard_cap_steps=4))
     assert (report.outcome, len(report.attempts)) == ("halted", 3)
     # The failure was ZeroDivisionError each time, but a rule's different ideas are no loop.
     assert healing.heal("ratio", advisors=[Idea(*ideas)]).outcome == "not_cured"
@@ -158,3 +255,56 @@ def test_stop_ends_a_validation_in_a_worker(healing: Healkit) -> None:
     )
     assert report.outcome == "stopped"
     assert report.duration_s < 25
+
+
+class Failing(Idea):
+    """Advisor that raises once its ideas are used up, or at another place."""
+
+    name = "failing"
+
+    def __init__(self, *codes: str, at: str = "propose") -> None:
+        super().__init__(*codes)
+        self._at = at
+
+    def listen(self, say: Any) -> None:
+        if self._at == "listen":
+            raise RecursionError("too deep")
+
+    def propose(self, case: Case, bench: Workbench) -> Generator[Patch, Attempt | None, None]:
+        yield from super().propose(case, bench)
+        if self._at == "patch":
+            yield None.code  # type: ignore[attr-defined]  # raises
+        raise ZeroDivisionError("by\nzero")
+
+
+@pytest.mark.parametrize("at", ["listen", "propose", "patch"])
+def test_an_advisor_that_raises_costs_itself_only(healing: Healkit, at: str) -> None:
+    """R2: an exception of an advisor's own ended the healing, with no report."""
+    report = healing.heal("ratio", advisors=[Failing(WRONG, at=at), Idea(MENDED)], auto=True)
+    assert (report.outcome, report.ok) == ("kept", True)
+    assert report.attempts[0].patch.code == MENDED
+    (note,) = [note for note in report.notes if note.startswith("failing: ")]
+    expected = {
+        "listen": "RecursionError: too deep",
+        "propose": "ZeroDivisionError",
+        "patch": "AttributeError",
+    }
+    assert f"This advisor failed with {expected[at]}" in note
+    assert "error_raised" in events(report)
+
+
+@pytest.mark.slow
+def test_an_advisor_that_cannot_be_loaded_costs_itself_only(
+    healing: Healkit, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """R2: another package's advisor that failed to load ended the healing."""
+    package = tmp_path / "absent-1.0.dist-info"
+    package.mkdir()
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: absent\nVersion: 1.0\n")
+    (package / "entry_points.txt").write_text(
+        "[healkit.advisors]\nabsent = a_package_that_is_not_there:Advisor\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    report = healing.heal("ratio", advisors=["absent", Idea(MENDED)], auto=True)
+    assert report.ok
+    assert any("absent: this advisor cannot be loaded: ModuleNotFoundError" in note for note in report.notes)

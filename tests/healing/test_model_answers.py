@@ -1,4 +1,7 @@
-"""Answers of models: one sentence and one block, and all that comes instead."""
+"""Answers of models: one sentence and one block.
+
+Also everything that comes instead.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The page on language models, executed against a server of this test's own, and held against the code."""
+"""Page on language models, executed, compared with the code.
+
+It is executed against a server of this test's own.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from model_server import SECRET_KEY, model_server, says
 
 from healkit import errors
 from healkit.config import Config
-from healkit.healing.advisors.model.model_endpoint import find_endpoint
+from healkit.language_models.model_endpoint import find_endpoint
 
 PAGE = Path(__file__).parents[2] / "docs" / "models.md"
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)

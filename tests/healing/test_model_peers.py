@@ -1,4 +1,7 @@
-"""A model is told of earlier revisions, other personas' versions and tools that take the same: capped and cleaned."""
+"""Peers of a tool, as a model is told of them.
+
+Earlier revisions, other personas' versions and tools that take the same: capped and cleaned.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,7 @@ def other(name: str, code: str) -> Peer:
 
 
 def told(server: ModelServer, of: Case, **settings: int) -> str:
-    """What the model is told of a case in its first question."""
+    """Return what the model is told of a case in its first question."""
     next(ModelAdvisor(server.config(**settings), environ=HERE).propose(of, Budget()))
     return server.requests[-1].text
 
@@ -63,9 +66,9 @@ def test_the_model_is_told_earlier_revisions_and_similar_tools(
     text = server.requests[0].text
     assert text.index(PEERS) < text.index("What it has to do:")
     for part in (
-        "this tool: halve@1\ndef halve(n):\n    return n * 0.5  # slow\n",
-        "for exact\ndef halve(n):\n    return n >> 1  # whole\n",
-        "another tool with the same arguments: third@1\ndef third(n):\n    return n / 3\n",
+        "this tool: halve v1\ndef halve(n):\n    return n * 0.5  # slow\n",
+        "halve v1 (exact)\ndef halve(n):\n    return n >> 1  # whole\n",
+        "another tool with the same arguments: third v1\ndef third(n):\n    return n / 3\n",
     ):
         assert part in text, part
     assert "greet" not in text
@@ -102,18 +105,18 @@ def test_peers_are_left_out_first(server: ModelServer) -> None:
 
 def test_a_proposed_peer_is_told_as_an_attempt_only(server: ModelServer) -> None:
     before = MENDED.replace("2", "3")
-    patch = Patch(code=before, advisor="peers", author="rule", reason="Go back to halve@3.")
+    patch = Patch(code=before, advisor="peers", author="rule", reason="Go back to halve v3.")
     attempt = Attempt(number=1, patch=patch, diff="+    return n / 3", verdict="not_cured", why="no")
     text = told(server, case(version(3, before), attempts=(attempt,)))
     assert PEERS not in text
-    assert "by peers: not cured" in text
+    assert "by peers: does not fix it" in text
 
 
 @pytest.mark.parametrize("same_tool", [True, False])
 def test_secrets_and_personal_data_in_a_peer_are_not_sent(server: ModelServer, same_tool: bool) -> None:
-    peer = Peer("halve@3", f'API_KEY = "hunter2xyz9"\n# jane@example.com\n{MENDED}', same_tool)
+    peer = Peer("halve v3", f'API_KEY = "hunter2xyz9"\n# jane@example.com\n{MENDED}', same_tool)
     text = told(server, case(peer))
-    assert "halve@3" in text
+    assert "halve v3" in text
     assert "hunter2" not in text
     assert "jane@example.com" not in text
     assert "return n / 2" in text

@@ -1,4 +1,7 @@
-"""What leaves the machine for a model, and what does not: secrets, people's data, values, keys."""
+"""Data that leaves the machine for a model, or does not.
+
+Secrets, people's data, values, keys.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ from healkit.contracts.post_mortem import KeptFrame, Local
 from healkit.errors import PostMortemGone
 from healkit.healing.advisor import Case
 from healkit.healing.advisors.model import ModelAdvisor
-from healkit.healing.advisors.model.model_endpoint import ApiKey, find_endpoint
+from healkit.language_models.model_endpoint import ApiKey, find_endpoint
 from healkit.sanitizer.rule import expand
 
 BROKEN = "def halve(n):\n    return n / 0\n"
@@ -56,7 +59,7 @@ def case(code: str = BROKEN, **more: Any) -> Case:
 
 
 def told(server: ModelServer, of: Case, bench: Budget | None = None, **more: Any) -> tuple[str, ModelAdvisor]:
-    """What the model is told of a case in its first question, and who told it."""
+    """Return what the model is told of a case in its first question, and the advisor that told it."""
     server.plan.append(says(ANSWER))
     settings = {name: more.pop(name) for name in list(more) if name in Config.__dataclass_fields__}
     advisor = ModelAdvisor(server.config(**settings), environ=HERE, **more)
@@ -234,7 +237,7 @@ def test_values_of_local_variables_need_opt_in_and_are_cleaned(
 
 
 class Watched(Budget):
-    """A budget on which something was observed."""
+    """Budget on which something was observed."""
 
     def observe(self, code: str, checks: Sequence[Check]) -> list[Observed]:
         assert checks
@@ -373,7 +376,7 @@ def test_an_unsendable_key_is_refused_without_showing_it() -> None:
 
 
 class InMemory(keyring.backend.KeyringBackend):
-    """A keyring that a test can fill."""
+    """Keyring that a test can fill."""
 
     priority = 0.1
 

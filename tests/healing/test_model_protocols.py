@@ -1,4 +1,7 @@
-"""Both protocols, spoken to a real server, and the format that streams have in common."""
+"""Model protocols, both spoken to a real server.
+
+Also the format that streams have in common.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +17,11 @@ from healkit.contracts.entries import VaultEntry
 from healkit.errors import ConfigError, ModelError
 from healkit.healing.advisor import Case
 from healkit.healing.advisors.model import ModelAdvisor
-from healkit.healing.advisors.model.anthropic_messages import AnthropicMessages
-from healkit.healing.advisors.model.model_endpoint import find_endpoint
-from healkit.healing.advisors.model.openai_chat import OpenAIChat
-from healkit.healing.advisors.model.protocol import Prompt
-from healkit.healing.advisors.model.transport import event_data
+from healkit.language_models.anthropic_messages import AnthropicMessages
+from healkit.language_models.model_endpoint import find_endpoint
+from healkit.language_models.openai_chat import OpenAIChat
+from healkit.language_models.protocol import Prompt
+from healkit.language_models.transport import event_data
 
 BROKEN = "def halve(n):\n    return n / 0\n"
 ANSWER = "It divided by zero — always.\n```python\ndef halve(n):\n    return n / 2\n```\n"

@@ -1,4 +1,7 @@
-"""A model mends a tool of the gallery: wrong first, right once it has seen why."""
+"""Model that fixes a tool of the gallery.
+
+Its patch is wrong first, and right once the model has seen why.
+"""
 
 from __future__ import annotations
 
@@ -66,12 +69,12 @@ def test_the_model_learns_why_an_answer_failed(
             assert failed is not None
             failed.post_mortem().close()
         report = hk.heal("fibonacci", advisors=["model"], auto=True, progress=said.append)
-        assert (report.outcome, report.verdict) == ("kept", "cured and regression-free")
+        assert (report.outcome, report.verdict) == ("kept", "fixed, no regressions")
         assert hk.execute_tool("fibonacci", arguments={"n": 10}) == 55
         newest = hk.vault.history("fibonacci")[-1]
     assert (newest.author, newest.reason) == (
         "model",
-        "The quotient is not needed. [cured and regression-free]",
+        "The quotient is not needed. [fixed, no regressions]",
     )
     assert report.best is not None
     assert report.best.patch.code == RIGHT
@@ -81,7 +84,7 @@ def test_the_model_learns_why_an_answer_failed(
     first, second = (request.text for request in server.requests)
     assert "fibonacci.previous: int\n" in first
     assert "What was tried" not in first
-    assert "by model: not cured" in second
+    assert "by model: does not fix it" in second
     assert 'called with {"n":10} it returned' in second
     assert "+        growth = current / (previous or 1)" in second
     assert SECRET_KEY not in f"{report!r} {report} {said}"
@@ -161,7 +164,7 @@ def test_the_model_is_told_what_other_advisors_tried(server: ModelServer) -> Non
     advisor = ModelAdvisor(server.config(heal_model_attempts=2), environ={})
     (patch,) = advisor.propose(case, Budget())
     assert patch.code == RIGHT
-    assert "by search: silenced only" in server.requests[0].text
+    assert "by search: only hides the error" in server.requests[0].text
     assert "It returns 1 for n=10, not 55." in server.requests[0].text
 
 

@@ -1,4 +1,7 @@
-"""The rules advisor as a whole: what it reads off a case, and what it leaves as it was."""
+"""Rules advisor as a whole.
+
+What it reads off a case, and what it leaves as it was.
+"""
 
 from __future__ import annotations
 

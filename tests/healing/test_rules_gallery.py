@@ -1,4 +1,7 @@
-"""Which of the gallery's broken tools the rules alone mend, by real trials on all of their examples."""
+"""Broken tools of the gallery that the rules alone fix.
+
+Proven by real trials on all of their examples.
+"""
 
 from __future__ import annotations
 

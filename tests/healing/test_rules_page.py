@@ -1,4 +1,4 @@
-"""The page about the rules: it runs, and it lists every row."""
+"""Page about the rules: it runs, and it lists every row."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ PATH = Path(__file__).parents[2] / "docs" / "rules.md"
 
 
 def rows() -> str:
-    """The table of the page."""
-    lines = ["| about | what is mended |", "| --- | --- |"]
+    """Build the table of the page."""
+    lines = ["| about | what is fixed |", "| --- | --- |"]
     for subject, patterns in SUBJECTS.items():
         mends = "; ".join(dict.fromkeys(fix.mistake for pattern in patterns for fix in pattern.fixes))
         if mends:

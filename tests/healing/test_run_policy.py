@@ -1,4 +1,7 @@
-"""The policy, tried with every kind of sequence: it halts within its caps, and never before."""
+"""Run policy, tried with every kind of sequence.
+
+It halts within its caps, and never before.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +25,10 @@ ASKED = st.one_of(
 )
 CAPS = st.builds(
     PolicyDefaults,
-    same_state_threshold=st.integers(1, 4),
-    max_steps=st.integers(1, 12),
-    max_retries=st.integers(0, 3),
-    max_recoveries=st.integers(0, 3),
+    same_state_revisits=st.integers(1, 4),
+    hard_cap_steps=st.integers(1, 12),
+    retries_per_action=st.integers(0, 3),
+    recovery_max=st.integers(0, 3),
     backoff_ms=st.lists(st.integers(0, 5000), min_size=1, max_size=4).map(tuple),
 )
 
@@ -53,9 +56,9 @@ def test_nothing_over_a_cap_is_granted(caps: PolicyDefaults, asked: Any) -> None
             continue
         key = question[0] + (question[1] if question[0] == "retry" else "")
         granted[key] = granted.get(key, 0) + verdict.granted
-    assert granted.get("step", 0) <= caps.max_steps
-    assert granted.get("recovery", 0) <= caps.max_recoveries
-    assert all(count <= caps.max_retries for key, count in granted.items() if key.startswith("retry"))
+    assert granted.get("step", 0) <= caps.hard_cap_steps
+    assert granted.get("recovery", 0) <= caps.recovery_max
+    assert all(count <= caps.retries_per_action for key, count in granted.items() if key.startswith("retry"))
 
 
 @pytest.mark.requirement("RUN-6")
@@ -73,9 +76,9 @@ def test_the_policy_halts_at_the_first_question_over_a_cap(caps: PolicyDefaults,
             failing[question[1]] = failing.get(question[1], 0) + 1
         verdict = ask(policy, question)
         due = (
-            steps > caps.max_steps
-            or recoveries > caps.max_recoveries
-            or any(count > caps.same_state_threshold for count in failing.values())
+            steps > caps.hard_cap_steps
+            or recoveries > caps.recovery_max
+            or any(count > caps.same_state_revisits for count in failing.values())
         )
         assert (verdict.halt is not None) == due
         if due:
@@ -88,10 +91,10 @@ def test_the_policy_halts_at_the_first_question_over_a_cap(caps: PolicyDefaults,
 @given(CAPS, st.lists(ASKED, min_size=1, max_size=40))
 def test_a_halt_answers_everything_after_it(caps: PolicyDefaults, asked: Any) -> None:
     policy = RunPolicy(caps)
-    for _ in range(caps.max_steps + 1):
+    for _ in range(caps.hard_cap_steps + 1):
         last = policy.step()
     assert last.halt is not None
-    assert last.halt.rule == "max_steps"
+    assert last.halt.rule == "hard_cap_steps"
     for question in asked:
         verdict = ask(policy, question)
         assert verdict.halt == last.halt
@@ -103,19 +106,24 @@ def test_a_halt_answers_everything_after_it(caps: PolicyDefaults, asked: Any) ->
 def test_every_loop_of_steps_ends(caps: PolicyDefaults, seen: Any) -> None:
     policy = RunPolicy(caps)
     steps = 0
-    for state, failed in [*seen, *[("z", False)] * (caps.max_steps + 1)]:
+    for state, failed in [*seen, *[("z", False)] * (caps.hard_cap_steps + 1)]:
         if not policy.step().granted:
             break
         steps += 1
         policy.observe(Observation(state, failed))
     assert policy.halted is not None
-    assert steps <= caps.max_steps
+    assert steps <= caps.hard_cap_steps
 
 
 @pytest.mark.requirement("RUN-6")
 def test_the_default_caps_are_those_of_the_contract() -> None:
     caps = PolicyDefaults()
-    assert (caps.same_state_threshold, caps.max_steps, caps.max_retries, caps.max_recoveries) == (2, 60, 2, 3)
+    assert (caps.same_state_revisits, caps.hard_cap_steps, caps.retries_per_action, caps.recovery_max) == (
+        2,
+        60,
+        2,
+        3,
+    )
     assert caps.backoff_ms == (300, 1000, 2000)
     policy = RunPolicy()
     verdicts = [policy.observe(Observation("a", failed=True, fingerprint="f")) for _ in range(3)]
@@ -123,12 +131,12 @@ def test_the_default_caps_are_those_of_the_contract() -> None:
     assert [verdict.halt is None for verdict in verdicts] == [True, True, False]
     halt = verdicts[-1].halt
     assert halt is not None
-    assert (halt.rule, halt.count, halt.threshold, halt.state_key) == ("same_state", 3, 2, "a")
+    assert (halt.rule, halt.count, halt.threshold, halt.state_key) == ("same_state_revisit", 3, 2, "a")
 
 
 @pytest.mark.requirement("RUN-4", "RUN-6")
 def test_only_retryable_errors_are_retried_with_longer_pauses() -> None:
-    policy = RunPolicy(PolicyDefaults(max_retries=4))
+    policy = RunPolicy(PolicyDefaults(retries_per_action=4))
     assert [policy.retry("x", "WORKER_LOST").wait_ms for _ in range(4)] == [300, 1000, 2000, 2000]
     assert "retried 4 times" in policy.retry("x", "WORKER_LOST").refusal
     assert policy.retry("y", "WORKER_LOST").granted
@@ -146,7 +154,7 @@ def test_successful_polling_ends_only_at_the_cap_on_steps() -> None:
         assert policy.observe(Observation("pending", failed=False)).granted
     halt = policy.step().halt
     assert halt is not None
-    assert halt.rule == "max_steps"
+    assert halt.rule == "hard_cap_steps"
 
 
 @pytest.mark.requirement("RUN-6")
@@ -157,7 +165,7 @@ def test_alternating_states_each_count_as_repeated() -> None:
 
 
 def test_a_new_cap_is_a_new_row() -> None:
-    """How issue E adds "identical errors under different code": nothing but a row."""
+    """Issue E adds "identical errors under different code" in this way: with nothing but a row."""
 
     def identical(history: Any, _: str) -> int:
         newest = history.trail[-1].fingerprint
@@ -183,7 +191,7 @@ def test_a_healing_halts_on_identical_errors_under_different_code() -> None:
 
 @pytest.mark.requirement("RUN-6")
 def test_a_healing_halts_when_two_failures_take_turns() -> None:
-    policy = RunPolicy(PolicyDefaults(max_ping_pong=4, same_state_threshold=100), HEAL_CAPS)
+    policy = RunPolicy(PolicyDefaults(max_ping_pong=4, same_state_revisits=100), HEAL_CAPS)
     verdicts = [policy.observe(Observation("ab"[turn % 2], True, "fg"[turn % 2])) for turn in range(5)]
     assert all(verdict.granted for verdict in verdicts[:4])
     assert verdicts[4].halt is not None

@@ -1,4 +1,4 @@
-"""The candidate evaluator: order of checks, outcomes, and its stop."""
+"""Candidate evaluator: order of checks, outcomes, its stop."""
 
 from __future__ import annotations
 
@@ -41,6 +41,26 @@ def test_an_endless_check_runs_last_and_outcomes_keep_their_order(healkit: Healk
     assert tried.outcomes == {0: "..", 1: "-w", 2: "t."}
     assert [one.code for one in evaluator.found] == [right]
     assert timed_out(tried.with_outcomes()) == [made(still)]
+
+
+@pytest.mark.parametrize(
+    ("more", "budget_s", "compared"), [(0, 60.0, True), (1000, 0.01, False)], ids=["no others", "many others"]
+)
+def test_the_comparison_is_whole_when_no_candidate_is_left(
+    healkit: Healkit, more: int, budget_s: float, compared: bool
+) -> None:
+    """H10: a source that has ended leaves nothing to compare with; one that time ends does."""
+    bench = bench_for(healkit.recorder, healkit.config, EntryRef("f", "default", 0, ""), 60.0)
+    evaluator = CandidateEvaluator(bench, CODE, CHECKS[1:], ".", budget_s)
+
+    def candidates() -> Iterator[Candidate]:
+        yield made(CODE.replace("n += 0", "n -= 1"))
+        for number in range(more):
+            time.sleep(0.005 * bool(evaluator.found))  # slower than 400 in the time of a comparison
+            yield made(CODE.replace("return n", f"return {number} + 9"))
+
+    evaluator.evaluate(candidates(), Evaluated())
+    assert evaluator.compared is compared
 
 
 @pytest.mark.requirement("HEAL-2")

@@ -1,4 +1,4 @@
-"""Edit operators: their examples, and the candidates made of them."""
+"""Edit operators: their examples, and their candidates."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import ast
 
 import pytest
 
-from healkit.contracts.healing import apply_edits
+from healkit.contracts.healing import Check, apply_edits
 from healkit.healing.advisors.search.edit_space import Candidate, EditSpace
 from healkit.healing.advisors.search.fault_localization import Suspicion
+from healkit.healing.advisors.search.ingredients import constants
 from healkit.healing.advisors.search.operators import TABLE, Operator
 from healkit.healing.advisors.search.program import Hints, Program
 
@@ -63,6 +64,44 @@ def test_no_change_outweighs_its_operators_most(row: Operator, programs: list[Pr
         nodes = [node for node in program.nodes if isinstance(node, row.nodes)]
         weights = [change.weight for node in nodes for change in row.make(program, node)]
         assert all(0 < weight <= row.most for weight in weights)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("x = '+' + a", "x = '+' + ', ' + a"),
+        ("t = ''\nt += 'a'", "t = ''\nt += 'a' + '-'"),
+        ("def f(x, k):\n    t = 0\n    t += x\n    return t", "t += x * k"),
+        ("class T:\n    def run(self):\n        return self.g()\ndef g(): ...", "return g()"),
+        ("def f(a, b):\n    return max(a, 1), max(b, 1)", "return min(a, 1), min(b, 1)"),
+        ("def f(a, b):\n    return a if a > 2 * b else b", "return b if b > 2 * a else a"),
+        ("def f(x):\n    return len(y) + y[0]", "return len(x) + x[0]"),
+        ("def f(name):\n    return 'Hi ' + 'name'", "return 'Hi ' + name"),
+        ("def f(t):\n    return t.strip('x')", "return t.strip('+')"),
+    ],
+)
+def test_edits_that_foreign_programs_needed_are_tried(before: str, after: str) -> None:
+    """H11: these were missing on foreign sets; the last text is from an example's input."""
+    hints = Hints(constants([Check(origin="failing", arguments={"t": "+", "n": 1}, known=True, expected=2)]))
+    space = EditSpace(Program(before, hints), Suspicion([]))
+    assert any(after in apply_edits(before, list(candidate.edits)) for candidate in space)
+
+
+def test_no_edit_gives_a_key_to_compare_by() -> None:
+    """H10: of five claims for a patch with such a key, two were wrong; no edit adds one any more."""
+    before = "def f(rows, by):\n    rows.sort()\n    return max(rows), sorted(rows, reverse=True)"
+    found = [apply_edits(before, list(one.edits)) for one in EditSpace(Program(before), Suspicion([]))]
+    assert len(found) > 50
+    assert not any("key=" in code for code in found)
+
+
+@pytest.mark.parametrize(("annotation", "none"), [("float", False), ("float | None", True), ("", True)])
+def test_no_guard_returns_what_the_annotation_forbids(annotation: str, none: bool) -> None:
+    """H8: in a tool that is annotated `-> float`, a guard that returns None was first."""
+    arrow = f" -> {annotation}" if annotation else ""
+    before = f"def rate(won: int, played: int){arrow}:\n    return won / played"
+    guards = [one for one in EditSpace(Program(before), Suspicion([])) if one.guard]
+    assert any("return None" in apply_edits(before, list(one.edits)) for one in guards) is none
 
 
 MIXED = '''"""What it does: é, ü, 日本."""
@@ -128,3 +167,42 @@ def test_a_variable_is_not_replaced_by_one_of_an_unrelated_type() -> None:
     results = made(row, text, Hints(types=seen))
     assert "def f(n, names):\n    m = n\n    return m - 1\n" in results
     assert "def f(n, names):\n    m = n\n    return names - 1\n" not in results
+
+
+def test_edits_of_frames_are_made_only_for_code_that_deals_with_them() -> None:
+    plain = "def f(s, k):\n    return s.merge(k, how='left')['a'].sum()\n"
+    own = {row.name for row in TABLE if row.make.__module__.endswith(("frame_methods", "frame_columns"))}
+    assert len(own) >= 12
+    kinds = {name for one in EditSpace(Program(plain), Suspicion([])) for name in one.made_by}
+    assert not kinds & own
+    typed = Program(plain, Hints(types={"s": frozenset({"DataFrame"})}))
+    assert {name for one in EditSpace(typed, Suspicion([])) for name in one.made_by} & own
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("df[df['a'] > 1]['b'] = 0", "df.loc[df['a'] > 1, 'b'] = 0"),
+        ("df['b'][mask] = 0", "df.loc[mask, 'b'] = 0"),
+        ("df.loc[mask]['b'] = 0", "df.loc[mask, 'b'] = 0"),
+        ("df[mask].b += 1", "df.loc[mask, 'b'] += 1"),
+        ("x = df[not mask]", "x = df[~mask]"),
+        ("x = df[0 < df['a'] <= 5]", "x = df[(0 < df['a']) & (df['a'] <= 5)]"),
+        ("x = df[df['a'] in names]", "x = df[df['a'].isin(names)]"),
+        ("x = df.groupby('k')['v'].agg('mean')", "x = df.groupby('k')['v'].agg('median')"),
+        ("x = pd.concat([a, b])", "x = pd.concat([a, b], ignore_index=True)"),
+        ("x = df.sum(axis=0)", "x = df.sum(axis=1)"),
+        ("x = df['s'].str.lower()", "x = df['s'].str.strip().str.lower()"),
+        ("x = df.drop_duplicates('k', keep='first')", "x = df.drop_duplicates('k', keep='last')"),
+        ("x = df.groupby('k')['v'].transform('sum')", "x = df.groupby('k')['v'].sum()"),
+        ("x = df.drop_duplicates()\ny = df['k']", "x = df.drop_duplicates(subset='k')\ny = df['k']"),
+        ("x = a.merge(b)\ny = b['k']", "x = a.merge(b, on='k')\ny = b['k']"),
+        ("x = a * w", "x = a @ w"),
+        ("x = np.argsort(v)", "x = np.argsort(v)[::-1]"),
+        ("x = df.groupby('k')['v'].max()", "x = df.groupby('k')['v'].idxmax()"),
+    ],
+)
+def test_edits_that_code_on_frames_needs_are_tried(before: str, after: str) -> None:
+    text = f"import pandas as pd\n{before}\n"
+    made_texts = {apply_edits(text, list(one.edits)) for one in EditSpace(Program(text), Suspicion([]))}
+    assert f"import pandas as pd\n{after}\n" in made_texts

@@ -78,12 +78,12 @@ def test_an_expression_with_an_effect_is_not_idle(busy: str) -> None:
 def test_a_loop_that_changes_its_own_list_is_idle_but_not_over_a_copy() -> None:
     over, copied = "for x in a:\n    a.remove(x)\n", "for x in list(a):\n    a.remove(x)\n"
     assert patch_features("for x in a:\n    b.remove(x)\n", over).idle == 1
-    assert patch_features(over, copied) == PatchFeatures(added=3, mended=1)
+    assert patch_features(over, copied) == PatchFeatures(added=3, fixed=1)
 
 
 def test_removing_an_idle_expression_is_counted() -> None:
-    assert patch_features("x = a < 3 and a > 9\n", "x = a < 3 or a > 9\n").mended == 1
-    assert patch_features("x = a < 3 and a > 9\n", "x = a < 3 and a < 9\n").mended == 0
+    assert patch_features("x = a < 3 and a > 9\n", "x = a < 3 or a > 9\n").fixed == 1
+    assert patch_features("x = a < 3 and a > 9\n", "x = a < 3 and a < 9\n").fixed == 0
 
 
 def test_expressions_that_were_idle_before_do_not_count() -> None:

@@ -57,6 +57,34 @@ def test_after_a_success_the_stop_depends_on_the_next_score(tried: int, score: f
     assert not unmoved.reached(tried, score)
 
 
+@pytest.mark.parametrize(
+    ("tried", "score", "whole"),
+    [(399, 0.9, False), (400, 0.9, True), (201, 0.1, True), (199, 0.1, False)],
+)
+def test_a_comparison_that_time_cuts_short_is_not_whole(tried: int, score: float, whole: bool) -> None:
+    """H10: a claim was made also where the time after the first success was too short for a comparison."""
+    clock = Clock()
+    criterion = StopCriterion(0.1, part=1.0, clock=clock)
+    criterion.record_success(tried=0, score=0.8)
+    clock.now_s = LONG_ENOUGH_S  # four times the budget
+    assert criterion.reached(tried, score)
+    assert criterion.compared(tried, score) is whole
+
+
+def test_a_stage_does_not_end_in_the_middle_of_a_comparison() -> None:
+    """H10: a success at the end of a stage's part of the budget was compared with nothing."""
+    clock = Clock()
+    criterion = StopCriterion(60.0, part=0.1, clock=clock)
+    clock.now_s = 5.9
+    criterion.record_success(tried=5000, score=0.8)
+    clock.now_s = 6.1
+    assert not criterion.reached(tried=5001, score=0.8)
+    clock.now_s = 9.5
+    assert not criterion.reached(tried=5002, score=0.8)  # candidates are slow, and there is time
+    clock.now_s = 40.0
+    assert criterion.reached(tried=5002, score=0.8)
+
+
 def test_running_candidates_are_awaited_only_briefly() -> None:
     clock = Clock()
     criterion = StopCriterion(60.0, part=0.01, clock=clock)

@@ -1,4 +1,7 @@
-"""How long a healing worked and how long it waited for a person, told apart."""
+"""Times of a healing: at work, and waiting for a person.
+
+The two are told apart.
+"""
 
 from __future__ import annotations
 
@@ -28,16 +31,16 @@ WORK_S = 0.3
 
 
 class WorkingIdea(Idea):
-    """An advisor that takes its time."""
+    """Advisor that takes its time."""
 
     def propose(self, case: Case, bench: Workbench) -> Generator[Patch, Attempt | None, None]:
         time.sleep(WORK_S)
         yield from super().propose(case, bench)
 
 
-def held(report: HealReport) -> str:
-    """What the report says about the time."""
-    return dict(report_facts(report))["held"]
+def tried(report: HealReport) -> str:
+    """Return what the report says about the time."""
+    return dict(report_facts(report))["tried"]
 
 
 def answer(question: Question) -> Answer:
@@ -64,7 +67,7 @@ def test_think_time_is_not_working_time(healing: Healkit) -> None:
     assert report.think_time_s >= THOUGHT_S
     assert report.working_time_s >= WORK_S
     assert report.working_time_s == pytest.approx(report.duration_s - report.think_time_s)
-    assert f"(and {report.think_time_s:.1f} s waiting for you)" in held(report)
+    assert f"(and {report.think_time_s:.1f} s waiting for you)" in tried(report)
     shown = report_json(report)
     assert shown["think_time_s"] == round(report.think_time_s, 3)
     assert shown["duration_s"] > shown["think_time_s"]
@@ -99,13 +102,13 @@ def test_without_a_wait_only_the_work_is_told(healing: Healkit) -> None:
     report = healing.heal("ratio", advisors=[Idea(MENDED)], auto=True)
     assert report.think_time_s == 0
     assert report.working_time_s == report.duration_s
-    assert "waiting" not in held(report)
+    assert "waiting" not in tried(report)
 
 
 def test_think_time_is_zero_by_default(tmp_path: Path) -> None:
     report = HealReport(
-        tool_name="ratio", persona="default", label="ratio@1", outcome="not_cured", reason="", diagnosis="", attempts=(),
+        tool_name="ratio", persona="default", label="ratio v1", outcome="not_cured", reason="", diagnosis="", attempts=(),
         best=None, checks=(), duration_s=3.2, candidates_tried=0, run_id="r", folder=tmp_path,
     )  # fmt: skip
     assert (report.duration_s, report.think_time_s, report.working_time_s) == (3.2, 0.0, 3.2)
-    assert held(report) == "against 0 checks; 0 candidates in 3.2 s"
+    assert tried(report) == "0 candidates in 3.2 s"

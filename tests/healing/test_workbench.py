@@ -1,4 +1,7 @@
-"""The workbench: a budget, Stop, candidates drawn in the advisor's own thread, limits from the code's own time."""
+"""Workbench: budget, Stop, candidates, limits.
+
+Candidates are drawn in the advisor's own thread; limits come from the code's own time.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +63,7 @@ def test_the_codes_own_result_can_be_the_right_one(healkit: Healkit) -> None:
     at = code.index("//")
     edits = [[], [Edit(at, at + 2, "/")], [Edit(at - 2, at - 1, "2")], [Edit(at + 3, at + 4, "1")]]
     checks = [Check(origin="answered", arguments={"n": n}) for n in (1, 2, 0)] + [returns(7, 1)]
-    scores = dict(bench_of(healkit).score(code, edits, checks, every=True, as_code=True))
+    scores = dict(bench_of(healkit).score(code, edits, checks, every=True, as_code=True, limit_s=5))
     assert scores == {0: "...w", 1: ".w.w", 2: "ww.w", 3: ".www"}
 
 
@@ -195,7 +198,7 @@ def test_a_sealed_tool_is_tried_off_the_record(healkit: Healkit) -> None:
     checks = [Check(origin="failing", arguments={"secret": text}) for text in ("ok-zanzibar", "no-zanzibar")]
     ((passed, raised),) = bench.run([code], checks)
     assert (passed.value, raised.failure) == ("ok-zanzibar", "IndexError: string index out of range")
-    assert dict(bench.score(code, [[]], checks, every=True)) == {0: ".e"}
+    assert dict(bench.score(code, [[]], checks, every=True, limit_s=5)) == {0: ".e"}
     bench.observe(code, checks)
     rows = healkit.log.query(limit=100).rows
     assert (

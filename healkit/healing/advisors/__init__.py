@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from importlib.metadata import EntryPoint, entry_points
 
 from healkit.config import Config
-from healkit.errors import ConfigError, did_you_mean
+from healkit.errors import ConfigError, HealkitError, did_you_mean
 from healkit.healing.advisor import Advisor
 
 #: Group under which a package names its advisors: callables that take the `Config` and return an `Advisor`.
@@ -35,7 +35,13 @@ def advisors_for(names: Sequence[str | Advisor], config: Config) -> tuple[list[A
     found: list[Advisor] = []
     notes: list[str] = []
     for name in dict.fromkeys(names):
-        advisor = _named(name, config) if isinstance(name, str) else name
+        try:
+            advisor = _named(name, config) if isinstance(name, str) else name
+        except HealkitError:
+            raise
+        except Exception as error:  # noqa: BLE001 - another package's code; the other advisors are asked as usual
+            notes.append(f"{name}: this advisor cannot be loaded: {type(error).__name__}: {error}")
+            continue
         missing = getattr(advisor, "unavailable", "")
         if missing:
             notes.append(f"{advisor.name}: {missing}")

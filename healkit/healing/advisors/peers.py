@@ -12,9 +12,11 @@ import ast
 from collections.abc import Iterator
 from typing import Literal
 
+from healkit.contracts.entries import VaultEntry
 from healkit.contracts.healing import Patch
 from healkit.errors import ToolShapeError
 from healkit.healing.advisor import Case, Peer, Workbench
+from healkit.pysource.nodes import Function
 from healkit.pysource.shapes import read_shape
 
 
@@ -29,22 +31,53 @@ class PeersAdvisor:
         if case.entry.type != "python":
             return
         for place, peer in enumerate(case.peers):
-            code = peer.code if peer.same_tool else _callable(peer)
+            code = peer.code if peer.same_tool else _as_this_tool(peer, case.entry)
             if code is None:
                 continue
-            what = "Go back to" if peer.same_tool else "Do as this other tool does:"
+            reason, doubt = f"Go back to {peer.label}.", ""
+            if not peer.same_tool:
+                reason = f"Replace the tool by {peer.label}, another program."
+                doubt = f"It does what {peer.label} does; whether this tool should do the same is unknown."
             yield Patch(
-                code=code, advisor=self.name, author=self.author, reason=f"{what} {peer.label}.", rank=-place
+                code=code, advisor=self.name, author=self.author, reason=reason, rank=-place, doubt=doubt
             )
 
 
-def _callable(peer: Peer) -> str | None:
-    """Return the other tool's code with an entry that this tool can have; None where it is not a plain function."""
+def _as_this_tool(peer: Peer, entry: VaultEntry) -> str | None:
+    """Return the other tool's code with this tool's signature; None where it is not a plain function."""
     try:
         tree = ast.parse(peer.code)
-        shape = read_shape(tree, peer.label.partition("@")[0])
+        shape = read_shape(tree, peer.label.partition(" ")[0])
     except (SyntaxError, ToolShapeError):
         return None
-    if shape.kind != "function" or shape.entry == "run":
-        return peer.code if shape.kind == "function" else None
-    return f"{peer.code.rstrip()}\n\n\ndef run(*args, **kwargs):\n    return {shape.entry}(*args, **kwargs)\n"
+    if shape.kind != "function":
+        return None
+    if shape.entry in ("run", entry.tool_name):
+        return peer.code
+    name = entry.tool_name if entry.tool_name.isidentifier() else "run"
+    names = list(entry.input_schema.get("properties", {}))
+    taken = {node.name for node in tree.body if isinstance(node, Function | ast.ClassDef)}
+    if shape.takes_dict or name in taken or not all(map(str.isidentifier, names)):
+        return None
+    imports, signature = _head(entry) or ("", ", ".join(names))
+    passed = ", ".join(f"{name}={name}" for name in names)
+    call = f"def {name}({signature}):\n    return {shape.entry}({passed})\n"
+    return f"{peer.code.rstrip()}\n\n\n{imports}{call}"
+
+
+def _head(entry: VaultEntry) -> tuple[str, str] | None:
+    """Return the tool's imports and its parameters as its code has them; None where they cannot be read or kept."""
+    try:
+        tree = ast.parse(entry.code)
+        entry_name = read_shape(tree, entry.tool_name).entry
+    except (SyntaxError, ToolShapeError):
+        return None
+    function = next((n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == entry_name), None)
+    if function is None or function.args.posonlyargs or function.args.vararg or function.args.kwarg:
+        return None
+    imports = [
+        node
+        for node in tree.body
+        if isinstance(node, ast.Import) or (isinstance(node, ast.ImportFrom) and node.module != "__future__")
+    ]
+    return "".join(f"{ast.unparse(node)}\n" for node in imports), ast.unparse(function.args)

@@ -78,4 +78,4 @@ def _compared_with_null(code: str) -> Iterator[tuple[str, str]]:
         word = "IS" if match["sign"] == "=" else "IS NOT"
         edits.append(Edit(start, end, f"{word}{'' if match['gap'] else ' '}"))
     if edits:
-        yield apply_edits(code, edits), "In SQL nothing equals NULL; `IS NULL` asks for it."
+        yield apply_edits(code, edits), "In SQL, nothing equals NULL; use `IS NULL`."

@@ -19,11 +19,11 @@ from healkit.contracts.healing import Attempt, Patch
 from healkit.errors import BudgetSpent, HealkitError, ModelError, ModelRefused, PostMortemError
 from healkit.healing.advisor import Case, Workbench
 from healkit.healing.advisors.model.answer_parser import ModelAnswer, UnusableAnswer, read_answer, same_code
-from healkit.healing.advisors.model.client import ModelClient
-from healkit.healing.advisors.model.model_endpoint import Availability, find_endpoint
 from healkit.healing.advisors.model.prompt import Briefing, Stack
-from healkit.healing.advisors.model.protocol import Progress, Prompt, Reply
 from healkit.healing.diagnosis import diagnose
+from healkit.language_models.client import ModelClient
+from healkit.language_models.model_endpoint import Availability, find_endpoint
+from healkit.language_models.protocol import Progress, Prompt, Reply
 from healkit.rendering import plain
 from healkit.runtime.post_mortem import SHOWN_FRAMES, PostMortem
 from healkit.sanitizer import Sanitizer

@@ -15,12 +15,13 @@ import re
 import secrets
 from collections.abc import Iterable, Iterator, Sequence
 
+from healkit import values
 from healkit.contracts.failure import Failure, Frame
 from healkit.contracts.healing import VERDICTS, Attempt, Check, CheckResult
 from healkit.contracts.post_mortem import KeptFrame, Local
 from healkit.errors import ModelInputTooLarge
 from healkit.healing.advisor import Case, Peer
-from healkit.healing.advisors.model.protocol import Prompt
+from healkit.language_models.protocol import Prompt
 from healkit.sanitizer.secret_map import SecretMap, cut_text
 
 #: Limits of one value, one message and one diff, in bytes and characters.
@@ -177,7 +178,9 @@ class Briefing:
             wanted = f"must raise {self._secret_map.text(check.raises)}"
         elif check.known:
             kept = "still " if check.origin == "passing" else ""
-            wanted = f"must {kept}return {self._secret_map.value(check.expected, _VALUE_MAX_BYTES)}"
+            wanted = (
+                f"must {kept}return {self._secret_map.value(values.shown(check.expected), _VALUE_MAX_BYTES)}"
+            )
         else:
             wanted = "must not fail; what is right is not known"
         failed = "failed: " if check.origin == "failing" else ""
@@ -186,7 +189,7 @@ class Briefing:
     def _call(self, check: Check) -> str:
         if check.call:
             return f"{cut_text(self._secret_map.text(check.call), _MESSAGE_MAX_CHARS)}\n"
-        return f"called with {self._secret_map.value(check.arguments, _VALUE_MAX_BYTES)} it"
+        return f"called with {self._secret_map.value(values.shown(check.arguments), _VALUE_MAX_BYTES)} it"
 
     def _peer(self, peer: Peer) -> str:
         """Write an earlier revision or another persona's version of the tool, or a tool that takes the same arguments.

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+import json
+import operator
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 
+from healkit import values
 from healkit.contracts.healing import Check, Observed
 from healkit.healing.advisor import Case, Workbench
 from healkit.healing.advisors.search.edit_space import EditSpace
 from healkit.healing.advisors.search.fault_localization import ENDLESS, Suspicion, endless_loops, types_seen
-from healkit.healing.advisors.search.ingredients import constants
+from healkit.healing.advisors.search.ingredients import constants, frame_columns
 from healkit.healing.advisors.search.program import Hints, Program
 
 #: How many checks of a kind are observed, how many of those that do not end, and how many for a variant.
@@ -19,6 +24,8 @@ _WATCHED, _WATCHED_HANGING, _WATCHED_AGAIN = 10, 1, 3
 #: Time limit of a plausible patch on an input near those of the checks: bounds in seconds, and the part of the longest
 #: passing check's time under observation, which takes several times as long as a plain run.
 _PROBE_LEAST_S, _PROBE_MOST_S, _PROBE_WATCHED = 0.03, 0.5, 0.25
+#: How many wrong cells of a table count.
+_CELLS_MAX = 3
 _NO_PROGRAM = (SyntaxError, ValueError, RecursionError, MemoryError)
 
 
@@ -51,6 +58,12 @@ class Baseline:
     def fails_loudly(self) -> bool:
         """True if every failure is an exception: no result was wrong, and all runs ended."""
         return not set(self.before) & set("wt")
+
+    @functools.cached_property
+    def evidence(self) -> int:
+        """Number of failing checks; one about a table counts for each of its wrong cells, up to three."""
+        wrong = {json.dumps(check.arguments): check.expected for check in self.wrong_results}
+        return sum(_cells(check, wrong.get(json.dumps(check.arguments))) for check in self.failing)
 
     @property
     def hangs(self) -> bool:
@@ -143,6 +156,7 @@ def _hints(
         types=types_seen([*failed, *passed]),
         peers=tuple(peer.code for peer in case.peers),
         raised=tuple(raised),
+        columns=frame_columns([*failing, *passing]),
     )
 
 
@@ -151,6 +165,23 @@ def _space(code: str, hints: Hints, suspicion: Suspicion, seen: set[int]) -> Edi
         return EditSpace(Program(code, hints), suspicion, seen)
     except _NO_PROGRAM:
         return None
+
+
+def _cells(check: Check, wrong: Any) -> int:
+    """Return how many values of an expected frame or array were wrong, at least one and at most three."""
+    if not values.has_tags(check.expected):
+        return 1
+    expected, found = _items(values.as_parts(check.expected)), _items(values.as_parts(wrong))
+    if len(expected) != len(found):
+        return min(max(len(expected), 1), _CELLS_MAX)
+    wrong_cells: int = sum(map(operator.ne, expected, found))
+    return min(max(wrong_cells, 1), _CELLS_MAX)
+
+
+def _items(value: Any) -> list[Any]:
+    if isinstance(value, dict):
+        value = list(value.values())
+    return [item for part in value for item in _items(part)] if isinstance(value, list) else [value]
 
 
 def _size(check: Check) -> int:

@@ -18,9 +18,12 @@ from healkit.healing.advisors.search.patch_ranking import PlausiblePatch
 #: - it has taken `_MORE_MAX_S` seconds, or `_MORE_PART` of the budget;
 #: - after `_MORE_LIKELY_MIN` tries, a candidate is less likely than `_LIKELY_SHARE_MIN` times the best one that passed.
 #:   (For 159 tools the first proposal was right. It was always at least 0.6 times as likely as any other that passed.)
+#: Where candidates are so slow that fewer than `_MORE_MIN` were tried until then, it goes on to `_COMPARED_PART` of the
+#: budget; if they are still too few, nothing is claimed of what has passed.
 _MORE_MIN, _MORE_MIN_S = 400, 0.15
 _MORE_S, _MORE_MAX_S, _MORE_PART = 1.0, 3.0, 0.15
 _LIKELY_SHARE_MIN, _MORE_LIKELY_MIN = 0.2, 200
+_COMPARED_PART = 0.4
 #: A stage that has tried too few candidates may take its part of the budget this many times.
 _LEAST_TIMES = 4.0
 #: How long to wait for candidates drawn before the stop; a few of them may take as long as all others.
@@ -65,12 +68,28 @@ class StopCriterion:
         self._passed.append(_Success(self._clock(), tried, score))
 
     def reached(self, tried: int, score: float) -> bool:
-        """Return whether to stop after so many candidates, the latest of which has that score."""
-        spent_s = self._clock() - self._began
-        late = spent_s > self._part_s and (tried >= self._least or spent_s > _LEAST_TIMES * self._part_s)
-        if late or (self._after_success and self._passed and self._enough_after_success(tried, score)):
+        """Return whether to stop after that many candidates, the latest of which has that score.
+
+        After a success the stage's part of the budget does not end it: a comparison that was begun has its own time.
+        """
+        if self._after_success and self._passed:
+            ends = self._enough_after_success(tried, score)
+        else:
+            spent_s = self._clock() - self._began
+            ends = spent_s > self._part_s and (tried >= self._least or spent_s > _LEAST_TIMES * self._part_s)
+        if ends:
             self._ended = self._clock()
         return self._ended is not None
+
+    def compared(self, tried: int, score: float) -> bool:
+        """Return whether that many candidates are enough to compare the first that passed with, whatever the time."""
+        more = tried - self._passed[0].after
+        return more >= _MORE_MIN or (self._unlikely(score) and more > _MORE_LIKELY_MIN)
+
+    @property
+    def succeeded(self) -> bool:
+        """True if a candidate has passed every check."""
+        return bool(self._passed)
 
     @property
     def overdue(self) -> bool:
@@ -83,13 +102,14 @@ class StopCriterion:
         since, more = self._clock() - first.at, tried - first.after
         if since < _MORE_MIN_S:
             return False
+        if not self.compared(tried, score):
+            return since > self._budget_s * _COMPARED_PART
         most_s = min(first.at - self._began + _MORE_S, _MORE_MAX_S, self._budget_s * _MORE_PART)
-        unlikely = score < _LIKELY_SHARE_MIN * max(one.score for one in self._passed)
-        return (
-            since > max(most_s, _MORE_MIN_S)
-            or more >= max(_MORE_MIN, first.after)
-            or (unlikely and more > _MORE_LIKELY_MIN)
-        )
+        return since > max(most_s, _MORE_MIN_S) or more >= first.after or self._unlikely(score)
+
+    def _unlikely(self, score: float) -> bool:
+        """Return whether a score is far below that of the best candidate that passed."""
+        return score < _LIKELY_SHARE_MIN * max(one.score for one in self._passed)
 
 
 @dataclasses.dataclass
@@ -121,6 +141,8 @@ class CandidateEvaluator:
         self.found: list[PlausiblePatch] = []
         #: Whether any candidate has ever passed.
         self.passed = False
+        #: False if time ended the last stage with a success before enough other candidates were tried.
+        self.compared = True
 
     def evaluate(
         self,
@@ -135,18 +157,22 @@ class CandidateEvaluator:
     ) -> None:
         """Try candidates until the source ends or the stop criterion is reached.
 
-        part, least: as in `StopCriterion`. enough: whether a success may end it. slow, limit_s: as in
+        part, least: as in `StopCriterion`. enough: whether a success may end it; if not, all of the source is to be
+        compared. slow, limit_s: as in
         `Workbench.score`; with them, wait for every candidate, because they are few.
         """
         offset = len(tried.candidates)
         criterion = StopCriterion(self._budget_s, part, least, after_success=enough)
+        ended = False
 
         def drawn() -> Iterator[tuple[Edit, ...]]:
+            nonlocal ended
             for candidate in source:
                 tried.candidates.append(candidate)
                 yield candidate.edits
                 if criterion.reached(len(tried.candidates) - offset, candidate.score):
                     return
+            ended = True
 
         for position, outcomes in self._bench.score(
             self._code, drawn(), self._checks, slow=slow, limit_s=limit_s
@@ -158,6 +184,11 @@ class CandidateEvaluator:
                 criterion.record_success(len(tried.candidates) - offset, candidate.score)
             if criterion.overdue and not (slow or limit_s):
                 break
+        if not enough:
+            self.compared = self.compared and ended
+        elif criterion.succeeded:
+            last = tried.candidates[-1].score
+            self.compared = ended or criterion.compared(len(tried.candidates) - offset, last)
 
     def _in_place(self, outcomes: str) -> str:
         """Return the letters in the order in which the checks were given."""

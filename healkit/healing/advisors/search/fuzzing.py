@@ -12,7 +12,10 @@ import random
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from healkit import values
 from healkit.contracts.healing import Check
+from healkit.healing.frame_inputs import frame_edges, frame_variants
+from healkit.healing.inputs import FILLED
 from healkit.pysource.scope import stored_names
 
 _MOST = 14
@@ -57,6 +60,8 @@ def edges(checks: Sequence[Check], most: int) -> list[Check]:
 
 
 def _edges_of(value: Any) -> list[Any]:
+    if values.has_tags(value):
+        return frame_edges(value) if values.TAG in value else []
     if isinstance(value, bool) or value is None:
         return []
     if isinstance(value, list | str):
@@ -107,10 +112,14 @@ def _other_arguments(arguments: dict[str, Any], chance: random.Random) -> dict[s
     alike = [one for one in _scalars(arguments) if type(one) is type(value) and one != value]
     if alike and chance.random() < 0.5:
         return {**arguments, name: chance.choice(alike)}
+    if value in ([], "", {}):
+        return {**arguments, name: chance.choice(FILLED[type(value)])}
     return {**arguments, name: other(value, chance)}
 
 
 def _scalars(value: Any) -> Iterator[Any]:
+    if isinstance(value, dict) and values.TAG in value:
+        return
     if isinstance(value, dict | list):
         for inside in value.values() if isinstance(value, dict) else value:
             yield from _scalars(inside)
@@ -120,6 +129,8 @@ def _scalars(value: Any) -> Iterator[Any]:
 
 def other(value: Any, chance: random.Random) -> Any:
     """Return another value of the same kind and about the same size."""
+    if isinstance(value, dict) and values.TAG in value:
+        return chance.choice(frame_variants(value) or [value])
     if isinstance(value, bool):
         return not value
     if isinstance(value, int):

@@ -141,12 +141,12 @@ def progress(outcomes: str, before: str) -> float:
     return passed_first(outcomes) or 0.5 * (outcomes[:1] == "w" and before[:1] != "w")
 
 
-def timed_out(tried: Sequence[tuple[Candidate, str]], mended: int = 0) -> list[Candidate]:
-    """Return candidates that only ran out of time, after at least `mended` passed checks; nearest first."""
+def timed_out(tried: Sequence[tuple[Candidate, str]], passed: int = 0) -> list[Candidate]:
+    """Return candidates that only ran out of time, after at least `passed` passed checks; nearest first."""
     found = [
         pair
         for pair in tried
-        if not pair[1].strip("t.-") and "t" in pair[1] and passed_first(pair[1]) >= mended
+        if not pair[1].strip("t.-") and "t" in pair[1] and passed_first(pair[1]) >= passed
     ]
     found.sort(key=lambda pair: (-passed_first(pair[1]), -pair[0].score))
     return [candidate for candidate, _ in found]

@@ -14,25 +14,55 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from healkit import values
 from healkit.contracts.healing import Check
 from healkit.healing.advisors.search.program import Program
 from healkit.healing.advisors.search.type_guesses import COLLECTIONS, NUMBERS
+from healkit.healing.result_types import annotated_types
 from healkit.pysource.scope import free_names
 
-_MOST_CONSTANTS, _MOST_CONDITIONS = 40, 60
+_MOST_CONSTANTS, _MOST_CONDITIONS, _MOST_COLUMNS = 40, 60, 30
+#: How many texts of the arguments are used, and how long they may be.
+_MOST_GIVEN, _GIVEN_MAX_CHARS = 6, 12
 
 
 def constants(checks: list[Check]) -> tuple[str, ...]:
-    """Return Python literals of the expected values (scalars and keys), then of keys of given records."""
+    """Return Python literals of the expected values (scalars and keys), then of given records' keys and short texts."""
     found: dict[str, None] = {}
     for check in checks:
         if check.known and not check.raises:
-            for value in _leaves(check.expected):
+            for value in _leaves(values.as_parts(check.expected)):
                 if not (isinstance(value, str) and len(value) > 60):
                     found[repr(value)] = None
     for check in checks:
-        found.update(dict.fromkeys(map(repr, _keys(check.arguments))))
+        found.update(dict.fromkeys(map(repr, _keys(values.as_parts(check.arguments)))))
+    arguments = [values.as_parts(check.arguments) for check in checks]
+    given = [text for known in arguments for text in _leaves(known) if _is_short_text(text)]
+    found.update(dict.fromkeys(map(repr, given[:_MOST_GIVEN])))
     return tuple(found)[:_MOST_CONSTANTS]
+
+
+def frame_columns(checks: list[Check]) -> tuple[str, ...]:
+    """Return the names of the columns of the checks' frames: those of expected frames first."""
+    tagged = [
+        check for check in checks if values.has_tags(check.expected) or values.has_tags(check.arguments)
+    ]
+    found: dict[str, None] = {}
+    for check in tagged:
+        found.update(dict.fromkeys(_column_names(values.remade(check.expected))))
+    for check in tagged:
+        for value in check.arguments.values():
+            found.update(dict.fromkeys(_column_names(values.remade(value))))
+    return tuple(found)[:_MOST_COLUMNS]
+
+
+def _column_names(value: Any) -> list[str]:
+    names = list(getattr(value, "columns", ())) if type(value).__name__ == "DataFrame" else []
+    return [name for name in names if isinstance(name, str)]
+
+
+def _is_short_text(value: Any) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= _GIVEN_MAX_CHARS
 
 
 def _leaves(value: Any) -> Iterator[Any]:
@@ -168,7 +198,18 @@ def results(program: Program, function: ast.AST) -> tuple[str, ...]:
             if arg.arg != "self":
                 found[arg.arg] = None
                 found[f"[{arg.arg}]"] = None
-    return tuple(found)[:24]
+    allowed = annotated_types(function)
+    return tuple(text for text in found if _fits(text, allowed))[:24]
+
+
+def _fits(text: str, allowed: frozenset[str]) -> bool:
+    """Return whether an annotation allows a literal; a name may be anything."""
+    if not allowed:
+        return True
+    try:
+        return type(ast.literal_eval(text)).__name__ in allowed
+    except (ValueError, SyntaxError):
+        return True
 
 
 @functools.lru_cache(maxsize=32)

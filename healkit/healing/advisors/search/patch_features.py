@@ -19,8 +19,11 @@ import tokenize
 from collections import Counter
 from collections.abc import Callable, Iterator
 
-from healkit.pysource.nodes import Function
+from healkit.pysource.nodes import Function, dump_without_names
 
+_SHAPED = ast.Compare | ast.BinOp | ast.BoolOp | ast.Call | ast.Subscript | ast.Assign | ast.AugAssign
+#: Shorter dumps, such as that of `a + 1`, are equal by chance.
+_SHAPE_LEAST_CHARS = 60
 _NO_TOKENS = (tokenize.COMMENT, tokenize.NL, tokenize.ENCODING)
 #: Numbers that are common in any program.
 _USUAL = (0, 1, -1, 2)
@@ -41,8 +44,8 @@ class PatchFeatures:
 
     unread: names that are bound and no longer read, and functions that no longer call themselves. foreign: weight of
     literals that are new and unusual. idle: expressions that are constant or return their operand, and loops that
-    change what they iterate over; mended: how many of these are gone. silent: functions that return a value and may now
-    end without one.
+    change what they iterate over; fixed: how many of these are gone. silent: functions that return a value and may now
+    end without one. uneven: places that were the same except for their names, of which one is now different.
     """
 
     removed: int = 0
@@ -51,8 +54,9 @@ class PatchFeatures:
     unread: int = 0
     foreign: float = 0.0
     idle: int = 0
-    mended: int = 0
+    fixed: int = 0
     silent: int = 0
+    uneven: int = 0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,6 +68,7 @@ class _Oddities:
     literals: set[tuple[str, object]]
     idle: Counter[str]
     silent: set[str]
+    shapes: Counter[str]
 
 
 @functools.lru_cache(maxsize=128)  # each patch is looked up twice: for its rank and its doubt
@@ -77,8 +82,9 @@ def patch_features(before: str, after: str) -> PatchFeatures:
         unread=len(new.unread - old.unread) + len(old.recursive - new.recursive),
         foreign=sum(_foreign(old.literals, new.literals)),
         idle=(new.idle - old.idle).total(),
-        mended=max(0, old.idle.total() - new.idle.total()),
+        fixed=max(0, old.idle.total() - new.idle.total()),
         silent=len(new.silent - old.silent),
+        uneven=sum(count > 1 and new.shapes[shape] == count - 1 for shape, count in old.shapes.items()),
     )
 
 
@@ -88,7 +94,8 @@ def _oddities(text: str) -> _Oddities | None:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    return _Oddities(_unread(tree), _recursive(tree), _literals(tree), Counter(_idle(tree)), _silent(tree))
+    idle, shapes = Counter(_idle(tree)), Counter(_shapes(tree))
+    return _Oddities(_unread(tree), _recursive(tree), _literals(tree), idle, _silent(tree), shapes)
 
 
 def _tokens(before: str, after: str) -> tuple[int, int, int]:
@@ -174,6 +181,15 @@ def _leaves(block: list[ast.stmt]) -> bool:
             return False
 
 
+def _shapes(tree: ast.Module) -> Iterator[str]:
+    """Yield the longer expressions and assignments with their names left out."""
+    for node in ast.walk(tree):
+        if isinstance(node, _SHAPED):
+            shape = dump_without_names(node)
+            if len(shape) > _SHAPE_LEAST_CHARS:
+                yield shape
+
+
 def _literals(tree: ast.Module) -> set[tuple[str, object]]:
     return {
         (type(node.value).__name__, node.value) for node in ast.walk(tree) if isinstance(node, ast.Constant)
@@ -200,6 +216,7 @@ def _idle(tree: ast.Module) -> Iterator[str]:
             or (isinstance(node, ast.Compare) and _idle_question(node))
             or (isinstance(node, ast.BoolOp) and (_repeats(node.values) or _idle_bounds(node)))
             or (isinstance(node, ast.For) and _changes_its_own(node))
+            or (isinstance(node, ast.For | ast.While) and _never_repeats(node))
             or (isinstance(node, ast.IfExp) and ast.dump(node.body) == ast.dump(node.orelse))
             or (isinstance(node, ast.Call) and _idle_call(node))
             or (
@@ -293,6 +310,12 @@ def _changes_its_own(node: ast.For) -> bool:
             case ast.Delete(targets=[ast.Subscript(value=ast.Name(id=name))]) if name == node.iter.id:
                 return True
     return False
+
+
+def _never_repeats(node: ast.For | ast.While) -> bool:
+    """Return whether a loop is always left in its first round."""
+    left = isinstance(node.body[-1], ast.Return | ast.Break | ast.Raise)
+    return left and not any(isinstance(part, ast.Continue) for part in ast.walk(node))
 
 
 def _idle_call(node: ast.Call) -> bool:

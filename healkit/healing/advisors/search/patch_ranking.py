@@ -33,6 +33,8 @@ _COMPARED = 40
 _EDGES, _NEAR_PASSING, _NEAR_FAILING = 6, 16, 6
 #: Weights, as logarithms of odds.
 _KEPT, _KEPT_LOUD, _FAILED, _CONSTANT = 0.8, 3.0, 0.8, 1.5
+#: Where no check says what is right for a failing input: how far a patch that changes other results is put back.
+_CHANGED_UNASKED = 6.0
 #: Agreement counts little and is capped, however many agree: ten ways to disable a condition are not ten opinions.
 #: (Of 75 tools of the project's own sets with right and wrong patches, the top one was right for 65 with a weight of
 #: 0.5 and a cap of 3, and for 70 with these.)
@@ -40,7 +42,7 @@ _AGREED, _AGREED_MOST = 0.35, 1.3
 #: The kind of an edit tells more than its place, which has already decided how early the edit is tried.
 _PRIOR, _PLACE = 1.6, 0.5
 _REMOVED, _ADDED, _MOVED, _MOST_TOKENS = 0.05, 0.02, 0.03, 20
-_UNREAD, _FOREIGN, _IDLE, _MENDED, _SILENT = 1.3, 0.8, 1.0, 0.8, 1.6
+_UNREAD, _FOREIGN, _IDLE, _FIXED, _SILENT = 1.3, 0.8, 1.0, 0.8, 1.6
 _GUARD, _GUARD_DEMANDED = 2.0, 0.6
 _UNUSED, _MOST_UNUSED = 1.2, 2
 #: How many patches, the likeliest first, are tested for lost coverage.
@@ -142,6 +144,7 @@ def rank_patches(
             + _AGREED * min(support[alike[place]] - ranks[place], _AGREED_MOST)
             + (_KEPT_LOUD if fails_loudly else _KEPT) * compared.kept(place)
             - _FAILED * compared.failed(place)
+            - (_CHANGED_UNASKED if not demanded and compared.kept(place) < 1.0 else 0.0)
             - _CONSTANT * compared.constant[place]
             - _UNUSED * min(left[place], _MOST_UNUSED),
             compared.kept(place),
@@ -190,7 +193,7 @@ def _rank_by_text(code: str, one: PlausiblePatch, *, demanded: bool) -> float:
         - _UNREAD * features.unread
         - _FOREIGN * min(features.foreign, 2.0)
         - _IDLE * min(features.idle, 2)
-        + _MENDED * min(features.mended, 1)
+        + _FIXED * min(features.fixed, 1)
         - _SILENT * min(features.silent, 1)
         - (guard if candidate.guard else 0.0)
     )

@@ -1,4 +1,4 @@
-"""A parsed tool as the operators see it.
+"""Parsed tool as the operators see it.
 
 Everything that an operator needs to know about the code around a node is here, so an operator is only the few lines
 that make its edits. It yields a `Change`; the search adds which operator made it and how likely it is.
@@ -19,7 +19,6 @@ from healkit.pysource.scope import bound_names, stored_names
 from healkit.pysource.shapes import is_script
 from healkit.pysource.source import Source
 
-_BLOCKS = ("body", "orelse", "finalbody")
 #: Fields without an expression to change: annotations, decorators.
 _OUT_OF_REACH = {"annotation", "returns", "decorator_list", "type_params", "type_comment"}
 
@@ -42,12 +41,14 @@ class Change:
 class Hints:
     """Facts from outside the code: constants of expected values, types seen at run time, peers' code.
 
-    errors: exceptions that are right. raised: exceptions that were seen and are wrong.
+    errors: exceptions that are right. raised: exceptions that were seen and are wrong. columns: names of the columns of
+    frames in the checks.
     """
 
     constants: tuple[str, ...] = ()
     errors: tuple[str, ...] = ()
     raised: tuple[str, ...] = dataclasses.field(default=(), kw_only=True)
+    columns: tuple[str, ...] = dataclasses.field(default=(), kw_only=True)
     types: Mapping[str, frozenset[str]] = dataclasses.field(default_factory=dict)
     peers: tuple[str, ...] = ()
 

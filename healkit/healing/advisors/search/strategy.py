@@ -6,7 +6,6 @@ time, with more time; then two and more edits, from variants that made progress.
 
 from __future__ import annotations
 
-import difflib
 import functools
 import itertools
 import time
@@ -16,7 +15,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from healkit.contracts.healing import Attempt, Edit, Patch, apply_edits, difference
 from healkit.healing.advisor import Case, Workbench
 from healkit.healing.advisors.search.baseline import Baseline, observe_baseline, parses
-from healkit.healing.advisors.search.confidence import OVERTAKEN, UNCOMPARED, reason_for_doubt
+from healkit.healing.advisors.search.confidence import OVERTAKEN, PARTIAL, reason_for_doubt
 from healkit.healing.advisors.search.edit_space import Candidate, EditSpace
 from healkit.healing.advisors.search.evaluation import CandidateEvaluator, Evaluated
 from healkit.healing.advisors.search.higher_order import (
@@ -29,7 +28,9 @@ from healkit.healing.advisors.search.higher_order import (
     timed_out,
 )
 from healkit.healing.advisors.search.patch_ranking import PlausiblePatch, RankedPatch, rank_patches
+from healkit.healing.advisors.search.patch_text import explain
 from healkit.healing.inputs import accepted
+from healkit.healing.verdicts import UNCOMPARED
 
 # Parts of the budget are shares of the search's whole time.
 #: The top patch is suspicious if it keeps a smaller share of the tool's results than this, and if there are so few
@@ -56,8 +57,6 @@ _PAIRS_MAX = 20_000
 _OTHER_ADVISOR_PRIOR = 0.9
 #: The most patches with the same behaviour that are proposed.
 _SAME_BEHAVIOUR_MAX = 2
-#: The most characters of a line, and the most places, in the reason of a patch.
-_LINE_MAX_CHARS, _PLACES_MAX = 70, 3
 #: The most bases for which the fault is localized anew.
 _LOCALIZED_BASES_MAX = 8
 
@@ -112,6 +111,8 @@ class Search:
             order = self._ranked()
         if not evaluator.passed:
             yield from self._without_success(evaluator, space, first)
+        if not evaluator.passed:
+            yield from self._partial()
 
     def _without_success(
         self, evaluator: CandidateEvaluator, space: Iterator[Candidate], first: Evaluated
@@ -138,6 +139,14 @@ class Search:
         found, self._evaluator.found = self._evaluator.found, []
         for one in sorted(found, key=lambda one: -one.candidate.score):
             yield self._patch(one, one.candidate.score, doubt=UNCOMPARED)
+        if not found:
+            yield from self._partial()
+
+    def _partial(self) -> Iterator[Patch]:
+        """Propose the variant that passes most failing checks and breaks none: not a cure, but where to go on."""
+        if self._nearest is not None:
+            nearest = PlausiblePatch(self._nearest.code, self._nearest.candidate)
+            yield self._patch(nearest, 0.0, doubt=PARTIAL)
 
     def _proposed(self, order: Sequence[RankedPatch]) -> Generator[Patch, Attempt | None, bool]:
         """Propose those patches; return whether to search for more.
@@ -152,9 +161,9 @@ class Search:
             if any(one.does) and stand[one.does] >= _SAME_BEHAVIOUR_MAX:
                 continue
             edits = len(self._made_by) + len(one.patch.candidate.made_by)
-            why = reason_for_doubt(self._code, one, edits, len(self._baseline.failing)) or (
-                OVERTAKEN if doubted else ""
-            )
+            fixed, loudly = self._baseline.evidence, self._baseline.fails_loudly
+            why = reason_for_doubt(self._code, one, edits, fixed, loudly=loudly)
+            why = why or ("" if self._evaluator.compared else UNCOMPARED) or (OVERTAKEN if doubted else "")
             attempt = yield self._patch(one.patch, one.rank, doubt=why)
             stands = attempt is None or attempt.verdict != "not_cured"
             doubted = doubted or (stands and bool(why))
@@ -187,7 +196,7 @@ class Search:
         most_s = min(_LONG_TIME_S, self._budget_s * _LONG_TIME_PART)
         others = max(1, len(self._baseline.failing) - 1)
         outcomes = first.with_outcomes()
-        nearest = timed_out(outcomes, mended=others)[:_RETRIED_LONG_MAX]
+        nearest = timed_out(outcomes, passed=others)[:_RETRIED_LONG_MAX]
         evaluator.evaluate(nearest, Evaluated(), part=0.3, limit_s=most_s)
         if evaluator.passed:
             return
@@ -195,7 +204,7 @@ class Search:
         evaluator.evaluate(again[:_RETRIED_MAX], slow, part=0.2, slow=True)
         if not evaluator.passed:
             evaluator.evaluate(
-                timed_out(slow.with_outcomes(), mended=1)[:_RETRIED_LONG_MAX],
+                timed_out(slow.with_outcomes(), passed=1)[:_RETRIED_LONG_MAX],
                 Evaluated(),
                 part=0.3,
                 limit_s=most_s,
@@ -268,14 +277,15 @@ class Search:
                 places = sorted(stage.outcomes)[looked:]
                 looked += len(places)
                 for place in places:
-                    mended = passed_first(stage.outcomes[place])
-                    if 1 < mended < failing and mended > self._best_leading:
-                        self._best_leading = mended
+                    passed = passed_first(stage.outcomes[place])
+                    if 1 < passed < failing and passed > self._best_leading:
+                        self._best_leading = passed
                         one = stage.candidates[place]
                         code = apply_edits(self._code, list(one.edits))
-                        higher_order.add(BaseVariant(code, one, 1.0 + mended / failing))
+                        higher_order.add(BaseVariant(code, one, 1.0 + passed / failing))
 
     _best_leading = 0
+    _nearest: BaseVariant | None = None
 
     def _bases(self, tried: Sequence[tuple[Candidate, str]]) -> list[BaseVariant]:
         """Return the variants that make progress: runs all checks on the most promising candidates."""
@@ -295,6 +305,9 @@ class Search:
         outcomes = dict(self._bench.score(self._code, drawn(), self._baseline.checks, every=True))
         seen = [(candidates[place], letters) for place, letters in outcomes.items()]
         found = bases(self._code, seen, before, len(self._baseline.failing))
+        self._nearest = max(
+            (base for base in found if base.gain > 1), key=lambda base: base.gain, default=None
+        )
         self._best_leading = max((passed_first(letters) for _, letters in seen), default=0)
         return found
 
@@ -308,29 +321,3 @@ class Search:
             ):
                 edit = difference(self._code, attempt.patch.code)
                 yield Candidate((edit,), _OTHER_ADVISOR_PRIOR, _OTHER_ADVISOR_PRIOR, (attempt.patch.advisor,))
-
-
-def explain(before: str, after: str, made_by: Sequence[str]) -> str:
-    """Return which lines change, and by which kinds of edits, in one sentence."""
-    old, new = before.splitlines(), after.splitlines()
-    places = []
-    for kind, low, high, other_low, other_high in difflib.SequenceMatcher(
-        None, old, new, autojunk=False
-    ).get_opcodes():
-        if kind == "equal":
-            continue
-        out, come = _shown(old[low:high]), _shown(new[other_low:other_high])
-        if kind == "insert":
-            places.append(f"after line {low}, {come} is added" if low else f"{come} is added at the top")
-        elif kind == "delete":
-            places.append(f"line {low + 1}: {out} is taken out")
-        else:
-            places.append(f"line {low + 1}: {out} becomes {come}")
-    more = f"; and {len(places) - _PLACES_MAX} more" if len(places) > _PLACES_MAX else ""
-    text = "; ".join(places[:_PLACES_MAX]) or "only the layout changes"
-    return f"{text[0].upper()}{text[1:]}{more} ({', then '.join(made_by)})."
-
-
-def _shown(lines: Sequence[str]) -> str:
-    text = " ⏎ ".join(line.strip() for line in lines if line.strip())
-    return f"`{text if len(text) <= _LINE_MAX_CHARS else text[: _LINE_MAX_CHARS - 1] + '…'}`"

@@ -1,4 +1,4 @@
-"""About ninety kinds of edits, each a row of one table.
+"""About a hundred kinds of edits, each a row of one table.
 
 Between candidates of equal score the order of the rows decides, so the modules are loaded in a fixed order.
 """
@@ -13,6 +13,8 @@ from healkit.healing.advisors.search.operators import (  # noqa: F401 - each add
     constants,
     containers,
     similar_functions,
+    frame_methods,
+    frame_columns,
     missing_updates,
     insertions,
     missing_cases,
@@ -21,6 +23,7 @@ from healkit.healing.advisors.search.operators import (  # noqa: F401 - each add
     statements,
     strings,
     multi_place,
+    name_slips,
     wrapping,
 )
 

@@ -111,13 +111,13 @@ def swap_operands(program: Program, node: ast.BinOp) -> Changes:
     yield from program.put(node, _joined(program, node.right, found[2], node.left))
 
 
-@operator("an operand dropped", 0.6, ast.BinOp, before="x = a + b", after="x = a")
+@operator("an operand removed", 0.6, ast.BinOp, before="x = a + b", after="x = a")
 def drop_operand(program: Program, node: ast.BinOp) -> Changes:
     yield from program.put(node, program.segment(node.left))
     yield from program.put(node, program.segment(node.right), 0.9)
 
 
-@operator("one operation before the other", 0.4, ast.BinOp, before="x = (a + 1) % 12", after="x = a % 12 + 1")
+@operator("another order of operations", 0.4, ast.BinOp, before="x = (a + 1) % 12", after="x = a % 12 + 1")
 def exchange_operations(program: Program, node: ast.BinOp) -> Changes:
     """Exchange the order of two operations, as in arithmetic that wraps around."""
     outer, inner = _token(program, node), None
@@ -191,7 +191,7 @@ def _asked(program: Program, statement: ast.stmt) -> set[str]:
 
 
 @operator(
-    "an expression grown by a name",
+    "an operation with a variable added",
     0.4,
     ast.expr,
     before="def f(a, b):\n    return a",
@@ -239,7 +239,7 @@ def combine_with_name(program: Program, node: ast.expr) -> Changes:
 
 
 @operator(
-    "an expression grown by a number",
+    "an operation with a number added",
     0.3,
     ast.expr,
     before="x = len(a) // 60\ny = 'abc'",
@@ -296,7 +296,7 @@ def square_or_scale(program: Program, node: ast.expr) -> Changes:
 
 
 @operator(
-    "a minus added",
+    "a minus sign added",
     0.35,
     ast.Name,
     ast.Subscript,

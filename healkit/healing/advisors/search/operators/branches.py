@@ -18,7 +18,7 @@ _MOST = 8
 
 
 @operator(
-    "the questions in another order",
+    "conditions tested in another order",
     0.5,
     ast.If,
     before="if a > 0:\n    b = 1\nelif a > 9:\n    b = 2\nelse:\n    b = 3\n",

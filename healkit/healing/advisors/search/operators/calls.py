@@ -39,7 +39,7 @@ def _without(program: Program, parts: list[ast.expr] | list[ast.AST], leave: int
     return Edit(start, stop, "")
 
 
-@operator("an argument dropped", 0.5, ast.Call, before="x = f(a, b)", after="x = f(a)")
+@operator("an argument removed", 0.5, ast.Call, before="x = f(a, b)", after="x = f(a)")
 def drop_argument(program: Program, node: ast.Call) -> Changes:
     parts: list[ast.AST] = [*node.args, *node.keywords]
     if any(program.source.in_parentheses(part) and len(parts) > 1 for part in node.args):
@@ -48,7 +48,7 @@ def drop_argument(program: Program, node: ast.Call) -> Changes:
         yield Change((_without(program, parts, leave),), 1.0)
 
 
-@operator("a call taken off its argument", 0.7, ast.Call, before="x = len(a)", after="x = a")
+@operator("a call replaced by its argument", 0.7, ast.Call, before="x = len(a)", after="x = a")
 def unwrap_call(program: Program, node: ast.Call) -> Changes:
     if len(node.args) == 1 and not node.keywords and not isinstance(node.args[0], ast.Starred):
         yield from program.put(node, program.segment(node.args[0]))
@@ -58,7 +58,9 @@ def unwrap_call(program: Program, node: ast.Call) -> Changes:
                 yield from program.put(node, program.segment(arg), 0.6)
 
 
-@operator("what a key gives", 0.6, ast.Lambda, before="k = lambda p: p[1]", after="k = lambda p: (p[1], p)")
+@operator(
+    "another key function", 0.6, ast.Lambda, before="k = lambda p: p[1]", after="k = lambda p: (p[1], p)"
+)
 def change_key_function(program: Program, node: ast.Lambda) -> Changes:
     if len(node.args.args) != 1:
         return
@@ -85,7 +87,7 @@ def change_key_function(program: Program, node: ast.Lambda) -> Changes:
 
 
 @operator(
-    "a function called, or named only",
+    "call parentheses added or removed",
     0.5,
     ast.Call,
     ast.Name,

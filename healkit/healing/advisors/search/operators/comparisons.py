@@ -75,7 +75,7 @@ def _may_contain(program: Program, node: ast.expr) -> bool:
 
 
 @operator(
-    "a remainder or a size compared otherwise",
+    "another comparison of a remainder or a length",
     0.5,
     ast.If,
     ast.While,
@@ -102,7 +102,9 @@ def change_truth_test(program: Program, node: ast.If | ast.While | ast.IfExp) ->
             yield from program.put(test, f"len({program.segment(value)}) {other}", 0.7)
 
 
-@operator("both sides measured", 0.35, ast.Compare, before="x = a > b", after="x = len(a) > len(b)")
+@operator(
+    "lengths compared instead of values", 0.35, ast.Compare, before="x = a > b", after="x = len(a) > len(b)"
+)
 def compare_measures(program: Program, node: ast.Compare) -> Changes:
     """Compare lengths, absolute values or lower-case texts instead of the values."""
     right, sign = node.comparators[0], node.ops[0]
@@ -129,7 +131,7 @@ def compare_measures(program: Program, node: ast.Compare) -> Changes:
         )
 
 
-@operator("up to a bound", 0.5, ast.Compare, before="x = a == 0", after="x = a <= 1")
+@operator("a range instead of a single value", 0.5, ast.Compare, before="x = a == 0", after="x = a <= 1")
 def compare_with_next(program: Program, node: ast.Compare) -> Changes:
     """Replace equality with a number by a comparison with the next number."""
     right = node.comparators[0]
@@ -143,7 +145,13 @@ def compare_with_next(program: Program, node: ast.Compare) -> Changes:
 
 
 @operator(
-    "both bounds asked", 0.5, ast.Compare, ast.BoolOp, most=1.5, before="x = a < b", after="x = 0 <= a < b"
+    "a second bound added to a comparison",
+    0.5,
+    ast.Compare,
+    ast.BoolOp,
+    most=1.5,
+    before="x = a < b",
+    after="x = 0 <= a < b",
 )
 def add_lower_bounds(program: Program, node: ast.Compare | ast.BoolOp) -> Changes:
     """Test both bounds of an index; of a row and a column at once."""

@@ -18,7 +18,7 @@ _BESIDE = 0.6
 _NO_NAMES = {"and", "or", "not", "in", "is", "len", "None"}
 
 
-@operator("and, or", 0.9, ast.BoolOp, before="x = a and b", after="x = a or b")
+@operator("`and` and `or` swapped", 0.9, ast.BoolOp, before="x = a and b", after="x = a or b")
 def swap_and_or(program: Program, node: ast.BoolOp) -> Changes:
     word, other, need = ("and", "or", AND) if isinstance(node.op, ast.And) else ("or", "and", NOT)
     if len(node.values) == 2:
@@ -31,7 +31,7 @@ def swap_and_or(program: Program, node: ast.BoolOp) -> Changes:
 
 
 @operator(
-    "whether a key is there",
+    "a test for an existing key",
     0.6,
     ast.Call,
     ast.Subscript,
@@ -59,7 +59,7 @@ def check_key(program: Program, node: ast.Call | ast.Subscript) -> Changes:
 
 
 @operator(
-    "a condition of the loop",
+    "another loop condition",
     0.6,
     ast.While,
     before="def f(items):\n    while True:\n        items.pop()",
@@ -75,20 +75,7 @@ def change_loop_condition(program: Program, node: ast.While) -> Changes:
 
 
 @operator(
-    "another condition of the program",
-    0.28,
-    ast.If,
-    ast.While,
-    before="def f(a, b):\n    if a > b:\n        return b\n    if a:\n        return a",
-    after="def f(a, b):\n    if a > b:\n        return b\n    if a > b:\n        return a",
-)
-def replace_condition(program: Program, node: ast.If | ast.While) -> Changes:
-    for text in conditions(program, node):
-        yield from program.put(node.test, text, 0.8)
-
-
-@operator(
-    "one more condition",
+    "a condition added",
     0.33,
     ast.If,
     ast.While,
@@ -117,7 +104,7 @@ def add_condition(program: Program, node: ast.If | ast.While | ast.IfExp | ast.c
 
 
 @operator(
-    "a filter added or dropped",
+    "a filter added or removed",
     0.45,
     ast.ListComp,
     ast.SetComp,
@@ -149,7 +136,7 @@ def _names(text: str) -> set[str]:
 
 
 @operator(
-    "a condition returned",
+    "a condition returned instead of a constant",
     0.45,
     ast.Return,
     before="def f(n):\n    while n > 1:\n        n -= 2\n    return True",

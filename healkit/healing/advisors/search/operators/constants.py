@@ -34,7 +34,7 @@ def _near(program: Program, node: ast.Constant, number: int) -> float:
     return 1.0
 
 
-@operator("the other truth value", 0.9, ast.Constant, before="x = True", after="x = False")
+@operator("`True` and `False` swapped", 0.9, ast.Constant, before="x = True", after="x = False")
 def change_bool(program: Program, node: ast.Constant) -> Changes:
     if isinstance(node.value, bool):
         yield from program.put(node, str(not node.value))
@@ -91,7 +91,7 @@ def use_known_number(program: Program, node: ast.Constant) -> Changes:
 
 
 @operator(
-    "an element put into an empty list",
+    "an element added to an empty list",
     0.6,
     ast.List,
     ast.Tuple,

@@ -47,7 +47,7 @@ def swap_elements(program: Program, node: ast.List | ast.Tuple | ast.Dict) -> Ch
 
 
 @operator(
-    "a list of its own for each",
+    "a separate list for each element",
     0.7,
     ast.BinOp,
     before="def f(n):\n    return [[]] * n",
@@ -63,7 +63,7 @@ def copy_for_each_element(program: Program, node: ast.BinOp) -> Changes:
 
 
 @operator(
-    "of its own for each object",
+    "a separate value for each object",
     0.6,
     ast.ClassDef,
     before="class A:\n    items = []\n\n    def __init__(self, n):\n        self.n = n\n",
@@ -85,7 +85,7 @@ def move_to_init(program: Program, node: ast.ClassDef) -> Changes:
             yield Change((Edit(start, end, ""), edit), line=statement.lineno)
 
 
-@operator("an element dropped", 0.4, ast.List, ast.Tuple, ast.Set, before="x = [a, b]", after="x = [b]")
+@operator("an element removed", 0.4, ast.List, ast.Tuple, ast.Set, before="x = [a, b]", after="x = [b]")
 def drop_element(program: Program, node: ast.List | ast.Tuple | ast.Set) -> Changes:
     if (
         not program.is_value(node)
@@ -132,7 +132,7 @@ def change_slice(program: Program, node: ast.Subscript) -> Changes:
 
 
 @operator(
-    "a slice taken",
+    "a slice instead of the whole sequence",
     0.4,
     ast.Name,
     ast.Attribute,

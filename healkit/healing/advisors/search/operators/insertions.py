@@ -104,7 +104,7 @@ def _numbers(program: Program) -> list[int]:
 
 
 @operator(
-    "a way out of the loop added",
+    "an exit from the loop added",
     0.4,
     ast.If,
     ast.For,
@@ -128,7 +128,7 @@ def leave_loop(program: Program, node: ast.If | ast.For) -> Changes:
 
 
 @operator(
-    "a statement replaced by another of the program",
+    "a statement replaced by another one from the program",
     0.2,
     ast.Assign,
     ast.AugAssign,

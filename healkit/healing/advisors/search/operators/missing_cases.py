@@ -20,7 +20,7 @@ def _inserted(edit: Edit | None, weight: float, *, guard: bool = False, line: in
 
 
 @operator(
-    "a case at the beginning",
+    "a special case at the beginning",
     0.25,
     ast.FunctionDef,
     ast.AsyncFunctionDef,
@@ -64,7 +64,7 @@ def _is_text(node: ast.stmt) -> bool:
 
 
 @operator(
-    "a case in the middle",
+    "a special case in the middle",
     0.17,
     ast.stmt,
     most=1.5,
@@ -91,7 +91,7 @@ def add_case(program: Program, node: ast.stmt) -> Changes:
 
 
 @operator(
-    "done only under a condition",
+    "a statement made conditional",
     0.3,
     ast.Expr,
     ast.Assign,
@@ -121,7 +121,7 @@ def _unequal(program: Program, node: ast.Expr) -> Iterator[str]:
 
 
 @operator(
-    "a return at the end",
+    "a `return` added at the end",
     0.45,
     ast.FunctionDef,
     ast.AsyncFunctionDef,
@@ -140,7 +140,7 @@ def return_at_end(program: Program, node: Function) -> Changes:
 
 
 @operator(
-    "a start value before the loop",
+    "an initial value before the loop",
     0.4,
     ast.For,
     ast.While,
@@ -164,7 +164,7 @@ def _outer(program: Program, node: ast.stmt) -> set[str]:
 
 
 @operator(
-    "a failure caught",
+    "an exception caught",
     0.14,
     ast.Assign,
     ast.Return,

@@ -21,7 +21,7 @@ _SIGNS: dict[type[ast.operator], str] = {
 
 
 @operator(
-    "a value that was thrown away",
+    "an unused result assigned",
     1.0,
     ast.Expr,
     before="def f(n):\n    n // 2\n    return n",
@@ -63,7 +63,7 @@ def _of_own_function(program: Program, node: ast.Expr, value: ast.Call) -> Chang
 
 
 @operator(
-    "what a loop goes by, moved on",
+    "an update of the loop variable",
     0.6,
     ast.While,
     most=1.6,
@@ -105,7 +105,7 @@ def _ways_through(loop: ast.While) -> Iterator[tuple[ast.stmt, bool]]:
 
 
 @operator(
-    "the last group too",
+    "the last group added after the loop",
     0.45,
     ast.For,
     ast.While,
@@ -150,7 +150,7 @@ def _put_away(statement: ast.AST) -> ast.expr | None:
 
 
 @operator(
-    "a visit noted",
+    "an item marked as visited",
     0.5,
     ast.If,
     before="def f(a, seen):\n    if a in seen:\n        return 0\n    return 1 + f(a, seen)",
@@ -197,7 +197,7 @@ _NOTES = (
 
 
 @operator(
-    "the same the other way round",
+    "the same update in the other direction",
     0.55,
     ast.Expr,
     ast.Assign,
@@ -225,7 +225,7 @@ def _by_name(instead: dict[str, str]) -> Callable[[re.Match[str]], str]:
 
 
 @operator(
-    "one alone",
+    "a special case for one element",
     0.4,
     ast.FunctionDef,
     before="def f(a):\n    return g(a)",

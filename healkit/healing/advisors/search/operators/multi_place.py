@@ -16,7 +16,7 @@ _STRICTNESS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
 
 
 @operator(
-    "all bounds of a condition",
+    "all bounds of a condition changed",
     0.7,
     ast.BoolOp,
     ast.Compare,
@@ -42,7 +42,7 @@ def change_all_bounds(program: Program, node: ast.BoolOp | ast.Compare) -> Chang
 
 
 @operator(
-    "a constant at all its places",
+    "a constant changed everywhere",
     0.42,
     ast.Constant,
     before="x = a['n']\ny = b['n']\nz = c['m']",
@@ -80,7 +80,7 @@ def change_constant_everywhere(program: Program, node: ast.Constant) -> Changes:
 
 
 @operator(
-    "an f before a text",
+    "an `f` added before a string",
     0.9,
     ast.Constant,
     before="def f(name):\n    return 'hello {name}'",
@@ -108,7 +108,7 @@ def _filled_in(text: str) -> frozenset[str]:
 
 
 @operator(
-    "the same sign everywhere",
+    "the same comparison changed everywhere",
     0.35,
     ast.FunctionDef,
     ast.Module,
@@ -131,7 +131,7 @@ def change_all_comparisons(program: Program, node: ast.FunctionDef | ast.Module)
 
 
 @operator(
-    "a key as what the keys are",
+    "a key converted to the type of the keys",
     0.4,
     ast.Compare,
     before="def f(d, k):\n    if k in d:\n        return d[k]",
@@ -157,7 +157,7 @@ def convert_key(program: Program, node: ast.Compare) -> Changes:
 
 
 @operator(
-    "a sign that belongs to the base",
+    "parentheses around a negative base",
     0.8,
     ast.UnaryOp,
     before="x = -1 ** n",

@@ -26,7 +26,7 @@ def change_variable(program: Program, node: ast.Name) -> Changes:
 
 
 @operator(
-    "a name in an expression's place",
+    "a variable instead of an expression",
     0.4,
     ast.Call,
     ast.Subscript,
@@ -53,7 +53,7 @@ def replace_by_name(program: Program, node: ast.expr) -> Changes:
 
 
 @operator(
-    "another expression of the program",
+    "another expression from the program",
     0.28,
     ast.expr,
     before="def f(a, b):\n    c = a[b]\n    return len(a) + len(c)",
@@ -78,7 +78,7 @@ def replace_by_expression(program: Program, node: ast.expr) -> Changes:
 
 
 @operator(
-    "a returned value replaced by a name",
+    "a variable returned instead",
     0.4,
     ast.Return,
     before="def f(a, b):\n    c = a\n    return None",

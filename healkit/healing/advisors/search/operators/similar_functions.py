@@ -9,7 +9,7 @@ from healkit.healing.advisors.search.operators.table import Changes, operator
 from healkit.healing.advisors.search.program import Change, Program
 
 _FUNCTIONS = (
-    ("min", "max", "sum"), ("any", "all"), ("int", "float", "round", "str", "bool"), ("list", "tuple", "set", "sorted", "dict"),
+    ("min", "max", "sum"), ("any", "all"), ("int", "float", "round", "str"), ("list", "tuple", "set", "sorted", "dict"),
     ("sorted", "reversed", "list"), ("range", "enumerate", "len"), ("zip", "enumerate"), ("floor", "ceil", "round", "trunc"),
     ("len", "sum", "max"), ("abs", "int", "round"), ("math.floor", "math.ceil", "round", "int", "math.trunc"), ("map", "filter"),
     ("match", "search", "fullmatch", "findall", "finditer"), ("heappush", "heappop", "heappushpop", "heapreplace"),
@@ -48,7 +48,7 @@ def _family(name: str, families: tuple[tuple[str, ...], ...]) -> list[str]:
 
 
 @operator(
-    "a function of the same family",
+    "a similar function",
     0.8,
     ast.Name,
     ast.Attribute,
@@ -68,7 +68,7 @@ def change_function(program: Program, node: ast.Name | ast.Attribute) -> Changes
         yield from program.put(node, other, weight)
 
 
-@operator("a method of the same family", 0.8, ast.Attribute, before="x = s.lower()", after="x = s.upper()")
+@operator("a similar method", 0.8, ast.Attribute, before="x = s.lower()", after="x = s.upper()")
 def change_method(program: Program, node: ast.Attribute) -> Changes:
     if program.field(node) != "func":
         for other in _family(node.attr, _NAMES):
@@ -80,7 +80,7 @@ def change_method(program: Program, node: ast.Attribute) -> Changes:
 
 
 @operator(
-    "a dictionary kept up",
+    "a dictionary key with a default",
     0.45,
     ast.Assign,
     ast.AugAssign,

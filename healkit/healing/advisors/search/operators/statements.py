@@ -36,7 +36,7 @@ def _has_text_lines(node: ast.AST) -> bool:
     )
 
 
-@operator("a statement taken out", 0.5, ast.stmt, before="a = 1\nb = 2\n", after="b = 2\n")
+@operator("a statement removed", 0.5, ast.stmt, before="a = 1\nb = 2\n", after="b = 2\n")
 def delete_statement(program: Program, node: ast.stmt) -> Changes:
     rows = program.rows(node)
     if isinstance(node, (*_NO_STATEMENT, ast.Pass)) or rows is None:
@@ -147,7 +147,14 @@ def indent_statement(program: Program, node: ast.stmt) -> Changes:
         )
 
 
-@operator("kept in place, or set", 0.5, ast.AugAssign, ast.Assign, before="a += b", after="a = b")
+@operator(
+    "a plain and an augmented assignment swapped",
+    0.5,
+    ast.AugAssign,
+    ast.Assign,
+    before="a += b",
+    after="a = b",
+)
 def swap_assignment_kind(program: Program, node: ast.AugAssign | ast.Assign) -> Changes:
     if isinstance(node, ast.AugAssign):
         start, end = program.source.span(node.target)[1], program.source.span(node.value)[0]
@@ -165,7 +172,13 @@ def swap_assignment_kind(program: Program, node: ast.AugAssign | ast.Assign) -> 
 
 
 @operator(
-    "if, while", 0.3, ast.If, ast.While, most=1.3, before="if a:\n    a = 0", after="while a:\n    a = 0"
+    "`if` and `while` swapped",
+    0.3,
+    ast.If,
+    ast.While,
+    most=1.3,
+    before="if a:\n    a = 0",
+    after="while a:\n    a = 0",
 )
 def swap_if_and_while(program: Program, node: ast.If | ast.While) -> Changes:
     start, _ = program.source.span(node)
@@ -183,7 +196,7 @@ def swap_if_and_while(program: Program, node: ast.If | ast.While) -> Changes:
 
 
 @operator(
-    "another way on",
+    "another jump statement",
     0.6,
     ast.Break,
     ast.Continue,
@@ -222,7 +235,7 @@ _FAILURES = (
 
 
 @operator(
-    "another failure handled",
+    "another exception handled",
     0.5,
     ast.ExceptHandler,
     most=1.8,

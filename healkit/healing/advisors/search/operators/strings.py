@@ -40,7 +40,7 @@ def _text(program: Program, node: ast.AST) -> str | None:
 
 
 @operator(
-    "another text, from the expected values or the program",
+    "another string, from the expected values or the program",
     0.5,
     ast.Constant,
     before="x = 'medium'\ny = 'large'",
@@ -73,7 +73,7 @@ def change_separator(program: Program, node: ast.Constant) -> Changes:
 
 
 @operator(
-    "another code of a format",
+    "another format specifier",
     0.7,
     ast.Constant,
     ast.JoinedStr,
@@ -103,7 +103,7 @@ def change_format(program: Program, node: ast.Constant | ast.JoinedStr) -> Chang
 
 
 @operator(
-    "another pattern",
+    "another regular expression",
     0.4,
     ast.Constant,
     before="import re\nx = re.sub('a', '', s)",

@@ -16,7 +16,7 @@ _WHOLE, _DECIMAL = (":02d", ":02", ":03d", ":,", ":04d"), (":.2f", ":.1f", ":.0f
 
 
 @operator(
-    "a format for a value",
+    "a format specifier added",
     0.45,
     ast.JoinedStr,
     before="x = f'{a}:{b}'",
@@ -42,7 +42,7 @@ def add_format(program: Program, node: ast.JoinedStr) -> Changes:
 
 
 @operator(
-    "an edge taken off a text",
+    "characters stripped from a string",
     0.35,
     ast.Name,
     ast.Call,
@@ -70,7 +70,7 @@ def strip_text(program: Program, node: ast.expr) -> Changes:
 
 
 @operator(
-    "each part made what it stands for",
+    "each part converted to another type",
     0.4,
     ast.Call,
     ast.Name,
@@ -95,7 +95,7 @@ def convert_parts(program: Program, node: ast.expr) -> Changes:
 
 
 @operator(
-    "a text split at the first place only",
+    "a string split at the first separator only",
     0.5,
     ast.Assign,
     before="def f(s):\n    a, b = s.split('=')",

@@ -44,7 +44,9 @@ def _place(program: Program, node: ast.expr) -> float:
     return 1.0
 
 
-@operator("a function put around", 0.3, ast.expr, most=1.3, before="x = f(a)", after="x = f(len(a))")
+@operator(
+    "a function call added around a value", 0.3, ast.expr, most=1.3, before="x = f(a)", after="x = f(len(a))"
+)
 def wrap_in_function(program: Program, node: ast.expr) -> Changes:
     if not (share := _place(program, node)):
         return
@@ -73,7 +75,7 @@ def wrap_in_function(program: Program, node: ast.expr) -> Changes:
 
 
 @operator(
-    "a method put on",
+    "a method call added to a value",
     0.3,
     ast.Name,
     ast.Attribute,
@@ -94,7 +96,7 @@ def call_text_method(program: Program, node: ast.expr) -> Changes:
 
 
 @operator(
-    "at most, at least",
+    "a value limited with `min` or `max`",
     0.35,
     ast.Name,
     ast.BinOp,
@@ -150,7 +152,7 @@ def _kept_up(program: Program, target: ast.expr) -> bool:
 
 
 @operator(
-    "what the most of nothing is",
+    "a default for `min` or `max` of an empty sequence",
     0.5,
     ast.Call,
     before="x = 1 + max(a)",

@@ -1,0 +1,184 @@
+"""Healing in the audit: the same facts as in its run folder."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import sqlite3
+from pathlib import Path
+
+import msgspec
+import pytest
+from healing_samples import MENDED, SILENT, WRONG, Idea
+
+from healkit import Config, Healkit
+from healkit.contracts.runs import PolicyDefaults
+from healkit.errors import RevisionConflict
+from healkit.healing.report import HealReport
+from healkit.tracing.reader import read_run
+from healkit.tracing.validate import in_order, validate_run
+
+DECIDE_3 = pytest.mark.requirement("DECIDE-3")
+
+
+def healed(healing: Healkit) -> HealReport:
+    """Heal `ratio` by the third of three patches."""
+    report = healing.heal("ratio", advisors=[Idea(WRONG, SILENT, MENDED)], auto=True)
+    assert report.outcome == "kept"
+    return report
+
+
+@DECIDE_3
+def test_each_check_verdict_and_decision_of_a_healing_is_an_entry_of_its_event(healing: Healkit) -> None:
+    report = healed(healing)
+    entries = healing.audit.get(report.run_id)
+    assert [entry.seq for entry in entries] == list(range(1, len(entries) + 1))
+    assert {(e.execution_type, e.run_id, e.tool_name) for e in entries} == {("heal", report.run_id, "ratio")}
+    run = read_run(report.folder)
+    events = {event.seq: event for event in run.events}
+    for entry in entries:
+        event = events[entry.event_seq or 0]
+        assert (entry.choice_type, entry.timestamp) == (event.event_type, event.ts_utc)
+    for kind in (
+        "assert_checked",
+        "proposal_received",
+        "proposal_accepted",
+        "proposal_rejected",
+        "run_finished",
+    ):
+        assert [e.event_seq for e in entries if e.choice_type == kind] == [
+            event.seq for event in run.events if event.event_type == kind
+        ]
+    said = [entry.description for entry in entries]
+    assert said[0].startswith("The healing begins after the failure in log row 2, with ")
+    assert "Diagnosis: mendable." in said
+    assert said.count("A patch was proposed by rule.") == 3
+    assert "Verdict: does not fix it." in said
+    assert said[-3:] == [
+        "Verdict: fixed, no regressions.",
+        "The patch was kept as revision 2.",
+        "The healing ended: completed, kept.",
+    ]
+    rejected = next(entry for entry in entries if entry.choice_type == "proposal_rejected")
+    assert (rejected.metadata.success, rejected.metadata.error_message) == (False, "PATCH_NOT_CURED")
+    assert rejected.metadata.actual_state == {"verdict": "not_cured"}
+    checked = next(entry for entry in entries if entry.choice_type == "assert_checked")
+    assert checked.tool_params["arguments"] in ({"a": 1, "b": 0}, {"a": 6, "b": 3})
+
+
+@DECIDE_3
+def test_the_manifest_of_a_healing_holds_the_head_of_the_audit(healing: Healkit) -> None:
+    first, second = healed(healing), healing.heal("ratio", advisors=[Idea(MENDED)])
+    found = healing.audit.verify()
+    assert (found.ok, found.anchors) == (True, 2)
+    manifest = json.loads((second.folder / "run_manifest.json").read_text())
+    assert manifest["audit"] == {"chain": found.head.chain, "entries": found.entries, "hash": found.head.hash}  # type: ignore[union-attr]  # it is ok
+    for report in (first, second):
+        assert in_order(validate_run(report.folder))
+    with contextlib.closing(sqlite3.connect(str(healing.path))) as connection:
+        connection.execute("DROP TRIGGER traceauditentry_delete")
+        connection.execute("DELETE FROM traceauditentry WHERE id = ?", (found.entries,))
+        connection.commit()
+    fault = healing.audit.verify().fault
+    assert fault is not None
+    assert (fault.kind, fault.position) == ("cut_off", found.entries)
+    assert repr(second.run_id) in fault.message
+
+
+def test_a_halt_of_the_policy_is_an_entry(healing: Healkit) -> None:
+    report = healing.heal(
+        "ratio", advisors=[Idea(WRONG, SILENT, MENDED)], policy=PolicyDefaults(hard_cap_steps=2)
+    )
+    assert report.outcome == "halted"
+    (halt,) = [e for e in healing.audit.get(report.run_id) if e.choice_type == "policy_halt"]
+    assert (halt.metadata.success, halt.metadata.error_message) == (False, "POLICY_HALT")
+    assert halt.description.startswith("The policy ended the healing: ")
+    assert halt.metadata.actual_state is not None
+
+
+def test_a_patch_that_was_declined_is_an_entry(healing: Healkit) -> None:
+    report = healing.heal("ratio", advisors=[Idea(MENDED)], confirm=lambda _: False)
+    assert report.outcome == "declined"
+    *_, decided, _ended = healing.audit.get(report.run_id)
+    assert (decided.description, decided.metadata.error_message) == (
+        "The patch was declined.", "PATCH_DECLINED",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("word", ["accepted", "declined", "overtaken"])
+def test_a_decision_after_the_healing_is_an_entry_of_it(healing: Healkit, word: str) -> None:
+    report = healing.heal("ratio", advisors=[Idea(MENDED)])
+    assert (report.outcome, report.request_id) == ("pending", 1)
+    before = healing.audit.get(report.run_id)
+    assert before[-2].description == "The patch waits for approval as request 1."
+    if word == "overtaken":
+        healing.vault.patch("ratio", WRONG)
+    for _ in range(2):  # the second time changes nothing
+        if word == "declined":
+            healing.requests.decline(1)
+        else:
+            with pytest.raises(RevisionConflict) if word == "overtaken" else contextlib.nullcontext():
+                healing.requests.accept(1)
+    (decided,) = healing.audit.get(report.run_id)[len(before) :]
+    assert decided.description == f"Request 1 was {word}{' as revision 2' if word == 'accepted' else ''}."
+    assert (decided.seq, decided.metadata.success) == (len(before) + 1, word == "accepted")
+    assert decided.metadata.error_message == {
+        "accepted": None, "declined": "PATCH_DECLINED", "overtaken": "REVISION_CONFLICT",
+    }[word]  # fmt: skip
+    assert healing.audit.verify().ok
+
+
+@pytest.mark.parametrize("said", [True, False])
+def test_a_decision_within_the_healing_is_one_entry(healing: Healkit, said: bool) -> None:
+    report = healing.heal("ratio", advisors=[Idea(MENDED)], confirm=lambda _: said)
+    actions = [(e.metadata.actual_state or {}).get("action") for e in healing.audit.get(report.run_id)]
+    assert [action for action in actions if action] == ["kept" if said else "declined"]
+
+
+def test_a_request_that_no_healing_made_has_no_entry(healing: Healkit) -> None:
+    for number, run_id in ((1, None), (2, "no run's id")):
+        healing.requests.add("ratio", f"{MENDED}# {number}\n", run_id=run_id)
+        healing.requests.decline(number)
+    assert healing.audit.verify().entries == 0
+
+
+def test_a_tool_that_is_kept_off_the_record_leaves_no_arguments_in_the_audit(healing: Healkit) -> None:
+    healing.vault.add(
+        "ratio_off", "def ratio_off(a, b):\n    return a / b", log=False,
+        examples=[{"arguments": {"a": 90_210, "b": 0}, "result": 0.0}],
+    )  # fmt: skip
+    report = healing.heal(
+        "ratio_off", advisors=[Idea("def ratio_off(a, b):\n    return a / b if b else 0.0")]
+    )
+    entries = healing.audit.get(report.run_id)
+    assert any(entry.choice_type == "assert_checked" for entry in entries)
+    assert b"90210" not in msgspec.json.encode(entries)
+
+
+def test_a_healing_with_raw_traces_leaves_no_secret_in_the_audit(
+    tmp_path: Path, failing_database: Path
+) -> None:
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    config = Config(trace_raw=True)
+    with Healkit(shutil.copy(failing_database, tmp_path / "healkit.db"), config=config) as healing:
+        healing.vault.add("first", "def first(text):\n    return text[9000]")
+        healing.execute("first", arguments={"text": secret})
+        report = healing.heal("first", advisors=[Idea("def first(text):\n    return text[0]")])
+        assert secret in (report.folder / "trace.jsonl").read_text()
+        entries = healing.audit.get(report.run_id)
+        kept = msgspec.json.encode(entries).decode()
+        assert "[REDACTED:" in kept
+        assert secret not in kept
+
+
+def test_a_database_that_takes_no_entries_costs_the_healing_nothing_but_a_note(healing: Healkit) -> None:
+    with contextlib.closing(sqlite3.connect(str(healing.path))) as connection:
+        connection.execute(
+            "CREATE TRIGGER full BEFORE INSERT ON traceauditentry BEGIN SELECT RAISE(ABORT, 'full'); END"
+        )
+        connection.commit()
+    report = healed(healing)
+    assert "could not be added to the audit" in report.notes[-1]
+    assert "audit" not in json.loads((report.folder / "run_manifest.json").read_text())
+    assert healing.audit.verify().entries == 0

@@ -1,0 +1,235 @@
+"""Healing of tools on frames and arrays.
+
+Examples, recorded runs, questions.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from healkit import Healkit, values
+from healkit.contracts.healing import Check
+from healkit.healing.advisors.search.fuzzing import edges
+from healkit.healing.advisors.search.ingredients import constants, frame_columns
+from healkit.healing.case import checks_of, gather
+from healkit.healing.frame_inputs import frame_edges, frame_variants, without_columns
+from healkit.healing.inputs import accepted, variants
+from healkit.healing.questions import Answer, Choice, Question
+from healkit.healing.verdicts import copies_answer
+from healkit.rendering.healing import question_text
+
+SALES = pd.DataFrame({"city": ["Bern", "Basel", "Bern"], "units": [1, 2, 3], "sales": [1.5, 2.0, 3.0]})
+RIGHT = pd.DataFrame({"city": ["Basel", "Bern"], "sales": [2.0, 4.5]})
+WRONG_COLUMN = """
+import pandas as pd
+
+
+def by_city(df: pd.DataFrame):
+    return df.groupby("city", as_index=False)["units"].sum()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("DATA-5")
+def test_an_example_with_a_frame_is_a_check_and_the_search_meets_it(healkit: Healkit) -> None:
+    """DATA-5: the wrong column is replaced, kept, and the tool gives the right frame."""
+    healkit.vault.add(
+        "by_city",
+        WRONG_COLUMN,
+        examples=[
+            {"arguments": {"df": SALES}, "result": RIGHT},
+            {"arguments": {"df": SALES[:1]}, "result": pd.DataFrame({"city": ["Bern"], "sales": [1.5]})},
+        ],
+    )
+    report = healkit.heal("by_city", advisors=["search"], auto=True, budget_s=60)
+    assert report.outcome == "kept", report
+    pd.testing.assert_frame_equal(healkit.execute_tool("by_city", arguments={"df": SALES}), RIGHT)
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("DATA-5")
+def test_a_wrong_column_is_corrected_wherever_it_is_used(healkit: Healkit) -> None:
+    """DATA-5: one column, misnamed in two places; the rules corrected the first alone, which did not help."""
+    code = WRONG_COLUMN.replace('["units"].sum()', '["sale"].sum().sort_values("sale", ignore_index=True)')
+    healkit.vault.add("by_city", code, examples=[{"arguments": {"df": SALES}, "result": RIGHT}])
+    assert healkit.execute("by_city", arguments={"df": SALES}).failure is not None
+    report = healkit.heal("by_city", advisors=["rules"], auto=True)
+    assert report.outcome == "kept", report
+    assert (
+        report.best.patch.reason == "The column 'sale' does not exist; 'sales' does. It is used in 2 places."
+    )
+    assert report.best.patch.code == code.replace('"sale"', '"sales"')
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("DATA-5")
+def test_a_recorded_run_with_a_frame_must_stay_equal(healkit: Healkit) -> None:
+    """DATA-5: runs on frames that are kept are checks; one with a very large frame is none."""
+    code = "def total(df, factor):\n    return df['units'].sum() / factor\n"
+    kept, large = pd.DataFrame({"units": range(1000)}), pd.DataFrame({"units": range(200_000)})
+    healkit.vault.add("total", code)
+    healkit.execute_tool("total", arguments={"df": large, "factor": 1})
+    healkit.execute_tool("total", arguments={"df": kept, "factor": 1})
+    healkit.execute_tool("total", arguments={"df": SALES, "factor": 2})
+    assert healkit.execute("total", arguments={"df": SALES[["city"]], "factor": 2}).failure is not None
+    case, _ = gather(healkit.vault, healkit.log, "total", "default")
+    assert [check.origin for check in case.checks] == ["failing", "passing", "passing"]
+    _, small, kept_check = case.checks
+    assert values.equal(values.remade(small.arguments), {"df": SALES, "factor": 2})
+    assert small.expected == 3.0
+    assert values.equal(values.remade(kept_check.arguments), {"df": kept, "factor": 1})
+    assert kept_check.expected == 499500.0
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("DATA-5")
+def test_a_question_shows_a_small_table_and_its_answer_becomes_an_example(healkit: Healkit) -> None:
+    """DATA-5: patches differ on a frame of fewer rows and columns than the recorded one."""
+    code = "def largest(df):\n    return df['units'].min()\n"
+    frame = pd.DataFrame({"units": [3, 5, 5], "other": [1.0, 2.0, 3.0], "city": ["a", "b", "c"]})
+    healkit.vault.add("largest", code, examples=[{"arguments": {"df": frame}, "result": 5}])
+    asked: list[Any] = []
+
+    def ask(question: Any) -> Answer:
+        asked.append(question)
+        return Answer(int(question.arguments["df"]["units"].max()))
+
+    report = healkit.heal("largest", advisors=["search"], auto=True, ask=ask, budget_s=60)
+    assert asked, report
+    shown = asked[0].arguments["df"]
+    assert isinstance(shown, pd.DataFrame)
+    assert list(shown.columns) == ["units"]
+    assert len(shown) <= len(frame)
+    assert "DataFrame({'units': [" in asked[0].call
+    assert report.best is not None
+    assert ".max()" in report.best.patch.code
+    if report.outcome == "kept":
+        assert len(healkit.vault.get("largest").examples) == 1 + len(asked)
+
+
+@pytest.mark.requirement("DATA-5")
+def test_a_question_on_a_frame_is_written_as_tables() -> None:
+    """DATA-5: frames of the input and of the choices are tables; other values stay in the line."""
+    frame = pd.DataFrame({"city": ["Bern", "Basel"], "units": [1, 20]})
+    choices = (Choice(frame[1:], patches=2), Choice(3), Choice(None, "KeyError"), Choice(frame[:0]))
+    question = Question("pick v2", {"df": frame, "n": 1}, choices, 1)
+    text = question_text(question.call, (choice.lines for choice in choices), question.tables)
+    assert text.splitlines() == [
+        "Plausible patches disagree. What is right for pick(df=DataFrame({'city': ['Bern', 'Basel'], 'units': [1, 20]}), n=1) ?",
+        "df:",
+        "        city  units",
+        "    0   Bern      1",
+        "    1  Basel     20",
+        "  1)",
+        "         city  units",
+        "     1  Basel     20",
+        "  2) 3",
+        "  3) raises KeyError",
+        "  4) no rows; columns city, units",
+    ]
+
+
+def test_examples_with_frames_are_stored_exactly_and_listed_readably(healkit: Healkit) -> None:
+    entry = healkit.vault.add(
+        "by_city", WRONG_COLUMN, examples=[{"arguments": {"df": SALES}, "result": RIGHT}]
+    )
+    (check,) = checks_of(entry)
+    assert values.equal(values.remade(check.arguments), {"df": SALES})
+    assert values.equal(values.remade(check.expected), RIGHT)
+    again = healkit.vault.add("other", WRONG_COLUMN.replace("by_city", "other"), examples=entry.examples)
+    assert again.examples == entry.examples
+    assert (
+        values.with_texts(entry.examples[0])["result"]
+        == "DataFrame({'city': ['Basel', 'Bern'], 'sales': [2.0, 4.5]})"
+    )
+    assert accepted(entry, check.arguments)
+    assert not accepted(entry, {"df": 3})
+
+
+def test_variants_of_a_frame_keep_its_columns_and_dtypes() -> None:
+    made = [values.remade(one) for one in frame_variants(values.kept(SALES))]
+    assert len(made) > 20
+    assert all(list(one.columns) == list(SALES.columns) for one in made)
+    assert all((one.dtypes == SALES.dtypes).all() for one in made)
+    assert min(map(len, made)) == 1
+    assert not any(one["sales"].isna().any() for one in made)
+    gaps = SALES.assign(sales=[1.5, float("nan"), 3.0])
+    assert any(values.remade(one)["sales"].isna().sum() == 2 for one in frame_variants(values.kept(gaps)))
+    assert not any(values.equal(one, SALES) for one in made)
+    assert SALES["units"].tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize("known", [SALES["units"], np.array([1.0, 2.0, 3.0]), np.eye(2)])
+def test_series_and_arrays_have_variants(known: Any) -> None:
+    made = [values.remade(one) for one in frame_variants(values.kept(known))]
+    assert made
+    assert {type(one) for one in made} == {type(known)}
+    assert [len(values.remade(one)) for one in frame_edges(values.kept(known))] == [1]
+
+
+def test_cells_are_put_at_the_limits_that_code_compares_with() -> None:
+    known = [{"df": values.kept(pd.DataFrame({"t": [-5, 10, 35], "x": [0.5, 1.0, 1.5]}))}]
+    made = [values.remade(one["df"]) for one in variants(known, lambda _arguments: True, 60, (30, 2.5))]
+    assert any(30 in one["t"].tolist() for one in made)
+    assert any(2.5 in one["x"].tolist() for one in made)
+    assert not any(2.5 in one["t"].tolist() for one in made)
+
+
+def test_variants_of_narrow_dtypes_hold_what_they_can() -> None:
+    narrow = pd.DataFrame(
+        {
+            "byte": np.array([127, 1], dtype="int8"),
+            "count": np.array([0, 5], dtype="uint16"),
+            "kind": pd.Categorical(["a", "b"]),
+            "day": pd.to_datetime(["2024-01-01", "2024-01-02"]),
+            "sure": [True, False],
+            "maybe": pd.array([1, None], dtype="Int64"),
+        }
+    )
+    made = [values.remade(one) for one in frame_variants(values.kept(narrow))]
+    assert len(made) > 15
+    assert all((one.dtypes == narrow.dtypes).all() for one in made)
+
+
+def test_other_values_with_tags_have_no_variants() -> None:
+    assert frame_variants(values.kept((1, 2))) == []
+    assert frame_edges(values.kept({1})) == []
+    assert list(without_columns({"n": 1, "s": values.kept(SALES["units"])})) == []
+
+
+def test_inputs_near_a_frame_are_smallest_first() -> None:
+    known = [{"df": values.kept(SALES), "n": 2}]
+    made = variants(known, lambda _arguments: True, 30)
+    rows = [len(values.remade(one["df"])) for one in made]
+    assert len(made) == 30
+    assert rows[0] == 1
+    assert rows == sorted(rows)
+    fewer = [list(values.remade(one["df"]).columns) for one in without_columns(known[0])]
+    assert fewer == [["units", "sales"], ["city", "sales"], ["city", "units"]]
+    check = Check(origin="declared", arguments=known[0])
+    assert {len(values.remade(one.arguments["df"])) for one in edges([check], 4)} == {1, 3}
+
+
+def test_columns_and_cells_are_ingredients_of_patches() -> None:
+    check = Check(
+        origin="declared", arguments={"df": values.kept(SALES)}, known=True, expected=values.kept(RIGHT)
+    )
+    assert frame_columns([check]) == ("city", "sales", "units")
+    assert {"'sales'", "'units'", "'Basel'", "4.5"} <= set(constants([check]))
+    assert not {"'@'", "'DataFrame'"} & set(constants([check]))
+
+
+@pytest.mark.parametrize("answer", [RIGHT, RIGHT["sales"].rename(None), np.array([2.0, 4.5])])
+def test_an_answer_copied_as_a_table_only_hides_the_error(answer: Any) -> None:
+    check = Check(
+        origin="declared", arguments={"df": values.kept(SALES)}, known=True, expected=values.kept(answer)
+    )
+    written = answer.to_dict("list") if isinstance(answer, pd.DataFrame) else answer.tolist()
+    code = f"import pandas as pd\ndef f(df):\n    return pd.{type(answer).__name__}({written!r})\n"
+    assert copies_answer(WRONG_COLUMN, code.replace("ndarray", "array"), [check])
+    assert not copies_answer(code, code, [check])
+    assert not copies_answer(WRONG_COLUMN, WRONG_COLUMN.replace("units", "sales"), [check])

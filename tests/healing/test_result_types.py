@@ -1,0 +1,130 @@
+"""Types of results: a patch that changes one says so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from healing_samples import Idea
+
+from healkit import Healkit
+from healkit.healing.result_types import returned_types
+from healkit.healing.verdicts import place_of
+
+LETTERS = "def letters(text):\n    return sorted(set(text[1:]))\n"
+EXAMPLES = [
+    {"arguments": {"text": "cab"}, "result": ["a", "b", "c"]},
+    {"arguments": {"text": "aab"}, "result": ["a", "b"]},
+]
+RATE = "def win_rate(won: int, played: int) -> float:\n    return won / played\n"
+
+
+def healed(healkit: Healkit, name: str, code: str, examples: list[dict[str, Any]], *ideas: str) -> Any:
+    healkit.vault.add(name, code, examples=examples)
+    return healkit.heal(name, advisors=[Idea(*ideas)])
+
+
+def test_a_set_for_a_list_is_doubted_and_the_report_says_so(healkit: Healkit) -> None:
+    """H7: a returned set equals a sorted list to the checks, which see JSON: the types are compared too."""
+    unordered = LETTERS.replace("sorted(set(text[1:]))", "set(text)")
+    report = healed(healkit, "letters", LETTERS, EXAMPLES, unordered)
+    assert report.verdict_code == "unproven"
+    assert report.best.patch.doubt == "It returns a set where the tool returned a list."
+    assert "It returns a set where the tool returned a list." in str(report)
+    assert report.best.results[1].outline == "set"
+
+
+def test_a_patch_that_keeps_the_types_comes_before_one_that_changes_them(healkit: Healkit) -> None:
+    """H7: of two patches that pass, the one that keeps the type is the cure."""
+    right = LETTERS.replace("text[1:]", "text")
+    report = healed(
+        healkit, "letters", LETTERS, EXAMPLES, LETTERS.replace("sorted(set(text[1:]))", "set(text)"), right
+    )
+    assert (report.verdict_code, report.best.patch.code) == ("cured", right)
+
+
+def test_the_list_of_an_example_may_be_met_by_a_tuple(healkit: Healkit) -> None:
+    """H7: JSON cannot say tuple, so a tuple for a list is no change where the tool returned nothing before."""
+    code = "def pair(a, b):\n    return (missing, b)\n"
+    examples = [{"arguments": {"a": 1, "b": 2}, "result": [1, 2]}]
+    report = healed(healkit, "pair", code, examples, code.replace("missing", "a"))
+    assert (report.verdict_code, report.best.results[0].outline) == ("cured", "tuple")
+
+
+def test_tuples_within_a_list_are_told_from_lists(healkit: Healkit) -> None:
+    """H7: the types inside a container count too."""
+    code = "def pairs(n):\n    return [(i, i) for i in range(n - 1)] if n > 1 else [(0, 0)] * n\n"
+    examples = [
+        {"arguments": {"n": 2}, "result": [[0, 0], [1, 1]]},
+        {"arguments": {"n": 1}, "result": [[0, 0]]},
+    ]
+    report = healed(
+        healkit, "pairs", code, examples, "def pairs(n):\n    return [[i, i] for i in range(n)]\n"
+    )
+    assert report.best.patch.doubt == "It returns a list where the tool returned a list[tuple]."
+
+
+@pytest.mark.slow
+def test_a_tool_that_calls_others_is_told_of_a_changed_type_too(healkit: Healkit) -> None:
+    """H7: a check in a worker said nothing of types that JSON has not."""
+    healkit.vault.add("chars", "def chars(text):\n    return list(text)\n")
+    code = LETTERS.replace("set(text[1:])", "set(mcp.vault.chars(text=text)[1:])")
+    unordered = "def letters(text):\n    return set(mcp.vault.chars(text=text))\n"
+    report = healed(healkit, "letters", code, EXAMPLES, unordered)
+    assert report.best.patch.doubt == "It returns a set where the tool returned a list."
+
+
+def test_a_float_that_an_example_asks_for_is_no_change_of_type(healkit: Healkit) -> None:
+    """H7: `//` for `/` returned an int where the result is whole; the failing example has a float."""
+    code = "def mean(a, b):\n    return (a + b) // 2\n"
+    examples = [{"arguments": {"a": 1, "b": 2}, "result": 1.5}, {"arguments": {"a": 2, "b": 2}, "result": 2}]
+    assert healed(healkit, "mean", code, examples, code.replace("//", "/")).verdict_code == "cured"
+
+
+def test_none_from_a_tool_that_only_returns_truth_values_is_doubted(healkit: Healkit) -> None:
+    """H10: a guard that returns None passes an example whose call turns it into False."""
+    code = "def is_long(text):\n    if len(text) > 3:\n        return True\n    return False\n"
+    examples = [{"call": "bool(is_long(None))", "result": False}]
+    patched = code.replace("    if len", "    if text is None:\n        return None\n    if len")
+    report = healed(healkit, "is_long", code, examples, patched)
+    assert report.best.patch.doubt == "It returns None, which the tool never did."
+
+
+@pytest.mark.slow
+def test_a_change_of_other_results_is_never_first_without_evidence(healkit: Healkit) -> None:
+    """H8: `won * played` for `won / played` was first, above the guards, after one failing run and no examples."""
+    healkit.vault.add("win_rate", RATE)
+    healkit.execute("win_rate", arguments={"won": 0, "played": 0})
+    report = healkit.heal("win_rate", advisors=["rules", "search"])
+    assert report.verdict_code == "silenced"
+    changing = [a for a in report.attempts if "no example says what is right there" in a.patch.doubt]
+    assert all(a.unasked and place_of(a) > place_of(report.best) for a in changing)
+    assert isinstance(report.best.results[0].value, int | float)  # and not None
+
+
+def test_a_change_is_said_with_the_call_that_it_changes(healkit: Healkit) -> None:
+    """H8: the report names the call whose result changes."""
+    healkit.vault.add("win_rate", RATE)
+    healkit.execute("win_rate", arguments={"won": 0, "played": 0})
+    guard = RATE.replace("    return", "    if played == 0:\n        return 0.0\n    return")
+    report = healkit.heal("win_rate", advisors=[Idea(RATE.replace("/", "*"), guard)])
+    assert report.best.patch.code == guard
+    changed = report.attempts[1].patch.doubt
+    assert changed.startswith("It changes what win_rate(won=")
+    assert changed.endswith(" returns, and no example says what is right there.")
+
+
+@pytest.mark.parametrize(
+    ("annotation", "names"),
+    [
+        ("float", {"float", "int"}),
+        ("'float | None'", {"float", "int", "NoneType"}),
+        ("Optional[str]", {"str", "NoneType"}),
+        ("list[int]", {"list"}),
+        ("Iterable[int]", set()),
+        ("int | Sequence", set()),
+    ],
+)
+def test_an_annotation_says_which_types_fit(annotation: str, names: set[str]) -> None:
+    """H8: annotations count."""
+    assert returned_types(f"def f(x) -> {annotation}:\n    return x\n", "f") == names

@@ -1,0 +1,290 @@
+"""Contract of run folders, compared with what real runs write."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from contract_features import FEATURES, RawRun, Written
+from healing_samples import BROKEN, MENDED, STEP, STEP_EXAMPLES, WRONG, Idea
+from test_loop_endings import kill_trial_server_at_work
+from waiting import wait_until
+
+from healkit import Config, Healkit
+from healkit.contracts.events import EVENT_TYPES
+from healkit.contracts.runs import PolicyDefaults
+from healkit.errors import ArgumentsInvalid, CodeDoesNotParse, PolicyHalted, RunNotAllowed
+from healkit.healing.questions import Answer, Question
+from healkit.tracing.diff import diff_runs
+from healkit.tracing.reader import read_run
+from healkit.tracing.validate import validate_run
+
+DOCS = Path(__file__).parents[2] / "docs" / "run_folder.md"
+OLD = Path(__file__).parents[1] / "tracing" / "old_runs"
+RULES = '[[rule]]\nid = "acme-token"\npattern = "ACME-[0-9]{8}"\ncaught = ["ACME-12345678"]\n'
+SECRET = "ACME-90312457"
+SHARE = "def share(parts):\n    print(parts)\n    return 6 / parts\n"
+#: Passes every check of a trial, and fails in a worker.
+TREACHEROUS = MENDED.replace(
+    "def ratio(a, b):\n", "import sys\ndef ratio(a, b):\n    if 'ipykernel' in sys.modules: 1 / 0\n"
+)
+KILLED = """
+import os, signal, sys
+from healkit import Config, Healkit
+hk = Healkit(sys.argv[1], config=Config.from_environment())
+run = hk.run("killed")
+hk.execute("rows", arguments={"n": 1}, record=run)
+print(run.folder, flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+#: Event type → the run of `written` that has it, and what writes it there.
+EMITTED = {
+    "run_started": ("execution", "any run"),
+    "observation_captured": ("execution", "any step, before and after"),
+    "action_compiled": ("execution", "any step"),
+    "preconditions_checked": ("execution", "any step"),
+    "action_started": ("execution", "any step"),
+    "action_executed": ("execution", "any step"),
+    "postconditions_checked": ("execution", "an execution that returns"),
+    "evidence_captured": ("execution", "any step"),
+    "run_finished": ("execution", "any run"),
+    "error_raised": ("lesson", "an execution that fails"),
+    "retry_scheduled": ("retried", "a tool whose server did not answer"),
+    "backoff_applied": ("retried", "a tool whose server did not answer"),
+    "assert_checked": ("lesson", "a re-run"),
+    "policy_halt": ("lesson", "the same failing state over and over"),
+    "proposal_received": ("dry run", "an advisor's patch"),
+    "proposal_accepted": ("dry run", "an advisor's patch"),
+    "proposal_rejected": ("declined", "a person's No"),
+    "inspection_started": ("not mendable", "the diagnosis"),
+    "inspection_finished": ("not mendable", "the diagnosis"),
+    "recovery_started": ("rolled back", "a patch that fails once it is active"),
+    "recovery_finished": ("rolled back", "a patch that fails once it is active"),
+}
+#: Those of a worker that was lost, which takes seconds.
+OF_A_LOST_WORKER = {"retry_scheduled", "backoff_applied"}
+
+
+def lesson(healkit: Healkit) -> Path:
+    """Record the run that `old_runs/lesson` holds as version 1 wrote it."""
+    with healkit.run("lesson", policy=PolicyDefaults(same_state_revisits=1), allow="sha*") as run:
+        healkit.execute("share", arguments={"parts": 2})
+        healkit.try_code("share", SHARE + "# tried\n", {"parts": 3})
+        with contextlib.suppress(CodeDoesNotParse):
+            healkit.try_code("share", "def share(", {"parts": 3})
+        with contextlib.suppress(RunNotAllowed):
+            healkit.execute("other")
+        with contextlib.suppress(ArgumentsInvalid):
+            healkit.execute("share", arguments={"portions": 2})
+        failed = healkit.execute("share", arguments={"parts": 0})
+        assert failed.log_id is not None
+        healkit.rerun(failed.log_id)
+        with contextlib.suppress(PolicyHalted):
+            healkit.execute("share", arguments={"parts": 0})
+    return run.folder
+
+
+def retried(healkit: Healkit) -> Path:
+    """Run a tool that is tried again, because what it calls did not answer."""
+    answers = [ConnectionError("busy"), None]
+
+    def fetch() -> None:
+        if (error := answers.pop(0)) is not None:
+            raise error
+
+    healkit.provide(fetch)
+    healkit.vault.add("get", "def get():\n    return mcp.host.fetch()\n")
+    with healkit.run(policy=PolicyDefaults(backoff_ms=(1,))) as run:
+        healkit.execute("get")
+    return run.folder
+
+
+def killed(database: Path) -> Path:
+    """Record a run whose process is killed in it."""
+    # Where no checkout of healkit lies in the working folder: Python would import that one.
+    command, folder = [sys.executable, "-c", KILLED, str(database)], database.parent
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False, cwd=folder)
+    return Path(done.stdout.strip())
+
+
+def healings(healkit: Healkit) -> Iterator[tuple[str, Path]]:
+    """Healings that end in different ways."""
+    yield "dry run", healkit.heal("ratio", advisors=[Idea(MENDED)], dry_run=True).folder
+    yield "halted", healkit.heal("ratio", advisors=[Idea(*[WRONG] * 9, author="model")]).folder
+    yield "declined", healkit.heal("ratio", advisors=[Idea(MENDED)], confirm=lambda _: False).folder
+    yield "kept", healkit.heal("ratio", advisors=[Idea("def nothing(", WRONG, MENDED)], auto=True).folder
+    healkit.vault.patch("ratio", BROKEN)
+    yield "rolled back", healkit.heal("ratio", advisors=[Idea(TREACHEROUS)], auto=True).folder
+    ideas = [STEP.replace("> 10", "> 4"), STEP.replace("> 10", ">= 10")]
+
+    def answered(question: Question) -> Answer:
+        return Answer(20 if question.arguments["n"] >= 10 else 0)
+
+    yield "unanswered", healkit.heal("step", advisors=[Idea(*ideas)], ask=lambda _: None).folder
+    yield "asked", healkit.heal("step", advisors=[Idea(*ideas)], auto=True, ask=answered).folder
+    idea = Idea("def login(token):\n    return len(token)\n")
+    yield "secret", healkit.heal("login", advisors=[idea], dry_run=True).folder
+    asyncio.run(stopped(healkit))
+    yield "not mendable", healkit.heal("sleeper", advisors=[]).folder
+
+
+async def stopped(healkit: Healkit) -> None:
+    """Stop an execution from outside; no patch fixes that."""
+    started = threading.Event()
+    healkit.provide(started.set, "started")
+    healkit.vault.add("sleeper", "import time\ndef sleeper():\n    mcp.host.started()\n    time.sleep(60)\n")
+    task = asyncio.create_task(healkit.aexecute("sleeper"))
+    assert await asyncio.to_thread(started.wait, 60)
+    task.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await task
+    await asyncio.to_thread(wait_until, lambda: healkit.log.last_error("sleeper"))
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory, failing_database: Path) -> Iterator[Written]:
+    """Executions, a dry run, halted runs, healings with their inspections, and a killed run."""
+    folder = tmp_path_factory.mktemp("contract")
+    (folder / "rules.toml").write_text(RULES)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("XDG_STATE_HOME", str(folder / "state"))
+        patched.setenv("HEALKIT_SANITIZER_RULES", str(folder / "rules.toml"))
+        database = Path(shutil.copy(failing_database, folder / "healkit.db"))
+        with Healkit(database, config=Config.from_environment(os.environ)) as healkit:
+            healkit.vault.add("share", SHARE)
+            healkit.vault.add("other", "def other():\n    return 1\n")
+            healkit.vault.add("step", STEP, examples=STEP_EXAMPLES)
+            healkit.vault.add("rows", "SELECT :n AS n", type="sql")
+            healkit.vault.add("login", "def login(token):\n    return int(token)\n")
+            healkit.execute("login", arguments={"token": SECRET})
+            runs = {"lesson": lesson(healkit), **dict(healings(healkit))}
+            with healkit.run(policy=PolicyDefaults(hard_cap_steps=1)) as run:
+                healkit.execute("rows", arguments={"n": 1})
+                with contextlib.suppress(PolicyHalted):
+                    healkit.execute("rows", arguments={"n": 1})
+            runs["execution"] = run.folder
+            runs["retried"] = retried(healkit)
+        runs["killed"] = killed(database)
+        yield Written({name: RawRun(path) for name, path in runs.items()})
+
+
+@pytest.mark.requirement("RUN-1", "RUN-2", "RUN-3", "RUN-4", "RUN-5", "RUN-6", "RUN-7")
+@pytest.mark.parametrize("feature", FEATURES)
+def test_every_feature_of_the_contract_is_written(written: Written, feature: str) -> None:
+    """C6: of 43 features one was there whole, and some in part."""
+    assert FEATURES[feature](written)
+
+
+def test_the_table_of_features_is_whole() -> None:
+    assert len(FEATURES) == 43 - 2
+
+
+@pytest.mark.requirement("RUN-2", "RUN-7")
+def test_every_run_is_in_order(written: Written) -> None:
+    for name, run in written.runs.items():
+        problems = [problem.kind for problem in validate_run(run.folder).problems]
+        assert problems == (["unfinished"] if name == "killed" else []), name
+
+
+@pytest.mark.requirement("RUN-3")
+def test_each_event_is_emitted_by_a_real_path(written: Written) -> None:
+    for event_type, (name, path) in EMITTED.items():
+        assert written.events(event_type, of=[name]), (event_type, path)
+    # Those of decisions: tests/decisions/test_decide_loop.py.
+    assert set(EMITTED) == {name for name in EVENT_TYPES if not name.startswith("trace.")}
+    assert {line["event_type"] for line in written.events()} == set(EMITTED)
+
+
+@pytest.mark.requirement("RUN-9", "TRACE-2")
+def test_a_healing_hides_a_secret_wherever_it_says_it(written: Written) -> None:
+    """Failure message, diagnosis, its report and the checks all quote the argument."""
+    run = written.runs["secret"]
+    files = [path.read_text() for path in run.folder.rglob("*") if path.is_file()]
+    assert not [text for text in files if SECRET in text]
+    assert sum("[REDACTED:acme-token]" in text for text in files) >= 4
+    (report,) = [item for item in run.evidence["items"] if item["kind"] == "report"]
+    assert report["redacted"]
+
+
+@pytest.mark.requirement("RUN-6")
+def test_a_healing_that_may_not_recover_is_halted(healing: Healkit) -> None:
+    """RUN-6: the cap on recoveries ended nothing, nothing of it was on record, and the report said `kept`."""
+    policy = PolicyDefaults(recovery_max=0)
+    report = healing.heal("ratio", advisors=[Idea(TREACHEROUS)], auto=True, policy=policy)
+    assert (report.outcome, report.ok, report.verdict_code) == ("halted", False, "not_cured")
+    assert report.revision == healing.vault.get("ratio").revision == 2
+    assert report.reason == (
+        "ratio v2 fails when it runs (ZeroDivisionError: division by zero), and stays active. "
+        "The run has recovered 0 times, which is all it may."
+    )
+    assert "ratio v1: halted by the policy: does not fix it" in str(report)
+    assert "healkit vault undo ratio" in str(report)
+    (halt,) = [line for line in RawRun(report.folder).lines if line["event_type"] == "policy_halt"]
+    assert halt["metadata"]["policy"] == {
+        "reason": "recovery_max",
+        "state_key": None,
+        "count": 1,
+        "threshold": 0,
+    }
+    assert RawRun(report.folder).lines[-1]["metadata"]["status"] == "halted"
+
+
+def test_a_refusal_by_a_run_is_no_failure_to_heal(healing: Healkit) -> None:
+    """Here the newest row of the tool is the run's refusal; its code was not run."""
+    with healing.run(allow="other"), pytest.raises(RunNotAllowed):
+        healing.execute("ratio", arguments={"a": 1, "b": 2})
+    report = healing.heal("ratio", advisors=[Idea(MENDED)], dry_run=True)
+    assert "RUN_NOT_ALLOWED" not in str(RawRun(report.folder).lines)
+    assert (report.outcome, report.verdict_code) == ("shown", "cured")
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("RUN-3")
+def test_a_lost_worker_emits_the_events_of_a_retry(healing: Healkit) -> None:
+    slow = MENDED.replace("def ratio(a, b):\n", "import time\ndef ratio(a, b):\n    time.sleep(0.4)\n")
+    killer = threading.Thread(target=lambda: wait_until(kill_trial_server_at_work), daemon=True)
+    begin = lambda *_: killer.ident or killer.start()  # noqa: E731 - the first patch only
+    report = healing.heal("ratio", advisors=[Idea(slow)], auto=True, before_patch=begin)
+    lost = [line for line in RawRun(report.folder).lines if line["event_type"] in OF_A_LOST_WORKER]
+    assert {line["event_type"] for line in lost} == OF_A_LOST_WORKER
+    assert all(line["state_signature_before"] for line in lost)
+
+
+@pytest.mark.requirement("RUN-3")
+def test_the_page_says_which_events_are_written_and_by_what(written: Written) -> None:
+    """C6: the page's three tables hold the events of runs, and those that only healings or decisions write."""
+    tables = re.findall(r"\| event \| when \|\n\|.*\n((?:\|.*\n)+)", DOCS.read_text())
+    of_runs, of_healings, of_decisions = (set(re.findall(r"`([\w.]+)`", " ".join(row.split("|")[1] for row in table.splitlines()))) for table in tables)  # fmt: skip
+    by_runs = {line["event_type"] for line in written.events(of=["lesson", "execution", "retried", "killed"])}
+    by_healings = {line["event_type"] for run in written.healings() for line in run.lines}
+    assert by_runs == of_runs
+    assert by_healings - by_runs == of_healings
+    assert {event for event in EVENT_TYPES if event.startswith("trace.")} == of_decisions
+
+
+#: Fields that runs of version 1 do not have, or that say on which machine and when a run was.
+NEW = re.compile(
+    r"metadata\.(execution_profile\.parameters\.|policy\.steps_taken$)|state_signature_after\.|action_spec\."
+    r"(criticality|preconditions|postconditions|assertions|tags|isolation$)|state_signature_before\.worker$|evidence_refs\.|"
+    r"state_signature_before$|state_signature_after$|state_signature_before\.|error\.message$"
+)
+
+
+@pytest.mark.requirement("RUN-8")
+def test_a_run_of_version_1_compares_with_one_of_today(written: Written) -> None:
+    """C6: the same lesson, recorded before the names changed; every event has its counterpart."""
+    (old,) = (OLD / "lesson").iterdir()
+    found = diff_runs(read_run(old), read_run(written.runs["lesson"].folder))
+    assert [d.left or d.right for d in found.differences if d.left is None or d.right is None] == []
+    fields = {field for difference in found.differences for field in difference.fields}
+    assert {field for field in fields if not NEW.match(field)} == set()
